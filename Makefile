@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# make            build/tracectl, build/libtracestore.a, build/tracestore.so (SQLite extension), man pages
+# make test       install what is needed, build, run every test      (SAN=address,undefined: with sanitizers)
+# make demo       install what is needed, build, record real programs, show a diff
+# make bench      print what recording, storing and analysing cost, as a table and as JSON
+# make lint       clang-format, clang-tidy, cppcheck, warnings of gcc and clang
+# make install    PREFIX (/usr/local), DESTDIR
+#
+# V=1 shows the commands, O=DIR builds somewhere else, CC=clang is fine.
+
+O ?= build
+CC ?= cc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
+ifneq ($(SAN),)
+O := $(O)-$(subst $(comma),-,$(SAN))
+endif
+comma := ,
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-7s %s\n'
+MAKEFLAGS += --no-print-directory
+endif
+
+LIBS := libbpf libelf libdw sqlite3 libzstd capstone jansson zlib
+CFLAGS ?= -O2 -g
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wvla -Wformat=2 -Wno-unused-parameter
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -fPIC -fno-omit-frame-pointer -I. -I$(O) \
+	-DTRACECTL_VERSION='"$(if $(VERSION),$(VERSION),0.1.0)"' $(CFLAGS)
+ifneq ($(SAN),)
+ALL_CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
+ALL_LDFLAGS := -fsanitize=$(SAN)
+endif
+PKG_CFLAGS = $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+PKG_LIBS = $(shell pkg-config --libs $(LIBS) 2>/dev/null) -liberty -lm -lpthread -ldl
+
+sources = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
+objects = $(patsubst %.c,$(O)/%.o,$(call sources,$(1)))
+
+BASE := $(call objects,base)
+STORE := $(filter-out $(O)/store/extension.o,$(call objects,store))
+IMAGE := $(call objects,image)
+COLLECTOR := $(call objects,collector)
+ANALYZER := $(call objects,analyzer)
+CLI := $(call objects,cli)
+LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
+
+all: $(O)/tracectl $(O)/libtracestore.a $(O)/tracestore.so
+
+$(O)/tracectl: $(CLI) $(LIBRARIES)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+$(O)/libtracestore.a: $(STORE) $(BASE)
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+# The loadable extension sees SQLite through the pointer that the loading program hands over: its objects are
+# compiled once more, with SQLITE_CORE undefined (see store/extension.c).
+$(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(STORE) $(BASE)) $(O)/ext/store/extension.o
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs libzstd zlib 2>/dev/null)
+
+$(O)/ext/%.o: %.c
+	$(say) CC $@
+	@mkdir -p $(dir $@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(PKG_CFLAGS) -DTRACESTORE_EXTENSION -MMD -MP -c -o $@ $<
+
+$(O)/%.o: %.c
+	$(say) CC $@
+	@mkdir -p $(dir $@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+
+# BPF programs: one object, one skeleton.
+$(O)/bpf/tracectl.bpf.o: bpf/tracectl.bpf.c $(wildcard bpf/*.h) vmlinux.h
+	$(say) BPF $@
+	@mkdir -p $(dir $@)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -D__TARGET_ARCH_x86 -I. -c -o $@ $<
+
+$(O)/bpf/tracectl.skel.h: $(O)/bpf/tracectl.bpf.o
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name tracectl_bpf > $@.tmp && mv $@.tmp $@
+
+$(COLLECTOR): $(O)/bpf/tracectl.skel.h
+
+include tests/tests.mk
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tracectl $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/tracectl
+	install -m 755 $(O)/tracestore.so $(DESTDIR)$(PREFIX)/lib/tracectl/tracestore.so
+	for page in docs/man/*.1; do \
+		if [ -f "$$page" ]; then install -m 644 "$$page" $(DESTDIR)$(PREFIX)/share/man/man1/; fi; done
+
+clean:
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
+
+.PHONY: all install clean
+.DELETE_ON_ERROR:

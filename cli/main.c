@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl: finds the subcommand and hands over. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/command.h"
+
+struct cli cli;
+
+static const struct command *const commands[] = {
+    &cmd_record, &cmd_runs, &cmd_show, &cmd_rm,     &cmd_query,  &cmd_calls,
+    &cmd_top,    &cmd_nlr,  &cmd_diff, &cmd_import, &cmd_verify, &cmd_doctor,
+};
+
+const char *argp_program_version = "tracectl " TRACECTL_VERSION;
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+    switch (key) {
+    case 'd':
+        cli.store_path = arg;
+        return 0;
+    case 'j':
+        cli.json = true;
+        return 0;
+    case 'q':
+        cli.verbosity = -1;
+        return 0;
+    case 'v':
+        cli.verbosity = 1;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option common_options[] = {
+    {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)", 90},
+    {"json", 'j', 0, 0, "Print one JSON document on standard output", 90},
+    {"quiet", 'q', 0, 0, "Say less", 90},
+    {"verbose", 'v', 0, 0, "Say more", 90},
+    {0},
+};
+
+const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+/* The text behind the options of `tracectl --help`: the table of subcommands. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    char *list = NULL;
+    size_t size = 0;
+    FILE *stream;
+
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    stream = open_memstream(&list, &size);
+    if (!stream)
+        return (char *)text;
+    fputs("Commands:\n", stream);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n`tracectl COMMAND --help' tells the options of a command.\n", stream);
+    fclose(stream);
+    return list;
+}
+
+/* Stops at the first word that is not an option: the subcommand; the rest is for its own parser. */
+static error_t parse_main(int key, char *arg, struct argp_state *state)
+{
+    int *command_index = state->input;
+
+    if (key == ARGP_KEY_ARG) {
+        *command_index = state->next - 1;
+        state->next = state->argc;
+        return 0;
+    }
+    if (key == ARGP_KEY_NO_ARGS)
+        argp_usage(state);
+    return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child main_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp main_argp = {
+    .parser = parse_main,
+    .args_doc = "COMMAND [ARG...]",
+    .doc = "Record which functions a program calls, without recompiling it; keep, query and compare the "
+           "recordings.\v",
+    .children = main_children,
+    .help_filter = help_filter,
+};
+
+int cli_fail(const struct error *err)
+{
+    fprintf(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
+    return EXIT_FAILED;
+}
+
+void cli_parse(const struct command *command, int argc, char **argv, void *input)
+{
+    if (argp_parse(command->argp, argc, argv, 0, NULL, input))
+        exit(EXIT_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+    const char *environment = getenv("TRACECTL_DB");
+    char name[64];
+    int index = 0;
+
+    argp_err_exit_status = EXIT_USAGE;
+    cli.store_path = environment && *environment ? environment : "tracectl.db";
+    if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &index) || !index)
+        return EXIT_USAGE;
+    command = find_command(argv[index]);
+    if (!command) {
+        fprintf(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", argv[index]);
+        return EXIT_USAGE;
+    }
+    snprintf(name, sizeof(name), "tracectl %s", command->name);
+    argv[index] = name;
+    return command->run(argc - index, argv + index);
+}

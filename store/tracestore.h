@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libtracestore: runs of call traces in one SQLite file.
+ *
+ * A store holds any number of runs; a run holds processes, their threads, and for each thread one stream of
+ * events: calls, returns and places where events were lost. docs/trace-format.md describes the file byte by
+ * byte, docs/sql.md the tables.
+ *
+ * Conventions. Functions return 0 on success and a negative errno on failure, and then fill `err` (which may
+ * be NULL) with a line for people. Outputs are named ret_*, come last but for `err`, and are untouched on
+ * failure. Times are nanoseconds of CLOCK_REALTIME. Strings are UTF-8, borrowed for the call when passed in.
+ * A handle belongs to one thread at a time; several handles, in one process or many, may use one store at
+ * once: readers never block the writer.
+ */
+#ifndef TRACESTORE_H
+#define TRACESTORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct sqlite3;
+struct tracestore;
+struct trace_writer;
+struct thread_writer;
+struct event_iter;
+
+/* ------------------------------------------------------------------------------------------ the store */
+
+enum tracestore_mode {
+    TRACESTORE_READ,   /* the file must exist; nothing is written */
+    TRACESTORE_CHANGE, /* the file must exist; runs may be deleted */
+    TRACESTORE_CREATE, /* made when missing */
+};
+
+/* Opens the store at `path`. Fails with -ENOENT (no such file), -EINVAL (not a store), -ENOTSUP (written by a
+ * newer tracectl with an incompatible feature), or what SQLite met. The virtual tables and the views of
+ * docs/sql.md are there on tracestore_db(). Free with tracestore_free. */
+int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err);
+
+/* Accepts NULL. No writer or iterator of this store may be in use any more. */
+void tracestore_free(struct tracestore *store);
+
+/* The SQLite connection, for queries; it lives as long as the store. In TRACESTORE_READ it is read only. */
+struct sqlite3 *tracestore_db(struct tracestore *store);
+
+/* ------------------------------------------------------------------------------------------ catalog */
+
+#define TRACESTORE_NO_FUNCTION 0u            /* the function of a return */
+#define TRACESTORE_LOST_FUNCTION 0xffffffffu /* the function of a lost event */
+
+struct tracestore_run {
+    int64_t run_id;
+    char *name, *command, *host, *kernel, *options, *tool_version; /* never NULL */
+    uint64_t started_ns, ended_ns;                                 /* ended_ns 0: recording, or its recorder died */
+    bool has_exit_status;
+    int exit_status; /* of the command: 0 to 255, or 128 + the signal that ended it */
+};
+
+/* Finds the run that `name` means: a number, a name (the newest run of that name), "latest" or "latest~N".
+ * Fails with -ENOENT. Free with tracestore_run_release. */
+int tracestore_find_run(struct tracestore *store, const char *name, struct tracestore_run *ret_run,
+                        struct error *err);
+void tracestore_run_release(struct tracestore_run *run);
+
+/* Removes a run with all that belongs to it alone, in one transaction. -EBUSY when a live recorder writes it. */
+int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err);
+
+struct tracestore_totals {
+    uint64_t events, calls, returns, lost; /* lost: events known to be missing; see losses for unknown numbers */
+    uint64_t threads, functions, muted_functions;
+    uint64_t segments;
+    uint64_t stored_bytes;  /* segment payload with its headers, journal included */
+    uint64_t catalog_bytes; /* catalog rows that this run added (column values) */
+    uint64_t raw_bytes;     /* 2 bytes an event, ParLOT's measure */
+    bool complete;          /* false: a loss of unknown size, or the recorder has not ended the run */
+};
+
+/* Sums of a run, from the catalog: no segment is decoded. */
+int tracestore_run_totals(struct tracestore *store, int64_t run_id, struct tracestore_totals *ret_totals,
+                          struct error *err);
+
+/* How the returns of a thread are known, which decides what its calls without a return mean. */
+enum trace_returns {
+    TRACE_RETURNS_PROBED,   /* every return was seen: a call without one is still open */
+    TRACE_RETURNS_INFERRED, /* returns follow from later events: the innermost calls may have returned */
+    TRACE_RETURNS_NONE,     /* calls only */
+};
+
+struct tracestore_thread {
+    int64_t thread_id, run_id, process_id;
+    int32_t tid;
+    char *label, *name; /* label "P.T"; name may be "" */
+    uint64_t events;
+    uint64_t started_ns, ended_ns; /* ended_ns 0: its end was not seen */
+    enum trace_returns returns;
+};
+
+/* The threads of a run that have events, ordered by label (numerically). Free with tracestore_threads_free. */
+int tracestore_threads(struct tracestore *store, int64_t run_id, struct tracestore_thread **ret_threads,
+                       size_t *ret_count, struct error *err);
+void tracestore_threads_free(struct tracestore_thread *threads, size_t count);
+
+struct tracestore_function {
+    uint32_t function_id;
+    char *name;      /* as the image spells it: mangled, "NAME@plt" for stubs */
+    char *demangled; /* for people; equal to name where there is nothing to demangle */
+    char *image;     /* path of the image */
+    char *file;      /* source file, "" when unknown */
+    int line;        /* 0 when unknown */
+};
+
+/* The functions called in a run, by function_id. Free with tracestore_functions_free. */
+int tracestore_functions(struct tracestore *store, int64_t run_id, struct tracestore_function **ret_functions,
+                         size_t *ret_count, struct error *err);
+void tracestore_functions_free(struct tracestore_function *functions, size_t count);
+
+/* ------------------------------------------------------------------------------------------ reading events */
+
+enum event_kind { EVENT_RETURN = 0, EVENT_CALL = 1, EVENT_LOST = 2 };
+
+struct event {
+    uint64_t seq;      /* position in the thread's stream, from 0, without gaps */
+    uint64_t ns;       /* when, 0 when the run kept no times */
+    uint64_t ns_error; /* the event happened in [ns, ns + ns_error] */
+    uint32_t function; /* function_id of a call and of the call that a return ends; see above for the others */
+    uint32_t depth;    /* open calls around it: a call and its return have the same depth */
+    uint32_t kind;     /* enum event_kind */
+};
+
+/* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded by
+ * one segment. event_iter_next returns 0 with an event, 1 at the end, <0 on error (-EBADMSG: a damaged
+ * segment; the message names it, and the next call goes on behind it). */
+int event_iter_open(struct tracestore *store, int64_t thread_id, uint64_t first_seq, struct event_iter **ret_iter,
+                    struct error *err);
+int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err);
+void event_iter_free(struct event_iter *iter);
+
+/* ------------------------------------------------------------------------------------------ writing a run */
+
+struct trace_run_description {
+    const char *name; /* NULL: a name is made from the command and the run's number */
+    const char *command, *options;
+    uint64_t started_ns;
+};
+
+struct trace_writer_options {
+    size_t segment_bytes;     /* a segment is closed at this payload size; 0: 64 KiB */
+    uint64_t segment_events;  /* or at this number of events; 0: 4 Mi */
+};
+
+/* Begins a run. Until trace_writer_end the run carries a loss of cause 'unfinished' (see docs/sql.md), so that a
+ * recorder killed at any moment leaves a store that says so. `options` may be NULL. */
+int trace_writer_begin(struct tracestore *store, const struct trace_run_description *run,
+                       const struct trace_writer_options *options, struct trace_writer **ret_writer,
+                       struct error *err);
+int64_t trace_writer_run_id(const struct trace_writer *writer);
+
+int trace_writer_tag(struct trace_writer *writer, const char *key, const char *value, struct error *err);
+
+struct trace_image_description {
+    const char *path;
+    const char *build_id; /* lower-case hex, or "" */
+    const char *kind;     /* "main", "library", "import" */
+};
+/* Images and functions are shared by all runs of a store: the same image gives the same id again. */
+int trace_writer_image(struct trace_writer *writer, const struct trace_image_description *image,
+                       int64_t *ret_image_id, struct error *err);
+
+struct trace_function_description {
+    const char *name, *demangled; /* demangled NULL: same as name */
+    uint64_t address, size;       /* virtual address in the image's file, 0 when unknown */
+    const char *file;             /* NULL when unknown */
+    int line;
+};
+int trace_writer_function(struct trace_writer *writer, int64_t image_id,
+                          const struct trace_function_description *function, uint32_t *ret_function_id,
+                          struct error *err);
+
+struct trace_process_description {
+    int32_t pid;
+    int64_t parent_process_id; /* 0: none recorded */
+    int rank;                  /* MPI rank, -1: none */
+    const char *exe, *argv;
+    uint64_t started_ns;
+};
+int trace_writer_process(struct trace_writer *writer, const struct trace_process_description *process,
+                         int64_t *ret_process_id, struct error *err);
+/* `exit_status` as in tracestore_run, -1 when it is not known. */
+int trace_writer_process_end(struct trace_writer *writer, int64_t process_id, uint64_t ended_ns, int exit_status,
+                             struct error *err);
+
+struct trace_thread_description {
+    int64_t process_id;
+    int32_t tid;
+    const char *label, *name; /* name NULL: "" */
+    uint64_t started_ns;
+    enum trace_returns returns;
+};
+/* The thread writer belongs to the writer and lives until trace_writer_free. */
+int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
+                        struct thread_writer **ret_thread, struct error *err);
+
+/* Appends one event. These are the hot path: a few nanoseconds, no I/O, nothing that grows with the length of
+ * the stream; -ENOMEM is the only failure. A return without an open call is refused with -EINVAL. */
+int thread_writer_call(struct thread_writer *thread, uint32_t function_id);
+int thread_writer_return(struct thread_writer *thread);
+
+/* The next event appended happened at `ns`. Between two anchors a reader knows an interval only. */
+int thread_writer_anchor(struct thread_writer *thread, uint64_t ns);
+
+/* `count` events are missing here, at `ns`: an event of kind lost in the stream and a row in losses. */
+int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
+                       struct error *err);
+
+/* The thread ended; its open calls never come back. */
+int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *err);
+
+/* A loss that belongs to no thread, or whose size is unknown (count 0); `ns` is when it was noticed. */
+int trace_writer_loss(struct trace_writer *writer, uint64_t ns, uint64_t count, const char *cause,
+                      struct error *err);
+
+/* `function_id` was not observed from `from_ns` on, to `to_ns` (0: to the end of the run). */
+int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns, uint64_t to_ns,
+                       const char *cause, double calls_per_second, struct error *err);
+
+/* Commits all events appended so far, in one transaction: full segments as segments, the rest of all threads as
+ * one journal row. After a failure (-ENOSPC, say) nothing is lost but time: the next flush tries again. */
+int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct error *err);
+
+/* Writes everything as segments, ends the run and takes back the 'unfinished' loss. `exit_status` -1: none. */
+int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err);
+
+/* Accepts NULL. A run that was not ended stays 'unfinished', with what the last flush committed. */
+void trace_writer_free(struct trace_writer *writer);
+
+/* ------------------------------------------------------------------------------------------ checking */
+
+struct tracestore_problem {
+    int64_t run_id, thread_id, segment_id; /* 0 where it does not apply */
+    char text[200];
+};
+
+/* Checks the database, then decodes every segment and journal row against its checksum and counts. Calls
+ * `report` for each problem; returns the number of problems, or a negative errno when checking itself failed. */
+int tracestore_verify(struct tracestore *store, void (*report)(void *context, const struct tracestore_problem *),
+                      void *context, uint64_t *ret_segments, struct error *err);
+
+#endif
