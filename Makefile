@@ -83,7 +83,7 @@ $(O)/%.o: %.c
 $(O)/bpf/tracectl.bpf.o: bpf/tracectl.bpf.c $(wildcard bpf/*.h) vmlinux.h
 	$(say) BPF $@
 	@mkdir -p $(dir $@)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -D__TARGET_ARCH_x86 -I. -c -o $@ $<
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. -c -o $@ $<
 
 $(O)/bpf/tracectl.skel.h: $(O)/bpf/tracectl.bpf.o
 	$(say) SKEL $@

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Wire records: what the BPF programs write into the ring buffer and the collector reads, on one machine, within
+ * one run. They are as small as they can be and mean nothing outside collector/stream/, which translates them
+ * into the store's events.
+ *
+ * Kinds are append-only: a number keeps its meaning.
+ */
+#ifndef TRACECTL_BPF_WIRE_H
+#define TRACECTL_BPF_WIRE_H
+
+enum wire_kind {
+    WIRE_CALL = 1,      /* struct wire_call */
+    WIRE_RETURN = 2,    /* struct wire_call */
+    WIRE_CALL_FROM = 3, /* struct wire_call_from: a call with its return address */
+    WIRE_LOST = 4,      /* struct wire_lost */
+    WIRE_FORK = 5,      /* struct wire_fork: a thread or a process */
+    WIRE_EXEC = 6,      /* struct wire_exec: the process stands still until it is let go */
+    WIRE_EXIT = 7,      /* struct wire_exit: a thread; the last one of a process says so */
+};
+
+enum wire_flags {
+    WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
+    WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
+};
+
+/* Starts every record. Without times (--time none) `ns` is 0. */
+struct wire_header {
+    __u8 kind;
+    __u8 flags;
+    __u16 sp_high; /* bits 32 to 47 of the stack pointer */
+    __u32 tid;
+    __u64 ns; /* CLOCK_MONOTONIC */
+};
+
+/* At a call the stack pointer points to the return address; after a return it lies just above that slot. */
+struct wire_call {
+    struct wire_header header;
+    __u32 sp_low;
+    __u32 function; /* index of the probe, as given in its cookie */
+};
+
+struct wire_call_from {
+    struct wire_call call;
+    __u64 return_address; /* 0 when the stack could not be read */
+};
+
+/* Records of this thread that found the ring full since its last record. */
+struct wire_lost {
+    struct wire_header header;
+    __u32 calls;
+    __u32 returns;
+};
+
+struct wire_fork {
+    struct wire_header header; /* tid: the new thread */
+    __u32 tgid, parent_tid, parent_tgid, unused;
+};
+
+struct wire_exec {
+    struct wire_header header; /* tid: the process, as every exec makes it */
+    __u32 old_tid, unused;     /* the thread that called exec */
+};
+
+struct wire_exit {
+    struct wire_header header;
+    __u32 tgid;
+    __u32 exit_code; /* as wait(2) gives it; of the process where WIRE_LAST_THREAD is set */
+    char comm[16];
+};
+
+_Static_assert(sizeof(struct wire_header) == 16, "wire_header");
+_Static_assert(sizeof(struct wire_call) == 24, "wire_call");
+_Static_assert(sizeof(struct wire_call_from) == 32, "wire_call_from");
+_Static_assert(sizeof(struct wire_lost) == 24, "wire_lost");
+_Static_assert(sizeof(struct wire_fork) == 32, "wire_fork");
+_Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
+_Static_assert(sizeof(struct wire_exit) == 40, "wire_exit");
+
+/* A probe's cookie: its index in the low half, what to do with it in the high half. */
+#define COOKIE_ENTRY_ONLY (1ull << 32)          /* no return probe: it would harm here */
+#define COOKIE_WANT_RETURN_ADDRESS (1ull << 33) /* send WIRE_CALL_FROM */
+
+static inline __u64 wire_sp(const struct wire_call *call)
+{
+    return (__u64)call->header.sp_high << 32 | call->sp_low;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types that bpf/ reads, written down by hand instead of dumped from a running kernel's BTF.
+ *
+ * Why: a dump is 150,000 lines that differ from machine to machine, and it cannot be made where the kernel has
+ * no BTF (build hosts, containers). Every struct here carries preserve_access_index, so clang records *which
+ * field* is read, and libbpf puts in the offset of the kernel that the program is loaded on (CO-RE). Fields that
+ * are not read are left out; the order and the gaps do not matter.
+ */
+#ifndef TRACECTL_VMLINUX_H
+#define TRACECTL_VMLINUX_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+/* Values of the kernel's user-space interface (include/uapi/linux/bpf.h); they never change. */
+enum bpf_map_type {
+    BPF_MAP_TYPE_HASH = 1,
+    BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_ANY = 0 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+typedef struct {
+    int counter;
+} atomic_t;
+
+struct signal_struct {
+    atomic_t live;
+    int group_exit_code;
+    unsigned int flags;
+};
+
+struct task_struct {
+    int pid;
+    int tgid;
+    int exit_code;
+    unsigned long sas_ss_sp;
+    unsigned long sas_ss_size; /* size_t in the kernel */
+    struct task_struct *group_leader;
+    struct signal_struct *signal;
+    char comm[16];
+};
+
+#pragma clang attribute pop
+
+#endif
