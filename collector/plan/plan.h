@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The probes of one image: which functions, at which file offsets, with or without a return probe, and how
+ * many were refused for which reason.
+ *
+ * A return probe replaces the return address on the stack. Whoever looks at that address or leaves the frame
+ * another way than by `ret` is harmed: hence the rules in plan.c. Without a return probe a function's returns
+ * are inferred.
+ */
+#ifndef TRACECTL_COLLECTOR_PLAN_PLAN_H
+#define TRACECTL_COLLECTOR_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/plan/site.h"
+#include "image/elf_image.h"
+#include "image/functions.h"
+
+/* Why a probed function has no return probe. */
+enum plan_no_return {
+    PLAN_RETURN_PROBED,
+    PLAN_RETURN_NOT_WANTED,  /* plan_options.no_return_probes */
+    PLAN_RETURN_UNWIND,      /* an exception or a panic may pass through frames of the image */
+    PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
+    PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
+    PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
+    PLAN_RETURN_INSIDE,      /* begins inside another function: [rsp] may be anything */
+    PLAN_RETURN_NO_SIZE,     /* a symbol without a size: hand-written, may be a label inside a function */
+    PLAN_NO_RETURNS,
+};
+
+struct plan_options {
+    /* Which functions are wanted; NULL: all. Asked once for each function, PLT stubs included. */
+    bool (*want)(void *ctx, const struct image_function *function);
+    void *ctx;
+    bool no_return_probes; /* entries only, for example since another image of the process can throw */
+    bool no_plt;           /* no probes on PLT stubs */
+};
+
+struct plan_probe {
+    size_t function;      /* index into the functions that the plan was made of */
+    uint64_t file_offset; /* of the probed instruction */
+    uint64_t address;     /* the same, link-time */
+    enum site_class class;
+    bool return_probe;
+    enum plan_no_return no_return; /* PLAN_RETURN_PROBED if return_probe */
+};
+
+struct plan_refusal {
+    size_t function;
+    enum site_refusal reason;
+};
+
+struct plan {
+    struct plan_probe *probes; /* sorted by address, no two with the same file offset */
+    size_t count;
+    struct plan_refusal *refusals; /* wanted, but not probed */
+    size_t refusal_count;
+    size_t wanted;                 /* count + refusal_count */
+    size_t return_probes;          /* of count */
+    size_t by_class[SITE_CLASSES]; /* [SITE_REFUSED] = refusal_count */
+    size_t by_refusal[SITE_REFUSALS];
+    size_t by_no_return[PLAN_NO_RETURNS];
+};
+
+/* Plans the probes of `functions` (image_functions() of `image`). `options` may be NULL: everything. A plan
+ * without probes is not an error. -ENOTSUP: an image that is not traced at all (Go), with the reason in
+ * `err`. */
+int plan_make(struct elf_image *image, const struct image_function *functions, size_t count,
+              const struct plan_options *options, struct plan **ret_plan, struct error *err);
+
+void plan_free(struct plan *plan);
+
+DEFINE_CLEANUP(cleanup_plan, struct plan *, plan_free)
+#define AUTO_PLAN CLEANUP(cleanup_plan)
+
+/* Whether a return probe on this name (mangled; plain or NAME@plt) would harm the program, whatever the
+ * image. */
+bool plan_name_forbids_return(const char *name);
+
+/* A few lower-case words, such as "uses or replaces its return address". */
+const char *plan_no_return_text(enum plan_no_return reason);
+
+#endif
