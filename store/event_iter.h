@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The event iterator for the inside of store/: on a bare SQLite connection, with constraints that skip whole
+ * segments, and with the calls that are open around an event. The public part is in store/tracestore.h.
+ */
+#ifndef TRACESTORE_EVENT_ITER_H
+#define TRACESTORE_EVENT_ITER_H
+
+#include <stdint.h>
+
+#include "store/segment.h"
+#include "store/tracestore.h"
+
+/* What a reader can do without. The sequence numbers are exact; time and function only leave out segments that
+ * cannot hold a match, so the caller still looks at each event. */
+struct event_range {
+    uint64_t first_seq, last_seq; /* both included; last_seq UINT64_MAX: to the end */
+    uint64_t from_ns, to_ns;      /* both included; to_ns 0: no constraint on time */
+    uint32_t function;            /* calls, returns or losses (TRACESTORE_LOST_FUNCTION); 0: any */
+};
+
+/* Like event_iter_open. `range` may be NULL: everything. `db` must outlive the iterator. */
+int event_iter_open_db(struct sqlite3 *db, int64_t thread_id, const struct event_range *range,
+                       struct event_iter **ret_iter, struct error *err);
+
+/* The calls that are open after the event that event_iter_next gave last, outermost first. After a call event
+ * the last one is that call and the one before it its parent. Valid until the next event_iter_next. */
+const struct open_call *event_iter_open_calls(const struct event_iter *iter, size_t *ret_count);
+
+/* The call that was ended by the return that event_iter_next gave last; meaningless after other events. */
+const struct open_call *event_iter_ended_call(const struct event_iter *iter);
+
+/* Segments (and open tails) whose events this process has decoded so far: what tests of pushed-down
+ * constraints look at. */
+uint64_t tracestore_decoded_segments(void);
+
+#endif
