@@ -9,6 +9,10 @@
 #ifndef TRACECTL_BPF_WIRE_H
 #define TRACECTL_BPF_WIRE_H
 
+#ifndef __bpf__ /* there the types come from vmlinux.h */
+#include <linux/types.h>
+#endif
+
 enum wire_kind {
     WIRE_CALL = 1,      /* struct wire_call */
     WIRE_RETURN = 2,    /* struct wire_call */

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/uprobe.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/tracectl.skel.h"
+#include "bpf/wire.h"
+
+/* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h). */
+enum {
+    ATTACH_UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, 6.6 */
+    ATTACH_UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, 6.13 */
+    UPROBE_MULTI_RETURN = 1,    /* BPF_F_UPROBE_MULTI_RETURN */
+    KERNEL_ENOTSUPP = 524,      /* what uprobes answer for an instruction they refuse */
+};
+
+struct uprobe_backend {
+    struct tracectl_bpf *skeleton;
+    struct ring_buffer *ring;
+    bool sessions;
+    int *links;
+    size_t link_count, link_capacity;
+
+    /* One round of uprobe_backend_consume. */
+    wire_handler handle;
+    void *context;
+    unsigned left;
+    unsigned taken;
+    int failure;
+};
+
+/* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the headers
+ * of older distributions lack the fields. The layout is the kernel's union bpf_attr. */
+struct link_create_attr {
+    uint32_t prog_fd, target_fd, attach_type, flags;
+    uint64_t path, offsets, ref_ctr_offsets, cookies;
+    uint32_t count, multi_flags, pid, unused;
+};
+
+static int silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+    return 0;
+}
+
+static int create_link(struct uprobe_backend *backend, const struct bpf_program *program, uint32_t type,
+                       uint32_t flags, const char *path, const unsigned long *offsets, const uint64_t *cookies,
+                       size_t count)
+{
+    struct link_create_attr attr = {
+        .prog_fd = (uint32_t)bpf_program__fd(program),
+        .attach_type = type,
+        .path = (uintptr_t)path,
+        .offsets = (uintptr_t)offsets,
+        .cookies = (uintptr_t)cookies,
+        .count = (uint32_t)count,
+        .multi_flags = flags,
+    };
+    int fd;
+
+    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1))
+        return -ENOMEM;
+    fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+    if (fd < 0)
+        return -errno;
+    backend->links[backend->link_count++] = fd;
+    return 0;
+}
+
+static int load_failure(int code, struct error *err)
+{
+    if (code == -EPERM || code == -EACCES)
+        return error_set(err, -EPERM, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+                         "cannot load BPF programs");
+    return error_set(err, code, "see tracectl doctor", "cannot load BPF programs");
+}
+
+/* Loads the skeleton with the session program or with the pair of programs that older kernels know. */
+static int load(struct uprobe_backend *backend, const struct uprobe_options *options, bool sessions)
+{
+    struct tracectl_bpf *skeleton = tracectl_bpf__open();
+    int r;
+
+    if (!skeleton)
+        return -errno;
+    bpf_program__set_autoload(skeleton->progs.on_session, sessions);
+    bpf_program__set_autoload(skeleton->progs.on_call, !sessions);
+    bpf_program__set_autoload(skeleton->progs.on_return, !sessions);
+    if (sessions)
+        bpf_program__set_expected_attach_type(skeleton->progs.on_session,
+                                              (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+    if (options->ring_bytes)
+        bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
+    skeleton->rodata->with_time = options->with_time;
+    skeleton->rodata->follow_children = options->follow_children;
+    r = tracectl_bpf__load(skeleton);
+    if (r) {
+        tracectl_bpf__destroy(skeleton);
+        return r;
+    }
+    backend->skeleton = skeleton;
+    backend->sessions = sessions;
+    return 0;
+}
+
+static int on_record(void *context, void *record, size_t size)
+{
+    struct uprobe_backend *backend = context;
+    int r = backend->handle(backend->context, record, size);
+
+    backend->taken++;
+    if (r < 0) {
+        backend->failure = r;
+        return -EINTR;
+    }
+    /* Ends the round so that a target that never pauses cannot keep the collector from committing. */
+    return --backend->left ? 0 : -EINTR;
+}
+
+int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
+                        struct error *err)
+{
+    struct uprobe_backend *backend = calloc(1, sizeof(*backend));
+    int r;
+
+    if (!backend)
+        return error_no_memory(err);
+    libbpf_set_print(silent);
+    r = load(backend, options, true);
+    if (r && r != -EPERM)
+        r = load(backend, options, false);
+    if (r) {
+        uprobe_backend_free(backend);
+        return load_failure(r, err);
+    }
+    r = tracectl_bpf__attach(backend->skeleton);
+    if (r) {
+        uprobe_backend_free(backend);
+        return error_set(err, r, "see tracectl doctor", "cannot attach to the scheduler's tracepoints");
+    }
+    backend->ring = ring_buffer__new(bpf_map__fd(backend->skeleton->maps.ring), on_record, backend, NULL);
+    r = backend->ring ? ring_buffer__add(backend->ring, bpf_map__fd(backend->skeleton->maps.overflow), on_record,
+                                         backend)
+                      : -errno;
+    if (r) {
+        uprobe_backend_free(backend);
+        return error_set(err, r, NULL, "cannot map the ring buffer");
+    }
+    *ret_backend = backend;
+    return 0;
+}
+
+void uprobe_backend_free(struct uprobe_backend *backend)
+{
+    if (!backend)
+        return;
+    if (backend->skeleton)
+        uprobe_backend_detach(backend);
+    ring_buffer__free(backend->ring);
+    tracectl_bpf__destroy(backend->skeleton);
+    free(backend->links);
+    free(backend);
+}
+
+bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
+{
+    return backend->sessions;
+}
+
+/* Without sessions: one link on all calls, one on the returns of the probes that may have one. */
+static int attach_pair(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
+                       const uint64_t *cookies, size_t count)
+{
+    AUTO_FREE unsigned long *return_offsets = calloc(count, sizeof(*return_offsets));
+    AUTO_FREE uint64_t *return_cookies = calloc(count, sizeof(*return_cookies));
+    size_t returns = 0;
+    int r;
+
+    if (!return_offsets || !return_cookies)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (cookies[i] & COOKIE_ENTRY_ONLY)
+            continue;
+        return_offsets[returns] = offsets[i];
+        return_cookies[returns++] = cookies[i];
+    }
+    /* Returns first: a call whose return was not probed yet would look as if it never came back. */
+    if (returns) {
+        r = create_link(backend, backend->skeleton->progs.on_return, ATTACH_UPROBE_MULTI, UPROBE_MULTI_RETURN, path,
+                        return_offsets, return_cookies, returns);
+        if (r)
+            return r;
+    }
+    return create_link(backend, backend->skeleton->progs.on_call, ATTACH_UPROBE_MULTI, 0, path, offsets, cookies,
+                       count);
+}
+
+int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
+                          const uint64_t *cookies, size_t count, struct error *err)
+{
+    int r;
+
+    if (backend->sessions)
+        r = create_link(backend, backend->skeleton->progs.on_session, ATTACH_UPROBE_SESSION, 0, path, offsets,
+                        cookies, count);
+    else
+        r = attach_pair(backend, path, offsets, cookies, count);
+    if (r == -KERNEL_ENOTSUPP)
+        return error_say(err, -EOPNOTSUPP, "cannot probe %s: the kernel refuses one of the instructions", path);
+    if (r)
+        return error_set(err, r, NULL, "cannot attach %zu probes to %s", count, path);
+    return 0;
+}
+
+void uprobe_backend_detach(struct uprobe_backend *backend)
+{
+    while (backend->link_count)
+        close(backend->links[--backend->link_count]);
+    tracectl_bpf__detach(backend->skeleton);
+}
+
+int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err)
+{
+    uint32_t tgid = (uint32_t)pid, one = 1;
+    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &one, BPF_ANY);
+
+    return r ? error_set(err, r, NULL, "cannot trace process %d", (int)pid) : 0;
+}
+
+void uprobe_backend_remove_process(struct uprobe_backend *backend, pid_t pid)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    bpf_map_delete_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid);
+}
+
+int uprobe_backend_fd(const struct uprobe_backend *backend)
+{
+    return ring_buffer__epoll_fd(backend->ring);
+}
+
+int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle, void *context)
+{
+    int r;
+
+    backend->handle = handle;
+    backend->context = context;
+    backend->left = limit;
+    backend->taken = 0;
+    backend->failure = 0;
+    r = ring_buffer__consume(backend->ring);
+    if (backend->failure)
+        return backend->failure;
+    if (r < 0 && r != -EINTR)
+        return r;
+    return (int)backend->taken;
+}
+
+struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid)
+{
+    struct {
+        uint32_t calls, returns;
+    } loss;
+    struct wire_losses none = {0, 0};
+    int map = bpf_map__fd(backend->skeleton->maps.losses);
+
+    if (!backend->skeleton->bss->losing_threads || bpf_map_lookup_elem(map, &tid, &loss))
+        return none;
+    if (!bpf_map_delete_elem(map, &tid))
+        __atomic_fetch_sub(&backend->skeleton->bss->losing_threads, 1, __ATOMIC_RELAXED);
+    return (struct wire_losses){loss.calls, loss.returns};
+}
+
+struct uprobe_loss_totals uprobe_backend_loss_totals(const struct uprobe_backend *backend)
+{
+    const struct tracectl_bpf__bss *bss = backend->skeleton->bss;
+
+    return (struct uprobe_loss_totals){bss->totals.unplaced, bss->totals.life_cycle, bss->totals.processes};
+}
+
+int uprobe_backend_held_fd(const struct uprobe_backend *backend)
+{
+    return bpf_map__fd(backend->skeleton->maps.held);
+}
+
+size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, size_t capacity)
+{
+    uint32_t key, *previous = NULL;
+    size_t count = 0;
+
+    while (count < capacity && !bpf_map_get_next_key(uprobe_backend_held_fd(backend), previous, &key)) {
+        pids[count++] = (pid_t)key;
+        previous = &key;
+    }
+    return count;
+}
+
+void uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    kill(pid, SIGCONT);
+    bpf_map_delete_elem(uprobe_backend_held_fd(backend), &tgid);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The uprobe backend: loads the BPF programs, attaches probes, hands out the ring's records.
+ *
+ * Nothing is pinned: when the process that holds the backend dies, however it dies, the kernel removes every
+ * probe with its last file descriptor.
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_UPROBE_H
+#define TRACECTL_COLLECTOR_BACKEND_UPROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct uprobe_backend;
+
+struct uprobe_options {
+    size_t ring_bytes;    /* a power of two of at least a page; 0: the default, 32 MiB */
+    bool with_time;       /* stamp records (41 ns each) */
+    bool follow_children; /* trace the processes that traced processes make */
+};
+
+/* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities. */
+int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
+                        struct error *err);
+
+/* Detaches everything. Accepts NULL. */
+void uprobe_backend_free(struct uprobe_backend *backend);
+
+/* True when a call and its return are one probe (kernel 6.13); false: two links per image. */
+bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
+
+/* Probes `count` places of the file at `path`, given by their file offsets, in every process that maps it. A
+ * cookie is an index in its low half and the COOKIE_ flags of bpf/wire.h. Fails as a whole: -EOPNOTSUPP and the
+ * kernel's ENOTSUPP (524) mean that it refuses one of the instructions. */
+int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
+                          const uint64_t *cookies, size_t count, struct error *err);
+
+/* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
+void uprobe_backend_detach(struct uprobe_backend *backend);
+
+/* Starts and stops recording a process (the probes themselves are inode-wide). */
+int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err);
+void uprobe_backend_remove_process(struct uprobe_backend *backend, pid_t pid);
+
+/* Readable when a life-cycle record has come; calls alone do not wake anybody (1.2 us each). */
+int uprobe_backend_fd(const struct uprobe_backend *backend);
+
+/* Hands up to about `limit` records to `handle` in order, then returns how many; what `handle` returns below 0
+ * ends the round and is returned. */
+typedef int (*wire_handler)(void *context, const void *record, size_t size);
+int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle, void *context);
+
+struct wire_losses {
+    uint64_t calls, returns;
+};
+/* Takes what thread `tid` has lost and not yet reported in the ring. */
+struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid);
+
+struct uprobe_loss_totals {
+    uint64_t unplaced, life_cycle, processes; /* as in bpf/tracectl.bpf.c */
+};
+struct uprobe_loss_totals uprobe_backend_loss_totals(const struct uprobe_backend *backend);
+
+/* The map of processes that stand still after exec, for exec_guard; and the list itself: the first `capacity`
+ * pids, returned as their number. A process is let go by uprobe_backend_release. */
+int uprobe_backend_held_fd(const struct uprobe_backend *backend);
+size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, size_t capacity);
+void uprobe_backend_release(struct uprobe_backend *backend, pid_t pid);
+
+#endif

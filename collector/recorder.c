@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/backend/uprobe.h"
+#include "collector/target/exec_guard.h"
+#include "collector/target/launch.h"
+#include "collector/target/process.h"
+
+/* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
+#define POLL_MS 10
+/* Records between two looks at the clock, so that commits come in time however busy the target is. */
+#define ROUND_RECORDS (1u << 16)
+#define HELD_AT_ONCE 64
+
+struct recorder {
+    struct recorder_options options;
+    struct trace_writer *writer;
+    struct uprobe_backend *backend;
+    struct image_table *images;
+    struct streams *streams;
+    struct exec_guard guard;
+    struct launch launch; /* pid 0: no command */
+    char *command;        /* argv[0] */
+    int epoll, stop;
+    int exit_status;
+    bool closing; /* programs that appear now are let go without probes */
+    uint64_t life_cycle_losses;
+};
+
+int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err)
+{
+    return trace_writer_tag(recorder->writer, key, value, err);
+}
+
+int64_t recorder_run_id(const struct recorder *recorder)
+{
+    return trace_writer_run_id(recorder->writer);
+}
+
+int recorder_exit_status(const struct recorder *recorder)
+{
+    return recorder->exit_status;
+}
+
+struct stream_counts recorder_counts(const struct recorder *recorder)
+{
+    return streams_counts(recorder->streams);
+}
+
+const struct traced_image *recorder_images(const struct recorder *recorder)
+{
+    return image_table_images(recorder->images);
+}
+
+void recorder_stop(struct recorder *recorder)
+{
+    uint64_t one = 1;
+
+    if (write(recorder->stop, &one, sizeof(one)) < 0)
+        return; /* the counter is at its limit: it has been told */
+}
+
+/* Looks at the program that `pid` runs now and probes it. */
+static int load_program(struct recorder *recorder, pid_t pid, struct traced_image **ret_image, struct error *err)
+{
+    struct stream_program program = {.rank = process_rank(pid)};
+    struct traced_image *image = NULL;
+    uint64_t start, offset;
+    char link[64];
+    int r;
+
+    program.exe = process_exe(pid);
+    program.argv = process_command_line(pid);
+    process_exe_link(pid, link, sizeof(link));
+    r = image_table_get(recorder->images, recorder->backend, link, program.exe ? program.exe : link, &image, err);
+    if (r) {
+        free(program.exe);
+        free(program.argv);
+        return r;
+    }
+    if (!image->refusal) {
+        program.image = image;
+        if (!process_exe_mapping(pid, &start, &offset))
+            elf_image_load_bias(image->elf, start, offset, &program.load_bias);
+    }
+    *ret_image = image;
+    return streams_set_program(recorder->streams, pid, &program, err);
+}
+
+/* A process stands still after exec. Whatever happens here, it must be let go. */
+static int on_exec(void *context, pid_t pid, struct error *err)
+{
+    struct recorder *recorder = context;
+    struct traced_image *image;
+    int r = 0;
+
+    if (!recorder->closing)
+        r = load_program(recorder, pid, &image, err);
+    uprobe_backend_release(recorder->backend, pid);
+    return r == -ENOENT || r == -ESRCH ? 0 : r; /* it was killed meanwhile */
+}
+
+static struct wire_losses take_losses(void *context, uint32_t tid)
+{
+    struct recorder *recorder = context;
+
+    return uprobe_backend_take_losses(recorder->backend, tid);
+}
+
+static int open_wakeups(struct recorder *recorder, struct error *err)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    recorder->epoll = epoll_create1(EPOLL_CLOEXEC);
+    recorder->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (recorder->epoll < 0 || recorder->stop < 0 ||
+        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, uprobe_backend_fd(recorder->backend), &event) ||
+        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, recorder->stop, &event))
+        return error_set(err, -errno, NULL, "cannot wait for events");
+    return 0;
+}
+
+static int begin_run(struct recorder *recorder, struct tracestore *store, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    const struct trace_run_description run = {
+        .name = options->name,
+        .command = options->command,
+        .options = options->options,
+        .started_ns = clock_ns(CLOCK_REALTIME),
+    };
+    const struct stream_options stream = {
+        .times = options->times,
+        .on_exec = on_exec,
+        .take_losses = take_losses,
+        .context = recorder,
+    };
+    int r = trace_writer_begin(store, &run, NULL, &recorder->writer, err);
+
+    return r ? r : streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
+}
+
+int recorder_open(struct tracestore *store, const struct recorder_options *options, struct recorder **ret_recorder,
+                  struct error *err)
+{
+    const struct uprobe_options uprobe = {
+        .ring_bytes = options->ring_bytes,
+        .with_time = options->times != STREAM_TIMES_NONE,
+        .follow_children = options->follow_children,
+    };
+    const struct image_table_options image = {
+        .want = options->want,
+        .context = options->want_context,
+        .no_return_probes = options->no_return_probes,
+    };
+    struct recorder *recorder = calloc(1, sizeof(*recorder));
+    int r;
+
+    if (!recorder)
+        return error_no_memory(err);
+    recorder->options = *options;
+    recorder->epoll = recorder->stop = -1;
+    recorder->launch.gate = recorder->launch.failure = -1;
+    recorder->exit_status = -1;
+    if (!recorder->options.flush_interval_ns)
+        recorder->options.flush_interval_ns = 1000000000u;
+    r = uprobe_backend_open(&uprobe, &recorder->backend, err);
+    if (!r)
+        r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
+    if (!r)
+        r = open_wakeups(recorder, err);
+    if (!r)
+        r = image_table_new(&image, &recorder->images, err);
+    if (!r)
+        r = begin_run(recorder, store, err);
+    if (r) {
+        recorder_free(recorder);
+        return r;
+    }
+    *ret_recorder = recorder;
+    return 0;
+}
+
+int recorder_launch(struct recorder *recorder, char *const *argv, struct error *err)
+{
+    int r = launch_prepare(argv, recorder->options.output, &recorder->launch, err);
+
+    if (r)
+        return r;
+    recorder->command = strdup(argv[0]);
+    if (!recorder->command)
+        return error_no_memory(err);
+    r = uprobe_backend_add_process(recorder->backend, recorder->launch.pid, err);
+    if (!r)
+        r = streams_add_process(recorder->streams, recorder->launch.pid, &recorder->launch.pid, 1, err);
+    return r ? r : launch_go(&recorder->launch, err);
+}
+
+int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
+{
+    pid_t process = process_of_thread(pid);
+    struct traced_image *image;
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count;
+    int r;
+
+    if (process < 0)
+        return error_say(err, -ESRCH, "cannot trace process %d: no such process (check the pid)", (int)pid);
+    if (process != pid)
+        return error_say(err, -EINVAL, "cannot trace process %d: it is a thread of process %d (name that)",
+                         (int)pid, (int)process);
+    if (pid == getpid())
+        return error_say(err, -EINVAL, "cannot trace process %d: it is tracectl itself", (int)pid);
+    /* The kernel side first, so that threads made from here on announce themselves. */
+    r = uprobe_backend_add_process(recorder->backend, pid, err);
+    if (!r)
+        r = process_threads(pid, &tids, &count, err);
+    if (!r)
+        r = streams_add_process(recorder->streams, pid, tids, count, err);
+    if (!r)
+        r = load_program(recorder, pid, &image, err);
+    if (!r && image->refusal)
+        r = error_say(err, -ENOTSUP, "%s", image->refusal);
+    return r;
+}
+
+/* Reads what is in the ring. Returns the number of records, or a failure. */
+static int consume(struct recorder *recorder, struct error *err)
+{
+    int r = uprobe_backend_consume(recorder->backend, ROUND_RECORDS, streams_handle, recorder->streams);
+
+    if (r >= 0)
+        return r;
+    if (streams_error(recorder->streams)->code && err)
+        *err = *streams_error(recorder->streams);
+    else
+        error_set(err, r, NULL, "cannot read the ring buffer");
+    return r;
+}
+
+/* Lets go processes whose exec record was lost. They run on without probes; the loss is in the store's totals. */
+static void release_forgotten(struct recorder *recorder)
+{
+    uint64_t losses = uprobe_backend_loss_totals(recorder->backend).life_cycle;
+    pid_t pids[HELD_AT_ONCE];
+    size_t count;
+
+    if (losses == recorder->life_cycle_losses && !recorder->closing)
+        return;
+    recorder->life_cycle_losses = losses;
+    count = uprobe_backend_held(recorder->backend, pids, HELD_AT_ONCE);
+    for (size_t i = 0; i < count; i++)
+        uprobe_backend_release(recorder->backend, pids[i]);
+}
+
+static int shell_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
+static int targets_ended(struct recorder *recorder, struct error *err)
+{
+    int status, r;
+
+    if (!recorder->launch.pid)
+        return !streams_live_processes(recorder->streams);
+    r = launch_result(&recorder->launch, recorder->command, err);
+    if (r < 0)
+        return r;
+    if (waitpid(recorder->launch.pid, &status, WNOHANG) != recorder->launch.pid)
+        return 0;
+    recorder->exit_status = shell_status(status);
+    return 1;
+}
+
+static bool stop_wanted(const struct recorder *recorder)
+{
+    uint64_t told;
+
+    return read(recorder->stop, &told, sizeof(told)) > 0;
+}
+
+int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
+{
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC), flushed = begun, now;
+    struct epoll_event event;
+    int r, records = 0;
+
+    for (;;) {
+        if (records < (int)ROUND_RECORDS)
+            epoll_wait(recorder->epoll, &event, 1, POLL_MS);
+        records = consume(recorder, err);
+        if (records < 0)
+            return records;
+        release_forgotten(recorder);
+        now = clock_ns(CLOCK_MONOTONIC);
+        if (now - flushed >= recorder->options.flush_interval_ns) {
+            r = trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+            if (r)
+                return r;
+            flushed = now;
+        }
+        r = targets_ended(recorder, err);
+        if (r)
+            return r < 0 ? r : 0;
+        if (stop_wanted(recorder) || (duration_ns && now - begun >= duration_ns))
+            return 0;
+    }
+}
+
+/* What was not seen at all, and why. */
+static int store_blind_spots(struct recorder *recorder, struct error *err)
+{
+    struct uprobe_loss_totals lost = uprobe_backend_loss_totals(recorder->backend);
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    uint64_t strays = streams_counts(recorder->streams).strays;
+    int r = 0;
+
+    if (lost.unplaced + strays)
+        r = trace_writer_loss(recorder->writer, now, lost.unplaced + strays, "ring full, thread unknown", err);
+    if (!r && lost.life_cycle)
+        r = trace_writer_loss(recorder->writer, now, 0, "life-cycle records lost", err);
+    if (!r && lost.processes)
+        r = trace_writer_loss(recorder->writer, now, 0, "too many processes at once", err);
+    return r ? r : image_table_store_blind(recorder->images, recorder->writer, err);
+}
+
+int recorder_close(struct recorder *recorder, struct error *err)
+{
+    int r;
+
+    recorder->closing = true;
+    uprobe_backend_detach(recorder->backend);
+    do
+        r = consume(recorder, err);
+    while (r > 0);
+    release_forgotten(recorder);
+    if (!r)
+        r = streams_collect_losses(recorder->streams, err);
+    if (!r)
+        r = store_blind_spots(recorder, err);
+    return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
+}
+
+void recorder_wait(struct recorder *recorder)
+{
+    int status;
+
+    if (!recorder->launch.pid || recorder->exit_status >= 0)
+        return;
+    while (waitpid(recorder->launch.pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return;
+    recorder->exit_status = shell_status(status);
+}
+
+void recorder_free(struct recorder *recorder)
+{
+    if (!recorder)
+        return;
+    recorder->closing = true;
+    if (recorder->backend) {
+        uprobe_backend_detach(recorder->backend);
+        release_forgotten(recorder);
+    }
+    exec_guard_stop(&recorder->guard);
+    launch_release(&recorder->launch);
+    streams_free(recorder->streams);
+    trace_writer_free(recorder->writer);
+    image_table_free(recorder->images);
+    uprobe_backend_free(recorder->backend);
+    free(recorder->command);
+    if (recorder->epoll >= 0)
+        close(recorder->epoll);
+    if (recorder->stop >= 0)
+        close(recorder->stop);
+    free(recorder);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One recording, from the first probe to the last commit.
+ *
+ *     recorder_open                            load BPF, begin the run
+ *     recorder_launch or recorder_attach       the targets
+ *     recorder_run                             until the command ends, a time is up, or recorder_stop
+ *     recorder_close                           detach, drain, end the run
+ *     recorder_free
+ *
+ * The targets are never stopped for longer than an exec takes to be probed, and never killed.
+ */
+#ifndef TRACECTL_COLLECTOR_RECORDER_H
+#define TRACECTL_COLLECTOR_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collector/image_table.h"
+#include "collector/stream/streams.h"
+#include "store/tracestore.h"
+
+struct recorder;
+
+struct recorder_options {
+    const char *name, *command, *options; /* of the run, as in trace_run_description */
+    enum stream_times times;
+    bool follow_children;
+    bool no_return_probes;
+    size_t ring_bytes;          /* 0: the default */
+    uint64_t flush_interval_ns; /* 0: one second */
+    int output;                 /* descriptor for the command's standard output, -1: the caller's own */
+    bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
+    void *want_context;
+};
+
+int recorder_open(struct tracestore *store, const struct recorder_options *options, struct recorder **ret_recorder,
+                  struct error *err);
+
+/* Attaches a key and a value to the run. */
+int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err);
+
+/* Starts a command; argv[0] is looked up in PATH. It runs its first instruction with all probes in place. */
+int recorder_launch(struct recorder *recorder, char *const *argv, struct error *err);
+
+/* Traces a running process from now on. */
+int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
+
+/* Records until the command has ended, all attached processes have, `duration_ns` is over (0: no limit) or
+ * recorder_stop was called. -ENOSPC and the like: recording has stopped, what was committed stays. */
+int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
+
+/* Ends recorder_run soon; may be called from a signal handler. */
+void recorder_stop(struct recorder *recorder);
+
+/* Takes the probes away, reads the ring empty and ends the run. */
+int recorder_close(struct recorder *recorder, struct error *err);
+
+/* Waits for the command to end, if one was launched and still runs; no probe is on it any more. */
+void recorder_wait(struct recorder *recorder);
+
+int64_t recorder_run_id(const struct recorder *recorder);
+
+/* The command's status, 0 to 255 or 128 + signal; -1: it still runs, or there is none. */
+int recorder_exit_status(const struct recorder *recorder);
+
+struct stream_counts recorder_counts(const struct recorder *recorder);
+
+/* The images met, traced or refused. */
+const struct traced_image *recorder_images(const struct recorder *recorder);
+
+/* Accepts NULL. Without recorder_close the run stays 'unfinished'. */
+void recorder_free(struct recorder *recorder);
+
+#endif

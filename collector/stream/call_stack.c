@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/stream/call_stack.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+void call_stack_release(struct call_stack *stack)
+{
+    free(stack->frames);
+    *stack = (struct call_stack){0};
+}
+
+/* Depth after closing the calls whose entry pointer is below `limit` on the stack that the event happened on. */
+static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool on_signal_stack)
+{
+    size_t depth = stack->depth;
+
+    /* On the ordinary stack again: whatever ran on the signal stack is over (rule 4). */
+    while (!on_signal_stack && depth && stack->frames[depth - 1].on_signal_stack)
+        depth--;
+    while (depth && stack->frames[depth - 1].on_signal_stack == on_signal_stack && stack->frames[depth - 1].sp < limit)
+        depth--;
+    return depth;
+}
+
+/* The caller is nearly always the innermost open call; further out than this nobody looks, so that a call costs
+ * the same however deep the stack is. What is not found stays open until rule 1 closes it. */
+#define CALLER_SEARCH 256
+
+/* Depth after closing the calls above the innermost frame of `caller`, if it is open at all (rule 3). */
+static size_t depth_of_caller(const struct call_stack *stack, size_t depth, uint32_t caller)
+{
+    size_t last = depth > CALLER_SEARCH ? depth - CALLER_SEARCH : 0;
+
+    for (size_t d = depth; d > last; d--)
+        if (stack->frames[d - 1].function == caller)
+            return d;
+    return depth;
+}
+
+int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function, uint32_t caller,
+                    size_t *ret_closed)
+{
+    size_t depth;
+
+    if (array_reserve(&stack->frames, &stack->capacity, stack->depth + 1))
+        return -ENOMEM;
+    depth = depth_below(stack, sp + 1, on_signal_stack);
+    if (caller != CALL_STACK_NO_CALLER)
+        depth = depth_of_caller(stack, depth, caller);
+    *ret_closed = stack->depth - depth;
+    stack->frames[depth] = (struct call_frame){sp, function, on_signal_stack};
+    stack->depth = depth + 1;
+    return 0;
+}
+
+size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_stack)
+{
+    size_t depth = depth_below(stack, sp, on_signal_stack), closed = stack->depth - depth;
+
+    stack->depth = depth;
+    return closed;
+}

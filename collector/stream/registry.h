@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The processes and threads of a recording that are alive, found by their ids. */
+#ifndef TRACECTL_COLLECTOR_STREAM_REGISTRY_H
+#define TRACECTL_COLLECTOR_STREAM_REGISTRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "collector/image_table.h"
+#include "collector/stream/call_stack.h"
+
+/* One program run by a process: exec ends it and begins another with the same pid. */
+struct traced_process {
+    pid_t pid;
+    const struct traced_image *image; /* NULL: nothing that is traced */
+    uint64_t load_bias;
+    char *exe, *argv;
+    int rank;             /* -1: none */
+    int64_t parent_id;    /* process_id of the parent, 0: none in the store */
+    uint64_t started_ns;  /* CLOCK_MONOTONIC, as all times here */
+    unsigned next_thread; /* T of the next thread */
+    int64_t process_id;   /* 0: not in the store yet */
+    unsigned number;      /* P, once it is in the store */
+    UT_hash_handle hh;
+};
+
+struct traced_thread {
+    uint32_t tid;
+    unsigned number; /* T */
+    struct traced_process *process;
+    uint64_t started_ns;
+    struct thread_writer *writer; /* NULL: not in the store yet */
+    struct call_stack stack;
+    uint64_t last_anchor_ns; /* 0: none yet */
+    UT_hash_handle hh;
+};
+
+/* All zero is empty. */
+struct registry {
+    struct traced_process *processes;
+    struct traced_thread *threads;
+    struct traced_thread *last; /* found last: records come in runs of one thread */
+};
+
+void registry_release(struct registry *registry);
+
+struct traced_process *registry_process(struct registry *registry, pid_t pid);
+struct traced_thread *registry_thread(struct registry *registry, uint32_t tid);
+
+/* A new process without threads, or a new thread of a process. NULL: no memory. */
+struct traced_process *registry_add_process(struct registry *registry, pid_t pid, uint64_t started_ns);
+struct traced_thread *registry_add_thread(struct registry *registry, struct traced_process *process, uint32_t tid,
+                                          uint64_t started_ns);
+
+void registry_remove_thread(struct registry *registry, struct traced_thread *thread);
+
+/* The process must have no thread left. */
+void registry_remove_process(struct registry *registry, struct traced_process *process);
+
+#endif

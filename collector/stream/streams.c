@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/stream/streams.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "bpf/wire.h"
+#include "collector/stream/labels.h"
+#include "collector/stream/registry.h"
+#include "collector/target/process.h"
+
+#define ANCHOR_NS 1000000u /* a time every millisecond of activity */
+
+struct streams {
+    struct stream_options options;
+    struct image_table *images;
+    struct trace_writer *writer;
+    uint64_t to_realtime_ns; /* added to CLOCK_MONOTONIC */
+    struct registry registry;
+    struct labels labels;
+    struct stream_counts counts;
+    struct error error;
+};
+
+int streams_new(const struct stream_options *options, struct image_table *images, struct trace_writer *writer,
+                struct streams **ret_streams, struct error *err)
+{
+    struct streams *streams = calloc(1, sizeof(*streams));
+
+    if (!streams)
+        return error_no_memory(err);
+    streams->options = *options;
+    streams->images = images;
+    streams->writer = writer;
+    streams->to_realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    *ret_streams = streams;
+    return 0;
+}
+
+void streams_free(struct streams *streams)
+{
+    if (!streams)
+        return;
+    registry_release(&streams->registry);
+    labels_release(&streams->labels);
+    free(streams);
+}
+
+const struct error *streams_error(const struct streams *streams)
+{
+    return &streams->error;
+}
+
+size_t streams_live_processes(const struct streams *streams)
+{
+    return HASH_COUNT(streams->registry.processes);
+}
+
+struct stream_counts streams_counts(const struct streams *streams)
+{
+    return streams->counts;
+}
+
+uint64_t streams_realtime(const struct streams *streams, uint64_t monotonic_ns)
+{
+    return monotonic_ns + streams->to_realtime_ns;
+}
+
+int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count, struct error *err)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    struct traced_process *process = registry_add_process(&streams->registry, pid, now);
+
+    if (!process)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        if (!registry_add_thread(&streams->registry, process, (uint32_t)tids[i], now))
+            return error_no_memory(err);
+    return 0;
+}
+
+int streams_set_program(struct streams *streams, pid_t pid, const struct stream_program *program,
+                        struct error *err)
+{
+    struct traced_process *process = registry_process(&streams->registry, pid);
+
+    if (!process || !program->exe || !program->argv) {
+        free(program->exe);
+        free(program->argv);
+        return process ? error_no_memory(err) : 0; /* it has ended meanwhile */
+    }
+    free(process->exe);
+    free(process->argv);
+    process->exe = program->exe;
+    process->argv = program->argv;
+    process->image = program->image;
+    process->load_bias = program->load_bias;
+    process->rank = program->rank;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ entering the store */
+
+static int store_process(struct streams *streams, struct traced_process *process)
+{
+    const struct trace_process_description description = {
+        .pid = process->pid,
+        .parent_process_id = process->parent_id,
+        .rank = process->rank,
+        .exe = process->exe ? process->exe : "?",
+        .argv = process->argv ? process->argv : "",
+        .started_ns = streams_realtime(streams, process->started_ns),
+    };
+    unsigned moved_to;
+    int64_t moved;
+    int r;
+
+    r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
+    if (r)
+        return r;
+    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved, &moved_to))
+        return error_no_memory(&streams->error);
+    if (!moved)
+        return 0;
+    for (struct traced_process *other = streams->registry.processes; other; other = other->hh.next)
+        if (other->process_id == moved)
+            other->number = moved_to;
+    return trace_writer_relabel_process(streams->writer, moved, moved_to, &streams->error);
+}
+
+/* The thread's writer, made at its first event; NULL on failure. */
+static struct thread_writer *writer_of(struct streams *streams, struct traced_thread *thread)
+{
+    struct traced_process *process = thread->process;
+    AUTO_FREE char *name = NULL;
+    char label[32];
+
+    if (thread->writer)
+        return thread->writer;
+    if (!process->process_id && store_process(streams, process))
+        return NULL;
+    name = process_thread_name(process->pid, (pid_t)thread->tid);
+    snprintf(label, sizeof(label), "%u.%u", process->number, thread->number);
+    const struct trace_thread_description description = {
+        .process_id = process->process_id,
+        .tid = (int32_t)thread->tid,
+        .label = label,
+        .name = name,
+        .started_ns = streams_realtime(streams, thread->started_ns),
+        .returns = process->image ? process->image->returns : TRACE_RETURNS_INFERRED,
+    };
+    if (trace_writer_thread(streams->writer, &description, &thread->writer, &streams->error))
+        return NULL;
+    return thread->writer;
+}
+
+/* ------------------------------------------------------------------------------------ calls and returns */
+
+static int no_memory(struct streams *streams)
+{
+    return error_no_memory(&streams->error);
+}
+
+/* Says when the event that follows happened, if that is due. */
+static int anchor(struct streams *streams, struct traced_thread *thread, uint64_t ns)
+{
+    if (streams->options.times == STREAM_TIMES_NONE || !ns)
+        return 0;
+    if (streams->options.times == STREAM_TIMES_ANCHOR && ns - thread->last_anchor_ns < ANCHOR_NS)
+        return 0;
+    thread->last_anchor_ns = ns;
+    return thread_writer_anchor(thread->writer, streams_realtime(streams, ns));
+}
+
+static int write_returns(struct streams *streams, struct thread_writer *writer, size_t count)
+{
+    while (count--)
+        if (thread_writer_return(writer))
+            return no_memory(streams);
+    return 0;
+}
+
+static struct traced_thread *thread_of(struct streams *streams, const struct wire_header *header)
+{
+    struct traced_thread *thread = registry_thread(&streams->registry, header->tid);
+
+    if (!thread)
+        streams->counts.strays++;
+    return thread;
+}
+
+static int handle_call(struct streams *streams, const struct wire_call *record, uint64_t return_address)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+    uint32_t function_id, caller = CALL_STACK_NO_CALLER;
+    struct thread_writer *writer;
+    size_t closed;
+
+    if (!thread)
+        return 0;
+    if (image_table_function_id(streams->images, streams->writer, record->function, &function_id, &streams->error))
+        return streams->error.code;
+    writer = writer_of(streams, thread);
+    if (!writer)
+        return streams->error.code;
+    /* A return address points behind the call, which may be the caller's last instruction. */
+    if (return_address && thread->process->image)
+        caller = image_table_find(thread->process->image, return_address - 1 - thread->process->load_bias);
+    if (call_stack_call(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK, record->function,
+                        caller, &closed))
+        return no_memory(streams);
+    if (write_returns(streams, writer, closed))
+        return -ENOMEM;
+    /* Behind the inferred returns: nobody knows when those happened. */
+    if (anchor(streams, thread, record->header.ns) || thread_writer_call(writer, function_id))
+        return no_memory(streams);
+    return 0;
+}
+
+static int handle_return(struct streams *streams, const struct wire_call *record)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+    size_t closed;
+
+    if (!thread)
+        return 0;
+    closed = call_stack_return(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK);
+    if (!closed) {
+        streams->counts.unmatched_returns++;
+        return 0;
+    }
+    /* All but the last were inferred. A thread with an open call has a writer. */
+    if (write_returns(streams, thread->writer, closed - 1))
+        return -ENOMEM;
+    if (anchor(streams, thread, record->header.ns) || thread_writer_return(thread->writer))
+        return no_memory(streams);
+    return 0;
+}
+
+static int write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t count)
+{
+    struct thread_writer *writer = writer_of(streams, thread);
+
+    if (!writer)
+        return streams->error.code;
+    if (!ns) /* recorded without times */
+        ns = clock_ns(CLOCK_MONOTONIC);
+    return thread_writer_lost(writer, streams_realtime(streams, ns), count, "ring full", &streams->error);
+}
+
+static int handle_lost(struct streams *streams, const struct wire_lost *record)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+
+    return thread ? write_loss(streams, thread, record->header.ns, (uint64_t)record->calls + record->returns) : 0;
+}
+
+/* ------------------------------------------------------------------------------------ life cycle */
+
+static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
+{
+    struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
+    int r = 0;
+
+    if (lost.calls + lost.returns)
+        r = write_loss(streams, thread, ns, lost.calls + lost.returns);
+    if (!r && thread->writer)
+        r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
+    registry_remove_thread(&streams->registry, thread);
+    return r;
+}
+
+static int end_threads(struct streams *streams, struct traced_process *process, uint64_t ns)
+{
+    struct traced_thread *thread, *next;
+    int r = 0;
+
+    HASH_ITER(hh, streams->registry.threads, thread, next)
+        if (!r && thread->process == process)
+            r = end_thread(streams, thread, ns);
+    return r;
+}
+
+/* The exit status of runs and processes: 0 to 255, or 128 + the signal. */
+static int shell_status(uint32_t code)
+{
+    return WIFSIGNALED(code) ? 128 + WTERMSIG(code) : WEXITSTATUS(code);
+}
+
+static int end_process(struct streams *streams, struct traced_process *process, uint64_t ns, int status)
+{
+    int r = end_threads(streams, process, ns);
+
+    if (!r && process->process_id)
+        r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns), status,
+                                     &streams->error);
+    registry_remove_process(&streams->registry, process);
+    return r;
+}
+
+/* A child runs its parent's program until it execs. */
+static struct traced_process *fork_process(struct streams *streams, const struct wire_fork *record)
+{
+    struct traced_process *parent = registry_process(&streams->registry, (pid_t)record->parent_tgid);
+    struct traced_process *child =
+        registry_add_process(&streams->registry, (pid_t)record->tgid, record->header.ns);
+
+    if (!child || !parent)
+        return child;
+    child->parent_id = parent->process_id;
+    child->image = parent->image;
+    child->load_bias = parent->load_bias;
+    child->rank = parent->rank;
+    child->exe = parent->exe ? strdup(parent->exe) : NULL;
+    child->argv = parent->argv ? strdup(parent->argv) : NULL;
+    return child;
+}
+
+static int handle_fork(struct streams *streams, const struct wire_fork *record)
+{
+    struct traced_thread *stale = registry_thread(&streams->registry, record->header.tid);
+    struct traced_process *process;
+
+    /* When attaching, /proc shows a new thread before its record comes. */
+    if (stale && stale->process->pid == (pid_t)record->tgid && !stale->writer)
+        return 0;
+    /* The tid came round again and the record of its first owner's end was lost. */
+    if (stale && end_thread(streams, stale, record->header.ns))
+        return streams->error.code;
+    process = registry_process(&streams->registry, (pid_t)record->tgid);
+    if (!process)
+        process = fork_process(streams, record);
+    if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
+        return no_memory(streams);
+    return 0;
+}
+
+/* The process goes on with another program: what ran before is over, and its open calls never return. */
+static int handle_exec(struct streams *streams, const struct wire_exec *record)
+{
+    pid_t pid = (pid_t)record->header.tid;
+    struct traced_process *process = registry_process(&streams->registry, pid);
+    int64_t parent_id = 0;
+    int r = 0;
+
+    if (process) {
+        parent_id = process->process_id ? process->process_id : process->parent_id;
+        r = end_process(streams, process, record->header.ns, -1);
+    }
+    if (r)
+        return r;
+    process = registry_add_process(&streams->registry, pid, record->header.ns);
+    if (!process || !registry_add_thread(&streams->registry, process, (uint32_t)pid, record->header.ns))
+        return no_memory(streams);
+    process->parent_id = parent_id;
+    return streams->options.on_exec(streams->options.context, pid, &streams->error);
+}
+
+static int handle_exit(struct streams *streams, const struct wire_exit *record)
+{
+    struct traced_thread *thread = registry_thread(&streams->registry, record->header.tid);
+    struct traced_process *process = registry_process(&streams->registry, (pid_t)record->tgid);
+    int r = thread ? end_thread(streams, thread, record->header.ns) : 0;
+
+    if (!r && process && record->header.flags & WIRE_LAST_THREAD)
+        r = end_process(streams, process, record->header.ns, shell_status(record->exit_code));
+    return r;
+}
+
+int streams_handle(void *context, const void *record, size_t size)
+{
+    static const size_t sizes[] = {
+        [WIRE_CALL] = sizeof(struct wire_call), [WIRE_RETURN] = sizeof(struct wire_call),
+        [WIRE_CALL_FROM] = sizeof(struct wire_call_from), [WIRE_LOST] = sizeof(struct wire_lost),
+        [WIRE_FORK] = sizeof(struct wire_fork), [WIRE_EXEC] = sizeof(struct wire_exec),
+        [WIRE_EXIT] = sizeof(struct wire_exit),
+    };
+    const struct wire_header *header = record;
+    struct streams *streams = context;
+
+    if (size < sizeof(*header) || header->kind >= sizeof(sizes) / sizeof(*sizes) || size < sizes[header->kind])
+        return error_say(&streams->error, -EBADMSG, "a record of the kernel side has a wrong size or kind");
+    switch ((enum wire_kind)header->kind) {
+    case WIRE_CALL:
+        return handle_call(streams, record, 0);
+    case WIRE_CALL_FROM:
+        return handle_call(streams, record, ((const struct wire_call_from *)record)->return_address);
+    case WIRE_RETURN:
+        return handle_return(streams, record);
+    case WIRE_LOST:
+        return handle_lost(streams, record);
+    case WIRE_FORK:
+        return handle_fork(streams, record);
+    case WIRE_EXEC:
+        return handle_exec(streams, record);
+    case WIRE_EXIT:
+        return handle_exit(streams, record);
+    }
+    return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
+}
+
+int streams_collect_losses(struct streams *streams, struct error *err)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+    for (struct traced_thread *thread = streams->registry.threads; thread; thread = thread->hh.next) {
+        struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
+
+        if (lost.calls + lost.returns && write_loss(streams, thread, now, lost.calls + lost.returns)) {
+            if (err)
+                *err = streams->error;
+            return streams->error.code;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/target/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Whether execvp would find `command`; 0 or the errno it would fail with. */
+static int look_up(const char *command)
+{
+    const char *path = getenv("PATH");
+    AUTO_FREE char *list = strdup(path ? path : "/bin:/usr/bin");
+    char *rest = list, *folder, candidate[PATH_MAX];
+    int reason = ENOENT;
+
+    if (!list)
+        return ENOMEM;
+    if (strchr(command, '/'))
+        return access(command, X_OK) ? errno : 0;
+    while ((folder = strsep(&rest, ":"))) {
+        snprintf(candidate, sizeof(candidate), "%s/%s", *folder ? folder : ".", command);
+        if (!access(candidate, X_OK))
+            return 0;
+        if (errno == EACCES)
+            reason = EACCES;
+    }
+    return reason;
+}
+
+static int cannot_run(int code, const char *command, struct error *err)
+{
+    const char *remedy = code == ENOENT ? "check the command's name" : NULL;
+
+    if (code == EACCES)
+        remedy = "name an executable file";
+    return error_set(err, -code, remedy, "cannot run %s", command);
+}
+
+static void child_main(char *const *argv, int output, int gate, int failure)
+{
+    char byte;
+    int code;
+
+    if (read(gate, &byte, 1) != 1)
+        _exit(127);
+    if (output >= 0)
+        dup2(output, STDOUT_FILENO);
+    execvp(argv[0], argv);
+    code = errno;
+    if (write(failure, &code, sizeof(code)) != (ssize_t)sizeof(code))
+        _exit(126);
+    _exit(127);
+}
+
+int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err)
+{
+    int gate[2], failure[2], reason = look_up(argv[0]);
+    pid_t pid;
+
+    if (reason)
+        return cannot_run(reason, argv[0], err);
+    if (pipe2(gate, O_CLOEXEC))
+        return error_set(err, -errno, NULL, "cannot start %s", argv[0]);
+    if (pipe2(failure, O_CLOEXEC)) {
+        int r = -errno;
+
+        close(gate[0]);
+        close(gate[1]);
+        return error_set(err, r, NULL, "cannot start %s", argv[0]);
+    }
+    pid = fork();
+    if (!pid) {
+        close(gate[1]);
+        close(failure[0]);
+        child_main(argv, output, gate[0], failure[1]);
+    }
+    close(gate[0]);
+    close(failure[1]);
+    if (pid < 0) {
+        int r = -errno;
+
+        close(gate[1]);
+        close(failure[0]);
+        return error_set(err, r, NULL, "cannot start %s", argv[0]);
+    }
+    *ret_launch = (struct launch){pid, gate[1], failure[0]};
+    return 0;
+}
+
+int launch_go(struct launch *launch, struct error *err)
+{
+    if (write(launch->gate, "", 1) != 1)
+        return error_set(err, -errno, NULL, "cannot start the command");
+    close(take_fd(&launch->gate));
+    return 0;
+}
+
+int launch_result(struct launch *launch, const char *command, struct error *err)
+{
+    struct pollfd ready = {.fd = launch->failure, .events = POLLIN};
+    int code;
+
+    if (launch->failure < 0)
+        return 1;
+    if (poll(&ready, 1, 0) <= 0)
+        return 0;
+    if (read(launch->failure, &code, sizeof(code)) == (ssize_t)sizeof(code))
+        return cannot_run(code, command, err);
+    close(take_fd(&launch->failure));
+    return 1;
+}
+
+void launch_release(struct launch *launch)
+{
+    if (launch->gate >= 0)
+        close(take_fd(&launch->gate));
+    if (launch->failure >= 0)
+        close(take_fd(&launch->failure));
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/target/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+/* Reads a file of /proc whole, with a NUL behind it. NULL when it cannot be read. */
+static char *read_proc(pid_t pid, const char *name, size_t *ret_size)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_CLOSE int fd = -1;
+    size_t capacity = 0, size = 0;
+    char path[64];
+    ssize_t got;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    do {
+        if (array_reserve(&text, &capacity, size + 4096))
+            return NULL;
+        got = read(fd, text + size, capacity - size - 1);
+        if (got > 0)
+            size += (size_t)got;
+    } while (got > 0);
+    if (got < 0)
+        return NULL;
+    text[size] = '\0';
+    *ret_size = size;
+    return take_pointer(text);
+}
+
+void process_exe_link(pid_t pid, char *ret_path, size_t size)
+{
+    snprintf(ret_path, size, "/proc/%d/exe", (int)pid);
+}
+
+char *process_exe(pid_t pid)
+{
+    char link[64], path[PATH_MAX];
+    ssize_t length;
+
+    process_exe_link(pid, link, sizeof(link));
+    length = readlink(link, path, sizeof(path) - 1);
+    if (length < 0)
+        return strdup("?");
+    path[length] = '\0';
+    return strdup(path);
+}
+
+char *process_command_line(pid_t pid)
+{
+    size_t size;
+    char *text = read_proc(pid, "cmdline", &size);
+
+    if (!text)
+        return strdup("");
+    while (size && !text[size - 1])
+        size--;
+    for (size_t i = 0; i < size; i++)
+        if (!text[i])
+            text[i] = ' ';
+    return text;
+}
+
+int process_rank(pid_t pid)
+{
+    static const char *const variables[] = {"PMI_RANK=", "PMIX_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+    size_t size;
+    AUTO_FREE char *environment = read_proc(pid, "environ", &size);
+
+    if (!environment)
+        return -1;
+    for (size_t v = 0; v < ARRAY_SIZE(variables); v++) {
+        size_t length = strlen(variables[v]);
+
+        for (const char *entry = environment; entry < environment + size; entry += strlen(entry) + 1) {
+            char *end;
+            long rank;
+
+            if (strncmp(entry, variables[v], length))
+                continue;
+            rank = strtol(entry + length, &end, 10);
+            if (end != entry + length && !*end && rank >= 0 && rank <= INT_MAX)
+                return (int)rank;
+        }
+    }
+    return -1;
+}
+
+pid_t process_of_thread(pid_t tid)
+{
+    size_t size;
+    AUTO_FREE char *status = read_proc(tid, "status", &size);
+    const char *line = status ? strstr(status, "\nTgid:") : NULL;
+
+    return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : -ESRCH;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const pid_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err)
+{
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count = 0, capacity = 0;
+    struct dirent *entry;
+    char path[64];
+    DIR *directory;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    directory = opendir(path);
+    if (!directory)
+        return error_set(err, errno == ENOENT ? -ESRCH : -errno, NULL, "cannot trace process %d", (int)pid);
+    while ((entry = readdir(directory))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (tid <= 0)
+            continue;
+        if (array_reserve(&tids, &capacity, count + 1)) {
+            closedir(directory);
+            return error_no_memory(err);
+        }
+        /* The main thread comes first whatever the numbers of the others are (pids wrap round). */
+        tids[count++] = tid;
+    }
+    closedir(directory);
+    if (!count)
+        return error_set(err, -ESRCH, NULL, "cannot trace process %d", (int)pid);
+    qsort(tids, count, sizeof(*tids), compare_pids);
+    for (size_t i = 1; i < count; i++) {
+        if (tids[i] == pid) {
+            memmove(tids + 1, tids, i * sizeof(*tids));
+            tids[0] = pid;
+            break;
+        }
+    }
+    *ret_tids = take_pointer(tids);
+    *ret_count = count;
+    return 0;
+}
+
+char *process_thread_name(pid_t pid, pid_t tid)
+{
+    char name[64];
+    size_t size;
+    char *text;
+
+    snprintf(name, sizeof(name), "task/%d/comm", (int)tid);
+    text = read_proc(pid, name, &size);
+    if (!text)
+        return strdup("");
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset)
+{
+    size_t size;
+    AUTO_FREE char *maps = read_proc(pid, "maps", &size);
+    struct stat exe;
+    char link[64];
+    char *line, *rest = maps;
+
+    process_exe_link(pid, link, sizeof(link));
+    if (!maps || stat(link, &exe))
+        return -ENOENT;
+    while ((line = strsep(&rest, "\n"))) {
+        unsigned int device_major, device_minor;
+        uint64_t start, offset, inode;
+
+        if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %x:%x %" SCNu64, &start, &offset, &device_major,
+                   &device_minor, &inode) != 5)
+            continue;
+        /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode decides. */
+        if (inode != exe.st_ino)
+            continue;
+        *ret_start = start;
+        *ret_offset = offset;
+        return 0;
+    }
+    return -ENOENT;
+}

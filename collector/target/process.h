@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What /proc says about a process: its image, its command line, its MPI rank, its threads, its mappings. */
+#ifndef TRACECTL_COLLECTOR_TARGET_PROCESS_H
+#define TRACECTL_COLLECTOR_TARGET_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* "/proc/PID/exe": opens and probes the very file that runs, deleted, replaced or in a container as it may be. */
+void process_exe_link(pid_t pid, char *ret_path, size_t size);
+
+/* The path of the executable as the process sees it, or "?" when it is gone. The caller frees it. */
+char *process_exe(pid_t pid);
+
+/* The arguments, separated by spaces, or "" when the process is gone. The caller frees it. */
+char *process_command_line(pid_t pid);
+
+/* The rank that an MPI launcher put into the environment (PMI_RANK, PMIX_RANK, OMPI_COMM_WORLD_RANK,
+ * SLURM_PROCID), or -1. */
+int process_rank(pid_t pid);
+
+/* The process that thread `tid` belongs to (itself for a main thread), or -ESRCH. */
+pid_t process_of_thread(pid_t tid);
+
+/* The thread ids of a process in ascending order, the main thread first. The caller frees them. -ESRCH. */
+int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err);
+
+/* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
+char *process_thread_name(pid_t pid, pid_t tid);
+
+/* The first mapping of the process's own executable: its start and file offset. -ENOENT: none. */
+int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset);
+
+#endif
