@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Included by the Makefile: everything that tests, measures and demonstrates.
+#
+# make test       packages, build, then all of the following; the last line is "N passed, N failed"
+# make unit       Criterion tests of every folder, and of the BPF logic compiled for the host
+# make e2e        tests/e2e/*.sh: record, query and compare real programs; E2E="record.sh signals.sh" picks some
+# make fuzz       every fuzzer for FUZZ_SECONDS (5)
+# make san        unit tests and some e2e tests of a build with AddressSanitizer and UBSan
+# make lint, make bench, make demo
+
+FUZZ_SECONDS ?= 5
+SAN_FLAGS := address,undefined
+SAN_O := $(O)-$(subst $(comma),-,$(SAN_FLAGS))
+ifneq ($(SAN),)
+PLAIN_O := $(O:-$(subst $(comma),-,$(SAN))=)
+else
+PLAIN_O := $(O)
+endif
+
+# ------------------------------------------------------------------------------------------ sample programs
+
+# All but the exceptions to the rule are built alike: -O1 -g, threads, as a PIE. Not with the project's CFLAGS or
+# sanitizers: they are what is measured, not what is tested.
+P := $(PLAIN_O)/tests/programs
+PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
+PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(wildcard tests/programs/*.c)) \
+	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
+	$(P)/million_stripped $(P)/forks_nop5 $(P)/recursion_nonpie
+
+$(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -o $@ $<
+
+$(P)/%: tests/programs/%.cc $(wildcard tests/programs/*.h)
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)g++ $(PROGRAM_FLAGS) -O1 -o $@ $<
+
+$(P)/odd_even_sort: tests/programs/odd_even_sort.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)mpicc $(PROGRAM_FLAGS) -O1 -o $@ $<
+
+$(P)/tail_calls: PROGRAM_FLAGS += -foptimize-sibling-calls
+$(P)/static_hello: PROGRAM_FLAGS += -static
+
+$(P)/million_stripped: $(P)/million
+	$(say) STRIP $@
+	$(Q)strip -o $@ $<
+
+# Five-byte nops at every entry: where the kernel optimises probes on them, fork children of a probed process die.
+$(P)/forks_nop5: tests/programs/forks.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -fno-pie -no-pie -pg -mfentry -mnop-mcount -o $@ $<
+
+$(P)/recursion_nonpie: tests/programs/recursion.c tests/programs/truth.h
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O2 -fno-pie -no-pie -fomit-frame-pointer -o $@ $<
+
+programs: $(PROGRAMS)
+
+# ------------------------------------------------------------------------------------------ unit tests
+
+# A test of tests/unit/FOLDER is linked with FOLDER and with what FOLDER may use, and nothing else. As archives: a
+# test takes out of the last one only what it needs, and main() of the tool stays out of the way.
+L := $(O)/tests/lib
+LAYERS := cli collector analyzer image store base
+uses_base := base
+uses_store := store base
+uses_image := image base
+uses_collector := collector image store base
+uses_analyzer := analyzer image store base
+uses_cli := cli collector analyzer image store base
+objects_base = $(BASE)
+objects_store = $(STORE)
+objects_image = $(IMAGE)
+objects_collector = $(COLLECTOR)
+objects_analyzer = $(ANALYZER)
+objects_cli = $(filter-out $(O)/cli/main.o,$(CLI))
+
+define archive_rule
+$(L)/$(1).a: $$(objects_$(1))
+	@mkdir -p $$(dir $$@)
+	$$(Q)rm -f $$@ && ar rcsT $$@ $$^
+endef
+$(foreach layer,$(LAYERS),$(eval $(call archive_rule,$(layer))))
+
+all_test_sources := $(shell find tests/unit tests/bpf_host -name '*.c' 2>/dev/null | sort)
+test_sources := $(filter $(foreach s,$(all_test_sources),$(if $(filter test_%,$(notdir $(s))),$(s))),$(all_test_sources))
+UNIT_TESTS := $(patsubst %.c,$(O)/%,$(test_sources))
+# Sources without test_ in a folder of tests are helpers of all tests in it.
+helpers_of = $(patsubst %.c,$(O)/%.o,$(filter-out $(test_sources),$(filter $(dir $(1))%,$(all_test_sources))))
+
+# $(1): test source, $(2): folder that it tests
+define unit_rule
+$(patsubst %.c,$(O)/%,$(1)): $(patsubst %.c,$(O)/%.o,$(1)) $(call helpers_of,$(1)) $(patsubst %,$(L)/%.a,$(uses_$(2)))
+	$$(say) LINK $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ -lcriterion $$(PKG_LIBS)
+endef
+layer_of = $(or $(filter $(LAYERS),$(word 3,$(subst /, ,$(1)))),collector)
+$(foreach s,$(test_sources),$(eval $(call unit_rule,$(s),$(call layer_of,$(s)))))
+
+# The BPF programs' logic, compiled as ordinary C: the stub headers of tests/bpf_host come first.
+$(O)/tests/bpf_host/%.o: ALL_CFLAGS := -Itests/bpf_host $(ALL_CFLAGS)
+# Criterion's macros define functions without a prototype.
+$(O)/tests/unit/%.o $(O)/tests/bpf_host/%.o: ALL_CFLAGS += -Wno-missing-prototypes
+
+unit-build: $(UNIT_TESTS)
+
+# ------------------------------------------------------------------------------------------ fuzzers
+
+# Every tests/fuzz/fuzz_X.c, with the libraries compiled once more for libFuzzer. tests/fuzz/corpus/X are seeds.
+FUZZERS := $(patsubst tests/fuzz/%.c,$(PLAIN_O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz_layers := analyzer image store base
+fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/store/extension.o,\
+	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
+
+$(PLAIN_O)/fuzz/%.o: %.c
+	$(say) FUZZ $@
+	@mkdir -p $(dir $@)
+	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -fno-omit-frame-pointer -I. -I$(PLAIN_O) $(FUZZ_FLAGS) $(PKG_CFLAGS) \
+		-DTRACECTL_VERSION='"fuzz"' -MMD -MP -c -o $@ $<
+
+$(PLAIN_O)/fuzz/libraries.a: $(fuzz_objects)
+	$(Q)rm -f $@ && ar rcsT $@ $^
+
+$(PLAIN_O)/fuzz/fuzz_%: $(PLAIN_O)/fuzz/tests/fuzz/fuzz_%.o $(PLAIN_O)/fuzz/libraries.a
+	$(say) LINK $@
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(PKG_LIBS)
+
+fuzz-build: $(FUZZERS)
+
+# ------------------------------------------------------------------------------------------ what people call
+
+export FUZZ_SECONDS
+RUN_TESTS = O=$(PLAIN_O) SAN_O=$(SAN_O) tests/run
+
+packages-%:
+	$(Q)tools/install-packages $(subst -, ,$*)
+
+test: packages-build-demo-test
+	$(Q)$(MAKE) all programs unit-build
+	$(Q)$(MAKE) fuzz-build
+	$(Q)$(MAKE) SAN=$(SAN_FLAGS) O=$(SAN_O) $(SAN_O)/tracectl unit-build
+	$(Q)$(RUN_TESTS) lint unit fuzz e2e san
+
+ifneq ($(SAN),)
+# make SAN=address,undefined unit|e2e: the tests on the sanitized build.
+unit: unit-build
+	$(Q)O=$(O) tests/run unit
+e2e: $(O)/tracectl
+	$(Q)$(MAKE) SAN= O=$(PLAIN_O) programs
+	$(Q)O=$(O) PROGRAMS=$(PLAIN_O)/tests/programs tests/run e2e $(E2E)
+else
+unit: unit-build
+	$(Q)$(RUN_TESTS) unit
+e2e: all programs
+	$(Q)$(RUN_TESTS) e2e $(E2E)
+endif
+
+fuzz: fuzz-build
+	$(Q)$(RUN_TESTS) fuzz
+
+san: programs
+	$(Q)$(MAKE) SAN=$(SAN_FLAGS) O=$(SAN_O) $(SAN_O)/tracectl unit-build
+	$(Q)$(RUN_TESTS) san
+
+# The tests that need neither a kernel feature nor root.
+check: all programs unit-build
+	$(Q)$(RUN_TESTS) lint unit
+
+lint: packages-build-test-lint $(O)/bpf/tracectl.skel.h
+	$(Q)O=$(O) CFLAGS="$(PKG_CFLAGS)" tests/lint/run
+
+bench: packages-build-demo-test
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/run
+
+demo: packages-build-demo
+	$(Q)$(MAKE) all $(P)/odd_even_sort
+	$(Q)O=$(O) tools/demo
+
+.PHONY: programs unit-build fuzz-build test unit e2e fuzz san check lint bench demo
+.SECONDARY:
