@@ -34,7 +34,9 @@ enum bpf_map_type {
 enum { BPF_ANY = 0 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
+#ifdef __bpf__ /* elsewhere the logic is compiled for tests: no relocations */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -61,6 +63,8 @@ struct task_struct {
     char comm[16];
 };
 
+#ifdef __bpf__
 #pragma clang attribute pop
+#endif
 
 #endif

@@ -38,6 +38,7 @@ struct command {
     const char *name;
     const char *summary;     /* a line for `tracectl help` and the man page */
     const struct argp *argp; /* options, arguments, text */
+    unsigned argp_flags;     /* for argp_parse */
     int (*run)(int argc, char **argv); /* argv[0] is "tracectl NAME"; returns the exit status */
 };
 

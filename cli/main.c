@@ -107,7 +107,7 @@ int cli_fail(const struct error *err)
 
 void cli_parse(const struct command *command, int argc, char **argv, void *input)
 {
-    if (argp_parse(command->argp, argc, argv, 0, NULL, input))
+    if (argp_parse(command->argp, argc, argv, command->argp_flags, NULL, input))
         exit(EXIT_USAGE);
 }
 

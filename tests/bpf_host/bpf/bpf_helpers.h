@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stands in for libbpf's bpf_helpers.h when bpf/ is compiled as ordinary C: the helpers become functions of
+ * kernel_side.c, maps become tables there that are found by the address of the map's variable.
+ */
+#ifndef TESTS_BPF_HOST_BPF_HELPERS_H
+#define TESTS_BPF_HOST_BPF_HELPERS_H
+
+#define SEC(name)
+#define __ksym
+#define __weak
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) __typeof__(value) *name
+
+struct task_struct;
+
+/* All maps of the programs have keys of 4 bytes and values of at most 8. */
+void *host_lookup(void *map, const void *key);
+long host_update(void *map, const void *key, const void *value, unsigned long long size);
+long host_delete(void *map, const void *key);
+void *host_reserve(void *map, unsigned long long size);
+void host_submit(void *record, unsigned long long flags);
+
+#define bpf_map_lookup_elem(map, key) host_lookup(map, key)
+#define bpf_map_update_elem(map, key, value, flags) host_update(map, key, value, sizeof(*(value)))
+#define bpf_map_delete_elem(map, key) host_delete(map, key)
+#define bpf_ringbuf_reserve(map, size, flags) host_reserve(map, size)
+#define bpf_ringbuf_submit(record, flags) host_submit(record, flags)
+
+unsigned long long bpf_ktime_get_ns(void);
+struct task_struct *bpf_get_current_task_btf(void);
+unsigned long long bpf_get_attach_cookie(void *context);
+long bpf_probe_read_user(void *to, unsigned size, const void *from);
+long bpf_send_signal(unsigned signal);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Includes the BPF programs themselves: their maps and variables are static to this file. */
+#include "bpf/tracectl.bpf.c"
+
+void *memset(void *to, int byte, unsigned long size);
+
+#define MAX_ENTRIES 64
+#define MAX_RECORDS 4096
+#define NULL ((void *)0)
+
+struct entry {
+    void *map;
+    __u32 key;
+    char value[8];
+    int used;
+};
+
+struct kept_record {
+    char bytes[64];
+    int submitted;
+    int woke;
+};
+
+static struct {
+    struct entry entries[MAX_ENTRIES * 4];
+    unsigned long map_room;
+    struct kept_record records[MAX_RECORDS];
+    unsigned long record_count, ring_room, overflow_room;
+    struct task_struct current_task, leader;
+    struct signal_struct signal;
+    __u64 cookie, user_word, time;
+    int is_return, readable;
+    unsigned stops;
+} kernel;
+
+/* ------------------------------------------------------------------------------------ helpers */
+
+static struct entry *find(void *map, __u32 key)
+{
+    for (unsigned long i = 0; i < sizeof(kernel.entries) / sizeof(*kernel.entries); i++)
+        if (kernel.entries[i].used && kernel.entries[i].map == map && kernel.entries[i].key == key)
+            return &kernel.entries[i];
+    return NULL;
+}
+
+void *host_lookup(void *map, const void *key)
+{
+    struct entry *entry = find(map, *(const __u32 *)key);
+
+    return entry ? entry->value : NULL;
+}
+
+long host_update(void *map, const void *key, const void *value, unsigned long long size)
+{
+    struct entry *entry = find(map, *(const __u32 *)key), *free_entry = NULL;
+    unsigned long used = 0;
+
+    for (unsigned long i = 0; i < sizeof(kernel.entries) / sizeof(*kernel.entries); i++) {
+        if (kernel.entries[i].used && kernel.entries[i].map == map)
+            used++;
+        else if (!kernel.entries[i].used && !free_entry)
+            free_entry = &kernel.entries[i];
+    }
+    if (!entry && used >= kernel.map_room)
+        return -7; /* E2BIG, as the kernel */
+    if (!entry)
+        entry = free_entry;
+    if (!entry)
+        return -12;
+    entry->map = map;
+    entry->key = *(const __u32 *)key;
+    entry->used = 1;
+    __builtin_memcpy(entry->value, value, size);
+    return 0;
+}
+
+long host_delete(void *map, const void *key)
+{
+    struct entry *entry = find(map, *(const __u32 *)key);
+
+    if (!entry)
+        return -2;
+    entry->used = 0;
+    return 0;
+}
+
+void *host_reserve(void *map, unsigned long long size)
+{
+    unsigned long *room = map == (void *)&ring ? &kernel.ring_room : &kernel.overflow_room;
+
+    if (!*room || kernel.record_count == MAX_RECORDS || size > sizeof(kernel.records[0].bytes))
+        return NULL;
+    --*room;
+    /* A ring's memory is not zeroed: what a program does not write is rubbish. */
+    memset(kernel.records[kernel.record_count].bytes, 0xa5, sizeof(kernel.records[0].bytes));
+    return kernel.records[kernel.record_count++].bytes;
+}
+
+void host_submit(void *record, unsigned long long flags)
+{
+    struct kept_record *kept = record;
+
+    kept->submitted = 1;
+    kept->woke = flags == BPF_RB_FORCE_WAKEUP;
+}
+
+unsigned long long bpf_ktime_get_ns(void)
+{
+    return ++kernel.time;
+}
+
+struct task_struct *bpf_get_current_task_btf(void)
+{
+    return &kernel.current_task;
+}
+
+unsigned long long bpf_get_attach_cookie(void *context)
+{
+    return kernel.cookie;
+}
+
+long bpf_probe_read_user(void *to, unsigned size, const void *from)
+{
+    if (!kernel.readable)
+        return -14;
+    __builtin_memcpy(to, &kernel.user_word, size);
+    return 0;
+}
+
+long bpf_send_signal(unsigned signal)
+{
+    kernel.stops += signal == SIGSTOP;
+    return 0;
+}
+
+bool bpf_session_is_return(void)
+{
+    return kernel.is_return;
+}
+
+/* ------------------------------------------------------------------------------------ the test's side */
+
+#include "tests/bpf_host/kernel_side.h"
+
+void kernel_reset(void)
+{
+    memset(&kernel, 0, sizeof(kernel));
+    memset(&totals, 0, sizeof(totals));
+    losing_threads = 0;
+    kernel.map_room = MAX_ENTRIES;
+    kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
+    kernel.current_task.signal = &kernel.signal;
+    kernel.current_task.group_leader = &kernel.leader;
+    kernel.readable = 1;
+}
+
+void kernel_set_room(size_t ring_records, size_t overflow_records)
+{
+    kernel.ring_room = ring_records;
+    kernel.overflow_room = overflow_records;
+}
+
+void kernel_set_map_room(size_t entries)
+{
+    kernel.map_room = entries;
+}
+
+void kernel_trace(uint32_t tgid)
+{
+    __u32 one = 1;
+
+    bpf_map_update_elem(&processes, &tgid, &one, BPF_ANY);
+}
+
+int kernel_is_traced(uint32_t tgid)
+{
+    return bpf_map_lookup_elem(&processes, &tgid) != NULL;
+}
+
+int kernel_is_held(uint32_t tgid)
+{
+    return bpf_map_lookup_elem(&held, &tgid) != NULL;
+}
+
+unsigned kernel_stops_sent(void)
+{
+    return kernel.stops;
+}
+
+static int run_session(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie, int is_return)
+{
+    struct pt_regs registers = {.sp = sp};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    kernel.cookie = cookie;
+    kernel.is_return = is_return;
+    return on_session(&registers);
+}
+
+int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
+{
+    return run_session(tgid, tid, sp, cookie, 0);
+}
+
+int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
+{
+    return run_session(tgid, tid, sp, cookie, 1);
+}
+
+void kernel_set_signal_stack(uint64_t start, uint64_t size)
+{
+    kernel.current_task.sas_ss_sp = start;
+    kernel.current_task.sas_ss_size = size;
+}
+
+void kernel_set_user_word(uint64_t value, int readable)
+{
+    kernel.user_word = value;
+    kernel.readable = readable;
+}
+
+void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid)
+{
+    struct task_struct parent = {.tgid = (int)parent_tgid, .pid = (int)parent_tid};
+    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid};
+
+    on_fork(&parent, &child);
+}
+
+void kernel_exec(uint32_t tgid, uint32_t old_tid)
+{
+    struct task_struct task = {.tgid = (int)tgid, .pid = (int)tgid};
+
+    on_exec(&task, (int)old_tid);
+}
+
+void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit)
+{
+    struct task_struct leader = {.exit_code = (int)exit_code};
+    struct signal_struct signal = {.live = {.counter = last ? 0 : 1},
+                                   .group_exit_code = group_exit ? (int)exit_code : 0,
+                                   .flags = group_exit ? SIGNAL_GROUP_EXIT : 0};
+    struct task_struct task = {.tgid = (int)tgid,
+                               .pid = (int)tid,
+                               .exit_code = group_exit ? 0 : (int)exit_code,
+                               .signal = &signal,
+                               .group_leader = &leader,
+                               .comm = "worker"};
+
+    on_task_exit(&task);
+}
+
+const void *kernel_record(size_t index)
+{
+    return index < kernel.record_count && kernel.records[index].submitted ? kernel.records[index].bytes : NULL;
+}
+
+size_t kernel_records(void)
+{
+    return kernel.record_count;
+}
+
+int kernel_record_woke(size_t index)
+{
+    return kernel.records[index].woke;
+}
+
+uint32_t kernel_pending_calls(uint32_t tid)
+{
+    const struct loss *loss = host_lookup(&losses, &tid);
+
+    return loss ? loss->calls : 0;
+}
+
+uint32_t kernel_pending_returns(uint32_t tid)
+{
+    const struct loss *loss = host_lookup(&losses, &tid);
+
+    return loss ? loss->returns : 0;
+}
+
+uint64_t kernel_losing_threads(void)
+{
+    return losing_threads;
+}
+
+uint64_t kernel_unplaced(void)
+{
+    return totals.unplaced;
+}
+
+uint64_t kernel_life_cycle_lost(void)
+{
+    return totals.life_cycle;
+}
+
+uint64_t kernel_processes_lost(void)
+{
+    return totals.processes;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A kernel in a test tube: the BPF programs run as C functions, and what they write is collected. */
+#ifndef TESTS_BPF_HOST_KERNEL_SIDE_H
+#define TESTS_BPF_HOST_KERNEL_SIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Forgets everything: maps, records, counters. */
+void kernel_reset(void);
+
+/* Room for so many more records in the main ring and in the overflow ring. */
+void kernel_set_room(size_t ring, size_t overflow);
+
+/* Room for so many entries in each hash map. */
+void kernel_set_map_room(size_t entries);
+
+void kernel_trace(uint32_t tgid);
+int kernel_is_traced(uint32_t tgid);
+int kernel_is_held(uint32_t tgid);
+unsigned kernel_stops_sent(void);
+
+/* Runs the session program as thread `tid` of `tgid`. Returns what it returns. */
+int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
+int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
+
+/* The alternate signal stack of all threads from here on. */
+void kernel_set_signal_stack(uint64_t start, uint64_t size);
+
+/* What the target's stack holds at the address that is read; `readable` 0: the read faults. */
+void kernel_set_user_word(uint64_t value, int readable);
+
+void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid);
+void kernel_exec(uint32_t tgid, uint32_t old_tid);
+void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit);
+
+/* The records in the order of their submission; NULL past the end. */
+const void *kernel_record(size_t index);
+size_t kernel_records(void);
+int kernel_record_woke(size_t index);
+
+/* What a thread has lost and not reported. */
+uint32_t kernel_pending_calls(uint32_t tid);
+uint32_t kernel_pending_returns(uint32_t tid);
+uint64_t kernel_losing_threads(void);
+uint64_t kernel_unplaced(void);
+uint64_t kernel_life_cycle_lost(void);
+uint64_t kernel_processes_lost(void);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel side's logic, without a kernel and without privileges. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "bpf/wire.h"
+#include "tests/bpf_host/kernel_side.h"
+
+#define SP 0x7ffd12345678u
+
+TestSuite(kernel_side, .init = kernel_reset);
+
+static const struct wire_header *header_at(size_t index)
+{
+    const struct wire_header *header = kernel_record(index);
+
+    cr_assert_not_null(header, "record %zu was not submitted", index);
+    return header;
+}
+
+Test(kernel_side, untraced_process_leaves_nothing_and_gets_no_return_probe)
+{
+    cr_assert_eq(kernel_call(7, 7, SP, 3), 1);
+    kernel_return(7, 7, SP, 3);
+    kernel_exec(7, 7);
+    kernel_exit(7, 7, 1, 0, 0);
+    cr_assert_eq(kernel_records(), 0);
+    cr_assert_eq(kernel_stops_sent(), 0);
+}
+
+Test(kernel_side, call_and_return_carry_thread_function_and_stack)
+{
+    const struct wire_call *call, *ret;
+
+    kernel_trace(7);
+    cr_assert_eq(kernel_call(7, 8, SP, 41), 0);
+    kernel_return(7, 8, SP + 8, 41);
+    cr_assert_eq(kernel_records(), 2);
+    call = kernel_record(0);
+    ret = kernel_record(1);
+    cr_assert_eq(call->header.kind, WIRE_CALL);
+    cr_assert_eq(call->header.tid, 8);
+    cr_assert_eq(call->header.flags, 0);
+    cr_assert_eq(call->function, 41);
+    cr_assert_eq(wire_sp(call), SP);
+    cr_assert_eq(ret->header.kind, WIRE_RETURN);
+    cr_assert_eq(wire_sp(ret), SP + 8);
+    cr_assert_lt(call->header.ns, ret->header.ns);
+    cr_assert_not(kernel_record_woke(0), "calls must not wake the collector");
+}
+
+Test(kernel_side, entry_only_probe_declines_the_return)
+{
+    kernel_trace(7);
+    cr_assert_eq(kernel_call(7, 7, SP, 5 | COOKIE_ENTRY_ONLY), 1);
+    cr_assert_eq(header_at(0)->kind, WIRE_CALL);
+}
+
+Test(kernel_side, return_address_is_sent_when_wanted_and_0_when_unreadable)
+{
+    const struct wire_call_from *record;
+
+    kernel_trace(7);
+    kernel_set_user_word(0x401234, 1);
+    kernel_call(7, 7, SP, 5 | COOKIE_WANT_RETURN_ADDRESS | COOKIE_ENTRY_ONLY);
+    kernel_set_user_word(0, 0);
+    kernel_call(7, 7, SP, 5 | COOKIE_WANT_RETURN_ADDRESS | COOKIE_ENTRY_ONLY);
+    record = kernel_record(0);
+    cr_assert_eq(record->call.header.kind, WIRE_CALL_FROM);
+    cr_assert_eq(record->call.function, 5);
+    cr_assert_eq(record->return_address, 0x401234);
+    record = kernel_record(1);
+    cr_assert_eq(record->return_address, 0);
+}
+
+Test(kernel_side, signal_stack_is_flagged_at_its_edges)
+{
+    kernel_trace(7);
+    kernel_set_signal_stack(0x1000, 0x100);
+    kernel_call(7, 7, 0xfff, 1);
+    kernel_call(7, 7, 0x1000, 1);
+    kernel_call(7, 7, 0x10ff, 1);
+    kernel_call(7, 7, 0x1100, 1);
+    cr_assert_eq(header_at(0)->flags, 0);
+    cr_assert_eq(header_at(1)->flags, WIRE_ON_SIGNAL_STACK);
+    cr_assert_eq(header_at(2)->flags, WIRE_ON_SIGNAL_STACK);
+    cr_assert_eq(header_at(3)->flags, 0);
+}
+
+Test(kernel_side, loss_is_reported_before_the_next_record_of_its_thread)
+{
+    const struct wire_lost *lost;
+
+    kernel_trace(7);
+    kernel_set_room(0, 0);
+    kernel_call(7, 8, SP, 1);
+    kernel_call(7, 8, SP - 16, 1);
+    kernel_return(7, 8, SP - 8, 1);
+    kernel_call(7, 9, SP, 1);
+    cr_assert_eq(kernel_losing_threads(), 2);
+    kernel_set_room(10, 10);
+    kernel_call(7, 10, SP, 2); /* a thread without losses reports none */
+    kernel_call(7, 8, SP, 3);
+    cr_assert_eq(kernel_records(), 3);
+    cr_assert_eq(header_at(0)->kind, WIRE_CALL);
+    lost = kernel_record(1);
+    cr_assert_eq(lost->header.kind, WIRE_LOST);
+    cr_assert_eq(lost->header.tid, 8);
+    cr_assert_eq(lost->calls, 2);
+    cr_assert_eq(lost->returns, 1);
+    cr_assert_eq(header_at(2)->tid, 8);
+    cr_assert_eq(kernel_pending_calls(8), 0);
+    cr_assert_eq(kernel_pending_calls(9), 1);
+    cr_assert_eq(kernel_losing_threads(), 1);
+}
+
+Test(kernel_side, a_record_never_overtakes_the_loss_before_it)
+{
+    const struct wire_lost *lost;
+
+    kernel_trace(7);
+    kernel_set_room(0, 0);
+    kernel_call(7, 8, SP, 1);
+    kernel_set_room(1, 0); /* room for the report, not for the call that follows it */
+    kernel_call(7, 8, SP, 2);
+    cr_assert_eq(kernel_records(), 1);
+    lost = kernel_record(0);
+    cr_assert_eq(lost->calls, 1);
+    cr_assert_eq(kernel_pending_calls(8), 1, "the second call is the next loss");
+}
+
+Test(kernel_side, losses_without_a_place_are_still_counted)
+{
+    kernel_trace(7);
+    kernel_set_room(0, 0);
+    kernel_set_map_room(1);
+    kernel_call(7, 8, SP, 1);
+    kernel_call(7, 9, SP, 1);
+    kernel_call(7, 9, SP, 1);
+    cr_assert_eq(kernel_pending_calls(8), 1);
+    cr_assert_eq(kernel_unplaced(), 2);
+}
+
+/* Whatever the ring's room does, sent + reported + pending + unplaced is what happened, for each thread. */
+Test(kernel_side, no_loss_is_silent_under_random_room)
+{
+    enum { THREADS = 5, STEPS = 1500 };
+    uint64_t made[THREADS] = {0}, seen[THREADS] = {0};
+
+    srand(4711);
+    kernel_trace(7);
+    for (int step = 0; step < STEPS; step++) {
+        unsigned thread = (unsigned)rand() % THREADS;
+
+        if (step % 7 == 0)
+            kernel_set_room((size_t)rand() % 6, 0);
+        if (rand() % 2)
+            kernel_call(7, 100 + thread, SP, 1);
+        else
+            kernel_return(7, 100 + thread, SP, 1);
+        made[thread]++;
+    }
+    for (size_t i = 0; i < kernel_records(); i++) {
+        const struct wire_header *header = header_at(i);
+
+        if (header->kind == WIRE_LOST) {
+            const struct wire_lost *lost = kernel_record(i);
+
+            seen[header->tid - 100] += lost->calls + lost->returns;
+        } else {
+            seen[header->tid - 100]++;
+        }
+    }
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        cr_assert_eq(made[thread], seen[thread] + kernel_pending_calls(100 + thread) +
+                                       kernel_pending_returns(100 + thread));
+}
+
+Test(kernel_side, fork_of_a_process_enters_the_map_before_it_runs)
+{
+    const struct wire_fork *record;
+
+    kernel_trace(7);
+    kernel_fork(7, 8, 20, 20);
+    cr_assert(kernel_is_traced(20));
+    record = kernel_record(0);
+    cr_assert_eq(record->header.kind, WIRE_FORK);
+    cr_assert_eq(record->header.tid, 20);
+    cr_assert_eq(record->tgid, 20);
+    cr_assert_eq(record->parent_tid, 8);
+    cr_assert_eq(record->parent_tgid, 7);
+}
+
+Test(kernel_side, children_of_others_are_not_followed)
+{
+    kernel_trace(7);
+    kernel_fork(6, 6, 20, 20);
+    cr_assert_not(kernel_is_traced(20));
+    cr_assert_eq(kernel_records(), 0);
+}
+
+Test(kernel_side, a_child_that_finds_no_room_in_the_map_is_counted)
+{
+    kernel_trace(7);
+    kernel_set_map_room(1);
+    kernel_fork(7, 7, 20, 20);
+    cr_assert_eq(kernel_processes_lost(), 1);
+    cr_assert_eq(kernel_records(), 0);
+}
+
+Test(kernel_side, exec_holds_the_process_and_wakes_the_collector)
+{
+    kernel_trace(7);
+    kernel_exec(7, 9);
+    cr_assert(kernel_is_held(7));
+    cr_assert_eq(kernel_stops_sent(), 1);
+    cr_assert_eq(header_at(0)->kind, WIRE_EXEC);
+    cr_assert_eq(((const struct wire_exec *)kernel_record(0))->old_tid, 9);
+    cr_assert(kernel_record_woke(0));
+}
+
+Test(kernel_side, nobody_is_stopped_who_could_not_be_found_again)
+{
+    kernel_trace(7);
+    kernel_set_map_room(0);
+    kernel_exec(7, 7);
+    cr_assert_eq(kernel_stops_sent(), 0);
+}
+
+Test(kernel_side, life_cycle_records_overflow_and_then_are_counted)
+{
+    kernel_trace(7);
+    kernel_set_room(0, 1);
+    kernel_exec(7, 7);
+    cr_assert_eq(kernel_records(), 1);
+    kernel_fork(7, 7, 7, 30);
+    cr_assert_eq(kernel_life_cycle_lost(), 1);
+}
+
+Test(kernel_side, exit_reports_losses_first_and_the_last_thread_ends_the_process)
+{
+    const struct wire_exit *record;
+
+    kernel_trace(7);
+    kernel_set_room(0, 0);
+    kernel_call(7, 8, SP, 1);
+    kernel_set_room(10, 10);
+    kernel_exit(7, 8, 0, 0, 0);
+    cr_assert_eq(header_at(0)->kind, WIRE_LOST);
+    record = kernel_record(1);
+    cr_assert_eq(record->header.kind, WIRE_EXIT);
+    cr_assert_eq(record->header.flags, 0);
+    cr_assert_str_eq(record->comm, "worker");
+    cr_assert(kernel_is_traced(7));
+    kernel_exit(7, 7, 1, 9, 1);
+    record = kernel_record(2);
+    cr_assert_eq(record->header.flags, WIRE_LAST_THREAD);
+    cr_assert_eq(record->exit_code, 9, "the group's exit code");
+    cr_assert_not(kernel_is_traced(7));
+}
+
+Test(kernel_side, exit_code_of_a_process_whose_threads_ended_one_by_one_is_its_leaders)
+{
+    kernel_trace(7);
+    kernel_exit(7, 7, 1, 0x300, 0);
+    cr_assert_eq(((const struct wire_exit *)kernel_record(0))->exit_code, 0x300);
+}
