@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+-- Views for people (docs/sql.md). Temporary: each connection that has the virtual tables makes them for itself, so
+-- that a store stays readable by an sqlite3 without them.
+
+-- Functions by thread, from what the segments say about themselves: nothing but the journal is decoded.
+CREATE TEMP VIEW IF NOT EXISTS call_counts AS
+SELECT c.run_id AS run_id, t.label AS thread, c.thread_id AS thread_id, c.function_id AS function_id,
+    coalesce(f.demangled, f.name) AS name, sum(c.calls) AS calls
+FROM (
+    SELECT s.run_id AS run_id, s.thread_id AS thread_id, sf.function_id AS function_id, sf.calls AS calls
+    FROM main.segments s JOIN main.segment_functions sf ON sf.segment_id = s.segment_id
+    WHERE sf.calls > 0
+    UNION ALL
+    SELECT run_id, thread_id, function_id, calls FROM journal_functions
+) c
+JOIN main.threads t ON t.thread_id = c.thread_id
+JOIN main.functions f ON f.function_id = c.function_id
+GROUP BY c.run_id, c.thread_id, c.function_id;
+
+-- Who called whom. caller is NULL for calls with nothing around them.
+CREATE TEMP VIEW IF NOT EXISTS call_graph AS
+SELECT e.run_id AS run_id, coalesce(caller.demangled, caller.name) AS caller,
+    coalesce(callee.demangled, callee.name) AS callee, sum(e.calls) AS calls,
+    e.caller_id AS caller_id, e.function_id AS callee_id
+FROM call_edges e
+LEFT JOIN main.functions caller ON caller.function_id = e.caller_id
+LEFT JOIN main.functions callee ON callee.function_id = e.function_id
+GROUP BY e.run_id, e.caller_id, e.function_id;
+
+-- What every thread was inside at the end, outermost call first. Threads whose returns were not recorded are not
+-- here: nothing is known of them.
+CREATE TEMP VIEW IF NOT EXISTS open_calls AS
+SELECT c.run_id AS run_id, t.label AS thread, c.thread_id AS thread_id, c.depth AS depth,
+    coalesce(f.demangled, f.name) AS name, c.state AS state, c.function_id AS function_id, c.seq AS seq, c.ns AS ns
+FROM main.threads t
+JOIN calls c ON c.thread_id = t.thread_id AND c.state <> 'returned'
+LEFT JOIN main.functions f ON f.function_id = c.function_id
+WHERE t.returns <> 'none'
+ORDER BY c.run_id, t.label, c.depth;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The virtual tables of docs/sql.md (events, calls, call_edges, journal_functions) and the views on them, for
+ * any SQLite connection whose main database is a store: libtracestore's own and, through store/extension.c,
+ * those of the sqlite3 shell and other programs.
+ */
+#ifndef TRACESTORE_VTAB_H
+#define TRACESTORE_VTAB_H
+
+struct sqlite3;
+
+/* Registers the modules and makes the temporary views of store/views.sql. Returns an SQLite result code; on
+ * failure `ret_message` (may be NULL) gets a text to free with sqlite3_free. */
+int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message);
+
+#endif

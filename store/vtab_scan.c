@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store/vtab_scan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+
+const char *const vtab_kind_names[3] = {"return", "call", "lost"};
+static const char *const state_names[3] = {"returned", "open", "unknown"}; /* by bit of enum call_state */
+
+/* ------------------------------------------------------------------------------------------ the table */
+
+struct connected_table {
+    sqlite3_vtab base;
+    sqlite3 *db;
+};
+
+int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table)
+{
+    struct connected_table *table;
+    int r = sqlite3_declare_vtab(db, declaration);
+
+    if (r != SQLITE_OK)
+        return r;
+    table = sqlite3_malloc64(sizeof(*table));
+    if (!table)
+        return SQLITE_NOMEM;
+    *table = (struct connected_table){.db = db};
+    *ret_table = &table->base;
+    return SQLITE_OK;
+}
+
+int vtab_disconnect(sqlite3_vtab *table)
+{
+    sqlite3_free(table);
+    return SQLITE_OK;
+}
+
+sqlite3 *vtab_db(sqlite3_vtab *table)
+{
+    return ((struct connected_table *)table)->db;
+}
+
+int vtab_fail(sqlite3_vtab *table, int code, const struct error *err)
+{
+    if (code == -ENOMEM)
+        return SQLITE_NOMEM;
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg = sqlite3_mprintf("%s", err->message);
+    return code == -EBADMSG ? SQLITE_CORRUPT : SQLITE_ERROR;
+}
+
+/* ------------------------------------------------------------------------------------------ xBestIndex */
+
+/* The operators that can be pushed down: ranges for numbers that grow along a stream, else equality. */
+static const char *operator_text(enum vtab_term term, unsigned char operator)
+{
+    bool ordered = term == TERM_SEQ || term == TERM_NS;
+
+    switch (operator) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return "=?";
+    case SQLITE_INDEX_CONSTRAINT_NE:
+        return term == TERM_STATE ? "<>?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return ordered ? ">=?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return ordered ? ">?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return ordered ? "<=?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return ordered ? "<?" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* How much of the rows a constraint leaves, roughly: the planner only has to prefer the right one. */
+static double selectivity(enum vtab_term term, unsigned char operator)
+{
+    static const double equal[TERM_COUNT] = {
+        [TERM_RUN] = 0.1,      [TERM_THREAD] = 0.01, [TERM_SEQ] = 1e-5,  [TERM_NS] = 1e-4,
+        [TERM_FUNCTION] = 0.2, [TERM_KIND] = 0.5,    [TERM_STATE] = 0.3,
+    };
+
+    return operator== SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
+}
+
+int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
+{
+    double rows = 1e9;
+    char *text = sqlite3_mprintf("");
+    int argument = 0;
+
+    for (int i = 0; text && i < info->nConstraint; i++) {
+        const struct vtab_column *column = columns;
+        const char *operator;
+        char *longer;
+
+        while (column->name && column->column != info->aConstraint[i].iColumn)
+            column++;
+        if (!column->name || !info->aConstraint[i].usable)
+            continue;
+        operator= operator_text(column->term, info->aConstraint[i].op);
+        if (!operator)
+            continue;
+        longer = sqlite3_mprintf("%s%s%s%s", text, *text ? " " : "", column->name, operator);
+        sqlite3_free(text);
+        text = longer;
+        info->aConstraintUsage[i].argvIndex = ++argument;
+        rows *= selectivity(column->term, info->aConstraint[i].op);
+    }
+    if (!text)
+        return SQLITE_NOMEM;
+    info->idxStr = text;
+    info->needToFreeIdxStr = 1;
+    info->estimatedRows = rows < 1 ? 1 : (sqlite3_int64)rows;
+    info->estimatedCost = rows + 1000; /* to start decoding somewhere costs more than a row */
+    return SQLITE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------ xFilter */
+
+static bool term_is(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && !strncmp(word, name, length);
+}
+
+static enum vtab_term term_of_word(const char *word, size_t length)
+{
+    static const char *const names[TERM_COUNT] = {
+        [TERM_RUN] = "run_id",  [TERM_THREAD] = "thread_id",     [TERM_SEQ] = "seq",
+        [TERM_NS] = "ns",       [TERM_FUNCTION] = "function_id", [TERM_KIND] = "kind",
+        [TERM_STATE] = "state",
+    };
+    int term = 0;
+
+    while (term < TERM_COUNT && !term_is(word, length, names[term]))
+        term++;
+    return (enum vtab_term)term;
+}
+
+/* The value as an integer, rounded towards `direction` (<0 down, >0 up, 0 must be exact). False: the
+ * constraint cannot be used here, and *nothing says whether that is because no row can match. */
+static bool integer_value(sqlite3_value *value, int direction, int64_t *ret_integer, bool *nothing)
+{
+    double number;
+
+    switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+        *ret_integer = sqlite3_value_int64(value);
+        return true;
+    case SQLITE_NULL:
+        *nothing = true;
+        return false;
+    case SQLITE_FLOAT:
+        number = sqlite3_value_double(value);
+        if (!(number > -9e18 && number < 9e18) || (!direction && number != floor(number)))
+            return false;
+        *ret_integer = (int64_t)(direction > 0 ? ceil(number) : floor(number));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Narrows [*first, *last] of unsigned numbers by `operator` and a signed bound. */
+static void narrow(uint64_t *first, uint64_t *last, const char *operator, sqlite3_value * value,
+                   bool *nothing)
+{
+    bool least = operator[0] == '>' || operator[0] == '=', most = operator[0] == '<' || operator[0] == '=';
+    bool open = operator[1] == '?' && operator[0] != '='; /* '>' or '<' */
+    bool whole = sqlite3_value_numeric_type(value) == SQLITE_INTEGER;
+    int64_t bound;
+
+    if (!integer_value(value, least && most ? 0 : least ? -1 : 1, &bound, nothing))
+        return;
+    if (least && bound >= 0) {
+        uint64_t from = (uint64_t)bound + (open && whole);
+
+        *first = from > *first ? from : *first;
+    }
+    if (most && (bound < 0 || (open && whole && bound == 0)))
+        *nothing = true;
+    else if (most) {
+        uint64_t to = (uint64_t)bound - (open && whole);
+
+        *last = to < *last ? to : *last;
+    }
+}
+
+static void narrow_id(bool *has, int64_t *id, sqlite3_value *value, bool *nothing)
+{
+    int64_t wanted;
+
+    if (!integer_value(value, 0, &wanted, nothing))
+        return;
+    if (*has && *id != wanted)
+        *nothing = true;
+    *has = true;
+    *id = wanted;
+}
+
+static void narrow_function(struct vtab_constraints *constraints, sqlite3_value *value)
+{
+    int64_t function = constraints->function;
+
+    narrow_id(&constraints->has_function, &function, value, &constraints->nothing);
+    if (constraints->has_function && (function <= 0 || function >= TRACESTORE_LOST_FUNCTION))
+        constraints->nothing = true;
+    else
+        constraints->function = (uint32_t)function;
+}
+
+static void narrow_kind(struct vtab_constraints *constraints, sqlite3_value *value)
+{
+    const char *text =
+        sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : "";
+
+    for (uint32_t kind = 0; text && kind < ARRAY_SIZE(vtab_kind_names); kind++) {
+        if (strcmp(text, vtab_kind_names[kind]))
+            continue;
+        constraints->nothing |= constraints->has_kind && constraints->kind != kind;
+        constraints->has_kind = true;
+        constraints->kind = kind;
+    }
+}
+
+static void narrow_state(struct vtab_constraints *constraints, const char *operator, sqlite3_value * value)
+{
+    const char *text =
+        sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : "";
+
+    for (unsigned i = 0; text && i < ARRAY_SIZE(state_names); i++)
+        if (!strcmp(text, state_names[i]))
+            constraints->states &= *operator== '=' ? 1u << i : ~(1u << i);
+    constraints->nothing |= !constraints->states;
+}
+
+static void apply(struct vtab_constraints *constraints, enum vtab_term term, const char *operator,
+                  sqlite3_value * value)
+{
+    bool *nothing = &constraints->nothing;
+
+    switch (term) {
+    case TERM_RUN:
+        narrow_id(&constraints->has_run, &constraints->run_id, value, nothing);
+        break;
+    case TERM_THREAD:
+        narrow_id(&constraints->has_thread, &constraints->thread_id, value, nothing);
+        break;
+    case TERM_SEQ:
+        narrow(&constraints->first_seq, &constraints->last_seq, operator, value, nothing);
+        break;
+    case TERM_NS:
+        constraints->has_ns = true;
+        narrow(&constraints->from_ns, &constraints->to_ns, operator, value, nothing);
+        break;
+    case TERM_FUNCTION:
+        narrow_function(constraints, value);
+        break;
+    case TERM_KIND:
+        narrow_kind(constraints, value);
+        break;
+    case TERM_STATE:
+        narrow_state(constraints, operator, value);
+        break;
+    case TERM_COUNT:
+        break;
+    }
+}
+
+void vtab_read_constraints(const char *index_text, int argc, sqlite3_value **argv,
+                           struct vtab_constraints *ret_constraints)
+{
+    struct vtab_constraints *constraints = ret_constraints;
+
+    *constraints = (struct vtab_constraints){.last_seq = INT64_MAX, .to_ns = INT64_MAX, .states = STATE_ANY};
+    for (int i = 0; i < argc; i++) {
+        size_t length = strcspn(index_text, "=<>");
+        const char *operator= index_text + length;
+
+        apply(constraints, term_of_word(index_text, length), operator, argv[i]);
+        index_text = operator+ strcspn(operator, " ");
+        index_text += *index_text == ' ';
+    }
+    if (constraints->first_seq > constraints->last_seq || constraints->from_ns > constraints->to_ns)
+        constraints->nothing = true;
+}
+
+/* ------------------------------------------------------------------------------------------ threads */
+
+/* Labels are P.T or P.gN; in the order of the numbers, threads before goroutines. */
+#define THREADS_SQL(where) \
+    "SELECT thread_id, run_id, returns FROM main.threads WHERE " where \
+    " ORDER BY run_id, " \
+    "CAST(label AS INTEGER), label LIKE '%.g%', " \
+    "CAST(ltrim(substr(label, instr(label, '.') + 1), 'g') AS INTEGER), label, thread_id"
+
+int vtab_scan_start(struct vtab_scan *scan, sqlite3 *db, const struct vtab_constraints *constraints,
+                    struct error *err)
+{
+    const char *sql = THREADS_SQL("?1 IS NULL OR 1");
+
+    *scan = (struct vtab_scan){.db = db, .constraints = *constraints, .next_seq = UINT64_MAX};
+    if (constraints->nothing)
+        return 0;
+    if (constraints->has_thread)
+        sql = THREADS_SQL("thread_id = ?2 AND (?1 IS NULL OR run_id = ?1)");
+    else if (constraints->has_run)
+        sql = THREADS_SQL("run_id = ?1");
+    if (sqlite3_prepare_v2(db, sql, -1, &scan->threads, NULL) != SQLITE_OK)
+        return error_say(err, -EINVAL, "reading threads: %s", sqlite3_errmsg(db));
+    if (constraints->has_run)
+        sqlite3_bind_int64(scan->threads, 1, constraints->run_id);
+    if (constraints->has_thread)
+        sqlite3_bind_int64(scan->threads, 2, constraints->thread_id);
+    return 0;
+}
+
+void vtab_scan_stop(struct vtab_scan *scan)
+{
+    event_iter_free(scan->iter);
+    sqlite3_finalize(scan->threads);
+    free(scan->open);
+    *scan = (struct vtab_scan){0};
+}
+
+static enum trace_returns returns_of(const char *text)
+{
+    if (text && !strcmp(text, "inferred"))
+        return TRACE_RETURNS_INFERRED;
+    return text && !strcmp(text, "none") ? TRACE_RETURNS_NONE : TRACE_RETURNS_PROBED;
+}
+
+int vtab_scan_next_thread(struct vtab_scan *scan, struct error *err)
+{
+    int r;
+
+    event_iter_free(scan->iter);
+    scan->iter = NULL;
+    scan->depth = 0;
+    if (!scan->threads)
+        return 1;
+    /* Not stepped behind its end: a statement that is not at its end holds the snapshot that all is read
+     * from. */
+    r = sqlite3_step(scan->threads);
+    if (r == SQLITE_DONE) {
+        sqlite3_finalize(scan->threads);
+        scan->threads = NULL;
+        return 1;
+    }
+    if (r != SQLITE_ROW)
+        return error_say(err, r == SQLITE_NOMEM ? -ENOMEM : -EIO, "reading threads: %s",
+                         sqlite3_errmsg(scan->db));
+    scan->thread_id = sqlite3_column_int64(scan->threads, 0);
+    scan->run_id = sqlite3_column_int64(scan->threads, 1);
+    scan->returns = returns_of((const char *)sqlite3_column_text(scan->threads, 2));
+    return 0;
+}
+
+int vtab_scan_open_events(struct vtab_scan *scan, const struct event_range *range, struct error *err)
+{
+    scan->next_seq = UINT64_MAX;
+    return event_iter_open_db(scan->db, scan->thread_id, range, &scan->iter, err);
+}
+
+/* ------------------------------------------------------------------------------------------ the open calls
+ */
+
+static int copy_open_calls(struct vtab_scan *scan)
+{
+    size_t depth = 0;
+    const struct open_call *open = event_iter_open_calls(scan->iter, &depth);
+
+    if (array_reserve(&scan->open, &scan->capacity, depth) < 0)
+        return -ENOMEM;
+    if (depth)
+        memcpy(scan->open, open, depth * sizeof(*open));
+    scan->depth = depth;
+    return 0;
+}
+
+const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct event *event, int *ret_result)
+{
+    bool jumped = event->seq != scan->next_seq;
+
+    *ret_result = 0;
+    scan->next_seq = event->seq + 1;
+    if (jumped) {
+        *ret_result = copy_open_calls(scan);
+    } else if (event->kind == EVENT_RETURN && scan->depth) {
+        scan->depth--;
+    } else if (event->kind == EVENT_CALL && scan->returns != TRACE_RETURNS_NONE) {
+        *ret_result = array_reserve(&scan->open, &scan->capacity, scan->depth + 1);
+        if (*ret_result == 0)
+            scan->open[scan->depth++] = (struct open_call){event->seq, event->ns, event->function};
+    }
+    if (*ret_result < 0 || event->kind != EVENT_RETURN)
+        return NULL;
+    return event_iter_ended_call(scan->iter);
+}
