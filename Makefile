@@ -53,7 +53,7 @@ ANALYZER := $(call objects,analyzer)
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 
-all: $(O)/tracectl $(O)/libtracestore.a $(O)/tracestore.so
+all: $(O)/tracectl $(O)/libtracestore.a $(O)/tracestore.so man
 
 $(O)/tracectl: $(CLI) $(LIBRARIES)
 	$(say) LINK $@
@@ -91,19 +91,32 @@ $(O)/bpf/tracectl.skel.h: $(O)/bpf/tracectl.bpf.o
 
 $(COLLECTOR): $(O)/bpf/tracectl.skel.h
 
+# Man pages come out of the option tables that --help prints.
+COMMANDS := $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c))
+MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1)
+$(O)/man/tracectl.1: $(O)/tracectl
+	$(say) MAN $@
+	@mkdir -p $(dir $@)
+	$(Q)$(O)/tracectl manual > $@
+$(O)/man/tracectl-%.1: $(O)/tracectl
+	$(say) MAN $@
+	@mkdir -p $(dir $@)
+	$(Q)$(O)/tracectl manual $* > $@
+
+man: $(MAN)
+
 include tests/tests.mk
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tracectl $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/tracectl
 	install -m 755 $(O)/tracestore.so $(DESTDIR)$(PREFIX)/lib/tracectl/tracestore.so
-	for page in docs/man/*.1; do \
-		if [ -f "$$page" ]; then install -m 644 "$$page" $(DESTDIR)$(PREFIX)/share/man/man1/; fi; done
+	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
 	rm -rf $(O)
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
-.PHONY: all install clean
+.PHONY: all man install clean
 .DELETE_ON_ERROR:

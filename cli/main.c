@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/manual.h"
 
 struct cli cli;
 
@@ -99,6 +100,12 @@ static const struct argp main_argp = {
     .help_filter = help_filter,
 };
 
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", name);
+    return EXIT_USAGE;
+}
+
 int cli_fail(const struct error *err)
 {
     fprintf(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
@@ -109,6 +116,24 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
 {
     if (argp_parse(command->argp, argc, argv, command->argp_flags, NULL, input))
         exit(EXIT_USAGE);
+}
+
+/* `tracectl help [COMMAND]`: the same as --help. `tracectl manual [COMMAND]`: troff, for the man pages. */
+static int run_help(int argc, char **argv, bool manual)
+{
+    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+
+    if (argc > 1 && !command)
+        return unknown_command(argv[1]);
+    if (manual && command)
+        manual_command(stdout, command);
+    else if (manual)
+        manual_overview(stdout, &main_argp, commands, ARRAY_SIZE(commands));
+    else if (command)
+        argp_help(command->argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, argv[1]);
+    else
+        argp_help(&main_argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, (char *)"tracectl");
+    return fflush(stdout) ? EXIT_FAILED : EXIT_NOTHING_FOUND;
 }
 
 int main(int argc, char **argv)
@@ -122,11 +147,11 @@ int main(int argc, char **argv)
     cli.store_path = environment && *environment ? environment : "tracectl.db";
     if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &index) || !index)
         return EXIT_USAGE;
+    if (!strcmp(argv[index], "help") || !strcmp(argv[index], "manual"))
+        return run_help(argc - index, argv + index, argv[index][0] == 'm');
     command = find_command(argv[index]);
-    if (!command) {
-        fprintf(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", argv[index]);
-        return EXIT_USAGE;
-    }
+    if (!command)
+        return unknown_command(argv[index]);
     snprintf(name, sizeof(name), "tracectl %s", command->name);
     argv[index] = name;
     return command->run(argc - index, argv + index);
