@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * diffNLR: how the loop structure of a thread differs between two runs (DiffTrace, section 3.2.7.1).
+ *
+ * The shortest edit between two summaries, as blocks that are common, normal only or faulty only. Loops of
+ * one body that ran a different number of times are entries of a normal and a faulty block, and are listed as
+ * the same loop besides. Where events are missing nothing is a difference: the block around such a place is
+ * unknown.
+ */
+#ifndef TRACECTL_ANALYZER_DIFF_NLR_H
+#define TRACECTL_ANALYZER_DIFF_NLR_H
+
+#include "analyzer/loop_table.h"
+
+enum diff_op { DIFF_COMMON, DIFF_NORMAL, DIFF_FAULTY, DIFF_UNKNOWN };
+
+/* Entries [normal, normal + normal_count) and [faulty, faulty + faulty_count) of the two sequences. A common
+ * edit has as many of both, a normal or faulty one has 0 of the other, an unknown one has whatever lies
+ * between the common entries around the lost events. */
+struct diff_edit {
+    enum diff_op op;
+    size_t normal, normal_count, faulty, faulty_count;
+};
+
+/* The same loop, 16 times -> 7 times; the places are those of the entries in the two sequences. */
+struct diff_loop {
+    size_t normal, faulty;
+};
+
+struct diff_nlr {
+    struct diff_edit *edits; /* in order; between two common ones normal comes first */
+    size_t edit_count, edit_capacity;
+    struct diff_loop *loops;
+    size_t loop_count, loop_capacity;
+    size_t changed;  /* entries in normal and faulty edits */
+    size_t compared; /* entries on both sides, without those in unknown edits */
+    size_t unknown;  /* unknown edits */
+};
+
+/* Both sequences use `table`. Fails with -ENOMEM. Release what a success returned. */
+int diff_nlr(const struct loop_table *table, const struct nlr_sequence *normal,
+             const struct nlr_sequence *faulty, struct diff_nlr *ret_diff);
+void diff_nlr_release(struct diff_nlr *diff);
+
+#endif
