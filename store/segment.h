@@ -4,7 +4,7 @@
  *
  * segment_builder makes it event by event; segment_parse and segment_decoder read it. A reader takes every byte
  * as hostile: what is wrong gives -EBADMSG, time is bounded by the declared number of events, and memory by the
- * bytes that were read plus one open_call an event.
+ * bytes that were read plus one open_call a call event.
  */
 #ifndef TRACESTORE_SEGMENT_H
 #define TRACESTORE_SEGMENT_H
@@ -73,14 +73,15 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
 
 /* ------------------------------------------------------------------------------------------ writing */
 
+/* A slot of the table from function ids to local ids; local 0: free. */
 struct local_id {
-    uint32_t function; /* 0: this slot of the table is free */
-    uint16_t local;
+    uint32_t function;
+    uint32_t local;
 };
 
 /*
- * The open segment of one thread. Memory: this struct and the open calls while the thread is idle in a segment
- * without events; about 10 KiB from the first event on, growing with the code to at most 140 KiB plus payload.
+ * The open segment of one thread. Memory: this struct and the open calls while the segment has no events; about
+ * 10 KiB from the first event on, which grows with the number of events by 128 KiB at most, and the payload.
  */
 struct segment_builder {
     const struct codec *codec;
@@ -91,66 +92,69 @@ struct segment_builder {
     struct bytes stack, dictionary, time;
 
     uint32_t *functions; /* of local id i + 1 */
-    uint32_t *calls;     /* the number of calls of each */
+    uint32_t *calls;     /* events of each */
     size_t function_count, function_capacity, calls_capacity;
-    struct local_id *table; /* function id -> local id, open addressing */
+    struct local_id *table; /* open addressing */
     size_t table_size;      /* a power of two, or 0 */
 
-    uint64_t start_ns;     /* the last anchor before the segment, 0: none */
-    uint64_t first_ns;     /* the time from which on the segment's events happened, 0: not known */
-    uint64_t anchor_ns;    /* the last anchor, in this segment or before it */
-    uint64_t anchor_index; /* its event's index in the segment */
-    bool has_anchors;      /* in this segment */
+    uint64_t first_ns;      /* the segment's events happened from then on, 0: not known */
+    uint64_t previous_ns;   /* the anchor before the last */
+    uint64_t anchor_ns;     /* the last anchor, in this segment or before it, 0: none */
+    uint64_t previous_index;
+    uint64_t anchor_index;
+    size_t anchor_at;       /* where in `time` the last anchor stands; SIZE_MAX: none in this segment */
 
     struct open_call *open; /* calls open now */
     size_t depth, open_capacity;
-    size_t start_depth; /* calls open at the start... */
-    size_t low_depth;   /* ...of which so many never returned in this segment */
-    struct open_call *returned; /* calls open at the start that have returned since */
+    size_t low_depth;       /* of the calls open at the start so many have not returned yet */
+    uint32_t *returned;     /* functions of those that have */
     size_t returned_count, returned_capacity;
 };
 
 void segment_builder_init(struct segment_builder *builder, const struct codec *codec, uint8_t flags);
 void segment_builder_release(struct segment_builder *builder);
 
-/* Appends an event. -EINVAL (no call to return from, function 0), -ENOMEM; then nothing has changed. -E2BIG: the
- * dictionary is full, close the segment first. */
+/* Append an event. -EINVAL (no call to return from, function 0), -ENOMEM, -E2BIG (the dictionary is full: close
+ * the segment first); then the stream has not changed. */
 int segment_builder_call(struct segment_builder *builder, uint32_t function);
 int segment_builder_return(struct segment_builder *builder);
 int segment_builder_lost(struct segment_builder *builder);
-/* The next event happened at `ns`; a time before the last anchor is taken for the last anchor's. */
+
+/* The next event happened at `ns`; a time before the last anchor is taken for that anchor's. */
 int segment_builder_anchor(struct segment_builder *builder, uint64_t ns);
 
-/* Payload bytes of the segment as it stands, nearly (a snapshot's tail may add a few). */
+/* Payload bytes of the segment as it stands, but for a few. */
 size_t segment_builder_bytes(const struct segment_builder *builder);
 
-/* The sections as they would be if the segment were closed now. The code section's last bytes are put in
- * `tail`; `ret_stable` says how many bytes of the code section no later event changes. The parts borrow the
- * builder and hold the code without its tail. */
+/* The sections as they would be if the segment ended now, borrowed. The code's last bytes are in `tail`: the
+ * code section proper is the first tail.keep bytes of the part's code. */
 void segment_builder_snapshot(const struct segment_builder *builder, struct segment_parts *ret_parts,
                               struct codec_tail *ret_tail);
 
-/* Closes the segment and begins the next one behind it. */
-struct closed_segment {
-    struct closed_segment *next;
-    int64_t thread_id; /* for the writer's queue */
-    uint64_t first_seq, event_count;
-    uint64_t first_ns, last_ns; /* 0: not known */
-    uint8_t codec;
-    struct bytes payload;
-    struct function_calls *functions; /* calls > 0, and those with 0 that only return or are LOST_FUNCTION */
-    size_t function_count;
-};
 struct function_calls {
     uint32_t function;
     uint64_t calls;
 };
 
-/* `end_ns`: the segment's events happened before it, 0 when not known. -ENOMEM: nothing has changed. */
-int segment_builder_close(struct segment_builder *builder, uint64_t end_ns, struct closed_segment **ret_closed);
+struct closed_segment {
+    struct closed_segment *next; /* for the queue of whoever owns it */
+    int64_t thread_id;           /* set by the owner */
+    uint64_t first_seq, event_count;
+    uint64_t first_ns; /* 0: no times */
+    uint64_t last_ns;  /* the events happened before it; set by the owner */
+    uint8_t codec;
+    struct bytes payload;
+    /* What the segment's events name, each function once. With 0 calls: functions that only return in it, and
+     * TRACESTORE_LOST_FUNCTION. */
+    struct function_calls *functions;
+    size_t function_count;
+};
+
+/* Closes the segment and begins the next one behind it. -ENOMEM: nothing has changed. */
+int segment_builder_close(struct segment_builder *builder, struct closed_segment **ret_closed);
 void closed_segment_free(struct closed_segment *closed);
 
-/* Gives back all memory but the open calls; the segment must be empty (just closed). */
+/* Gives back the memory that only a segment with events needs. The segment must be empty: just closed. */
 void segment_builder_rest(struct segment_builder *builder);
 
 #endif

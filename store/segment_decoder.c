@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads a segment event by event, and keeps the calls that are open and the times between anchors. */
+#include "base/cleanup.h"
+#include "store/segment.h"
+
+/* The last anchor at or before the next event, and the first one behind it. */
+struct clock_reader {
+    struct bytes_reader in;
+    uint64_t ns;                      /* 0: no anchor yet */
+    uint64_t ahead_index, ahead_ns; /* index UINT64_MAX: no further anchor */
+    uint64_t until_ns;
+    bool kept; /* there are times at all */
+};
+
+struct segment_decoder {
+    const struct codec *codec;
+    struct codec_decoder *words;
+    uint8_t flags;
+    uint64_t first_seq, event_count, index;
+    uint32_t *functions;
+    size_t function_count;
+    struct clock_reader clock;
+    struct open_call *open;
+    size_t depth, open_capacity;
+    struct open_call ended;
+};
+
+DEFINE_CLEANUP(cleanup_decoder, struct segment_decoder *, segment_decoder_free)
+
+void segment_decoder_free(struct segment_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    if (decoder->codec)
+        decoder->codec->decoder_free(decoder->words);
+    free(decoder->functions);
+    free(decoder->open);
+    free(decoder);
+}
+
+/* ------------------------------------------------------------------------------------------ times */
+
+/* Reads the next anchor into ahead_*. */
+static int clock_look_ahead(struct clock_reader *clock, uint64_t event_count)
+{
+    uint64_t from = clock->ahead_index, index, ns;
+
+    if (!reader_left(&clock->in)) {
+        clock->ahead_index = UINT64_MAX;
+        return 0;
+    }
+    index = from + reader_varint(&clock->in);
+    ns = clock->ahead_ns + reader_varint(&clock->in);
+    if (clock->in.failed || index < from || index > event_count || ns < clock->ahead_ns || ns > INT64_MAX)
+        return -EBADMSG;
+    clock->ahead_index = index;
+    clock->ahead_ns = ns;
+    return 0;
+}
+
+static int clock_init(struct clock_reader *clock, const struct section *section, uint64_t event_count,
+                      uint64_t until_ns)
+{
+    clock->in = (struct bytes_reader){.at = section->data, .end = section->data + section->size};
+    clock->until_ns = until_ns;
+    clock->kept = section->size > 0;
+    if (!clock->kept) {
+        clock->ahead_index = UINT64_MAX;
+        return 0;
+    }
+    clock->ns = clock->ahead_ns = reader_varint(&clock->in);
+    if (clock->in.failed || clock->ns > INT64_MAX)
+        return -EBADMSG;
+    return clock_look_ahead(clock, event_count);
+}
+
+/* Goes on to the anchors of event `index` and gives its time. */
+static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_t event_count,
+                             struct event *event)
+{
+    uint64_t before;
+
+    while (clock->ahead_index <= index) {
+        clock->ns = clock->ahead_ns;
+        if (clock_look_ahead(clock, event_count))
+            return -EBADMSG;
+    }
+    event->ns = clock->ns;
+    event->ns_error = 0;
+    if (!clock->kept)
+        return 0;
+    before = clock->ahead_index != UINT64_MAX ? clock->ahead_ns : clock->until_ns ? clock->until_ns : INT64_MAX;
+    if (before > clock->ns)
+        event->ns_error = before - clock->ns;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ opening */
+
+static int read_stack(struct segment_decoder *decoder, const struct section *section)
+{
+    struct bytes_reader reader = {.at = section->data, .end = section->data + section->size};
+    struct open_call call = {0};
+
+    if (section->size && decoder->flags & SEGMENT_CALLS_ONLY)
+        return -EBADMSG;
+    while (reader_left(&reader)) {
+        uint64_t function = reader_varint(&reader), seq = reader_varint(&reader), ns = reader_varint(&reader);
+
+        if (reader.failed || function > UINT32_MAX || (decoder->depth && !seq) ||
+            seq >= decoder->first_seq - call.seq || ns > INT64_MAX - call.ns)
+            return -EBADMSG;
+        call.function += unzigzag32((uint32_t)function);
+        call.seq += seq;
+        call.ns += ns;
+        if (!call.function || call.function == TRACESTORE_LOST_FUNCTION)
+            return -EBADMSG;
+        if (array_reserve(&decoder->open, &decoder->open_capacity, decoder->depth + 1))
+            return -ENOMEM;
+        decoder->open[decoder->depth++] = call;
+    }
+    return 0;
+}
+
+int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, uint64_t event_count,
+                         uint64_t until_ns, struct segment_decoder **ret_decoder)
+{
+    CLEANUP(cleanup_decoder) struct segment_decoder *decoder = NULL;
+    const struct section *code_section = &parts->sections[SECTION_CODE];
+    int code;
+
+    if (event_count > SEGMENT_MAX_EVENTS || first_seq > INT64_MAX)
+        return -EBADMSG;
+    if (parts->flags & ~SEGMENT_KNOWN_FLAGS || !codec_find(parts->codec))
+        return -ENOTSUP;
+    decoder = calloc(1, sizeof(*decoder));
+    if (!decoder)
+        return -ENOMEM;
+    decoder->codec = codec_find(parts->codec);
+    decoder->flags = parts->flags;
+    decoder->first_seq = first_seq;
+    decoder->event_count = event_count;
+    decoder->words = decoder->codec->decoder_new(code_section->data, code_section->size);
+    if (!decoder->words)
+        return -ENOMEM;
+    code = segment_dictionary(&parts->sections[SECTION_DICTIONARY], &decoder->functions,
+                              &decoder->function_count);
+    if (!code)
+        code = clock_init(&decoder->clock, &parts->sections[SECTION_TIME], event_count, until_ns);
+    if (!code)
+        code = read_stack(decoder, &parts->sections[SECTION_STACK]);
+    if (!code)
+        *ret_decoder = take_pointer(decoder);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ events */
+
+static int decode_return(struct segment_decoder *decoder, struct event *event)
+{
+    if (!decoder->depth)
+        return -EBADMSG;
+    decoder->ended = decoder->open[--decoder->depth];
+    event->kind = EVENT_RETURN;
+    event->function = decoder->ended.function;
+    event->depth = (uint32_t)decoder->depth;
+    return 0;
+}
+
+static int decode_call(struct segment_decoder *decoder, uint16_t local, struct event *event)
+{
+    if (local > decoder->function_count)
+        return -EBADMSG;
+    event->function = decoder->functions[local - 1];
+    event->depth = (uint32_t)decoder->depth;
+    event->kind = event->function == TRACESTORE_LOST_FUNCTION ? EVENT_LOST : EVENT_CALL;
+    if (event->kind == EVENT_LOST || decoder->flags & SEGMENT_CALLS_ONLY)
+        return 0;
+    if (array_reserve(&decoder->open, &decoder->open_capacity, decoder->depth + 1))
+        return -ENOMEM;
+    decoder->open[decoder->depth++] =
+        (struct open_call){.seq = event->seq, .ns = event->ns, .function = event->function};
+    return 0;
+}
+
+/* Called once, after the last event: nothing may be left over. */
+static int check_end(struct segment_decoder *decoder)
+{
+    const struct clock_reader *clock = &decoder->clock;
+
+    while (clock->ahead_index != UINT64_MAX)
+        if (clock_look_ahead(&decoder->clock, decoder->event_count))
+            return -EBADMSG;
+    return decoder->codec->at_end(decoder->words) ? 1 : -EBADMSG;
+}
+
+int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_event)
+{
+    struct event event;
+    uint16_t word;
+    int code;
+
+    if (decoder->index == decoder->event_count)
+        return check_end(decoder);
+    code = decoder->codec->decode(decoder->words, &word);
+    if (code)
+        return code;
+    event.seq = decoder->first_seq + decoder->index;
+    code = clock_read(&decoder->clock, decoder->index, decoder->event_count, &event);
+    if (!code)
+        code = word ? decode_call(decoder, word, &event) : decode_return(decoder, &event);
+    if (code)
+        return code;
+    decoder->index++;
+    *ret_event = event;
+    return 0;
+}
+
+const struct open_call *segment_decoder_open_calls(const struct segment_decoder *decoder, size_t *ret_count)
+{
+    *ret_count = decoder->depth;
+    return decoder->open;
+}
+
+const struct open_call *segment_decoder_ended_call(const struct segment_decoder *decoder)
+{
+    return &decoder->ended;
+}
