@@ -15,32 +15,32 @@ struct disasm;
 enum instruction_kind {
     INSTRUCTION_OTHER,
     INSTRUCTION_ENDBR,
-    INSTRUCTION_NOP,    /* any length, any prefixes: nop, nop r/m; not pause */
-    INSTRUCTION_PUSH,   /* push r64, no prefix but REX.B */
-    INSTRUCTION_BRANCH, /* jcc, jrcxz, loop: direct and conditional */
+    INSTRUCTION_NOP,    /* 90 and 0F 1F forms of any length with any prefixes; not pause, not xchg %r8 */
+    INSTRUCTION_PUSH,   /* push r64 */
+    INSTRUCTION_BRANCH, /* direct and conditional: jcc, jrcxz, loop */
     INSTRUCTION_JUMP,   /* jmp rel8/rel32 */
     INSTRUCTION_CALL,   /* call rel32 */
     INSTRUCTION_JUMP_INDIRECT,
     INSTRUCTION_CALL_INDIRECT,
-    INSTRUCTION_RETURN,     /* ret, ret imm16, retf, iret */
-    INSTRUCTION_TRAP,       /* int3, int n, int1, ud0/1/2, hlt */
-    INSTRUCTION_PRIVILEGED, /* faults in user space, or kernel uprobes cannot step it: in, out, cli, ... */
+    INSTRUCTION_RETURN,
+    INSTRUCTION_TRAP,       /* int3, int n, int1, ud0, ud1, ud2, hlt */
+    INSTRUCTION_PRIVILEGED, /* in, out, cli, sti, iret and the system groups behind 0F */
 };
 
 struct instruction {
     uint64_t address;
-    uint64_t target;         /* of BRANCH, JUMP and CALL; 0 otherwise */
-    uint8_t length;          /* bytes, 1 to 15 */
-    uint8_t prefixes_length; /* legacy prefixes, REX not counted */
-    bool lock;               /* F0 */
-    bool segment;            /* 26, 2E, 36, 3E: those that kernel uprobes refuse; FS and GS are not counted */
-    bool operand_size;       /* 66 */
-    uint8_t rex;             /* 0 when there is none */
-    bool vex;                /* VEX, EVEX or XOP: then `opcode` is the byte behind that prefix */
-    uint8_t opcode[2];       /* the first opcode byte; the second one when that is 0F, otherwise 0 */
-    uint8_t modrm;           /* 0 when the instruction has none */
+    uint64_t target;     /* of BRANCH, JUMP and CALL; 0 otherwise */
+    const uint8_t *code; /* the caller's bytes */
+    uint8_t length;      /* bytes, 1 to 15 */
+    bool lock;           /* prefix F0 */
+    bool segment;        /* prefix 26, 2E, 36 or 3E; FS and GS are not counted */
+    bool operand_size;   /* prefix 66 */
+    bool repeat;         /* prefix F2 or F3 */
+    bool vex;            /* VEX, EVEX or XOP; the opcode is not given then */
+    uint8_t rex;         /* 0 when there is none */
+    uint8_t opcode[2];   /* the first byte of the opcode; its second one when the first is 0F, otherwise 0 */
+    uint8_t modrm; /* the byte behind those: ModRM if the opcode takes one; 0 where the instruction ends */
     enum instruction_kind kind;
-    bool writes_rsp; /* changes the stack pointer, explicitly or not */
 };
 
 int disasm_new(struct disasm **ret_disasm, struct error *err);

@@ -31,8 +31,8 @@ struct image_function {
 };
 
 /* All functions of `image`, sorted by address, each address once. The caller frees them. An image without
- * symbols gives 0 or an array of PLT stubs only: see image_functions_own(). -ENOMEM, or -EBADMSG for an image
- * whose tables contradict each other. */
+ * symbols gives 0 functions, or PLT stubs only: see image_functions_own(). Tables that make no sense are
+ * passed over: the only error is -ENOMEM. */
 int image_functions(struct elf_image *image, struct image_function **ret_functions, size_t *ret_count,
                     struct error *err);
 
