@@ -79,6 +79,15 @@ $(O)/%.o: %.c
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
+# store/X.sql as a C string, for "store/X_sql.h".
+STORE_SQL := $(patsubst %.sql,$(O)/%_sql.h,$(wildcard store/*.sql))
+$(O)/store/%_sql.h: store/%.sql
+	$(say) SQL $@
+	@mkdir -p $(dir $@)
+	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+
+$(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
+
 # BPF programs: one object, one skeleton.
 $(O)/bpf/tracectl.bpf.o: bpf/tracectl.bpf.c $(wildcard bpf/*.h) vmlinux.h
 	$(say) BPF $@

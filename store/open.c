@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Opening a store: makes it when it is missing, tells what is not one, copes with what may only be read.
+ *
+ * SQLite wants to write beside a database in WAL mode even when it only reads it. So a reader opens the file for
+ * writing where it may, with query_only set, which leaves nothing behind; where it may not, SQLite tries without,
+ * and where that fails and there is no -wal file, the file is complete in itself and is read as immutable.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/store.h"
+#include "store/vtab.h"
+
+#define BUSY_TIMEOUT_MS 10000
+
+static const char schema[] =
+#include "store/schema_sql.h"
+    ;
+
+/* Incompatible features that this version knows; a store with another one is refused. */
+static const char *const known_features[] = {NULL};
+
+DEFINE_CLEANUP(cleanup_store, struct tracestore *, tracestore_free)
+
+static int fail(struct error *err, const char *path, int code, const char *why, const char *remedy)
+{
+    return error_say(err, code, "cannot open store %s: %s (%s)", path, why, remedy);
+}
+
+/* The same for what SQLite met last. */
+static int fail_db(struct error *err, const char *path, sqlite3 *db)
+{
+    int result = sqlite3_errcode(db), code = db_errno(result);
+
+    switch (result & 0xff) {
+    case SQLITE_NOTADB:
+        return fail(err, path, code, "not a tracectl store", "name another file with -d");
+    case SQLITE_CORRUPT:
+        return fail(err, path, code, "the file is damaged or cut short", "take it from a backup, or record again");
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+        return fail(err, path, -EACCES, "permission denied",
+                    "a store needs read and write permission for the file and its folder");
+    case SQLITE_BUSY:
+        return fail(err, path, code, "another process keeps it locked", "try again");
+    default:
+        return fail(err, path, code, sqlite3_errmsg(db), "name another file with -d");
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ the file */
+
+/* Whether a write-ahead log with something in it lies beside the file. */
+static bool has_log(const char *path)
+{
+    AUTO_FREE char *log = NULL;
+    struct stat status;
+
+    return asprintf(&log, "%s-wal", path) > 0 && stat(log, &status) == 0 && status.st_size > 0;
+}
+
+/* Whether the file is shorter than its own header says, and nothing beside it holds the rest. */
+static bool is_cut_short(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t header[100];
+    struct stat status;
+    uint64_t page_size, pages;
+
+    if (fd < 0 || fstat(fd, &status) || pread(fd, header, sizeof(header), 0) != sizeof(header))
+        return false;
+    page_size = (uint64_t)header[16] << 8 | header[17];
+    pages = (uint64_t)header[28] << 24 | (uint64_t)header[29] << 16 | (uint64_t)header[30] << 8 | header[31];
+    return (uint64_t)status.st_size < (page_size == 1 ? 65536 : page_size) * pages && !has_log(path);
+}
+
+static int check_file(const char *path, enum tracestore_mode mode, struct error *err)
+{
+    struct stat status;
+
+    if (stat(path, &status)) {
+        if (errno == ENOENT && mode == TRACESTORE_CREATE)
+            return 0;
+        return fail(err, path, -errno, errno == ENOENT ? "no such file" : strerrordesc_np(errno),
+                    errno == ENOENT ? "record something first, or name another file with -d"
+                                    : "name another file with -d");
+    }
+    if (S_ISDIR(status.st_mode))
+        return fail(err, path, -EISDIR, "is a directory", "name a file in it with -d");
+    if (!S_ISREG(status.st_mode))
+        return fail(err, path, -EINVAL, "not a regular file", "name another file with -d");
+    if (access(path, R_OK | (mode == TRACESTORE_READ ? 0 : W_OK)))
+        return fail(err, path, -errno, "permission denied", "check the file's permissions, or be another user");
+    if (!status.st_size && mode != TRACESTORE_CREATE)
+        return fail(err, path, -EINVAL, "not a tracectl store", "it is empty; name another file with -d");
+    return 0;
+}
+
+/* Whether a reader may write to the file and its folder. */
+static bool may_write(const char *path)
+{
+    AUTO_FREE char *folder = strdup(path);
+    char *slash;
+
+    if (!folder || access(path, W_OK))
+        return false;
+    slash = strrchr(folder, '/');
+    if (!slash)
+        return access(".", W_OK | X_OK) == 0;
+    slash[slash == folder] = '\0';
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------ the connection */
+
+static int open_immutable(struct tracestore *store)
+{
+    AUTO_FREE char *uri = malloc(3 * strlen(store->path) + 32);
+    char *to;
+    int result;
+
+    if (!uri)
+        return SQLITE_NOMEM;
+    to = uri + sprintf(uri, "file:");
+    for (const char *from = store->path; *from; from++)
+        to += strchr("%?#", *from) ? sprintf(to, "%%%02X", (unsigned char)*from) : sprintf(to, "%c", *from);
+    sprintf(to, "?immutable=1");
+    sqlite3_close(take_pointer(store->db));
+    result = sqlite3_open_v2(uri, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    return result;
+}
+
+static int connect_db(struct tracestore *store)
+{
+    int flags = SQLITE_OPEN_READWRITE;
+    bool has_rest = has_log(store->path);
+    int result;
+
+    if (store->mode == TRACESTORE_CREATE)
+        flags |= SQLITE_OPEN_CREATE;
+    else if (store->mode == TRACESTORE_READ && !may_write(store->path))
+        flags = SQLITE_OPEN_READONLY;
+    result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    if (result == SQLITE_OK) {
+        sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
+        result = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    if (flags == SQLITE_OPEN_READONLY && !has_rest &&
+        ((result & 0xff) == SQLITE_CANTOPEN || (result & 0xff) == SQLITE_READONLY))
+        result = open_immutable(store);
+    /* A reader leaves the log of a killed recorder as it is. */
+    if (result == SQLITE_OK && store->mode == TRACESTORE_READ && has_rest)
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return result;
+}
+
+int store_create_schema(sqlite3 *db, struct error *err)
+{
+    static const char what[] = "cannot make tables";
+    int64_t tables;
+    int code = db_begin(db, what, err);
+
+    if (code)
+        return code;
+    /* Another process may have been faster. */
+    code = db_number(db, what, &tables, err, "SELECT count(*) FROM sqlite_schema", "");
+    if (!code && !tables)
+        code = db_exec(db, schema, what, err);
+    if (!code && !tables)
+        code = db_exec(db, "PRAGMA application_id = 0x74726163; PRAGMA user_version = 1", what, err);
+    if (!code)
+        return db_commit(db, what, err);
+    db_rollback(db);
+    return code;
+}
+
+/* auto_vacuum only takes before the first table. */
+static int create_if_empty(struct tracestore *store, struct error *err)
+{
+    int64_t pages;
+    int code = db_number(store->db, "cannot read", &pages, err, "PRAGMA page_count", "");
+
+    if (code || pages)
+        return code;
+    code = db_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
+                   "cannot make tables", err);
+    return code ? code : store_create_schema(store->db, err);
+}
+
+static int check_features(struct tracestore *store, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL;
+
+    if (sqlite3_prepare_v2(store->db, "SELECT name FROM features WHERE kind = 'incompatible'", -1, &row, NULL))
+        return fail_db(err, store->path, store->db);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        bool known = false;
+
+        for (size_t i = 0; known_features[i]; i++)
+            known |= name && strcmp(known_features[i], name) == 0;
+        if (!known)
+            return error_say(err, -ENOTSUP,
+                             "cannot open store %s: it uses the feature '%s' of a newer tracectl "
+                             "(read it with that version)",
+                             store->path, name ? name : "");
+    }
+    return sqlite3_finalize(take_pointer(row)) ? fail_db(err, store->path, store->db) : 0;
+}
+
+static int check_format(struct tracestore *store, struct error *err)
+{
+    int64_t id, version;
+
+    if (db_number(store->db, "", &id, NULL, "PRAGMA application_id", "") ||
+        db_number(store->db, "", &version, NULL, "PRAGMA user_version", ""))
+        return fail_db(err, store->path, store->db);
+    if (id != STORE_APPLICATION_ID)
+        return fail(err, store->path, -EINVAL, "not a tracectl store", "name another file with -d");
+    if (version > STORE_VERSION)
+        return error_say(err, -ENOTSUP,
+                         "cannot open store %s: it has format version %lld of a newer tracectl "
+                         "(read it with that version)",
+                         store->path, (long long)version);
+    return check_features(store, err);
+}
+
+static int set_up(struct tracestore *store, struct error *err)
+{
+    char *message = NULL;
+    int code = db_exec(store->db,
+                       "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF",
+                       "cannot set up the connection", err);
+
+    if (code)
+        return code;
+    if (tracestore_register_vtabs(store->db, &message) != SQLITE_OK) {
+        error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", store->path,
+                  message ? message : sqlite3_errmsg(store->db));
+        sqlite3_free(message);
+        return -EIO;
+    }
+    return store->mode == TRACESTORE_READ
+               ? db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err)
+               : 0;
+}
+
+int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err)
+{
+    CLEANUP(cleanup_store) struct tracestore *store = NULL;
+    int code = check_file(path, mode, err);
+
+    if (code)
+        return code;
+    store = calloc(1, sizeof(*store));
+    if (!store || !(store->path = strdup(path)))
+        return error_no_memory(err);
+    store->mode = mode;
+    if (connect_db(store) != SQLITE_OK)
+        return is_cut_short(path) ? fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup")
+                                  : fail_db(err, path, store->db);
+    if (mode == TRACESTORE_CREATE)
+        code = create_if_empty(store, err);
+    if (!code)
+        code = check_format(store, err);
+    if (!code && is_cut_short(path))
+        code = fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup, or record again");
+    if (!code)
+        code = set_up(store, err);
+    if (code)
+        return code;
+    *ret_store = take_pointer(store);
+    return 0;
+}
+
+void tracestore_free(struct tracestore *store)
+{
+    if (!store)
+        return;
+    sqlite3_close_v2(store->db);
+    free(store->path);
+    free(store);
+}
+
+struct sqlite3 *tracestore_db(struct tracestore *store)
+{
+    return store->db;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a store handle is, for the files of store/ that implement its public functions. */
+#ifndef TRACESTORE_STORE_H
+#define TRACESTORE_STORE_H
+
+#include "store/db.h"
+#include "store/tracestore.h"
+
+#define STORE_APPLICATION_ID 0x74726163 /* "trac" */
+#define STORE_VERSION 1
+
+struct tracestore {
+    sqlite3 *db;
+    char *path;
+    enum tracestore_mode mode;
+};
+
+/* Makes the tables in the empty database `db`, whatever else tries to at the same time. */
+int store_create_schema(sqlite3 *db, struct error *err);
+
+/* "BOOT_ID PID START_TICKS" of this process. -ENOMEM. */
+int recorder_identity(char **ret_identity);
+/* Whether the process that a recorder's identity names still runs on this machine. */
+bool recorder_alive(const char *identity);
+
+#endif
