@@ -2,10 +2,10 @@
 /*
  * The few kernel types that bpf/ reads, written down by hand instead of dumped from a running kernel's BTF.
  *
- * Why: a dump is 150,000 lines that differ from machine to machine, and it cannot be made where the kernel has
- * no BTF (build hosts, containers). Every struct here carries preserve_access_index, so clang records *which
- * field* is read, and libbpf puts in the offset of the kernel that the program is loaded on (CO-RE). Fields that
- * are not read are left out; the order and the gaps do not matter.
+ * Why: a dump is 150,000 lines that differ from machine to machine, and it cannot be made where the kernel
+ * has no BTF (build hosts, containers). Every struct here carries preserve_access_index, so clang records
+ * *which field* is read, and libbpf puts in the offset of the kernel that the program is loaded on (CO-RE).
+ * Fields that are not read are left out; the order and the gaps do not matter.
  */
 #ifndef TRACECTL_VMLINUX_H
 #define TRACECTL_VMLINUX_H
@@ -39,7 +39,8 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 #endif
 
 struct pt_regs {
-    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
+        sp, ss;
 };
 
 typedef struct {

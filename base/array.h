@@ -32,7 +32,7 @@ static inline int array_reserve_bytes(void **items, size_t *capacity, size_t wan
     return 0;
 }
 
-#define array_reserve(items, capacity, wanted)                                                               \
+#define array_reserve(items, capacity, wanted) \
     array_reserve_bytes((void **)(items), (capacity), (wanted), sizeof(**(items)))
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

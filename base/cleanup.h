@@ -14,11 +14,11 @@
 
 /* Defines the static function NAME, which calls RELEASE on the variable's value when that is not NULL.
  * Used without a semicolon: DEFINE_CLEANUP(cleanup_run, struct run *, run_free) */
-#define DEFINE_CLEANUP(name, type, release)                                                                  \
-    static inline void name(type *variable)                                                                  \
-    {                                                                                                        \
-        if (*variable)                                                                                       \
-            release(*variable);                                                                              \
+#define DEFINE_CLEANUP(name, type, release) \
+    static inline void name(type *variable) \
+    { \
+        if (*variable) \
+            release(*variable); \
     }
 
 static inline void cleanup_free(void *variable)
@@ -43,11 +43,11 @@ static inline void cleanup_fclose(FILE **file)
 #define AUTO_FCLOSE CLEANUP(cleanup_fclose)
 
 /* Returns the pointer and leaves NULL behind, so that its cleanup has nothing left to release. */
-#define take_pointer(pointer)                                                                                \
-    ({                                                                                                       \
-        __typeof__(pointer) taken_ = (pointer);                                                              \
-        (pointer) = NULL;                                                                                    \
-        taken_;                                                                                              \
+#define take_pointer(pointer) \
+    ({ \
+        __typeof__(pointer) taken_ = (pointer); \
+        (pointer) = NULL; \
+        taken_; \
     })
 
 static inline int take_fd(int *fd)

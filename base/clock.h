@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Clocks in nanoseconds. The store's times are CLOCK_REALTIME; the kernel stamps events in CLOCK_MONOTONIC. */
+/* Clocks in nanoseconds. The store's times are CLOCK_REALTIME; the kernel stamps events in CLOCK_MONOTONIC.
+ */
 #ifndef TRACECTL_BASE_CLOCK_H
 #define TRACECTL_BASE_CLOCK_H
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* strerror's text with a lower-case first letter, as the error line wants it ("No such file" -> "no such file"). */
+/* strerror's text with a lower-case first letter, as the error line wants it ("No such file" -> "no such
+ * file"). */
 static void reason_of(int code, char *text, size_t size)
 {
     char buffer[128];

@@ -3,8 +3,8 @@
 #ifndef TRACECTL_BPF_KERNEL_COMPAT_H
 #define TRACECTL_BPF_KERNEL_COMPAT_H
 
-/* Is the program run at the return (true) or at the call of a session? Since 6.13 (commit d920179b3d48, "bpf: Add
- * support for uprobe multi session attach"; the kfunc itself since 6.10, commit adf46d88ae4b). */
+/* Is the program run at the return (true) or at the call of a session? Since 6.13 (commit d920179b3d48, "bpf:
+ * Add support for uprobe multi session attach"; the kfunc itself since 6.10, commit adf46d88ae4b). */
 extern bool bpf_session_is_return(void) __ksym __weak;
 
 #endif

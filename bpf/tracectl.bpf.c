@@ -5,14 +5,14 @@
  * What holds here:
  * - Probes are inode-wide (every process that maps the file meets them); only processes in `processes` are
  *   recorded. A child enters the map in the fork itself, before it can run.
- * - The records of one thread stand in the ring in program order: a thread reserves its next record only after
- *   the last one. So a loss can be placed exactly: a thread whose record found no room is counted in `losses`,
- *   and the next record that does find room is preceded by a WIRE_LOST.
- * - Life-cycle records must not get lost: when the ring is full they go to the small `overflow` ring; what even
- *   that cannot hold is counted.
- * - A process that execs is stopped before its first instruction (SIGSTOP) and listed in `held`, so that the new
- *   image can be probed; the collector lets it go. `held` is written before the record, so that a collector that
- *   misses the record, or the guard of a dead collector, still finds the process.
+ * - The records of one thread stand in the ring in program order: a thread reserves its next record only
+ * after the last one. So a loss can be placed exactly: a thread whose record found no room is counted in
+ * `losses`, and the next record that does find room is preceded by a WIRE_LOST.
+ * - Life-cycle records must not get lost: when the ring is full they go to the small `overflow` ring; what
+ * even that cannot hold is counted.
+ * - A process that execs is stopped before its first instruction (SIGSTOP) and listed in `held`, so that the
+ * new image can be probed; the collector lets it go. `held` is written before the record, so that a collector
+ * that misses the record, or the guard of a dead collector, still finds the process.
  */
 #include "vmlinux.h"
 
@@ -102,8 +102,8 @@ static __always_inline void count_loss(__u32 tid, bool is_return)
         __sync_fetch_and_add(&losing_threads, 1);
 }
 
-/* Puts a WIRE_LOST before the thread's next record if it has losses to report. Returns false when there is still
- * no room: then the next record must not be written either, or the loss would be misplaced. */
+/* Puts a WIRE_LOST before the thread's next record if it has losses to report. Returns false when there is
+ * still no room: then the next record must not be written either, or the loss would be misplaced. */
 static __always_inline bool report_loss(__u32 tid)
 {
     struct wire_lost *record;

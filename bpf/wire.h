@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Wire records: what the BPF programs write into the ring buffer and the collector reads, on one machine, within
- * one run. They are as small as they can be and mean nothing outside collector/stream/, which translates them
- * into the store's events.
+ * Wire records: what the BPF programs write into the ring buffer and the collector reads, on one machine,
+ * within one run. They are as small as they can be and mean nothing outside collector/stream/, which
+ * translates them into the store's events.
  *
  * Kinds are append-only: a number keeps its meaning.
  */

@@ -53,8 +53,8 @@ static void check_privileges(struct check *check)
         if (set >> capabilities[i].number & 1 || set >> CAPABILITY_SYS_ADMIN & 1)
             continue;
         check->ok = false;
-        used += (size_t)snprintf(check->detail + used, sizeof(check->detail) - used, "%s%s", used ? ", " : "missing: ",
-                                 capabilities[i].name);
+        used += (size_t)snprintf(check->detail + used, sizeof(check->detail) - used, "%s%s",
+                                 used ? ", " : "missing: ", capabilities[i].name);
     }
     check->remedy = "run as root, or grant the capabilities named";
 }
@@ -74,7 +74,8 @@ static void check_probes(struct check *checks, const struct self_test *test)
     checks[CHECK_LOAD].ok = test->loads;
     snprintf(checks[CHECK_LOAD].detail, sizeof(checks[CHECK_LOAD].detail), "%s",
              test->loads ? "programs load, tracepoints attach" : why);
-    checks[CHECK_LOAD].remedy = "needs Linux 6.6 with CONFIG_BPF_SYSCALL, CONFIG_UPROBES, BTF, and the privileges";
+    checks[CHECK_LOAD].remedy =
+        "needs Linux 6.6 with CONFIG_BPF_SYSCALL, CONFIG_UPROBES, BTF, and the privileges";
     checks[CHECK_PROBE].ok = test->probes;
     snprintf(checks[CHECK_PROBE].detail, sizeof(checks[CHECK_PROBE].detail), "%s",
              test->probes ? "every hit on tracectl itself was delivered" : why);
@@ -92,13 +93,15 @@ static int print_json(const struct check *checks, const struct self_test *test, 
     int r;
 
     for (size_t i = 0; i < CHECKS; i++)
-        json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:s, s:s?}", "name", checks[i].name, "ok", checks[i].ok,
-                                              "optional", checks[i].optional, "detail", checks[i].detail, "remedy",
-                                              checks[i].ok ? NULL : checks[i].remedy));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:b, s:b, s:s, s:s?}", "name", checks[i].name, "ok",
+                                        checks[i].ok, "optional", checks[i].optional, "detail",
+                                        checks[i].detail, "remedy", checks[i].ok ? NULL : checks[i].remedy));
     for (size_t i = 0; i < SELF_TEST_COSTS; i++)
         json_object_set_new(costs, self_test_cost_name((enum self_test_cost)i),
                             test->probes ? json_real(test->cost_ns[i]) : json_null());
-    document = json_pack("{s:s, s:o, s:o}", "kernel", system->release, "checks", list, "probe_cost_ns", costs);
+    document =
+        json_pack("{s:s, s:o, s:o}", "kernel", system->release, "checks", list, "probe_cost_ns", costs);
     r = !document || json_dumpf(document, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
     json_decref(document);
     return r ? -EIO : 0;
@@ -127,8 +130,10 @@ static error_t parse_doctor(int key, char *arg, struct argp_state *state)
 static const struct argp_child doctor_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp doctor_argp = {
     .parser = parse_doctor,
-    .doc = "Try what recording needs on this machine and say what is missing, with the remedy; and measure what a "
-           "probe costs here.\vExits with 0 when recording works, else with 3.",
+    .doc =
+        "Try what recording needs on this machine and say what is missing, with the remedy; and measure what "
+        "a "
+        "probe costs here.\vExits with 0 when recording works, else with 3.",
     .children = doctor_children,
 };
 

@@ -28,8 +28,21 @@ struct record_arguments {
     bool exit_status; /* exit with the command's status */
 };
 
-enum { KEY_FUNCTIONS = 256, KEY_EXCLUDE, KEY_FILTER, KEY_IMAGES, KEY_TIME, KEY_NO_RETURNS, KEY_FOLLOW, KEY_NO_FOLLOW,
-       KEY_DURATION, KEY_TAG, KEY_RING_SIZE, KEY_FLUSH_INTERVAL, KEY_EXIT_STATUS };
+enum {
+    KEY_FUNCTIONS = 256,
+    KEY_EXCLUDE,
+    KEY_FILTER,
+    KEY_IMAGES,
+    KEY_TIME,
+    KEY_NO_RETURNS,
+    KEY_FOLLOW,
+    KEY_NO_FOLLOW,
+    KEY_DURATION,
+    KEY_TAG,
+    KEY_RING_SIZE,
+    KEY_FLUSH_INTERVAL,
+    KEY_EXIT_STATUS
+};
 
 static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
@@ -37,7 +50,8 @@ static const struct argp_option record_options[] = {
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
     {"functions", KEY_FUNCTIONS, "REGEX", 0, "Probe only functions whose name matches (extended regex)", 2},
     {"exclude", KEY_EXCLUDE, "REGEX", 0, "Do not probe functions whose name matches", 2},
-    {"filter", KEY_FILTER, "NAME[,NAME]", 0, "Probe only functions of predefined sets: mpi, omp, mem, ...", 2},
+    {"filter", KEY_FILTER, "NAME[,NAME]", 0, "Probe only functions of predefined sets: mpi, omp, mem, ...",
+     2},
     {"images", KEY_IMAGES, "main", 0, "Which images: main, the executable of each process", 2},
     {"time", KEY_TIME, "none|anchor|full", 0,
      "Times kept: none, one a millisecond of activity (default), or one an event", 3},
@@ -197,11 +211,12 @@ static const struct argp record_argp = {
     .options = record_options,
     .parser = parse_record,
     .args_doc = "-- COMMAND [ARG...]\n-p PID[,PID]",
-    .doc = "Record the calls and returns of the functions of a command, its threads and its children, from its "
-           "first instruction to its end; or those of running processes.\v"
-           "The command's own status is printed and stored; with --json its standard output goes to standard "
-           "error. Ctrl-C ends the recording of processes (-p); a command gets it as it always does, and a "
-           "second Ctrl-C ends the recording while the command goes on.",
+    .doc =
+        "Record the calls and returns of the functions of a command, its threads and its children, from its "
+        "first instruction to its end; or those of running processes.\v"
+        "The command's own status is printed and stored; with --json its standard output goes to standard "
+        "error. Ctrl-C ends the recording of processes (-p); a command gets it as it always does, and a "
+        "second Ctrl-C ends the recording while the command goes on.",
     .children = record_children,
 };
 
@@ -267,7 +282,8 @@ static int add_tags(struct recorder *recorder, const struct record_arguments *ar
     return r;
 }
 
-static int start_targets(struct recorder *recorder, const struct record_arguments *arguments, struct error *err)
+static int start_targets(struct recorder *recorder, const struct record_arguments *arguments,
+                         struct error *err)
 {
     int r = add_tags(recorder, arguments, err);
 
@@ -319,19 +335,21 @@ static int record(struct recorder *recorder, const struct record_arguments *argu
 /* ------------------------------------------------------------------------------------ the report */
 
 static int print_json(const struct record_arguments *arguments, const struct recorder *recorder,
-                      const struct tracestore_run *run, const struct tracestore_totals *totals, double seconds)
+                      const struct tracestore_run *run, const struct tracestore_totals *totals,
+                      double seconds)
 {
     struct stream_counts counts = recorder_counts(recorder);
     int status = recorder_exit_status(recorder);
-    json_t *document = json_pack(
-        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b}", "run",
-        (json_int_t)run->run_id, "name", run->name, "exit_status", status < 0 ? json_null() : json_integer(status),
-        "events", (json_int_t)totals->events, "calls", (json_int_t)totals->calls, "returns",
-        (json_int_t)totals->returns, "threads", (json_int_t)totals->threads, "lost", (json_int_t)totals->lost,
-        "muted_functions", (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
-        "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes", (json_int_t)totals->raw_bytes,
-        "wall_seconds", seconds, "unmatched_returns", (json_int_t)counts.unmatched_returns, "complete",
-        totals->complete);
+    json_t *document =
+        json_pack("{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b}", "run",
+                  (json_int_t)run->run_id, "name", run->name, "exit_status",
+                  status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events,
+                  "calls", (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
+                  (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
+                  (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
+                  "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes",
+                  (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
+                  (json_int_t)counts.unmatched_returns, "complete", totals->complete);
 
     (void)arguments;
     if (!document)
@@ -362,7 +380,8 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
             (unsigned long long)totals->stored_bytes,
             totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
     if (totals->lost)
-        fprintf(stderr, "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
+        fprintf(stderr,
+                "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
                 (unsigned long long)totals->lost, (long long)run->run_id);
 }
 

@@ -2,11 +2,11 @@
 /*
  * A subcommand is one file, cmd_NAME.c, that ends in a `const struct command cmd_NAME`.
  *
- * To add one: write cli/cmd_NAME.c, declare its struct below, add it to the table in main.c, and describe it in
- * the `argp` it points to: --help and the man page tracectl-NAME(1) are both made from that.
+ * To add one: write cli/cmd_NAME.c, declare its struct below, add it to the table in main.c, and describe it
+ * in the `argp` it points to: --help and the man page tracectl-NAME(1) are both made from that.
  *
- * Common options (-d, --json, -q, -v) are accepted before and behind the subcommand's name: give &cli_common_argp
- * as a child of the subcommand's argp.
+ * Common options (-d, --json, -q, -v) are accepted before and behind the subcommand's name: give
+ * &cli_common_argp as a child of the subcommand's argp.
  */
 #ifndef TRACECTL_CLI_COMMAND_H
 #define TRACECTL_CLI_COMMAND_H
@@ -36,20 +36,20 @@ extern const struct argp cli_common_argp;
 
 struct command {
     const char *name;
-    const char *summary;     /* a line for `tracectl help` and the man page */
-    const struct argp *argp; /* options, arguments, text */
-    unsigned argp_flags;     /* for argp_parse */
+    const char *summary;               /* a line for `tracectl help` and the man page */
+    const struct argp *argp;           /* options, arguments, text */
+    unsigned argp_flags;               /* for argp_parse */
     int (*run)(int argc, char **argv); /* argv[0] is "tracectl NAME"; returns the exit status */
 };
 
-extern const struct command cmd_calls, cmd_diff, cmd_doctor, cmd_import, cmd_nlr, cmd_query, cmd_record, cmd_rm,
-    cmd_runs, cmd_show, cmd_top, cmd_verify;
+extern const struct command cmd_calls, cmd_diff, cmd_doctor, cmd_import, cmd_nlr, cmd_query, cmd_record,
+    cmd_rm, cmd_runs, cmd_show, cmd_top, cmd_verify;
 
 /* Prints the error line on stderr and returns EXIT_FAILED. */
 int cli_fail(const struct error *err);
 
-/* Parses a subcommand's command line with its argp; ends the process with EXIT_USAGE on a usage error. `input`
- * goes to the parser (state->input). */
+/* Parses a subcommand's command line with its argp; ends the process with EXIT_USAGE on a usage error.
+ * `input` goes to the parser (state->input). */
 void cli_parse(const struct command *command, int argc, char **argv, void *input);
 
 #endif

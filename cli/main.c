@@ -38,7 +38,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option common_options[] = {
-    {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)", 90},
+    {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)",
+     90},
     {"json", 'j', 0, 0, "Print one JSON document on standard output", 90},
     {"quiet", 'q', 0, 0, "Say less", 90},
     {"verbose", 'v', 0, 0, "Say more", 90},
@@ -94,8 +95,9 @@ static const struct argp_child main_children[] = {{&cli_common_argp, 0, NULL, 0}
 static const struct argp main_argp = {
     .parser = parse_main,
     .args_doc = "COMMAND [ARG...]",
-    .doc = "Record which functions a program calls, without recompiling it; keep, query and compare the "
-           "recordings.\v",
+    .doc =
+        "Record which functions a program calls, without recompiling it; keep, query and compare the "
+        "recordings.\v",
     .children = main_children,
     .help_filter = help_filter,
 };

@@ -32,8 +32,8 @@ static void put_option(FILE *out, const struct argp_option *option)
 {
     fputs(".TP\n", out);
     if (isprint(option->key))
-        fprintf(out, "\\fB\\-%c\\fR%s%s%s", option->key, option->arg ? " \\fI" : "", option->arg ? option->arg : "",
-                option->arg ? "\\fR" : "");
+        fprintf(out, "\\fB\\-%c\\fR%s%s%s", option->key, option->arg ? " \\fI" : "",
+                option->arg ? option->arg : "", option->arg ? "\\fR" : "");
     if (option->name)
         fprintf(out, "%s\\fB\\-\\-%s\\fR%s%s%s", isprint(option->key) ? ", " : "", option->name,
                 option->arg ? "=\\fI" : "", option->arg ? option->arg : "", option->arg ? "\\fR" : "");
@@ -73,12 +73,13 @@ static void put_description(FILE *out, const struct argp *argp)
 
 static void put_exit_status(FILE *out)
 {
-    fputs(".SH EXIT STATUS\n"
-          ".TP\n0\nDone, and nothing found.\n"
-          ".TP\n1\nDone, and something found: a difference, a damaged segment.\n"
-          ".TP\n2\nThe command line was wrong.\n"
-          ".TP\n3\nIt could not be done: a permission, a kernel feature or an input is missing.\n",
-          out);
+    fputs(
+        ".SH EXIT STATUS\n"
+        ".TP\n0\nDone, and nothing found.\n"
+        ".TP\n1\nDone, and something found: a difference, a damaged segment.\n"
+        ".TP\n2\nThe command line was wrong.\n"
+        ".TP\n3\nIt could not be done: a permission, a kernel feature or an input is missing.\n",
+        out);
 }
 
 /* One synopsis line for each line of args_doc. */
@@ -113,9 +114,10 @@ void manual_command(FILE *out, const struct command *command)
 void manual_overview(FILE *out, const struct argp *argp, const struct command *const *commands, size_t count)
 {
     fprintf(out, ".TH TRACECTL 1 \"\" \"tracectl %s\" \"tracectl manual\"\n", TRACECTL_VERSION);
-    fputs(".SH NAME\ntracectl \\- whole-program function tracer and trace analyser\n"
-          ".SH SYNOPSIS\n\\fBtracectl\\fR [\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIARG\\fR...]\n",
-          out);
+    fputs(
+        ".SH NAME\ntracectl \\- whole-program function tracer and trace analyser\n"
+        ".SH SYNOPSIS\n\\fBtracectl\\fR [\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIARG\\fR...]\n",
+        out);
     put_description(out, argp);
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; i < count; i++) {
@@ -123,9 +125,10 @@ void manual_overview(FILE *out, const struct argp *argp, const struct command *c
         put_line(out, commands[i]->summary);
     }
     put_exit_status(out);
-    fputs(".SH ENVIRONMENT\n"
-          ".TP\n.B TRACECTL_DB\nThe store, where \\fB\\-d\\fR is not given.\n"
-          ".TP\n.B NO_COLOR\nWhen set and not empty, no colour even on a terminal.\n"
-          ".TP\n.B PAGER\nShows long output on a terminal (default less).\n",
-          out);
+    fputs(
+        ".SH ENVIRONMENT\n"
+        ".TP\n.B TRACECTL_DB\nThe store, where \\fB\\-d\\fR is not given.\n"
+        ".TP\n.B NO_COLOR\nWhen set and not empty, no colour even on a terminal.\n"
+        ".TP\n.B PAGER\nShows long output on a terminal (default less).\n",
+        out);
 }

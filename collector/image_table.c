@@ -25,7 +25,8 @@ struct image_table {
     size_t probe_count, probe_capacity;
 };
 
-int image_table_new(const struct image_table_options *options, struct image_table **ret_table, struct error *err)
+int image_table_new(const struct image_table_options *options, struct image_table **ret_table,
+                    struct error *err)
 {
     struct image_table *table = calloc(1, sizeof(*table));
 
@@ -78,7 +79,8 @@ static struct traced_image *find_file(const struct image_table *table, const str
 }
 
 /* Reads the image's functions and plans its probes. A refusal is returned as an error of the image. */
-static int plan_image(struct image_table *table, struct traced_image *image, const char *path, struct error *err)
+static int plan_image(struct image_table *table, struct traced_image *image, const char *path,
+                      struct error *err)
 {
     struct plan_options options = {
         .want = table->options.want,
@@ -97,13 +99,16 @@ static int plan_image(struct image_table *table, struct traced_image *image, con
     if (r)
         return r;
     if (!image_functions_own(image->functions, image->function_count))
-        return error_say(err, -ENODATA, "cannot trace %s: it has no function symbols (use a binary that is not "
-                                        "stripped)", image->path);
+        return error_say(err, -ENODATA,
+                         "cannot trace %s: it has no function symbols (use a binary that is not "
+                         "stripped)",
+                         image->path);
     r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
     if (r)
         return r;
     if (!image->plan->count)
-        return error_say(err, -ENODATA, "cannot trace %s: none of its %zu functions is wanted and can be probed",
+        return error_say(err, -ENODATA,
+                         "cannot trace %s: none of its %zu functions is wanted and can be probed",
                          image->path, image->function_count);
     image->returns = image->plan->return_probes ? TRACE_RETURNS_PROBED : TRACE_RETURNS_INFERRED;
     return 0;
@@ -124,7 +129,8 @@ static int attach_image(struct image_table *table, struct uprobe_backend *backen
     image->first_index = (uint32_t)table->probe_count;
     for (size_t i = 0; i < plan->count; i++) {
         offsets[i] = plan->probes[i].file_offset;
-        cookies[i] = (image->first_index + i) | flags | (plan->probes[i].return_probe ? 0 : COOKIE_ENTRY_ONLY);
+        cookies[i] =
+            (image->first_index + i) | flags | (plan->probes[i].return_probe ? 0 : COOKIE_ENTRY_ONLY);
         table->probes[image->first_index + i] = (struct probe_entry){image, 0};
     }
     table->probe_count += plan->count;
@@ -137,8 +143,8 @@ static bool is_refusal(int code)
     return code != -ENOMEM && code != -EPERM && code != -EACCES && code != -EMFILE && code != -ENFILE;
 }
 
-int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path, const char *name,
-                    struct traced_image **ret_image, struct error *err)
+int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path,
+                    const char *name, struct traced_image **ret_image, struct error *err)
 {
     CLEANUP(cleanup_image) struct traced_image *image = NULL;
     struct error why = {0};
@@ -178,7 +184,8 @@ int image_table_get(struct image_table *table, struct uprobe_backend *backend, c
 }
 
 static int catalog_function(struct trace_writer *writer, const struct traced_image *image,
-                            const struct image_function *function, uint32_t *ret_function_id, struct error *err)
+                            const struct image_function *function, uint32_t *ret_function_id,
+                            struct error *err)
 {
     const char *build_id = elf_image_facts(image->elf)->build_id;
     const struct trace_image_description described_image = {

@@ -21,9 +21,9 @@ struct image_table;
 struct traced_image {
     dev_t device;
     ino_t inode;
-    char *path;              /* as the first process that ran it saw it */
-    char *refusal;           /* why it is not probed; NULL: it is */
-    struct elf_image *elf;   /* from here on: unset when refused */
+    char *path;            /* as the first process that ran it saw it */
+    char *refusal;         /* why it is not probed; NULL: it is */
+    struct elf_image *elf; /* from here on: unset when refused */
     struct image_function *functions;
     size_t function_count;
     struct plan *plan;
@@ -38,20 +38,21 @@ struct image_table_options {
     bool no_return_probes;
 };
 
-int image_table_new(const struct image_table_options *options, struct image_table **ret_table, struct error *err);
+int image_table_new(const struct image_table_options *options, struct image_table **ret_table,
+                    struct error *err);
 void image_table_free(struct image_table *table);
 
-/* The image in `path` (through which it is opened: "/proc/PID/exe") known to people as `name`; probes it when it
- * is new. An image that cannot be traced is an answer, not an error: `refusal` is set. Errors are failures of
- * ours: no memory, no permission to probe. */
-int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path, const char *name,
-                    struct traced_image **ret_image, struct error *err);
+/* The image in `path` (through which it is opened: "/proc/PID/exe") known to people as `name`; probes it when
+ * it is new. An image that cannot be traced is an answer, not an error: `refusal` is set. Errors are failures
+ * of ours: no memory, no permission to probe. */
+int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path,
+                    const char *name, struct traced_image **ret_image, struct error *err);
 
 /* First of the list of all images. */
 const struct traced_image *image_table_images(const struct image_table *table);
 
-/* The store's function_id of probe `index`; the function enters the catalog when it is first asked for. -ENOENT:
- * no such probe. */
+/* The store's function_id of probe `index`; the function enters the catalog when it is first asked for.
+ * -ENOENT: no such probe. */
 int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t index,
                             uint32_t *ret_function_id, struct error *err);
 

@@ -72,7 +72,8 @@ void recorder_stop(struct recorder *recorder)
 }
 
 /* Looks at the program that `pid` runs now and probes it. */
-static int load_program(struct recorder *recorder, pid_t pid, struct traced_image **ret_image, struct error *err)
+static int load_program(struct recorder *recorder, pid_t pid, struct traced_image **ret_image,
+                        struct error *err)
 {
     struct stream_program program = {.rank = process_rank(pid)};
     struct traced_image *image = NULL;
@@ -83,7 +84,8 @@ static int load_program(struct recorder *recorder, pid_t pid, struct traced_imag
     program.exe = process_exe(pid);
     program.argv = process_command_line(pid);
     process_exe_link(pid, link, sizeof(link));
-    r = image_table_get(recorder->images, recorder->backend, link, program.exe ? program.exe : link, &image, err);
+    r = image_table_get(recorder->images, recorder->backend, link, program.exe ? program.exe : link, &image,
+                        err);
     if (r) {
         free(program.exe);
         free(program.argv);
@@ -151,8 +153,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     return r ? r : streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
 }
 
-int recorder_open(struct tracestore *store, const struct recorder_options *options, struct recorder **ret_recorder,
-                  struct error *err)
+int recorder_open(struct tracestore *store, const struct recorder_options *options,
+                  struct recorder **ret_recorder, struct error *err)
 {
     const struct uprobe_options uprobe = {
         .ring_bytes = options->ring_bytes,
@@ -249,7 +251,8 @@ static int consume(struct recorder *recorder, struct error *err)
     return r;
 }
 
-/* Lets go processes whose exec record was lost. They run on without probes; the loss is in the store's totals. */
+/* Lets go processes whose exec record was lost. They run on without probes; the loss is in the store's
+ * totals. */
 static void release_forgotten(struct recorder *recorder)
 {
     uint64_t losses = uprobe_backend_loss_totals(recorder->backend).life_cycle;
@@ -329,7 +332,8 @@ static int store_blind_spots(struct recorder *recorder, struct error *err)
     int r = 0;
 
     if (lost.unplaced + strays)
-        r = trace_writer_loss(recorder->writer, now, lost.unplaced + strays, "ring full, thread unknown", err);
+        r = trace_writer_loss(recorder->writer, now, lost.unplaced + strays, "ring full, thread unknown",
+                              err);
     if (!r && lost.life_cycle)
         r = trace_writer_loss(recorder->writer, now, 0, "life-cycle records lost", err);
     if (!r && lost.processes)

@@ -37,8 +37,8 @@ struct recorder_options {
     void *want_context;
 };
 
-int recorder_open(struct tracestore *store, const struct recorder_options *options, struct recorder **ret_recorder,
-                  struct error *err);
+int recorder_open(struct tracestore *store, const struct recorder_options *options,
+                  struct recorder **ret_recorder, struct error *err);
 
 /* Attaches a key and a value to the run. */
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err);

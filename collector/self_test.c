@@ -16,14 +16,15 @@
 /* Two functions whose first instructions stand for the two classes of sites. */
 void self_test_push(void);
 void self_test_mov(void);
-__asm__(".pushsection .text\n"
-        ".globl self_test_push\n.type self_test_push, @function\n"
-        "self_test_push:\n\tpush %rbp\n\tpop %rbp\n\tret\n"
-        ".size self_test_push, . - self_test_push\n"
-        ".globl self_test_mov\n.type self_test_mov, @function\n"
-        "self_test_mov:\n\tmov %rsp, %rax\n\tret\n"
-        ".size self_test_mov, . - self_test_mov\n"
-        ".popsection\n");
+__asm__(
+    ".pushsection .text\n"
+    ".globl self_test_push\n.type self_test_push, @function\n"
+    "self_test_push:\n\tpush %rbp\n\tpop %rbp\n\tret\n"
+    ".size self_test_push, . - self_test_push\n"
+    ".globl self_test_mov\n.type self_test_mov, @function\n"
+    "self_test_mov:\n\tmov %rsp, %rax\n\tret\n"
+    ".size self_test_mov, . - self_test_mov\n"
+    ".popsection\n");
 
 const char *self_test_cost_name(enum self_test_cost cost)
 {
@@ -116,7 +117,8 @@ void self_test_run(struct self_test *ret_result)
 
     *ret_result = (struct self_test){0};
     if (measure(ret_result, self_test_push, COOKIE_ENTRY_ONLY, &ret_result->cost_ns[COST_CALL_EMULATED]) ||
-        measure(ret_result, self_test_mov, COOKIE_ENTRY_ONLY, &ret_result->cost_ns[COST_CALL_SINGLE_STEPPED]) ||
+        measure(ret_result, self_test_mov, COOKIE_ENTRY_ONLY,
+                &ret_result->cost_ns[COST_CALL_SINGLE_STEPPED]) ||
         measure(ret_result, self_test_push, 0, &with_return))
         return;
     ret_result->cost_ns[COST_RETURN] = with_return - ret_result->cost_ns[COST_CALL_EMULATED];

@@ -8,17 +8,17 @@
 #include "base/error.h"
 
 enum self_test_cost {
-    COST_CALL_EMULATED,        /* a call whose first instruction the kernel emulates (push) */
-    COST_CALL_SINGLE_STEPPED,  /* a call whose first instruction it must single-step (mov) */
-    COST_RETURN,               /* what a return probe adds to an emulated call */
+    COST_CALL_EMULATED,       /* a call whose first instruction the kernel emulates (push) */
+    COST_CALL_SINGLE_STEPPED, /* a call whose first instruction it must single-step (mov) */
+    COST_RETURN,              /* what a return probe adds to an emulated call */
     SELF_TEST_COSTS,
 };
 
 struct self_test {
-    bool loads;        /* BPF programs load and the tracepoints attach */
-    bool probes;       /* a probe on this process delivers each of its hits */
-    bool sessions;     /* call and return in one link (kernel 6.13) */
-    struct error why;  /* of the first thing that failed */
+    bool loads;                      /* BPF programs load and the tracepoints attach */
+    bool probes;                     /* a probe on this process delivers each of its hits */
+    bool sessions;                   /* call and return in one link (kernel 6.13) */
+    struct error why;                /* of the first thing that failed */
     double cost_ns[SELF_TEST_COSTS]; /* CPU time of one hit, probe and record; 0: not measured */
 };
 

@@ -14,7 +14,8 @@
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
 
-/* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h). */
+/* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
+ */
 enum {
     ATTACH_UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, 6.6 */
     ATTACH_UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, 6.13 */
@@ -37,8 +38,8 @@ struct uprobe_backend {
     int failure;
 };
 
-/* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the headers
- * of older distributions lack the fields. The layout is the kernel's union bpf_attr. */
+/* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the
+ * headers of older distributions lack the fields. The layout is the kernel's union bpf_attr. */
 struct link_create_attr {
     uint32_t prog_fd, target_fd, attach_type, flags;
     uint64_t path, offsets, ref_ctr_offsets, cookies;
@@ -51,8 +52,8 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 }
 
 static int create_link(struct uprobe_backend *backend, const struct bpf_program *program, uint32_t type,
-                       uint32_t flags, const char *path, const unsigned long *offsets, const uint64_t *cookies,
-                       size_t count)
+                       uint32_t flags, const char *path, const unsigned long *offsets,
+                       const uint64_t *cookies, size_t count)
 {
     struct link_create_attr attr = {
         .prog_fd = (uint32_t)bpf_program__fd(program),
@@ -146,8 +147,8 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         return error_set(err, r, "see tracectl doctor", "cannot attach to the scheduler's tracepoints");
     }
     backend->ring = ring_buffer__new(bpf_map__fd(backend->skeleton->maps.ring), on_record, backend, NULL);
-    r = backend->ring ? ring_buffer__add(backend->ring, bpf_map__fd(backend->skeleton->maps.overflow), on_record,
-                                         backend)
+    r = backend->ring ? ring_buffer__add(backend->ring, bpf_map__fd(backend->skeleton->maps.overflow),
+                                         on_record, backend)
                       : -errno;
     if (r) {
         uprobe_backend_free(backend);
@@ -193,13 +194,13 @@ static int attach_pair(struct uprobe_backend *backend, const char *path, const u
     }
     /* Returns first: a call whose return was not probed yet would look as if it never came back. */
     if (returns) {
-        r = create_link(backend, backend->skeleton->progs.on_return, ATTACH_UPROBE_MULTI, UPROBE_MULTI_RETURN, path,
-                        return_offsets, return_cookies, returns);
+        r = create_link(backend, backend->skeleton->progs.on_return, ATTACH_UPROBE_MULTI, UPROBE_MULTI_RETURN,
+                        path, return_offsets, return_cookies, returns);
         if (r)
             return r;
     }
-    return create_link(backend, backend->skeleton->progs.on_call, ATTACH_UPROBE_MULTI, 0, path, offsets, cookies,
-                       count);
+    return create_link(backend, backend->skeleton->progs.on_call, ATTACH_UPROBE_MULTI, 0, path, offsets,
+                       cookies, count);
 }
 
 int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
@@ -213,7 +214,8 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, cons
     else
         r = attach_pair(backend, path, offsets, cookies, count);
     if (r == -KERNEL_ENOTSUPP)
-        return error_say(err, -EOPNOTSUPP, "cannot probe %s: the kernel refuses one of the instructions", path);
+        return error_say(err, -EOPNOTSUPP, "cannot probe %s: the kernel refuses one of the instructions",
+                         path);
     if (r)
         return error_set(err, r, NULL, "cannot attach %zu probes to %s", count, path);
     return 0;

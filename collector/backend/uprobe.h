@@ -23,7 +23,8 @@ struct uprobe_options {
     bool follow_children; /* trace the processes that traced processes make */
 };
 
-/* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities. */
+/* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.
+ */
 int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
                         struct error *err);
 
@@ -34,8 +35,8 @@ void uprobe_backend_free(struct uprobe_backend *backend);
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
 
 /* Probes `count` places of the file at `path`, given by their file offsets, in every process that maps it. A
- * cookie is an index in its low half and the COOKIE_ flags of bpf/wire.h. Fails as a whole: -EOPNOTSUPP and the
- * kernel's ENOTSUPP (524) mean that it refuses one of the instructions. */
+ * cookie is an index in its low half and the COOKIE_ flags of bpf/wire.h. Fails as a whole: -EOPNOTSUPP and
+ * the kernel's ENOTSUPP (524) mean that it refuses one of the instructions. */
 int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
                           const uint64_t *cookies, size_t count, struct error *err);
 
@@ -49,10 +50,11 @@ void uprobe_backend_remove_process(struct uprobe_backend *backend, pid_t pid);
 /* Readable when a life-cycle record has come; calls alone do not wake anybody (1.2 us each). */
 int uprobe_backend_fd(const struct uprobe_backend *backend);
 
-/* Hands up to about `limit` records to `handle` in order, then returns how many; what `handle` returns below 0
- * ends the round and is returned. */
+/* Hands up to about `limit` records to `handle` in order, then returns how many; what `handle` returns below
+ * 0 ends the round and is returned. */
 typedef int (*wire_handler)(void *context, const void *record, size_t size);
-int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle, void *context);
+int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle,
+                           void *context);
 
 struct wire_losses {
     uint64_t calls, returns;

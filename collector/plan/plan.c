@@ -47,13 +47,13 @@ static const char *const no_return_patterns[] = {
     "clone2",
     "clone3",
     "clone_internal*",
-    "start",
+
     "start_thread",
     "libc_start_main*",
     "libc_start_call_main*",
     "rfork",
     "restore_rt",
-    "restore",
+
     "sigreturn",
     "rt_sigreturn",
     "kernel_*sigreturn",

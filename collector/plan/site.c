@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel makes of an instruction under a uprobe, from arch/x86/kernel/uprobes.c (6.6 to 6.18 and the
- * rules that are coming) and from measurements:
+ * What the kernel makes of an instruction under a uprobe, from arch/x86/kernel/uprobes.c and from
+ * measurements:
  *
  * - it carries out itself push r64, jcc, jmp and call with a displacement, and the no-ops of its own table;
  * - it steps over a copy of anything else, which costs twenty times as much;
  * - it refuses some forms. Whoever attaches before the program starts is not told: the probe just never
- * fires. And one refused site fails all sites of its link in a running process. So a refused site must never
- * be offered.
+ * fires. And one refused site fails all sites of its link in a running process. So none must ever be offered.
  *
  * Where kernels differ or are known to be wrong, the form is refused here:
  *
  * - VEX and EVEX: the kernel looks the opcode byte up as if it were a one-byte opcode. 0x74 (vpcmpeqb) is
  * taken for `je` and skipped, 0xe8 (vpsubsb) for `call`: the traced program would compute something else.
- * - five-byte no-ops: kernels from 6.17 replace them by a call into a mapping that fork children do not have.
- *   Longer ones than eight bytes are stepped, refused, or (from 7.1) replaced in the same way.
- * - pushf and popf, which see the trap flag of the step.
+ * - five-byte no-ops: recent kernels replace them, once hit, by a call into a mapping that fork children
+ * lack. Those longer than eight bytes are stepped or refused, and some kernels optimise the ten-byte one
+ * instead.
+ * - pushf and popf, which see or lose the trap flag of the step.
  */
 #include "collector/plan/site.h"
 
@@ -56,7 +56,7 @@ static bool is_bad_opcode(const struct instruction *instruction)
     uint8_t reg = (instruction->modrm >> 3) & 7;
 
     switch (instruction->opcode[0]) {
-    case 0x90: /* xchg %r8, %rax: kernels before 6.12 take it for a no-op */
+    case 0x90: /* xchg %r8, %rax: some kernels take it for a no-op */
         return instruction->rex & 1;
     case 0x8e: /* mov to %ss holds the trap of the step back */
         return reg == 2;

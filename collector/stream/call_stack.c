@@ -11,7 +11,8 @@ void call_stack_release(struct call_stack *stack)
     *stack = (struct call_stack){0};
 }
 
-/* Depth after closing the calls whose entry pointer is below `limit` on the stack that the event happened on. */
+/* Depth after closing the calls whose entry pointer is below `limit` on the stack that the event happened on.
+ */
 static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool on_signal_stack)
 {
     size_t depth = stack->depth;
@@ -19,13 +20,14 @@ static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool o
     /* On the ordinary stack again: whatever ran on the signal stack is over (rule 4). */
     while (!on_signal_stack && depth && stack->frames[depth - 1].on_signal_stack)
         depth--;
-    while (depth && stack->frames[depth - 1].on_signal_stack == on_signal_stack && stack->frames[depth - 1].sp < limit)
+    while (depth && stack->frames[depth - 1].on_signal_stack == on_signal_stack &&
+           stack->frames[depth - 1].sp < limit)
         depth--;
     return depth;
 }
 
-/* The caller is nearly always the innermost open call; further out than this nobody looks, so that a call costs
- * the same however deep the stack is. What is not found stays open until rule 1 closes it. */
+/* The caller is nearly always the innermost open call; further out than this nobody looks, so that a call
+ * costs the same however deep the stack is. What is not found stays open until rule 1 closes it. */
 #define CALLER_SEARCH 256
 
 /* Depth after closing the calls above the innermost frame of `caller`, if it is open at all (rule 3). */
@@ -39,8 +41,8 @@ static size_t depth_of_caller(const struct call_stack *stack, size_t depth, uint
     return depth;
 }
 
-int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function, uint32_t caller,
-                    size_t *ret_closed)
+int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function,
+                    uint32_t caller, size_t *ret_closed)
 {
     size_t depth;
 

@@ -5,16 +5,16 @@
  * Every call brings the stack pointer at its entry (it points to the return address), every probed return the
  * one just after it. The stack grows down, so what is known to have returned follows:
  *
- *   1. At a call with stack pointer s, every open call with entry pointer <= s has returned: its frame is gone.
- *      Equal means a tail call: the new function took the frame over.
+ *   1. At a call with stack pointer s, every open call with entry pointer <= s has returned: its frame is
+ * gone. Equal means a tail call: the new function took the frame over.
  *   2. At a return to stack pointer s, every open call with entry pointer < s has returned.
- *   3. If the caller of the new call is known (its return address lies in a traced function that is open), the
- *      calls above that function's innermost frame have returned.
+ *   3. If the caller of the new call is known (its return address lies in a traced function that is open),
+ * the calls above that function's innermost frame have returned.
  *   4. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
- * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack rules
- * added. Limits: coroutines that switch stacks by hand look like rule 1; see docs/architecture.md.
+ * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack
+ * rules added. Limits: coroutines that switch stacks by hand look like rule 1; see docs/architecture.md.
  *
  * Pure bookkeeping: nothing here knows about BPF or the store.
  */
@@ -41,13 +41,14 @@ struct call_stack {
 
 void call_stack_release(struct call_stack *stack);
 
-/* A call of `function` with entry stack pointer `sp` out of `caller` (CALL_STACK_NO_CALLER: not known). Closes
- * what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all as it was. */
-int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function, uint32_t caller,
-                    size_t *ret_closed);
+/* A call of `function` with entry stack pointer `sp` out of `caller` (CALL_STACK_NO_CALLER: not known).
+ * Closes what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all
+ * as it was. */
+int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function,
+                    uint32_t caller, size_t *ret_closed);
 
-/* A return that left the stack pointer at `sp`. Returns how many calls it closes: 0 when the call it belongs to
- * was not recorded, more than 1 when returns were missed. */
+/* A return that left the stack pointer at `sp`. Returns how many calls it closes: 0 when the call it belongs
+ * to was not recorded, more than 1 when returns were missed. */
 size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_stack);
 
 #endif

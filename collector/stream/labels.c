@@ -38,8 +38,8 @@ static int take_lowest(struct labels *labels, int64_t process_id, unsigned *ret_
     return 0;
 }
 
-int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number, int64_t *ret_moved,
-                  unsigned *ret_moved_to)
+int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number,
+                  int64_t *ret_moved, unsigned *ret_moved_to)
 {
     struct label_holder displaced;
 

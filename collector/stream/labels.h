@@ -21,10 +21,10 @@ struct labels {
 
 void labels_release(struct labels *labels);
 
-/* Gives `process_id` its number: `rank` (-1: none) where it can, else the lowest free one. When a rank takes the
- * number of a process without one, that process gets a new number: `*ret_moved` is its id and `*ret_moved_to`
- * the number, else 0. -ENOMEM. */
-int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number, int64_t *ret_moved,
-                  unsigned *ret_moved_to);
+/* Gives `process_id` its number: `rank` (-1: none) where it can, else the lowest free one. When a rank takes
+ * the number of a process without one, that process gets a new number: `*ret_moved` is its id and
+ * `*ret_moved_to` the number, else 0. -ENOMEM. */
+int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number,
+                  int64_t *ret_moved, unsigned *ret_moved_to);
 
 #endif

@@ -36,8 +36,8 @@ struct traced_process *registry_add_process(struct registry *registry, pid_t pid
     return process;
 }
 
-struct traced_thread *registry_add_thread(struct registry *registry, struct traced_process *process, uint32_t tid,
-                                          uint64_t started_ns)
+struct traced_thread *registry_add_thread(struct registry *registry, struct traced_process *process,
+                                          uint32_t tid, uint64_t started_ns)
 {
     struct traced_thread *thread = calloc(1, sizeof(*thread));
 
@@ -73,8 +73,8 @@ void registry_release(struct registry *registry)
     struct traced_process *process, *next_process;
     struct traced_thread *thread, *next_thread;
 
-    HASH_ITER(hh, registry->threads, thread, next_thread)
+    HASH_ITER (hh, registry->threads, thread, next_thread)
         registry_remove_thread(registry, thread);
-    HASH_ITER(hh, registry->processes, process, next_process)
+    HASH_ITER (hh, registry->processes, process, next_process)
         registry_remove_process(registry, process);
 }

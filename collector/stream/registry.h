@@ -51,8 +51,8 @@ struct traced_thread *registry_thread(struct registry *registry, uint32_t tid);
 
 /* A new process without threads, or a new thread of a process. NULL: no memory. */
 struct traced_process *registry_add_process(struct registry *registry, pid_t pid, uint64_t started_ns);
-struct traced_thread *registry_add_thread(struct registry *registry, struct traced_process *process, uint32_t tid,
-                                          uint64_t started_ns);
+struct traced_thread *registry_add_thread(struct registry *registry, struct traced_process *process,
+                                          uint32_t tid, uint64_t started_ns);
 
 void registry_remove_thread(struct registry *registry, struct traced_thread *thread);
 

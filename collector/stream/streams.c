@@ -71,7 +71,8 @@ uint64_t streams_realtime(const struct streams *streams, uint64_t monotonic_ns)
     return monotonic_ns + streams->to_realtime_ns;
 }
 
-int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count, struct error *err)
+int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count,
+                        struct error *err)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     struct traced_process *process = registry_add_process(&streams->registry, pid, now);
@@ -123,7 +124,8 @@ static int store_process(struct streams *streams, struct traced_process *process
     r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
     if (r)
         return r;
-    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved, &moved_to))
+    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved,
+                      &moved_to))
         return error_no_memory(&streams->error);
     if (!moved)
         return 0;
@@ -203,7 +205,8 @@ static int handle_call(struct streams *streams, const struct wire_call *record, 
 
     if (!thread)
         return 0;
-    if (image_table_function_id(streams->images, streams->writer, record->function, &function_id, &streams->error))
+    if (image_table_function_id(streams->images, streams->writer, record->function, &function_id,
+                                &streams->error))
         return streams->error.code;
     writer = writer_of(streams, thread);
     if (!writer)
@@ -211,8 +214,8 @@ static int handle_call(struct streams *streams, const struct wire_call *record, 
     /* A return address points behind the call, which may be the caller's last instruction. */
     if (return_address && thread->process->image)
         caller = image_table_find(thread->process->image, return_address - 1 - thread->process->load_bias);
-    if (call_stack_call(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK, record->function,
-                        caller, &closed))
+    if (call_stack_call(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK,
+                        record->function, caller, &closed))
         return no_memory(streams);
     if (write_returns(streams, writer, closed))
         return -ENOMEM;
@@ -257,7 +260,8 @@ static int handle_lost(struct streams *streams, const struct wire_lost *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
 
-    return thread ? write_loss(streams, thread, record->header.ns, (uint64_t)record->calls + record->returns) : 0;
+    return thread ? write_loss(streams, thread, record->header.ns, (uint64_t)record->calls + record->returns)
+                  : 0;
 }
 
 /* ------------------------------------------------------------------------------------ life cycle */
@@ -280,7 +284,7 @@ static int end_threads(struct streams *streams, struct traced_process *process, 
     struct traced_thread *thread, *next;
     int r = 0;
 
-    HASH_ITER(hh, streams->registry.threads, thread, next)
+    HASH_ITER (hh, streams->registry.threads, thread, next)
         if (!r && thread->process == process)
             r = end_thread(streams, thread, ns);
     return r;
@@ -297,8 +301,8 @@ static int end_process(struct streams *streams, struct traced_process *process, 
     int r = end_threads(streams, process, ns);
 
     if (!r && process->process_id)
-        r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns), status,
-                                     &streams->error);
+        r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns),
+                                     status, &streams->error);
     registry_remove_process(&streams->registry, process);
     return r;
 }
@@ -375,15 +379,16 @@ static int handle_exit(struct streams *streams, const struct wire_exit *record)
 int streams_handle(void *context, const void *record, size_t size)
 {
     static const size_t sizes[] = {
-        [WIRE_CALL] = sizeof(struct wire_call), [WIRE_RETURN] = sizeof(struct wire_call),
+        [WIRE_CALL] = sizeof(struct wire_call),           [WIRE_RETURN] = sizeof(struct wire_call),
         [WIRE_CALL_FROM] = sizeof(struct wire_call_from), [WIRE_LOST] = sizeof(struct wire_lost),
-        [WIRE_FORK] = sizeof(struct wire_fork), [WIRE_EXEC] = sizeof(struct wire_exec),
+        [WIRE_FORK] = sizeof(struct wire_fork),           [WIRE_EXEC] = sizeof(struct wire_exec),
         [WIRE_EXIT] = sizeof(struct wire_exit),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
 
-    if (size < sizeof(*header) || header->kind >= sizeof(sizes) / sizeof(*sizes) || size < sizes[header->kind])
+    if (size < sizeof(*header) || header->kind >= sizeof(sizes) / sizeof(*sizes) ||
+        size < sizes[header->kind])
         return error_say(&streams->error, -EBADMSG, "a record of the kernel side has a wrong size or kind");
     switch ((enum wire_kind)header->kind) {
     case WIRE_CALL:

@@ -2,13 +2,13 @@
 /*
  * The translator between two vocabularies: wire records come in, events of the store's streams go out.
  *
- * It knows the traced processes and threads, gives them their labels P.T, keeps each thread's open calls right
- * (call_stack.h) and hands calls, returns and losses to the thread's writer. A process or thread enters the
- * store with its first event.
+ * It knows the traced processes and threads, gives them their labels P.T, keeps each thread's open calls
+ * right (call_stack.h) and hands calls, returns and losses to the thread's writer. A process or thread enters
+ * the store with its first event.
  *
- * Labels: P is the MPI rank where a launcher set one and no other process of the run has it; every other process
- * takes the lowest number that is free when it first records something, and gives way to a rank that comes
- * later. T counts the threads of a process in the order of their creation.
+ * Labels: P is the MPI rank where a launcher set one and no other process of the run has it; every other
+ * process takes the lowest number that is free when it first records something, and gives way to a rank that
+ * comes later. T counts the threads of a process in the order of their creation.
  */
 #ifndef TRACECTL_COLLECTOR_STREAM_STREAMS_H
 #define TRACECTL_COLLECTOR_STREAM_STREAMS_H
@@ -27,8 +27,8 @@ enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
 
 struct stream_options {
     enum stream_times times;
-    /* A process stands still after exec: the callee looks at its new program, calls streams_set_program and lets
-     * it go. */
+    /* A process stands still after exec: the callee looks at its new program, calls streams_set_program and
+     * lets it go. */
     int (*on_exec)(void *context, pid_t pid, struct error *err);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
@@ -40,7 +40,8 @@ int streams_new(const struct stream_options *options, struct image_table *images
 void streams_free(struct streams *streams);
 
 /* Makes a process known before its first record, with all its threads; `tids` begins with the main thread. */
-int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count, struct error *err);
+int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count,
+                        struct error *err);
 
 struct stream_program {
     const struct traced_image *image; /* NULL: nothing that is traced */
@@ -52,7 +53,8 @@ struct stream_program {
 int streams_set_program(struct streams *streams, pid_t pid, const struct stream_program *program,
                         struct error *err);
 
-/* Translates one record; a wire_handler whose context is the streams. On failure streams_error() says more. */
+/* Translates one record; a wire_handler whose context is the streams. On failure streams_error() says more.
+ */
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
 
@@ -63,8 +65,9 @@ int streams_collect_losses(struct streams *streams, struct error *err);
 size_t streams_live_processes(const struct streams *streams);
 
 struct stream_counts {
-    uint64_t unmatched_returns; /* of calls from before the recording or from before a fork: seen, not stored */
-    uint64_t strays;            /* calls of threads that no life-cycle record has announced: lost */
+    uint64_t
+        unmatched_returns; /* of calls from before the recording or from before a fork: seen, not stored */
+    uint64_t strays;       /* calls of threads that no life-cycle record has announced: lost */
 };
 struct stream_counts streams_counts(const struct streams *streams);
 

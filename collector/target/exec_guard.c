@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 
-/* Keeps `keep` and `also`, closes every other descriptor, the standard ones included: the guard must not hold a
- * pipe of the user's open. */
+/* Keeps `keep` and `also`, closes every other descriptor, the standard ones included: the guard must not hold
+ * a pipe of the user's open. */
 static void close_all_but(int keep, int also)
 {
     int low = keep < also ? keep : also, high = keep < also ? also : keep;

@@ -9,15 +9,17 @@
 
 struct launch {
     pid_t pid;
-    int gate; /* a byte written here lets the child exec */
+    int gate;    /* a byte written here lets the child exec */
     int failure; /* the child writes its errno here when exec fails; closed by a successful one */
 };
 
-/* Forks a child that waits. Fails when no such command can be found (-ENOENT) or run (-EACCES). When the collector dies before launch_go the child goes away without a trace.
- * `output`: the descriptor that becomes the command's standard output, -1: the collector's own. */
+/* Forks a child that waits. Fails when no such command can be found (-ENOENT) or run (-EACCES). When the
+ * collector dies before launch_go the child goes away without a trace. `output`: the descriptor that becomes
+ * the command's standard output, -1: the collector's own. */
 int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err);
 
-/* Lets the child exec. The exec's outcome comes with launch_result, since the child may be held in between. */
+/* Lets the child exec. The exec's outcome comes with launch_result, since the child may be held in between.
+ */
 int launch_go(struct launch *launch, struct error *err);
 
 /* 1: exec has succeeded, 0: not known yet, <0: it failed with that errno. Does not wait. */

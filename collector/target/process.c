@@ -77,7 +77,8 @@ char *process_command_line(pid_t pid)
 
 int process_rank(pid_t pid)
 {
-    static const char *const variables[] = {"PMI_RANK=", "PMIX_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+    static const char *const variables[] = {
+        "PMI_RANK=", "PMIX_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
     size_t size;
     AUTO_FREE char *environment = read_proc(pid, "environ", &size);
 
@@ -188,7 +189,8 @@ int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset)
         if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %x:%x %" SCNu64, &start, &offset, &device_major,
                    &device_minor, &inode) != 5)
             continue;
-        /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode decides. */
+        /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode
+         * decides. */
         if (inode != exe.st_ino)
             continue;
         *ret_start = start;

@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 
-/* "/proc/PID/exe": opens and probes the very file that runs, deleted, replaced or in a container as it may be. */
+/* "/proc/PID/exe": opens and probes the very file that runs, deleted, replaced or in a container as it may
+ * be. */
 void process_exe_link(pid_t pid, char *ret_path, size_t size);
 
 /* The path of the executable as the process sees it, or "?" when it is gone. The caller frees it. */

@@ -253,7 +253,8 @@ void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int 
 
 const void *kernel_record(size_t index)
 {
-    return index < kernel.record_count && kernel.records[index].submitted ? kernel.records[index].bytes : NULL;
+    return index < kernel.record_count && kernel.records[index].submitted ? kernel.records[index].bytes
+                                                                          : NULL;
 }
 
 size_t kernel_records(void)

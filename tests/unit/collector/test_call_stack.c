@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Call-stack correction: small cases by hand, then random programs against the truth. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "collector/stream/call_stack.h"
+
+#define NONE CALL_STACK_NO_CALLER
+
+static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
+{
+    size_t closed;
+
+    cr_assert_eq(call_stack_call(stack, sp, false, function, NONE, &closed), 0);
+    return closed;
+}
+
+Test(call_stack, nested_calls_and_returns)
+{
+    struct call_stack stack = {0};
+
+    cr_assert_eq(call(&stack, 1000, 1), 0);
+    cr_assert_eq(call(&stack, 900, 2), 0);
+    cr_assert_eq(call_stack_return(&stack, 908, false), 1);
+    cr_assert_eq(call(&stack, 900, 3), 0);
+    cr_assert_eq(stack.depth, 2);
+    cr_assert_eq(call_stack_return(&stack, 908, false), 1);
+    cr_assert_eq(call_stack_return(&stack, 1008, false), 1);
+    cr_assert_eq(call_stack_return(&stack, 1108, false), 0, "of a call that was not recorded");
+    call_stack_release(&stack);
+}
+
+Test(call_stack, tail_call_takes_the_frame_over)
+{
+    struct call_stack stack = {0};
+
+    call(&stack, 1000, 1);
+    call(&stack, 900, 2);
+    cr_assert_eq(call(&stack, 900, 3), 1);
+    cr_assert_eq(stack.depth, 2);
+    cr_assert_eq(stack.frames[1].function, 3);
+    /* Both return probes fire, one after the other, with the same stack pointer. */
+    cr_assert_eq(call_stack_return(&stack, 908, false), 1);
+    cr_assert_eq(call_stack_return(&stack, 908, false), 0);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, longjmp_leaves_frames_behind)
+{
+    struct call_stack stack = {0};
+
+    call(&stack, 1000, 1);
+    for (uint64_t sp = 900; sp > 500; sp -= 100)
+        call(&stack, sp, 2);
+    cr_assert_eq(call(&stack, 900, 3), 4);
+    cr_assert_eq(stack.depth, 2);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, a_missed_return_shows_at_the_next_return)
+{
+    struct call_stack stack = {0};
+
+    call(&stack, 1000, 1);
+    call(&stack, 900, 2);
+    call(&stack, 800, 3);
+    cr_assert_eq(call_stack_return(&stack, 908, false), 2);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, the_caller_tells_what_the_stack_pointer_does_not)
+{
+    struct call_stack stack = {0};
+    size_t closed;
+
+    /* 1 calls 2, which returns unseen; 1 has pushed arguments since and calls 3 from deeper down. */
+    call(&stack, 1000, 1);
+    call(&stack, 900, 2);
+    cr_assert_eq(call_stack_call(&stack, 880, false, 3, 1, &closed), 0);
+    cr_assert_eq(closed, 1);
+    /* A caller that is not open says nothing. */
+    cr_assert_eq(call_stack_call(&stack, 700, false, 4, 77, &closed), 0);
+    cr_assert_eq(closed, 0);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, signal_stack_above_and_below_the_ordinary_one)
+{
+    const uint64_t places[] = {5000, 50};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct call_stack stack = {0};
+        size_t closed;
+
+        call(&stack, 1000, 1);
+        call(&stack, 900, 2);
+        call_stack_call(&stack, places[i], true, 7, NONE, &closed);
+        cr_assert_eq(closed, 0);
+        call_stack_call(&stack, places[i] - 10, true, 8, NONE, &closed);
+        cr_assert_eq(closed, 0);
+        cr_assert_eq(stack.depth, 4);
+        cr_assert_eq(call_stack_return(&stack, places[i] - 2, true), 1);
+        /* The handler leaves by siglongjmp: the next thing happens on the ordinary stack. */
+        cr_assert_eq(call(&stack, 800, 3), 1);
+        cr_assert_eq(stack.depth, 3);
+        call_stack_release(&stack);
+    }
+}
+
+/* A program in a test tube: it knows which calls are open; some of its returns are not told. What the stack
+ * believes is open always contains the truth, and equals it wherever the rules can know. */
+Test(call_stack, random_programs_with_missed_returns)
+{
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        struct call_stack stack = {0};
+        uint64_t truth[64];
+        uint32_t functions[64];
+        size_t depth = 0, balance = 0, closed;
+
+        srand(seed);
+        for (int step = 0; step < 2000; step++) {
+            if (depth && (depth == 64 || rand() % 2)) {
+                bool told = rand() % 10 != 0;
+
+                depth--;
+                if (told) {
+                    balance -= call_stack_return(&stack, truth[depth] + 8, false);
+                    cr_assert_eq(stack.depth, depth, "a return that was seen settles everything below");
+                }
+            } else {
+                uint64_t top = depth ? truth[depth - 1] : 1000000;
+
+                truth[depth] = top - 16;
+                functions[depth] = (uint32_t)rand() % 5;
+                call_stack_call(&stack, truth[depth], false, functions[depth], NONE, &closed);
+                balance += 1 - closed;
+                depth++;
+                /* All frames have the same size here, so that rule 1 sees every missed return. */
+                cr_assert_eq(stack.depth, depth);
+                for (size_t d = 0; d < depth; d++)
+                    cr_assert_eq(stack.frames[d].function, functions[d]);
+            }
+            cr_assert_eq(balance, stack.depth);
+        }
+        call_stack_release(&stack);
+    }
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From wire records to stored events, without a kernel: the records are made here, the store is a real one,
+ * and the image table is replaced by one whose probe N is function "fN". */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/wire.h"
+#include "collector/image_table.h"
+#include "collector/stream/call_stack.h"
+#include "collector/stream/streams.h"
+
+#define TOP 0x7ffd00001000u
+#define MS 1000000u
+
+int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t index,
+                            uint32_t *ret_function_id, struct error *err)
+{
+    const struct trace_image_description image = {.path = "/bin/test", .build_id = "", .kind = "main"};
+    struct trace_function_description function = {.address = 0x1000 + 16 * index, .size = 16};
+    char name[16];
+    int64_t image_id;
+    int r;
+
+    (void)table;
+    snprintf(name, sizeof(name), "f%u", index);
+    function.name = name;
+    r = trace_writer_image(writer, &image, &image_id, err);
+    return r ? r : trace_writer_function(writer, image_id, &function, ret_function_id, err);
+}
+
+uint32_t image_table_find(const struct traced_image *image, uint64_t address)
+{
+    (void)image;
+    return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : CALL_STACK_NO_CALLER;
+}
+
+static struct {
+    char path[64];
+    struct tracestore *store;
+    struct trace_writer *writer;
+    struct streams *streams;
+    struct traced_image image;
+    struct wire_losses pending[2000];
+    unsigned execs;
+    uint64_t ns;
+} world;
+
+static int on_exec(void *context, pid_t pid, struct error *err)
+{
+    struct stream_program program = {
+        .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = -1};
+
+    (void)context;
+    world.execs++;
+    return streams_set_program(world.streams, pid, &program, err);
+}
+
+static struct wire_losses take_losses(void *context, uint32_t tid)
+{
+    struct wire_losses lost = world.pending[tid];
+
+    (void)context;
+    world.pending[tid] = (struct wire_losses){0, 0};
+    return lost;
+}
+
+static void begin(void)
+{
+    const struct stream_options options = {
+        .times = STREAM_TIMES_ANCHOR, .on_exec = on_exec, .take_losses = take_losses};
+    const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
+    struct error err = {0};
+
+    memset(&world, 0, sizeof(world));
+    world.ns = 1000 * MS;
+    world.image.returns = TRACE_RETURNS_PROBED;
+    snprintf(world.path, sizeof(world.path), "/tmp/test_streams_%d.db", (int)getpid());
+    unlink(world.path);
+    cr_assert_eq(tracestore_open(world.path, TRACESTORE_CREATE, &world.store, &err), 0, "%s", err.message);
+    cr_assert_eq(trace_writer_begin(world.store, &run, NULL, &world.writer, &err), 0, "%s", err.message);
+    cr_assert_eq(streams_new(&options, NULL, world.writer, &world.streams, &err), 0, "%s", err.message);
+}
+
+static void end(void)
+{
+    char side[80];
+
+    streams_free(world.streams);
+    trace_writer_free(world.writer);
+    tracestore_free(world.store);
+    unlink(world.path);
+    snprintf(side, sizeof(side), "%s-wal", world.path);
+    unlink(side);
+    snprintf(side, sizeof(side), "%s-shm", world.path);
+    unlink(side);
+}
+
+TestSuite(streams, .init = begin, .fini = end);
+
+static void handle(const void *record, size_t size)
+{
+    int r = streams_handle(world.streams, record, size);
+
+    cr_assert_eq(r, 0, "%s", streams_error(world.streams)->message);
+}
+
+static void call_at(uint32_t tid, uint64_t sp, uint32_t function, enum wire_kind kind)
+{
+    const struct wire_call record = {
+        .header = {.kind = (__u8)kind, .sp_high = (__u16)(sp >> 32), .tid = tid, .ns = world.ns += 10},
+        .sp_low = (__u32)sp,
+        .function = function,
+    };
+
+    handle(&record, sizeof(record));
+}
+
+static void call(uint32_t tid, uint64_t sp, uint32_t function)
+{
+    call_at(tid, sp, function, WIRE_CALL);
+}
+
+static void ret(uint32_t tid, uint64_t sp)
+{
+    call_at(tid, sp + 8, 0, WIRE_RETURN);
+}
+
+static void process_begins(pid_t pid)
+{
+    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = (__u32)pid, .ns = world.ns}};
+    struct error err = {0};
+
+    cr_assert_eq(streams_add_process(world.streams, pid, &pid, 1, &err), 0);
+    handle(&exec, sizeof(exec));
+}
+
+static void forks(uint32_t parent, uint32_t tgid, uint32_t tid)
+{
+    const struct wire_fork fork = {.header = {.kind = WIRE_FORK, .tid = tid, .ns = world.ns},
+                                   .tgid = tgid,
+                                   .parent_tid = parent,
+                                   .parent_tgid = parent};
+
+    handle(&fork, sizeof(fork));
+}
+
+static void exits(uint32_t tgid, uint32_t tid, bool last, uint32_t code)
+{
+    const struct wire_exit record = {
+        .header = {.kind = WIRE_EXIT, .flags = last ? WIRE_LAST_THREAD : 0, .tid = tid, .ns = world.ns},
+        .tgid = tgid,
+        .exit_code = code,
+    };
+
+    handle(&record, sizeof(record));
+}
+
+/* The run as text, one thread after the other: "0.0: f1( f2( ) ! ) | ". */
+static char *told(void)
+{
+    struct tracestore_function *functions;
+    struct tracestore_thread *threads;
+    size_t function_count, thread_count, size;
+    struct error err = {0};
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    cr_assert_eq(trace_writer_end(world.writer, 5, 0, &err), 0, "%s", err.message);
+    cr_assert_eq(
+        tracestore_threads(world.store, trace_writer_run_id(world.writer), &threads, &thread_count, &err), 0,
+        "%s", err.message);
+    cr_assert_eq(tracestore_functions(world.store, trace_writer_run_id(world.writer), &functions,
+                                      &function_count, &err),
+                 0, "%s", err.message);
+    for (size_t t = 0; t < thread_count; t++) {
+        struct event_iter *iter;
+        struct event event;
+
+        fprintf(out, "%s%s:", t ? " | " : "", threads[t].label);
+        cr_assert_eq(event_iter_open(world.store, threads[t].thread_id, 0, &iter, &err), 0);
+        while (!event_iter_next(iter, &event, &err)) {
+            const char *name = "?";
+
+            for (size_t f = 0; f < function_count; f++)
+                if (functions[f].function_id == event.function)
+                    name = functions[f].name;
+            if (event.kind == EVENT_CALL)
+                fprintf(out, " %s(", name);
+            else
+                fputs(event.kind == EVENT_RETURN ? " )" : " !", out);
+        }
+        event_iter_free(iter);
+    }
+    fclose(out);
+    tracestore_threads_free(threads, thread_count);
+    tracestore_functions_free(functions, function_count);
+    return text;
+}
+
+static void expect(const char *text)
+{
+    char *is = told();
+
+    cr_assert_str_eq(is, text);
+    free(is);
+}
+
+Test(streams, calls_and_returns_of_two_threads)
+{
+    process_begins(100);
+    forks(100, 100, 101);
+    call(100, TOP, 1);
+    call(101, TOP - 90000, 2);
+    call(100, TOP - 100, 3);
+    ret(101, TOP - 90000);
+    ret(100, TOP - 100);
+    ret(100, TOP);
+    expect("0.0: f1( f3( ) ) | 0.1: f2( )");
+}
+
+Test(streams, threads_are_numbered_by_creation_and_only_those_with_events_are_stored)
+{
+    process_begins(100);
+    forks(100, 100, 101);
+    forks(100, 100, 102);
+    call(102, TOP, 1);
+    expect("0.2: f1(");
+}
+
+Test(streams, inferred_returns_balance)
+{
+    process_begins(100);
+    call(100, TOP, 1);
+    call(100, TOP - 100, 2);
+    call(100, TOP - 200, 3);
+    call(100, TOP - 100, 4);
+    ret(100, TOP);
+    expect("0.0: f1( f2( f3( ) ) f4( ) )");
+}
+
+Test(streams, returns_of_calls_from_before_are_counted_not_stored)
+{
+    process_begins(100);
+    ret(100, TOP);
+    call(100, TOP, 1);
+    ret(100, TOP);
+    ret(100, TOP + 100);
+    cr_assert_eq(streams_counts(world.streams).unmatched_returns, 2);
+    expect("0.0: f1( )");
+}
+
+Test(streams, a_loss_stands_where_it_happened)
+{
+    const struct wire_lost lost = {
+        .header = {.kind = WIRE_LOST, .tid = 100, .ns = 2000 * MS}, .calls = 3, .returns = 2};
+    struct tracestore_totals totals;
+    struct error err = {0};
+
+    process_begins(100);
+    call(100, TOP, 1);
+    handle(&lost, sizeof(lost));
+    call(100, TOP - 100, 2);
+    expect("0.0: f1( ! f2(");
+    cr_assert_eq(tracestore_run_totals(world.store, trace_writer_run_id(world.writer), &totals, &err), 0);
+    cr_assert_eq(totals.lost, 5);
+}
+
+Test(streams, losses_that_a_thread_could_not_report_come_at_its_end)
+{
+    process_begins(100);
+    call(100, TOP, 1);
+    world.pending[100] = (struct wire_losses){4, 0};
+    exits(100, 100, true, 0);
+    expect("0.0: f1( !");
+}
+
+Test(streams, losses_of_threads_that_live_on_come_at_the_end_of_the_recording)
+{
+    struct error err = {0};
+
+    process_begins(100);
+    world.pending[100] = (struct wire_losses){0, 4};
+    cr_assert_eq(streams_collect_losses(world.streams, &err), 0);
+    expect("0.0: !");
+}
+
+Test(streams, a_forked_child_is_a_process_of_its_own)
+{
+    process_begins(100);
+    call(100, TOP, 1);
+    forks(100, 200, 200);
+    call(200, TOP - 100, 2);
+    ret(200, TOP - 100);
+    ret(200, TOP); /* of f1, which the parent called */
+    ret(100, TOP);
+    expect("0.0: f1( ) | 1.0: f2( )");
+}
+
+Test(streams, exec_ends_the_calls_and_begins_a_new_process)
+{
+    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = 100, .ns = 2000 * MS}};
+
+    process_begins(100);
+    call(100, TOP, 1);
+    handle(&exec, sizeof(exec));
+    cr_assert_eq(world.execs, 2);
+    call(100, TOP, 2);
+    ret(100, TOP);
+    expect("0.0: f1( | 1.0: f2( )");
+}
+
+Test(streams, a_program_that_recorded_nothing_before_exec_takes_no_label)
+{
+    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = 100, .ns = 2000 * MS}};
+
+    process_begins(100);
+    handle(&exec, sizeof(exec));
+    call(100, TOP, 2);
+    expect("0.0: f2(");
+}
+
+Test(streams, a_tid_that_comes_round_again_is_a_new_thread)
+{
+    process_begins(100);
+    forks(100, 100, 101);
+    call(101, TOP, 1);
+    exits(100, 101, false, 0);
+    forks(100, 100, 101);
+    call(101, TOP, 2);
+    expect("0.1: f1( | 0.2: f2(");
+}
+
+Test(streams, ranks_name_processes)
+{
+    struct stream_program program = {.image = &world.image, .rank = 5};
+    struct error err = {0};
+
+    process_begins(100);
+    process_begins(200);
+    program.exe = strdup("/bin/test");
+    program.argv = strdup("test");
+    streams_set_program(world.streams, 200, &program, &err);
+    call(200, TOP, 1);
+    call(100, TOP, 2);
+    expect("0.0: f2( | 5.0: f1(");
+}
+
+Test(streams, a_rank_displaces_a_process_without_one)
+{
+    struct stream_program program = {.image = &world.image, .rank = 0};
+    struct error err = {0};
+
+    process_begins(100);
+    process_begins(200);
+    program.exe = strdup("/bin/test");
+    program.argv = strdup("test");
+    streams_set_program(world.streams, 200, &program, &err);
+    call(100, TOP, 1);
+    call(200, TOP, 2);
+    forks(100, 100, 101);
+    call(101, TOP, 3);
+    expect("0.0: f2( | 1.0: f1( | 1.1: f3(");
+}
+
+Test(streams, records_of_unknown_threads_are_counted)
+{
+    process_begins(100);
+    call(777, TOP, 1);
+    cr_assert_eq(streams_counts(world.streams).strays, 1);
+}
+
+Test(streams, malformed_records_are_refused)
+{
+    const struct wire_header bad = {.kind = 99, .tid = 1};
+    const struct wire_header cut = {.kind = WIRE_EXIT, .tid = 1};
+
+    cr_assert_lt(streams_handle(world.streams, &bad, sizeof(bad)), 0);
+    cr_assert_lt(streams_handle(world.streams, &cut, sizeof(cut)), 0);
+    cr_assert_lt(streams_handle(world.streams, &cut, 3), 0);
+}
