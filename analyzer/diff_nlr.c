@@ -54,6 +54,7 @@ struct comparison {
     const struct loop_table *table;
     const struct nlr_sequence *normal, *faulty;
     bool *normal_only, *faulty_only;
+    bool normal_incomplete, faulty_incomplete;
 };
 
 static int run_myers(struct comparison *comparison)
@@ -144,14 +145,23 @@ static int pair_loops(const struct comparison *comparison, const struct diff_edi
 
 /* ------------------------------------------------------------------------------------------ the edits */
 
+/* Whether missing events may be all that there is to a block: some are missing in it, or one side has what
+ * the other may have lost. */
+static bool is_unknown(const struct comparison *comparison, const struct diff_edit *block)
+{
+    return has_lost(comparison->normal, block->normal, block->normal_count) ||
+           has_lost(comparison->faulty, block->faulty, block->faulty_count) ||
+           (comparison->normal_incomplete && block->faulty_count) ||
+           (comparison->faulty_incomplete && block->normal_count);
+}
+
 /* `block` is what lies between two common stretches. */
 static int add_block(const struct comparison *comparison, struct diff_edit block, struct diff_nlr *diff)
 {
     struct diff_edit normal = block, faulty = block;
     int r;
 
-    if (has_lost(comparison->normal, block.normal, block.normal_count) ||
-        has_lost(comparison->faulty, block.faulty, block.faulty_count)) {
+    if (is_unknown(comparison, &block)) {
         block.op = DIFF_UNKNOWN;
         return add_edit(diff, &block);
     }
@@ -191,12 +201,20 @@ static int add_edits(const struct comparison *comparison, struct diff_nlr *diff)
     return r;
 }
 
-int diff_nlr(const struct loop_table *table, const struct nlr_sequence *normal,
-             const struct nlr_sequence *faulty, struct diff_nlr *ret_diff)
+int diff_nlr(const struct loop_table *table, const struct diff_side *normal, const struct diff_side *faulty,
+             struct diff_nlr *ret_diff)
 {
-    size_t n = normal->count, m = faulty->count;
+    size_t n = normal->loops->count, m = faulty->loops->count;
     AUTO_FREE bool *only = calloc(n + m + 1, sizeof(*only));
-    struct comparison comparison = {table, normal, faulty, only, only + n};
+    struct comparison comparison = {
+        .table = table,
+        .normal = normal->loops,
+        .faulty = faulty->loops,
+        .normal_only = only,
+        .faulty_only = only + n,
+        .normal_incomplete = normal->incomplete,
+        .faulty_incomplete = faulty->incomplete,
+    };
     struct diff_nlr diff = {0};
     int r;
 

@@ -37,9 +37,17 @@ struct diff_nlr {
     size_t unknown;  /* unknown edits */
 };
 
+/* One side: a thread's summary, and whether events of it may be missing at places that nobody knows (a loss
+ * whose thread or place was not recorded). What only the other side has may then be missing for that reason:
+ * unknown. */
+struct diff_side {
+    const struct nlr_sequence *loops;
+    bool incomplete;
+};
+
 /* Both sequences use `table`. Fails with -ENOMEM. Release what a success returned. */
-int diff_nlr(const struct loop_table *table, const struct nlr_sequence *normal,
-             const struct nlr_sequence *faulty, struct diff_nlr *ret_diff);
+int diff_nlr(const struct loop_table *table, const struct diff_side *normal, const struct diff_side *faulty,
+             struct diff_nlr *ret_diff);
 void diff_nlr_release(struct diff_nlr *diff);
 
 #endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The loop summaries of all threads of one run, or of two runs that are compared: streams read from the
+ * store, filtered, reduced by nested loop recognition with one loop table and one table of symbols.
+ *
+ * Always all threads are read, also when only one is asked for: what a loop is called, and which loops two
+ * repetitions make, depends on all of them.
+ */
+#ifndef TRACECTL_ANALYZER_LOOP_SUMMARY_H
+#define TRACECTL_ANALYZER_LOOP_SUMMARY_H
+
+#include "analyzer/filter.h"
+#include "analyzer/nlr.h"
+#include "analyzer/symbols.h"
+#include "base/error.h"
+#include "store/tracestore.h"
+
+enum last_call {
+    LAST_CALL_RETURNED, /* or there is none */
+    LAST_CALL_OPEN,     /* the thread ended, or was last seen, inside its last call */
+    LAST_CALL_UNKNOWN,  /* a call without a return whose return nobody would have seen */
+};
+
+/* Events missing at one place, or at several without a kept event between them. The i-th lost element of a
+ * sequence belongs to the i-th gap. */
+struct loop_gap {
+    uint64_t events; /* 0: unknown */
+    char cause[64];
+};
+
+struct thread_loops {
+    char *label; /* "P.T" */
+    uint64_t events, kept;
+    struct nlr_sequence loops;
+    enum last_call last_call; /* of the calls kept by the filter */
+    bool incomplete;          /* events are missing at unknown places */
+    struct loop_gap *gaps;
+    size_t gap_count, gap_capacity;
+};
+
+/* A function that was not observed all the time. When two runs are compared it is left out of both. */
+struct blind_function {
+    char *name, *cause;     /* the catalog's name */
+    int64_t from_ns, to_ns; /* to_ns 0: to the end of the run */
+};
+
+/* Events that are missing, no one knows where. */
+struct unplaced_loss {
+    char *thread; /* label, "" when unknown too */
+    char *cause;
+    uint64_t events; /* 0: unknown */
+};
+
+struct run_loops {
+    int64_t run_id;
+    bool unfinished;              /* still recording, or its recorder died: what came after is unknown */
+    bool incomplete;              /* has an unplaced loss of no known thread */
+    struct thread_loops *threads; /* in order of their labels, numerically */
+    size_t thread_count;
+    struct blind_function *blind;
+    size_t blind_count, blind_capacity;
+    struct unplaced_loss *losses;
+    size_t loss_count, loss_capacity;
+};
+
+struct loop_source {
+    struct tracestore *store;
+    const struct tracestore_run *run;
+};
+
+struct loop_options {
+    const struct filter *filter;
+    bool with_returns;    /* in addition to what the filter says */
+    uint32_t max_body;    /* K */
+    uint32_t min_repeats; /* 0: three equal blocks make a loop, two when the body is known; else that many */
+};
+
+struct loop_summary {
+    struct symbol_table symbols;
+    struct loop_table table;
+    struct run_loops runs[2]; /* normal, faulty */
+    size_t run_count;
+};
+
+/* Reads the threads of one or two runs. Release what a success returned. Memory is bounded by the summaries.
+ */
+int loop_summary_read(const struct loop_source *sources, size_t count, const struct loop_options *options,
+                      struct loop_summary *ret_summary, struct error *err);
+void loop_summary_release(struct loop_summary *summary);
+
+/* Compares labels as people read them: 2.0 before 10.0. */
+int thread_label_compare(const char *a, const char *b);
+
+#endif
