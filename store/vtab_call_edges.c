@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two tables that count the calls of each thread while they read its stream once, in memory that grows with
- * the number of different rows only:
+ * call_edges(run_id, thread_id, caller_id, function_id, calls): who called whom how often, by thread.
  *
- * call_edges(run_id, thread_id, caller_id, function_id, calls): who called whom.
- * journal_functions(run_id, thread_id, function_id, calls): calls of the events that are in the journal and
- * not yet in a segment; segment_functions has the rest.
+ * Each thread's stream is read once, in memory that grows with the number of different rows only.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "store/vtab_scan.h"
 
 enum edges_column { EDGES_RUN, EDGES_THREAD, EDGES_CALLER, EDGES_FUNCTION, EDGES_CALLS };
-enum journal_column { JOURNAL_RUN, JOURNAL_THREAD, JOURNAL_FUNCTION, JOURNAL_CALLS };
 
-static const struct vtab_column edges_columns[] = {
+static const struct vtab_column columns[] = {
     {"run_id", EDGES_RUN, TERM_RUN},
     {"thread_id", EDGES_THREAD, TERM_THREAD},
     {"function_id", EDGES_FUNCTION, TERM_FUNCTION},
-    {0},
-};
-
-static const struct vtab_column journal_columns[] = {
-    {"run_id", JOURNAL_RUN, TERM_RUN},
-    {"thread_id", JOURNAL_THREAD, TERM_THREAD},
-    {"function_id", JOURNAL_FUNCTION, TERM_FUNCTION},
     {0},
 };
 
@@ -41,12 +29,11 @@ struct edge_table {
     size_t size, count; /* size is a power of two, or 0 */
 };
 
-struct counts_cursor {
+struct edges_cursor {
     sqlite3_vtab_cursor base;
     struct vtab_scan scan;
     struct edge_table table;
     size_t at;
-    bool journal_only;
     bool end;
     sqlite3_int64 row;
 };
@@ -111,62 +98,32 @@ static uint32_t caller_of(const struct vtab_scan *scan)
     return scan->depth > 1 ? scan->open[scan->depth - 2].function : 0;
 }
 
-static int count_event(struct counts_cursor *cursor, const struct event *event)
+static int count_event(struct edges_cursor *cursor, const struct event *event)
 {
     struct vtab_scan *scan = &cursor->scan;
     uint32_t caller = 0;
     int r = 0;
 
-    if (!cursor->journal_only)
-        vtab_scan_follow(scan, event, &r);
+    vtab_scan_follow(scan, event, &r);
     if (r < 0 || event->kind != EVENT_CALL)
         return r;
     if (scan->constraints.has_function && event->function != scan->constraints.function)
         return 0;
-    if (!cursor->journal_only && scan->returns != TRACE_RETURNS_NONE)
+    if (scan->returns != TRACE_RETURNS_NONE)
         caller = caller_of(scan);
     return count_call(&cursor->table, caller, event->function);
 }
 
-/* The first event that is not in a segment, or UINT64_MAX when the run has no journal. */
-static int journal_start(const struct vtab_scan *scan, uint64_t *ret_seq, struct error *err)
-{
-    static const char sql[] =
-        "SELECT CASE WHEN EXISTS (SELECT 1 FROM main.journal WHERE run_id = ?1) THEN "
-        "coalesce((SELECT max(first_seq + event_count) FROM main.segments "
-        "WHERE thread_id = ?2), 0) END";
-    sqlite3_stmt *statement = NULL;
-    int r = sqlite3_prepare_v2(scan->db, sql, -1, &statement, NULL);
-
-    if (r == SQLITE_OK) {
-        sqlite3_bind_int64(statement, 1, scan->run_id);
-        sqlite3_bind_int64(statement, 2, scan->thread_id);
-        r = sqlite3_step(statement);
-    }
-    if (r == SQLITE_ROW)
-        *ret_seq = sqlite3_column_type(statement, 0) == SQLITE_NULL
-                       ? UINT64_MAX
-                       : (uint64_t)sqlite3_column_int64(statement, 0);
-    else
-        error_say(err, -EIO, "reading the journal: %s", sqlite3_errmsg(scan->db));
-    sqlite3_finalize(statement);
-    return r == SQLITE_ROW ? 0 : -EIO;
-}
-
-static int count_thread(struct counts_cursor *cursor, struct error *err)
+static int count_thread(struct edges_cursor *cursor, struct error *err)
 {
     struct vtab_scan *scan = &cursor->scan;
     struct event_range range = {.last_seq = UINT64_MAX};
     struct event event;
-    int r = 0;
+    int r;
 
     cursor->table.count = 0;
     if (cursor->table.edges)
         memset(cursor->table.edges, 0, cursor->table.size * sizeof(*cursor->table.edges));
-    if (cursor->journal_only)
-        r = journal_start(scan, &range.first_seq, err);
-    if (r < 0 || range.first_seq == UINT64_MAX)
-        return r;
     if (scan->constraints.has_function)
         range.function = scan->constraints.function;
     r = vtab_scan_open_events(scan, &range, err);
@@ -182,45 +139,25 @@ static int count_thread(struct counts_cursor *cursor, struct error *err)
 
 /* ------------------------------------------------------------------------------------------ the cursor */
 
-static int counts_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int edges_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-    return vtab_best_index(info, edges_columns);
-}
-
-static int journal_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
-{
-    int r = vtab_best_index(info, journal_columns);
-
-    /* Never more than a few seconds of events. */
-    info->estimatedCost /= 1000;
-    info->estimatedRows = info->estimatedRows / 1000 + 1;
-    return r;
-}
-
-static int open_cursor(bool journal_only, sqlite3_vtab_cursor **ret_cursor)
-{
-    struct counts_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct counts_cursor){.end = true, .journal_only = journal_only};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_best_index(info, columns);
 }
 
 static int edges_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    return open_cursor(false, ret_cursor);
+    struct edges_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
+
+    if (!cursor)
+        return SQLITE_NOMEM;
+    *cursor = (struct edges_cursor){.end = true};
+    *ret_cursor = &cursor->base;
+    return SQLITE_OK;
 }
 
-static int journal_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
+static int edges_close(sqlite3_vtab_cursor *base)
 {
-    return open_cursor(true, ret_cursor);
-}
-
-static int counts_close(sqlite3_vtab_cursor *base)
-{
-    struct counts_cursor *cursor = (struct counts_cursor *)base;
+    struct edges_cursor *cursor = (struct edges_cursor *)base;
 
     vtab_scan_stop(&cursor->scan);
     free(cursor->table.edges);
@@ -228,9 +165,9 @@ static int counts_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-static int counts_next(sqlite3_vtab_cursor *base)
+static int edges_next(sqlite3_vtab_cursor *base)
 {
-    struct counts_cursor *cursor = (struct counts_cursor *)base;
+    struct edges_cursor *cursor = (struct edges_cursor *)base;
     struct error err = {0};
     int r = 0;
 
@@ -246,10 +183,10 @@ static int counts_next(sqlite3_vtab_cursor *base)
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
-static int counts_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text, int argc,
-                         sqlite3_value **argv)
+static int edges_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text, int argc,
+                        sqlite3_value **argv)
 {
-    struct counts_cursor *cursor = (struct counts_cursor *)base;
+    struct edges_cursor *cursor = (struct edges_cursor *)base;
     struct vtab_constraints constraints;
     struct error err = {0};
     int r;
@@ -260,17 +197,17 @@ static int counts_filter(sqlite3_vtab_cursor *base, int index_number, const char
     cursor->at = 0;
     cursor->row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
-    return r < 0 ? vtab_fail(base->pVtab, r, &err) : counts_next(base);
+    return r < 0 ? vtab_fail(base->pVtab, r, &err) : edges_next(base);
 }
 
-static int counts_eof(sqlite3_vtab_cursor *base)
+static int edges_eof(sqlite3_vtab_cursor *base)
 {
-    return ((struct counts_cursor *)base)->end;
+    return ((struct edges_cursor *)base)->end;
 }
 
 static int edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
-    const struct counts_cursor *cursor = (struct counts_cursor *)base;
+    const struct edges_cursor *cursor = (struct edges_cursor *)base;
     const struct edge *edge = &cursor->table.edges[cursor->at];
 
     switch ((enum edges_column)column) {
@@ -294,22 +231,9 @@ static int edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int journal_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static int edges_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
 {
-    static const enum edges_column same[] = {
-        [JOURNAL_RUN] = EDGES_RUN,
-        [JOURNAL_THREAD] = EDGES_THREAD,
-        [JOURNAL_FUNCTION] = EDGES_FUNCTION,
-        [JOURNAL_CALLS] = EDGES_CALLS,
-    };
-
-    return column >= 0 && (size_t)column < ARRAY_SIZE(same) ? edges_column(base, context, (int)same[column])
-                                                            : SQLITE_OK;
-}
-
-static int counts_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct counts_cursor *)base)->row;
+    *ret_row = ((struct edges_cursor *)base)->row;
     return SQLITE_OK;
 }
 
@@ -322,38 +246,15 @@ static int edges_connect(sqlite3 *db, void *context, int argc, const char *const
                         ret_table);
 }
 
-static int journal_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
-                           sqlite3_vtab **ret_table, char **ret_message)
-{
-    return vtab_connect(
-        db,
-        "CREATE TABLE journal_functions(run_id INTEGER, thread_id INTEGER, function_id INTEGER, "
-        "calls INTEGER)",
-        ret_table);
-}
-
 const sqlite3_module vtab_call_edges_module = {
     .xConnect = edges_connect,
-    .xBestIndex = counts_best_index,
+    .xBestIndex = edges_best_index,
     .xDisconnect = vtab_disconnect,
     .xOpen = edges_open,
-    .xClose = counts_close,
-    .xFilter = counts_filter,
-    .xNext = counts_next,
-    .xEof = counts_eof,
+    .xClose = edges_close,
+    .xFilter = edges_filter,
+    .xNext = edges_next,
+    .xEof = edges_eof,
     .xColumn = edges_column,
-    .xRowid = counts_rowid,
-};
-
-const sqlite3_module vtab_journal_functions_module = {
-    .xConnect = journal_connect,
-    .xBestIndex = journal_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = journal_open,
-    .xClose = counts_close,
-    .xFilter = counts_filter,
-    .xNext = counts_next,
-    .xEof = counts_eof,
-    .xColumn = journal_column,
-    .xRowid = counts_rowid,
+    .xRowid = edges_rowid,
 };

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl import: makes a run of call traces from elsewhere. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "image/demangle.h"
+#include "store/import_u16.h"
+
+struct import_input {
+    const char *format, *dir, *name;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct import_input *input = state->input;
+
+    switch (key) {
+    case 'f':
+        if (strcmp(arg, "u16") != 0)
+            argp_error(state, "unknown format '%s' (u16 is known)", arg);
+        input->format = arg;
+        return 0;
+    case 'n':
+        input->name = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (input->dir)
+            argp_usage(state);
+        input->dir = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!input->dir)
+            argp_error(state, "import needs a directory");
+        if (!input->format)
+            argp_error(state, "import needs --format u16");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"format", 'f', "FORMAT", 0, "What the traces are: u16", 0},
+    {"name", 'n', "NAME", 0, "The run's name (default: the directory's)", 0},
+    {0},
+};
+static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "DIR",
+    .doc =
+        "Make a run of call traces from elsewhere.\v"
+        "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 for "
+        "a "
+        "return. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a process "
+        "of "
+        "its own. .info files name the functions with one 'NUMBER NAME' line each. Damaged input is refused "
+        "and leaves nothing behind.",
+    .children = children,
+};
+
+static void print(const struct tracestore_run *run, const struct tracestore_totals *totals, double seconds)
+{
+    char events[32], bytes[32];
+
+    if (cli.json) {
+        AUTO_JSON json_t *json = json_pack(
+            "{s:I, s:o, s:n, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "run",
+            (json_int_t)run->run_id, "name", cli_json_text(run->name), "exit_status", "events",
+            (json_int_t)totals->events, "calls", (json_int_t)totals->calls, "returns",
+            (json_int_t)totals->returns, "threads", (json_int_t)totals->threads, "lost",
+            (json_int_t)totals->lost, "muted_functions", (json_int_t)totals->muted_functions, "stored_bytes",
+            (json_int_t)totals->stored_bytes, "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes",
+            (json_int_t)totals->raw_bytes, "wall_seconds", seconds);
+
+        cli_json_print(json);
+        return;
+    }
+    if (cli.verbosity < 0)
+        return;
+    cli_format_count(totals->events, events, sizeof(events));
+    cli_format_bytes(totals->stored_bytes, bytes, sizeof(bytes));
+    printf("run %lld '%s': %s events of %llu threads in %s (%.1f times smaller than 2 bytes an event)\n",
+           (long long)run->run_id, run->name, events, (unsigned long long)totals->threads, bytes,
+           totals->stored_bytes ? (double)totals->raw_bytes / (double)totals->stored_bytes : 0.0);
+}
+
+DEFINE_CLEANUP(cleanup_plan, struct u16_plan *, u16_plan_free)
+
+static int run(int argc, char **argv)
+{
+    struct import_input input = {0};
+    CLEANUP(cleanup_plan) struct u16_plan *plan = NULL;
+    AUTO_STORE struct tracestore *store = NULL;
+    AUTO_RUN struct tracestore_run made = {0};
+    struct tracestore_totals totals;
+    uint64_t started = clock_ns(CLOCK_MONOTONIC);
+    struct error err = {0};
+    char number[32];
+    int64_t run_id;
+
+    cli_parse(&cmd_import, argc, argv, &input);
+    /* Checked first: refused input does not even make a store. */
+    if (u16_plan_new(input.dir, &plan, &err) < 0 || cli_open_store(TRACESTORE_CREATE, &store, &err) < 0 ||
+        u16_plan_write(plan, store, input.name, demangle, &run_id, &err) < 0)
+        return cli_fail(&err);
+    snprintf(number, sizeof(number), "%lld", (long long)run_id);
+    if (tracestore_run_totals(store, run_id, &totals, &err) < 0 ||
+        tracestore_find_run(store, number, &made, &err) < 0)
+        return cli_fail(&err);
+    print(&made, &totals, (double)(clock_ns(CLOCK_MONOTONIC) - started) / 1e9);
+    return cli_finish(EXIT_NOTHING_FOUND);
+}
+
+const struct command cmd_import = {
+    .name = "import",
+    .summary = "make a run of call traces from elsewhere",
+    .argp = &argp,
+    .run = run,
+};

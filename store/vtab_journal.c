@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * journal_functions(run_id, thread_id, function_id, calls): calls of the events that are in the journal and
+ * not yet in a segment; segment_functions has the rest. The journal keeps these counts: nothing is decoded.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "store/journal.h"
+#include "store/vtab_scan.h"
+
+enum journal_column { JOURNAL_RUN, JOURNAL_THREAD, JOURNAL_FUNCTION, JOURNAL_CALLS };
+
+/* Only the run saves work: the journal is read a run at a time. */
+static const struct vtab_column columns[] = {
+    {"run_id", JOURNAL_RUN, TERM_RUN},
+    {0},
+};
+
+struct journal_count {
+    int64_t thread_id;
+    uint32_t function;
+    uint64_t calls;
+};
+
+struct journal_cursor {
+    sqlite3_vtab_cursor base;
+    sqlite3_stmt *runs; /* that have a journal */
+    int64_t run_id;
+    struct journal_count *counts; /* of the present run */
+    size_t count, capacity, at;
+    bool end;
+    sqlite3_int64 row;
+};
+
+static int journal_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
+                           sqlite3_vtab **ret_table, char **ret_message)
+{
+    return vtab_connect(
+        db,
+        "CREATE TABLE journal_functions(run_id INTEGER, thread_id INTEGER, function_id INTEGER, "
+        "calls INTEGER)",
+        ret_table);
+}
+
+static int journal_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    int r = vtab_best_index(info, columns);
+
+    /* Never more than the functions of the last few seconds. */
+    info->estimatedRows = info->estimatedRows / 1000000 + 1;
+    info->estimatedCost /= 1000000;
+    return r;
+}
+
+static int journal_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
+{
+    struct journal_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
+
+    if (!cursor)
+        return SQLITE_NOMEM;
+    *cursor = (struct journal_cursor){.end = true};
+    *ret_cursor = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int journal_close(sqlite3_vtab_cursor *base)
+{
+    struct journal_cursor *cursor = (struct journal_cursor *)base;
+
+    sqlite3_finalize(cursor->runs);
+    free(cursor->counts);
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static int take_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
+{
+    struct journal_cursor *cursor = context;
+    AUTO_FREE uint32_t *functions = NULL;
+    size_t function_count = 0;
+    struct segment_parts parts = journal_tail_parts(tail);
+    int r = segment_dictionary(&parts.sections[SECTION_DICTIONARY], &functions, &function_count);
+
+    if (r < 0)
+        return r;
+    if (array_reserve(&cursor->counts, &cursor->capacity, cursor->count + function_count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < function_count && i < tail->call_count; i++)
+        if (tail->calls[i] && functions[i] != TRACESTORE_LOST_FUNCTION)
+            cursor->counts[cursor->count++] = (struct journal_count){thread_id, functions[i], tail->calls[i]};
+    return 0;
+}
+
+static int compare_counts(const void *left, const void *right)
+{
+    const struct journal_count *a = left, *b = right;
+
+    if (a->thread_id != b->thread_id)
+        return a->thread_id < b->thread_id ? -1 : 1;
+    return a->function < b->function ? -1 : a->function > b->function;
+}
+
+/* 0: at a run with a journal; 1: there is no further one; <0. */
+static int next_run(struct journal_cursor *cursor, struct error *err)
+{
+    sqlite3 *db = vtab_db(cursor->base.pVtab);
+    int r = sqlite3_step(cursor->runs);
+
+    if (r == SQLITE_DONE)
+        return 1;
+    if (r != SQLITE_ROW)
+        return error_say(err, -EIO, "reading the journal: %s", sqlite3_errmsg(db));
+    cursor->run_id = sqlite3_column_int64(cursor->runs, 0);
+    cursor->at = cursor->count = 0;
+    error_say(err, -EBADMSG, "reading the journal of run %lld: damaged", (long long)cursor->run_id);
+    r = journal_visit_tails(db, cursor->run_id, take_tail, cursor, err);
+    if (r == 0 && cursor->count)
+        qsort(cursor->counts, cursor->count, sizeof(*cursor->counts), compare_counts);
+    return r;
+}
+
+static int journal_next(sqlite3_vtab_cursor *base)
+{
+    struct journal_cursor *cursor = (struct journal_cursor *)base;
+    struct error err = {0};
+    int r = 0;
+
+    cursor->at++;
+    cursor->row++;
+    while (r == 0 && cursor->at >= cursor->count)
+        r = next_run(cursor, &err);
+    cursor->end = r != 0;
+    return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
+}
+
+static int journal_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text, int argc,
+                          sqlite3_value **argv)
+{
+    struct journal_cursor *cursor = (struct journal_cursor *)base;
+    struct vtab_constraints constraints;
+    int r;
+
+    sqlite3_finalize(cursor->runs);
+    cursor->runs = NULL;
+    vtab_read_constraints(index_text, argc, argv, &constraints);
+    cursor->at = cursor->count = 0;
+    cursor->row = 0;
+    cursor->end = constraints.nothing;
+    if (constraints.nothing)
+        return SQLITE_OK;
+    r = sqlite3_prepare_v2(vtab_db(base->pVtab),
+                           constraints.has_run ? "SELECT DISTINCT run_id FROM main.journal WHERE run_id = ?1"
+                                               : "SELECT DISTINCT run_id FROM main.journal ORDER BY run_id",
+                           -1, &cursor->runs, NULL);
+    if (r == SQLITE_OK && constraints.has_run)
+        r = sqlite3_bind_int64(cursor->runs, 1, constraints.run_id);
+    return r == SQLITE_OK ? journal_next(base) : r;
+}
+
+static int journal_eof(sqlite3_vtab_cursor *base)
+{
+    return ((struct journal_cursor *)base)->end;
+}
+
+static int journal_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+    const struct journal_cursor *cursor = (struct journal_cursor *)base;
+    const struct journal_count *count = &cursor->counts[cursor->at];
+
+    switch ((enum journal_column)column) {
+    case JOURNAL_RUN:
+        sqlite3_result_int64(context, cursor->run_id);
+        break;
+    case JOURNAL_THREAD:
+        sqlite3_result_int64(context, count->thread_id);
+        break;
+    case JOURNAL_FUNCTION:
+        sqlite3_result_int64(context, count->function);
+        break;
+    case JOURNAL_CALLS:
+        sqlite3_result_int64(context, (sqlite3_int64)count->calls);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int journal_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
+{
+    *ret_row = ((struct journal_cursor *)base)->row;
+    return SQLITE_OK;
+}
+
+const sqlite3_module vtab_journal_functions_module = {
+    .xConnect = journal_connect,
+    .xBestIndex = journal_best_index,
+    .xDisconnect = vtab_disconnect,
+    .xOpen = journal_open,
+    .xClose = journal_close,
+    .xFilter = journal_filter,
+    .xNext = journal_next,
+    .xEof = journal_eof,
+    .xColumn = journal_column,
+    .xRowid = journal_rowid,
+};
