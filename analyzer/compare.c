@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "analyzer/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void run_comparison_release(struct run_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++)
+        diff_nlr_release(&comparison->threads[i].diff);
+    free(comparison->threads);
+    free(comparison->suspects);
+    *comparison = (struct run_comparison){0};
+}
+
+uint32_t last_symbol(const struct loop_table *table, const struct nlr_sequence *sequence)
+{
+    const struct nlr_element *last;
+
+    if (!sequence->count)
+        return SYMBOL_DROPPED;
+    last = &sequence->elements[sequence->count - 1];
+    while (last->kind == NLR_LOOP)
+        last = loop_table_elements(table, last->id) + table->bodies[last->id].length - 1;
+    return last->kind == NLR_SYMBOL ? last->id : SYMBOL_DROPPED;
+}
+
+/* A thread that one run lacks is a difference, unless that run may have lost it. */
+static bool may_lack_thread(const struct run_loops *run)
+{
+    return run->unfinished || run->incomplete;
+}
+
+static int compare_thread(const struct loop_summary *summary, struct thread_diff *thread)
+{
+    const struct thread_loops *normal = thread->normal, *faulty = thread->faulty;
+    int r;
+
+    if (!normal || !faulty) {
+        thread->unknown = may_lack_thread(&summary->runs[normal ? 1 : 0]);
+        return 0;
+    }
+    r = diff_nlr(&summary->table, &(struct diff_side){&normal->loops, normal->incomplete},
+                 &(struct diff_side){&faulty->loops, faulty->incomplete}, &thread->diff);
+    if (r < 0)
+        return r;
+    thread->unknown = thread->diff.unknown;
+    thread->hang_differs = normal->last_call != faulty->last_call && normal->last_call != LAST_CALL_UNKNOWN &&
+                           faulty->last_call != LAST_CALL_UNKNOWN;
+    if (thread_diff_differs(thread)) {
+        size_t changed = thread->diff.changed + thread->hang_differs;
+        size_t compared = thread->diff.compared > changed ? thread->diff.compared : changed;
+
+        thread->score = (double)changed / (double)compared;
+    }
+    return 0;
+}
+
+/* Highest score first; equal scores in order of the labels, which qsort does not keep by itself. */
+static int compare_suspects(const void *a, const void *b, void *context)
+{
+    const struct thread_diff *threads = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    if (threads[x].score != threads[y].score)
+        return threads[x].score > threads[y].score ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void rank(struct run_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct thread_diff *thread = &comparison->threads[i];
+
+        if (!thread->normal || !thread->faulty)
+            comparison->one_sided += !thread->unknown;
+        else if (thread_diff_differs(thread))
+            comparison->suspects[comparison->suspect_count++] = i;
+    }
+    qsort_r(comparison->suspects, comparison->suspect_count, sizeof(*comparison->suspects), compare_suspects,
+            comparison->threads);
+}
+
+/* Both runs have their threads in the order of thread_label_compare. */
+static int match_threads(const struct loop_summary *summary, struct run_comparison *comparison)
+{
+    const struct run_loops *normal = &summary->runs[0], *faulty = &summary->runs[1];
+    size_t i = 0, j = 0;
+
+    while (i < normal->thread_count || j < faulty->thread_count) {
+        struct thread_diff *thread = &comparison->threads[comparison->count];
+        int order = i == normal->thread_count ? 1
+                    : j == faulty->thread_count
+                        ? -1
+                        : thread_label_compare(normal->threads[i].label, faulty->threads[j].label);
+        int r;
+
+        if (order <= 0)
+            thread->normal = &normal->threads[i++];
+        if (order >= 0)
+            thread->faulty = &faulty->threads[j++];
+        comparison->count++;
+        r = compare_thread(summary, thread);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_comparison)
+{
+    size_t most = summary->runs[0].thread_count + summary->runs[1].thread_count + 1;
+    struct run_comparison comparison = {
+        .threads = calloc(most, sizeof(*comparison.threads)),
+        .suspects = calloc(most, sizeof(*comparison.suspects)),
+    };
+    int r = comparison.threads && comparison.suspects ? match_threads(summary, &comparison) : -ENOMEM;
+
+    if (r < 0) {
+        run_comparison_release(&comparison);
+        return r;
+    }
+    rank(&comparison);
+    *ret_comparison = comparison;
+    return 0;
+}
