@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Bounded memory: what a command needs does not grow with the length of the trace.
+. "$(dirname "$0")/lib.sh"
+
+mkdir "$WORK/small" "$WORK/large"
+"$E2E/u16" random "$WORK/small" 0.0 100000 5
+"$E2E/u16" random "$WORK/large" 0.0 4000000 5
+"$TRACECTL" -q import --format u16 "$WORK/small" -n small
+
+flat() { # what 'RUN' stands for in the command is replaced
+    local small large
+    small=$("$E2E/peak_memory" "${@//RUN/1}")
+    large=$("$E2E/peak_memory" "${@//RUN/2}")
+    echo "$small KiB for 100,000 events, $large KiB for 4,000,000"
+    ((large < small + 12288))
+}
+
+import_is_flat() {
+    local small large
+    small=$("$E2E/peak_memory" "$TRACECTL" -q -d "$WORK/one.db" import --format u16 "$WORK/small")
+    large=$("$E2E/peak_memory" "$TRACECTL" -q import --format u16 "$WORK/large" -n large)
+    echo "$small KiB for 100,000 events, $large KiB for 4,000,000"
+    ((large < small + 16384))
+}
+
+all_events_are_there() {
+    same 4000000 "$(q "SELECT count(*) AS n FROM events WHERE run_id = 2")"
+}
+
+recorded_million() {
+    local small large
+    small=$("$E2E/peak_memory" "$TRACECTL" -q record -n thousand -- "$PROGRAMS/million" 1000)
+    large=$("$E2E/peak_memory" "$TRACECTL" -q record -n million --functions '^(row|cell|leaf)$' -- "$PROGRAMS/million")
+    echo "$small KiB for 1000 calls, $large KiB for 1,000,000"
+    # The ring buffer is part of it: touched as far as it was ever filled.
+    ((large < small + 65536))
+    same 1000000 "$(q "SELECT sum(calls) AS n FROM call_counts WHERE run_id = $(run_id million)")"
+    same 2000000 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id million) AND kind <> 'lost'")"
+}
+
+run_case "import is flat" import_is_flat
+run_case "the events are there" all_events_are_there
+run_case "query of all events as a table" flat "$TRACECTL" query "SELECT seq, kind, function_id FROM events WHERE run_id = RUN"
+run_case "query of all events as CSV" flat "$TRACECTL" query --csv "SELECT * FROM events WHERE run_id = RUN"
+run_case "query of all events as JSON" flat "$TRACECTL" query --json "SELECT seq, kind FROM events WHERE run_id = RUN"
+run_case "query of all calls" flat "$TRACECTL" query --csv "SELECT seq, parent_seq, end_seq FROM calls WHERE run_id = RUN"
+run_case "verify" flat "$TRACECTL" verify
+needs_capture
+run_case "recording a million calls" recorded_million
+finish

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Recording a command: exact counts for every function and thread, the report, names, tags, exit statuses, choice of
+# functions. FORTY_RUNS (3) sets how often the exact counts are taken.
+. "$(dirname "$0")/lib.sh"
+needs_capture
+
+"$PROGRAMS/forty" --expect | sort >"$WORK/expected"
+"$PROGRAMS/forty" >"$WORK/unprobed"
+total=$(awk '{ sum += $3 } END { print sum }' "$WORK/expected")
+only='^(main|work|f[0-3][0-9])$'
+
+forty_is_exact() { # name, options of record...
+    local name=$1 id
+    shift
+    record "$name" "$@" -- "$PROGRAMS/forty" >"$WORK/probed"
+    cmp "$WORK/unprobed" "$WORK/probed"
+    id=$(run_id "$name")
+    counts_by_thread "$id" | grep -E ' (main|work|f[0-3][0-9]) ' | sort >"$WORK/counted"
+    diff "$WORK/expected" "$WORK/counted"
+    q "SELECT t.label || ' ' || f.name || ' ' || sum(sf.calls) AS line FROM segment_functions sf
+       JOIN segments s USING (segment_id) JOIN threads t USING (thread_id) JOIN functions f USING (function_id)
+       WHERE s.run_id = $id GROUP BY t.label, f.name" | grep -E ' (main|work|f[0-3][0-9]) ' | sort >"$WORK/catalog"
+    diff "$WORK/expected" "$WORK/catalog"
+    same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $id")"
+}
+
+balance() { # name of a run
+    local id
+    id=$(run_id "$1")
+    q "SELECT kind, count(*) AS n FROM events WHERE run_id = $id GROUP BY kind"
+    same 0 "$(q "SELECT count(*) AS n FROM calls JOIN functions f USING (function_id)
+        WHERE run_id = $id AND f.name GLOB 'f[0-3][0-9]' AND state <> 'returned'")"
+    same 0 "$(q "SELECT count(*) AS n FROM (SELECT thread_id, sum(kind = 'call') AS calls, sum(kind = 'return') AS returns
+        FROM events JOIN functions f USING (function_id) WHERE run_id = $id AND f.name <> '_start'
+        AND kind IN ('call', 'return') GROUP BY thread_id) WHERE calls <> returns")"
+}
+
+sequence_has_no_gap() {
+    same 0 "$(q "SELECT count(*) AS n FROM (SELECT thread_id, count(*) AS n, min(seq) AS low, max(seq) AS high
+        FROM events WHERE run_id = $(run_id forty1) GROUP BY thread_id) WHERE low <> 0 OR high <> n - 1")"
+}
+
+report_is_right() {
+    local id
+    "$TRACECTL" --json record -n report --functions "$only" -- "$PROGRAMS/forty" >"$WORK/report.json" 2>"$WORK/target.out"
+    cmp "$WORK/unprobed" "$WORK/target.out"
+    id=$(json_get run <"$WORK/report.json")
+    same "$(run_id report)" "$id"
+    same report "$(json_get name <"$WORK/report.json")"
+    same 0 "$(json_get exit_status <"$WORK/report.json")"
+    same "$total" "$(json_get calls <"$WORK/report.json")"
+    same "$total" "$(json_get returns <"$WORK/report.json")"
+    same $((2 * total)) "$(json_get events <"$WORK/report.json")"
+    same 9 "$(json_get threads <"$WORK/report.json")"
+    same 0 "$(json_get lost <"$WORK/report.json")"
+    same 0 "$(json_get muted_functions <"$WORK/report.json")"
+    same $((4 * total)) "$(json_get raw_bytes <"$WORK/report.json")"
+    (($(json_get stored_bytes <"$WORK/report.json") > 0))
+    (($(json_get catalog_bytes <"$WORK/report.json") > 0))
+    json_get wall_seconds <"$WORK/report.json"
+}
+
+statuses_are_kept() {
+    local status=0
+    record status -- "$PROGRAMS/odd_even_sort" nonsense || fail "the command's status became ours"
+    same 2 "$(q "SELECT exit_status FROM runs WHERE name = 'status'")"
+    record status2 --exit-status -- "$PROGRAMS/odd_even_sort" nonsense || status=$?
+    same 2 "$status"
+}
+
+signal_is_kept() {
+    record killed -- timeout -s KILL --foreground 1 "$PROGRAMS/busy" 1000 >/dev/null || true
+    same 137 "$(q "SELECT exit_status FROM runs WHERE name = 'killed'")"
+}
+
+tags_are_kept() {
+    record tagged --tag colour=blue --tag size=3 -- "$PROGRAMS/million" 10
+    same "colour=blue size=3" "$(q "SELECT key || '=' || value AS tag FROM tags WHERE run_id = $(run_id tagged)
+        ORDER BY key" | paste -sd ' ')"
+}
+
+functions_are_chosen() {
+    record chosen --functions '^f0' --exclude '^f0[5-9]$' -- "$PROGRAMS/forty"
+    same "f00 f01 f02 f03 f04" "$(q "SELECT DISTINCT f.name FROM events JOIN functions f USING (function_id)
+        WHERE run_id = $(run_id chosen) AND f.name GLOB 'f[0-9]*' ORDER BY 1" | paste -sd ' ')"
+}
+
+stripped_program() { # names are lost, the calls are not
+    local status=0 calls
+    record stripped -- "$PROGRAMS/million_stripped" 3000 2>"$WORK/err" >"$WORK/out" || status=$?
+    cat "$WORK/err"
+    ((status == 0)) || { # a refusal is fine when it says so
+        fails_with 3 "$TRACECTL" record -n stripped2 -- "$PROGRAMS/million_stripped" 3000
+        return
+    }
+    calls=$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id stripped) AND kind = 'call'")
+    ((calls >= 3000)) || fail "only $calls calls"
+}
+
+static_program() {
+    record static -- "$PROGRAMS/static_hello" >"$WORK/out"
+    diff <("$PROGRAMS/static_hello") "$WORK/out"
+    same 3 "$(q "SELECT count(*) AS n FROM events JOIN functions f USING (function_id)
+        WHERE run_id = $(run_id static) AND f.name = 'greet' AND kind = 'call'")"
+}
+
+self_counting() { # program: prints "NAME COUNT" of its functions
+    "$TRACECTL" -q record -n "$1" -- "$PROGRAMS/$1" | sort >"$WORK/own"
+    grep -q . "$WORK/own"
+    q "SELECT f.name || ' ' || count(*) AS line FROM events JOIN functions f USING (function_id)
+       WHERE run_id = $(run_id "$1") AND kind = 'call' GROUP BY f.name" | sort >"$WORK/counted"
+    same "$(cat "$WORK/own")" "$(join "$WORK/own" "$WORK/counted" -o 2.1,2.2)"
+}
+
+times_are_kept() { # none, anchor or full
+    record "time_$1" --time "$1" -- "$PROGRAMS/million" 2000
+    case $1 in
+    none) same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_none) AND ns > 0")" ;;
+    full)
+        same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_full)
+            AND (ns = 0 OR ns_error > 0)")"
+        same 0 "$(q "SELECT count(*) AS n FROM calls WHERE run_id = $(run_id time_full) AND state = 'returned'
+            AND duration_ns < 0")"
+        ;;
+    anchor)
+        same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_anchor) AND ns = 0")"
+        ;;
+    esac
+    same 0 "$(q "SELECT count(*) AS n FROM (SELECT ns - lag(ns) OVER (PARTITION BY thread_id ORDER BY seq) AS step
+        FROM events WHERE run_id = $(run_id "time_$1")) WHERE step < 0")"
+}
+
+for ((i = 1; i <= ${FORTY_RUNS:-3}; i++)); do
+    run_case "40 functions on 8 threads are counted exactly, run $i" forty_is_exact "forty$i"
+done
+run_case "calls and returns balance" balance forty1
+run_case "seq has no gap" sequence_has_no_gap
+run_case "counts are exact with inferred returns" forty_is_exact inferred --no-returns
+run_case "calls and returns balance with inferred returns" balance inferred
+run_case "record --json reports the run" report_is_right
+run_case "the command's exit status is stored, and handed on when asked" statuses_are_kept
+run_case "a command killed by a signal has status 128 + signal" signal_is_kept
+run_case "tags are stored" tags_are_kept
+run_case "--functions and --exclude choose" functions_are_chosen
+run_case "a stripped program" stripped_program
+run_case "a static program" static_program
+run_case "threads that come and go are counted exactly" self_counting threads
+run_case "coroutines on stacks of their own are counted exactly" self_counting contexts
+run_case "a tight program is counted exactly" self_counting million
+for time in none anchor full; do
+    run_case "--time $time" times_are_kept $time
+done
+finish
