@@ -36,4 +36,5 @@ FROM main.threads t
 JOIN calls c ON c.thread_id = t.thread_id AND c.state <> 'returned'
 LEFT JOIN main.functions f ON f.function_id = c.function_id
 WHERE t.returns <> 'none'
-ORDER BY c.run_id, t.label, c.depth;
+ORDER BY c.run_id, CAST(t.label AS INTEGER), CAST(ltrim(substr(t.label, instr(t.label, '.') + 1), 'g') AS INTEGER),
+    t.label, c.depth;

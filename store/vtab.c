@@ -2,11 +2,8 @@
 #include "store/vtab.h"
 
 #include "base/array.h"
-#include "store/vtab_scan.h"
-
-static const char views_sql[] =
 #include "store/views_sql.h"
-    ;
+#include "store/vtab_scan.h"
 
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
 {

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl query "SQL": one statement over the catalog, the virtual tables and the views, read only. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/table.h"
+
+struct query_input {
+    const char *sql;
+    bool csv;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct query_input *input = state->input;
+
+    switch (key) {
+    case 'c':
+        input->csv = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (input->sql)
+            argp_error(state, "query takes one statement (quote it)");
+        input->sql = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!input->sql)
+            argp_error(state, "query needs an SQL statement");
+        if (input->csv && cli.json)
+            argp_error(state, "--csv and --json exclude each other");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles", 0},
+    {0},
+};
+static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "SQL",
+    .doc =
+        "Run one SQL statement that reads the store.\v"
+        "Tables: runs, processes, threads, functions, segments, losses, blind and more; events and calls are "
+        "decoded while they are read; views: call_counts, call_graph, open_calls. docs/sql.md describes "
+        "them. "
+        "With --json the rows are an array of objects.",
+    .children = children,
+};
+
+/* ------------------------------------------------------------------------------------------ preparing */
+
+/* Pragmas that only tell something, when they are given no value. */
+static bool pragma_reads(const char *name, const char *value)
+{
+    static const char *const asking[] = {
+        "application_id", "compile_options", "database_list", "encoding",  "freelist_count", "function_list",
+        "journal_mode",   "module_list",     "page_count",    "page_size", "schema_version", "user_version"};
+    static const char *const inspecting[] = {
+        "foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo",
+        "integrity_check",   "quick_check",      "table_info", "table_list", "table_xinfo"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(asking); i++)
+        if (!value && !sqlite3_stricmp(name, asking[i]))
+            return true;
+    for (size_t i = 0; i < ARRAY_SIZE(inspecting); i++)
+        if (!sqlite3_stricmp(name, inspecting[i]))
+            return true;
+    return false;
+}
+
+/* SQLite's opinion of what is read only lets ATTACH make a file; this is ours. */
+static int authorize(void *context, int action, const char *first, const char *second, const char *database,
+                     const char *trigger)
+{
+    bool *refused = context;
+
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_PRAGMA:
+        if (pragma_reads(first, second))
+            return SQLITE_OK;
+        break;
+    default:
+        break;
+    }
+    *refused = true;
+    return SQLITE_DENY;
+}
+
+static int fail_query(struct error *err, sqlite3 *db)
+{
+    AUTO_FREE char *line = strdup(sqlite3_errmsg(db));
+
+    for (char *at = line; at && *at; at++)
+        if (*at == '\n')
+            *at = ' ';
+    return error_say(err, -EINVAL, "query: %s", line ? line : "out of memory");
+}
+
+static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement, struct error *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement = NULL, *second = NULL;
+    const char *rest = NULL;
+    bool refused = false;
+    int r;
+
+    sqlite3_set_authorizer(db, authorize, &refused);
+    r = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
+    if (r == SQLITE_OK)
+        r = sqlite3_prepare_v2(db, rest, -1, &second, NULL);
+    sqlite3_set_authorizer(db, NULL, NULL);
+    if (refused || (statement && !sqlite3_stmt_readonly(statement)))
+        return error_say(err, -EPERM,
+                         "query: the statement would change something: query only reads "
+                         "(tracectl rm removes runs)");
+    if (r != SQLITE_OK)
+        return fail_query(err, db);
+    if (second)
+        return error_say(err, -EINVAL, "query: more than one statement (give them one by one)");
+    if (!statement)
+        return error_say(err, -EINVAL, "query: no statement");
+    *ret_statement = take_pointer(statement);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ printing */
+
+/* A cell as text; blobs as hexadecimal digits in a string to free, which is NULL for all others. */
+static const char *cell_text(sqlite3_stmt *statement, int column, char **ret_hex)
+{
+    const uint8_t *bytes;
+    int size;
+
+    *ret_hex = NULL;
+    if (sqlite3_column_type(statement, column) != SQLITE_BLOB)
+        return cli_text(statement, column);
+    bytes = sqlite3_column_blob(statement, column);
+    size = sqlite3_column_bytes(statement, column);
+    *ret_hex = malloc(2 * (size_t)size + 1);
+    if (!*ret_hex)
+        return "";
+    **ret_hex = '\0';
+    for (int i = 0; i < size; i++)
+        sprintf(*ret_hex + 2 * i, "%02x", bytes[i]);
+    return *ret_hex;
+}
+
+static void print_csv_field(const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static int print_csv(sqlite3_stmt *statement)
+{
+    int columns = sqlite3_column_count(statement), r;
+
+    for (int i = 0; i < columns; i++) {
+        if (i)
+            putchar(',');
+        print_csv_field(sqlite3_column_name(statement, i));
+    }
+    putchar('\n');
+    while ((r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
+        for (int i = 0; i < columns; i++) {
+            char *hex;
+
+            if (i)
+                putchar(',');
+            print_csv_field(cell_text(statement, i, &hex));
+            free(hex);
+        }
+        putchar('\n');
+    }
+    return r;
+}
+
+static json_t *cell_json(sqlite3_stmt *statement, int column)
+{
+    json_t *json;
+    char *hex;
+    double number;
+
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_NULL:
+        return json_null();
+    case SQLITE_INTEGER:
+        return json_integer(sqlite3_column_int64(statement, column));
+    case SQLITE_FLOAT:
+        number = sqlite3_column_double(statement, column);
+        return isfinite(number) ? json_real(number) : json_null();
+    default:
+        json = cli_json_text(cell_text(statement, column, &hex));
+        free(hex);
+        return json;
+    }
+}
+
+/* Two columns of one name are two keys: "name" and "name_2". */
+static char *unique_key(sqlite3_stmt *statement, int column)
+{
+    const char *name = sqlite3_column_name(statement, column);
+    char *key = NULL;
+    int same = 1;
+
+    for (int i = 0; i < column; i++)
+        same += !strcmp(sqlite3_column_name(statement, i), name);
+    if (same == 1)
+        return strdup(name);
+    return asprintf(&key, "%s_%d", name, same) < 0 ? NULL : key;
+}
+
+static int print_json(sqlite3_stmt *statement)
+{
+    int columns = sqlite3_column_count(statement), r = SQLITE_OK;
+    char **keys = calloc((size_t)columns + 1, sizeof(*keys));
+    struct json_array array;
+
+    for (int i = 0; keys && i < columns; i++) {
+        keys[i] = unique_key(statement, i);
+        if (!keys[i])
+            r = SQLITE_NOMEM;
+    }
+    cli_json_begin(&array);
+    while (keys && r != SQLITE_NOMEM && (r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
+        json_t *row = json_object();
+
+        for (int i = 0; i < columns; i++)
+            json_object_set_new(row, keys[i], cell_json(statement, i));
+        cli_json_item(&array, row);
+    }
+    cli_json_end(&array);
+    putchar('\n');
+    for (int i = 0; keys && i < columns; i++)
+        free(keys[i]);
+    free(keys);
+    return keys ? r : SQLITE_NOMEM;
+}
+
+static int print_table(sqlite3_stmt *statement)
+{
+    int columns = sqlite3_column_count(statement), r = SQLITE_NOMEM;
+    AUTO_FREE char **titles = calloc((size_t)columns + 1, sizeof(*titles));
+    struct table *table;
+
+    if (!titles)
+        return SQLITE_NOMEM;
+    for (int i = 0; i < columns; i++)
+        if (asprintf(&titles[i], "?%s", sqlite3_column_name(statement, i)) < 0)
+            titles[i] = NULL;
+    table = table_new(stdout, (const char *const *)titles, (size_t)columns, cli_colour());
+    while (table && (r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
+        for (int i = 0; i < columns; i++) {
+            char *hex;
+
+            table_cell(table, cell_text(statement, i, &hex));
+            free(hex);
+        }
+    }
+    for (int i = 0; i < columns; i++)
+        free(titles[i]);
+    if (table_free(table) < 0)
+        return SQLITE_NOMEM;
+    return r;
+}
+
+static int run(int argc, char **argv)
+{
+    struct query_input input = {0};
+    AUTO_STORE struct tracestore *store = NULL;
+    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    struct error err = {0};
+    int r;
+
+    cli_parse(&cmd_query, argc, argv, &input);
+    if (cli_open_store(TRACESTORE_READ, &store, &err) < 0 ||
+        prepare(tracestore_db(store), input.sql, &statement, &err) < 0)
+        return cli_fail(&err);
+    if (cli.json)
+        r = print_json(statement);
+    else if (input.csv)
+        r = print_csv(statement);
+    else
+        r = print_table(statement);
+    if (r != SQLITE_DONE && !cli_output_broken()) {
+        fflush(stdout);
+        fail_query(&err, tracestore_db(store));
+        return cli_fail(&err);
+    }
+    return cli_finish(EXIT_NOTHING_FOUND);
+}
+
+const struct command cmd_query = {
+    .name = "query",
+    .summary = "run an SQL statement that reads the store",
+    .argp = &argp,
+    .run = run,
+};
