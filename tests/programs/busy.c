@@ -2,8 +2,8 @@
 /*
  * usage: busy CALLS_PER_SECOND [THREADS]          (0: as fast as it goes)
  *
- * Calls functions until SIGTERM, and prints "beat N" ten times a second. At SIGTERM each thread checks what it
- * computed against a computation without calls; "unharmed CALLS" is the last line when all is right.
+ * Calls functions until SIGTERM, and prints "beat N" ten times a second. At SIGTERM each thread checks what
+ * it computed against a computation without calls; "unharmed CALLS" is the last line when all is right.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static unsigned long batch_calls;
 static unsigned long pause_ns;
 static atomic_bool stopping;
 
-#define MIX(value, number) ((value) * 6364136223846793005u + (number))
+#define MIX(value, number) ((value)*6364136223846793005u + (number))
 
 __attribute__((noinline, noclone)) static uint64_t plus_one(uint64_t value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two coroutines on stacks of their own (makecontext) that take turns. Only the numbers of calls are well defined:
- * prints "NAME COUNT", one a line.
+ * Two coroutines on stacks of their own (makecontext) that take turns. Only the numbers of calls are well
+ * defined: prints "NAME COUNT", one a line.
  */
 #include <stdio.h>
 #include <ucontext.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Child processes of every kind, one after the other: fork alone, fork and exec, vfork and exec, posix_spawn, and a
- * fork inside a forked child. Executed children are this program with an argument. Each child's exit status says
- * whether its sum was right.
+ * Child processes of every kind, one after the other: fork alone, fork and exec, vfork and exec, posix_spawn,
+ * and a fork inside a forked child. Executed children are this program with an argument. Each child's exit
+ * status says whether its sum was right.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -23,13 +23,13 @@ NOINLINE static void step(int n)
 }
 
 /* Calls step `count` times; 0 when the sum is right. Every kind of child has a function of its own name. */
-#define DEFINE_WORK(NAME)                                                                                    \
-    NOINLINE static int NAME(int count)                                                                      \
-    {                                                                                                        \
-        sum = 0;                                                                                             \
-        for (int i = 1; i <= count; i++)                                                                     \
-            step(i);                                                                                         \
-        return sum != (long)count * (count + 1) / 2;                                                         \
+#define DEFINE_WORK(NAME) \
+    NOINLINE static int NAME(int count) \
+    { \
+        sum = 0; \
+        for (int i = 1; i <= count; i++) \
+            step(i); \
+        return sum != (long)count * (count + 1) / 2; \
     }
 DEFINE_WORK(work_parent)
 DEFINE_WORK(work_forked)

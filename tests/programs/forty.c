@@ -20,13 +20,13 @@ enum { THREADS = 8, FUNCTIONS = 40 };
 // clang-format on
 
 /* The name takes part in the result, so that no two bodies are equal. */
-#define DEFINE(NAME)                                                                                         \
-    __attribute__((noinline, noclone)) uint64_t NAME(uint64_t value);                                        \
-    uint64_t NAME(uint64_t value)                                                                            \
-    {                                                                                                        \
-        static const char name[] = #NAME;                                                                    \
-                                                                                                             \
-        return value * 31 + (uint64_t)name[1] * 10 + (uint64_t)name[2];                                      \
+#define DEFINE(NAME) \
+    __attribute__((noinline, noclone)) uint64_t NAME(uint64_t value); \
+    uint64_t NAME(uint64_t value) \
+    { \
+        static const char name[] = #NAME; \
+\
+        return value * 31 + (uint64_t)name[1] * 10 + (uint64_t)name[2]; \
     }
 EACH_FUNCTION(DEFINE)
 
@@ -47,7 +47,8 @@ static void *work(void *argument)
     uint64_t value = thread;
 
     for (unsigned int round = 0; round < rounds; round++)
-        for (unsigned int turn = 0; turn < 41; turn++) /* one call of each that has calls left: they interleave */
+        for (unsigned int turn = 0; turn < 41;
+             turn++) /* one call of each that has calls left: they interleave */
             for (unsigned int f = 0; f < FUNCTIONS; f++)
                 if (turn < calls_of(thread, f))
                     value = functions[f](value);

@@ -2,7 +2,8 @@
 /*
  * usage: million [CALLS]          (default 1000000)
  *
- * Makes exactly CALLS calls of row, cell and leaf, in nested loops whose lengths vary, and prints how many of each.
+ * Makes exactly CALLS calls of row, cell and leaf, in nested loops whose lengths vary, and prints how many of
+ * each.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,10 @@
 /*
  * usage: mpiexec -n SIZE odd_even_sort [normal | swap | deadlock]
  *
- * Odd/even transposition sort, one number a rank: the textbook program (and the two planted bugs) of the DiffTrace
- * papers. Even ranks send first, odd ranks receive first. With `swap`, rank 5 sends first after its seventh
- * iteration, which small messages forgive; with `deadlock`, it waits there for a message that nobody sends.
+ * Odd/even transposition sort, one number a rank: the textbook program (and the two planted bugs) of the
+ * DiffTrace papers. Even ranks send first, odd ranks receive first. With `swap`, rank 5 sends first after its
+ * seventh iteration, which small messages forgive; with `deadlock`, it waits there for a message that nobody
+ * sends.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ enum bug { BUG_NONE, BUG_SWAP, BUG_DEADLOCK };
 
 static int size;
 
-/* The neighbour of `rank` in an iteration: even ranks look right in even iterations, odd ranks in odd ones. */
+/* The neighbour of `rank` in an iteration: even ranks look right in even iterations, odd ranks in odd ones.
+ */
 __attribute__((noinline, noclone)) static int findPtr(int iteration, int rank)
 {
     int partner = (iteration + rank) % 2 == 0 ? rank + 1 : rank - 1;

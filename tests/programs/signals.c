@@ -46,7 +46,8 @@ static int set_handlers(void)
     struct sigaction here = {.sa_handler = on_signal};
     struct sigaction there = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
 
-    return sigaltstack(&alternate, NULL) || sigaction(SIGUSR1, &here, NULL) || sigaction(SIGUSR2, &there, NULL);
+    return sigaltstack(&alternate, NULL) || sigaction(SIGUSR1, &here, NULL) ||
+           sigaction(SIGUSR2, &there, NULL);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tail calls, built with -O2: a function's last call jumps and takes its frame over. The caller's call is over at
- * that moment, so that in the log caller and callee stand beside each other, not inside each other.
+ * Tail calls, built with -O2: a function's last call jumps and takes its frame over. The caller's call is
+ * over at that moment, so that in the log caller and callee stand beside each other, not inside each other.
  */
 #include "truth.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that come and go: named, created by other threads, ended by pthread_exit inside nested calls, detached
- * ones included. Prints "NAME COUNT" of its functions, one a line, at the end.
+ * Threads that come and go: named, created by other threads, ended by pthread_exit inside nested calls,
+ * detached ones included. Prints "NAME COUNT" of its functions, one a line, at the end.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,6 +74,7 @@ int main(void)
         if (failed)
             return 1;
     }
-    printf("leaf %d\nbranch %d\nquit %d\nbody %d\nstart %d\nmain 1\n", leaves, branches, quits, bodies, starts);
+    printf("leaf %d\nbranch %d\nquit %d\nbody %d\nstart %d\nmain 1\n", leaves, branches, quits, bodies,
+           starts);
     return 0;
 }

@@ -2,10 +2,10 @@
 /*
  * What a sample program says about itself, for the tests to compare a recording with.
  *
- * A function writes ENTER() first and LEAVE() before it returns; the calls are kept in a static log, in order,
- * each with its nesting. truth_print() at the end of main writes "DEPTH NAME" lines to the file that $TRUTH_FILE
- * names, if it is set. Everything here is inlined: the header adds no function that a tracer would see. One
- * thread only.
+ * A function writes ENTER() first and LEAVE() before it returns; the calls are kept in a static log, in
+ * order, each with its nesting. truth_print() at the end of main writes "DEPTH NAME" lines to the file that
+ * $TRUTH_FILE names, if it is set. Everything here is inlined: the header adds no function that a tracer
+ * would see. One thread only.
  */
 #ifndef TESTS_PROGRAMS_TRUTH_H
 #define TESTS_PROGRAMS_TRUTH_H
