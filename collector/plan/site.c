@@ -160,7 +160,8 @@ static bool is_boundary(struct disasm *disasm, const uint8_t *code, size_t size,
     return here == at;
 }
 
-/* A jmp or jcc with a one-byte displacement reaches 128 bytes back. */
+/* Looks for a jmp or jcc with a one-byte displacement: it reaches 128 bytes back. Searching for the bytes
+ * first and decoding only what may be one is what makes this cheap. */
 static bool has_short_branch_to(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
                                 size_t site)
 {
@@ -176,21 +177,19 @@ static bool has_short_branch_to(struct disasm *disasm, const uint8_t *code, size
     return false;
 }
 
-/* With four bytes an accidental match in the middle of another instruction is so rare that it may cost the
- * probe. */
-static bool has_long_branch_to(const uint8_t *code, size_t size, uint64_t address, size_t site)
+/* The same with a four-byte displacement, which may stand anywhere in the function. */
+static bool has_long_branch_to(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
+                               size_t site)
 {
     for (size_t i = 0; i + 5 <= size; i++) {
-        size_t opcode_length = code[i] == 0xe9 ? 1 : 2;
+        size_t length = code[i] == 0xe9 ? 5 : 6;
         int32_t distance;
 
-        if (code[i] != 0xe9 && (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80))
+        if ((code[i] != 0xe9 && (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)) || i + length > size)
             continue;
-        if (i + opcode_length + sizeof(distance) > size)
-            continue;
-        memcpy(&distance, code + i + opcode_length, sizeof(distance));
-        if (is_in(address + i + opcode_length + sizeof(distance) + (uint64_t)(int64_t)distance, address,
-                  address + site))
+        memcpy(&distance, code + i + length - sizeof(distance), sizeof(distance));
+        if (is_in(address + i + length + (uint64_t)(int64_t)distance, address, address + site) &&
+            is_boundary(disasm, code, size, address, i))
             return true;
     }
     return false;
@@ -240,7 +239,7 @@ void site_choose(struct disasm *disasm, const uint8_t *code, size_t size, uint64
 
     find_place(disasm, code, size, address, &site);
     if (site.class != SITE_REFUSED && (has_short_branch_to(disasm, code, size, address, site.offset) ||
-                                       has_long_branch_to(code, size, address, site.offset)))
+                                       has_long_branch_to(disasm, code, size, address, site.offset)))
         site = (struct site){site.offset, SITE_REFUSED, SITE_LOOP};
     *ret_site = site;
 }
