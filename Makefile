@@ -79,12 +79,12 @@ $(O)/%.o: %.c
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
-# store/X.sql as a C string, for "store/X_sql.h".
+# store/X.sql as the C string X_sql, in "store/X_sql.h".
 STORE_SQL := $(patsubst %.sql,$(O)/%_sql.h,$(wildcard store/*.sql))
 $(O)/store/%_sql.h: store/%.sql
 	$(say) SQL $@
 	@mkdir -p $(dir $@)
-	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+	$(Q)sed -e '1i static const char $*_sql[] =' -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/    "&\\n"/' -e '$$a ;' $< > $@
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
 

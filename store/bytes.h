@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Byte strings: a growing buffer to write to, and a cursor to read from that never leaves its bytes. Numbers are
- * LEB128 varints: seven bits a byte, least significant first, the top bit set on all bytes but the last.
+ * Byte strings: a growing buffer to write to, and a cursor to read from that never leaves its bytes. Numbers
+ * are LEB128 varints: seven bits a byte, least significant first, the top bit set on all bytes but the last.
  */
 #ifndef TRACESTORE_BYTES_H
 #define TRACESTORE_BYTES_H

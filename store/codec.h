@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Codecs: how a segment's stream of 16-bit words becomes bytes. Word 0 is a return, word n the n-th function of
- * the segment's dictionary.
+ * Codecs: how a segment's stream of 16-bit words becomes bytes. Word 0 is a return, word n the n-th function
+ * of the segment's dictionary.
  *
- * A codec is incremental: the work and the delay of each word are bounded by a constant (but for the growth of a
- * buffer), nothing waits for the next word, and the stream can be cut after any word.
+ * A codec is incremental: the work and the delay of each word are bounded by a constant (but for the growth
+ * of a buffer), nothing waits for the next word, and the stream can be cut after any word.
  */
 #ifndef TRACESTORE_CODEC_H
 #define TRACESTORE_CODEC_H
@@ -17,7 +17,8 @@
 
 #define CODEC_TAIL_BYTES 64
 
-/* The first part of every codec's encoder: the bytes so far, of which the first `stable` never change again. */
+/* The first part of every codec's encoder: the bytes so far, of which the first `stable` never change again.
+ */
 struct codec_encoder {
     struct bytes code;
     size_t stable;

@@ -5,12 +5,12 @@
  * paper leaves the bit-exact form open; this is ours, and docs/trace-format.md has it word for word:
  *
  * LZ. After each word both sides look up, by a hash of the last three words, where those three stood last. If
- * the three are really the same there, a match begins: the words that follow are predicted to be the words that
- * followed then, and only how many of them came true is emitted, as one word (it may be 0). Otherwise the next
- * word is emitted as it is. The decoder knows the same three words, so nothing says which of the two it is. A
- * word that ends a match is emitted after the length. Looking up the words *before* the match, and not the
- * first one in it as the paper's text can also be read, is what reaches the ratios that are published for it:
- * half of all words are zero, and the last zero is rarely the one wanted.
+ * the three are really the same there, a match begins: the words that follow are predicted to be the words
+ * that followed then, and only how many of them came true is emitted, as one word (it may be 0). Otherwise
+ * the next word is emitted as it is. The decoder knows the same three words, so nothing says which of the two
+ * it is. A word that ends a match is emitted after the length. Looking up the words *before* the match, and
+ * not the first one in it as the paper's text can also be read, is what reaches the ratios that are published
+ * for it: half of all words are zero, and the last zero is rarely the one wanted.
  *
  * ZE. The two bytes of each word, low one first, in groups of eight: a bitmap of the bytes that are not zero,
  * then these bytes. The last group may be short.
@@ -19,7 +19,8 @@
 
 #define WINDOW_WORDS 65536u
 #define FIRST_CAPACITY 256u /* the window grows up to WINDOW_WORDS, so that idle threads stay small */
-#define FIRST_INDEX 3u      /* three zero words stand before the stream, so that it has a context from the start */
+#define FIRST_INDEX 3u /* three zero words stand before the stream, so that it has a context from the start \
+                        */
 #define TABLE_SIZE 4096u
 #define MATCH_MAX 65535u
 #define CONTEXT_MASK 0xffffffffffffull
@@ -28,9 +29,9 @@
 struct history {
     uint16_t *words; /* circular once it has WINDOW_WORDS */
     uint32_t capacity;
-    uint32_t next;   /* where the next word goes */
+    uint32_t next;    /* where the next word goes */
     uint64_t context; /* the last three words, the last one lowest */
-    uint16_t source; /* in a match: where the predicted word stands */
+    uint16_t source;  /* in a match: where the predicted word stands */
     bool matching;
     uint16_t table[TABLE_SIZE]; /* hash of three words -> the index behind their last occurrence */
 };
@@ -90,8 +91,8 @@ static int history_make_room(struct history *history)
     return 0;
 }
 
-/* Whether the three words before index `at` are the last three. No index is ever read before it was written: the
- * table holds indices behind words that were, and the window wraps only when all of it has been. */
+/* Whether the three words before index `at` are the last three. No index is ever read before it was written:
+ * the table holds indices behind words that were, and the window wraps only when all of it has been. */
 static inline bool same_context(const struct history *history, uint16_t at)
 {
     const uint16_t *words = history->words;
@@ -264,7 +265,8 @@ static inline uint16_t get_word(struct parlot_decoder *decoder)
     return (uint16_t)(low | get_byte(decoder) << 8);
 }
 
-/* In a match, reads its length as soon as it is needed: it may be the end's, which is in the stream as well. */
+/* In a match, reads its length as soon as it is needed: it may be the end's, which is in the stream as well.
+ */
 static int parlot_decode(struct codec_decoder *base, uint16_t *ret_word)
 {
     struct parlot_decoder *decoder = (struct parlot_decoder *)base;

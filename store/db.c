@@ -63,7 +63,8 @@ int db_exec(sqlite3 *db, const char *sql, const char *what, struct error *err)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_fail(db, err, what);
 }
 
-int db_prepare(sqlite3 *db, const char *sql, const char *what, sqlite3_stmt **ret_statement, struct error *err)
+int db_prepare(sqlite3 *db, const char *sql, const char *what, sqlite3_stmt **ret_statement,
+               struct error *err)
 {
     return sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) == SQLITE_OK ? 0 : db_fail(db, err, what);
 }

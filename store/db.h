@@ -22,7 +22,8 @@ int db_errno(int result);
 int db_fail(sqlite3 *db, struct error *err, const char *what);
 
 int db_exec(sqlite3 *db, const char *sql, const char *what, struct error *err);
-int db_prepare(sqlite3 *db, const char *sql, const char *what, sqlite3_stmt **ret_statement, struct error *err);
+int db_prepare(sqlite3 *db, const char *sql, const char *what, sqlite3_stmt **ret_statement,
+               struct error *err);
 
 /*
  * Binds the parameters ?1, ?2, ... to the arguments that `types` spells, one letter each:

@@ -2,9 +2,9 @@
 /*
  * The journal: the open segments of all threads, as the flushes committed them (docs/trace-format.md).
  *
- * A flush appends one row for all threads with new events. Its chunk for a thread says from which byte on each
- * section of the thread's open segment is replaced, and by what. A reader replays the chunks of one thread in
- * order. Chunks of a segment that has become a row of `segments` are stale and are skipped.
+ * A flush appends one row for all threads with new events. Its chunk for a thread says from which byte on
+ * each section of the thread's open segment is replaced, and by what. A reader replays the chunks of one
+ * thread in order. Chunks of a segment that has become a row of `segments` are stale and are skipped.
  */
 #ifndef TRACESTORE_JOURNAL_H
 #define TRACESTORE_JOURNAL_H
@@ -28,8 +28,8 @@ void journal_mark_release(struct journal_mark *mark);
 /* Begins a row in the empty `row`. -ENOMEM. */
 int journal_row_begin(struct bytes *row);
 
-/* Appends the chunk that leads from `mark` to the builder's state. The mark stays where it is (it only gets room
- * for journal_advance). -ENOMEM. */
+/* Appends the chunk that leads from `mark` to the builder's state. The mark stays where it is (it only gets
+ * room for journal_advance). -ENOMEM. */
 int journal_add_chunk(struct bytes *row, int64_t thread_id, const struct segment_builder *builder,
                       struct journal_mark *mark);
 
@@ -72,8 +72,9 @@ int journal_tail_apply(struct journal_tail *tail, const struct journal_chunk *ch
 /* The sections of the tail, borrowed. */
 struct segment_parts journal_tail_parts(const struct journal_tail *tail);
 
-/* Reads the tail of a thread that begins at event `first_seq`, that is, behind its last segment. A damaged row
- * gives -EBADMSG, and what stood before it in `ret_tail`. The tail must be zeroed; release it in any case. */
+/* Reads the tail of a thread that begins at event `first_seq`, that is, behind its last segment. A damaged
+ * row gives -EBADMSG, and what stood before it in `ret_tail`. The tail must be zeroed; release it in any
+ * case. */
 int journal_read_tail(struct sqlite3 *db, int64_t thread_id, uint64_t first_seq, struct journal_tail *tail,
                       struct error *err);
 

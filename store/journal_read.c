@@ -5,7 +5,8 @@
 #include "store/db.h"
 #include "store/journal.h"
 
-/* ------------------------------------------------------------------------------------------ rows and chunks */
+/* ------------------------------------------------------------------------------------------ rows and chunks
+ */
 
 int journal_row_open(const uint8_t *data, size_t size, struct bytes_reader *ret_reader)
 {
@@ -98,6 +99,8 @@ int journal_tail_apply(struct journal_tail *tail, const struct journal_chunk *ch
         if (bytes_add(&tail->sections[i], chunk->sections[i].data, chunk->sections[i].size))
             return -ENOMEM;
     }
+    if (!chunk->offsets[SECTION_DICTIONARY]) /* the segment is told anew, with all its calls */
+        tail->call_count = 0;
     tail->first_seq = chunk->first_seq;
     tail->event_count = chunk->event_count;
     tail->first_ns = chunk->first_ns;
@@ -115,7 +118,8 @@ struct segment_parts journal_tail_parts(const struct journal_tail *tail)
     return parts;
 }
 
-/* ------------------------------------------------------------------------------------------ all rows of a run */
+/* ------------------------------------------------------------------------------------------ all rows of a
+ * run */
 
 typedef int (*chunk_visitor)(void *context, const struct journal_chunk *chunk, uint64_t ns);
 
@@ -270,7 +274,7 @@ int journal_visit_tails(struct sqlite3 *db, int64_t run_id,
     code = visit_chunks(db, run_id, apply_to_all, &all, err);
     if (own_snapshot)
         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    HASH_ITER(hh, all.threads, thread, next) {
+    HASH_ITER (hh, all.threads, thread, next) {
         if (!code && thread->tail.event_count)
             code = visit(context, thread->thread_id, &thread->tail);
         HASH_DEL(all.threads, thread);

@@ -20,7 +20,8 @@ int journal_row_begin(struct bytes *row)
 }
 
 /* The functions that were called since the mark. */
-static int write_calls(const struct segment_builder *builder, const struct journal_mark *mark, struct bytes *out)
+static int write_calls(const struct segment_builder *builder, const struct journal_mark *mark,
+                       struct bytes *out)
 {
     size_t previous = 0;
 
@@ -81,7 +82,8 @@ void journal_advance(struct journal_mark *mark, const struct segment_builder *bu
 {
     mark->offsets[SECTION_STACK] = builder->stack.size;
     mark->offsets[SECTION_DICTIONARY] = builder->dictionary.size;
-    mark->offsets[SECTION_TIME] = builder->anchor_at < builder->time.size ? builder->anchor_at : builder->time.size;
+    mark->offsets[SECTION_TIME] =
+        builder->anchor_at < builder->time.size ? builder->anchor_at : builder->time.size;
     mark->offsets[SECTION_CODE] = builder->encoder ? builder->encoder->stable : 0;
     mark->event_count = builder->event_count;
     if (builder->function_count)

@@ -2,9 +2,10 @@
 /*
  * Opening a store: makes it when it is missing, tells what is not one, copes with what may only be read.
  *
- * SQLite wants to write beside a database in WAL mode even when it only reads it. So a reader opens the file for
- * writing where it may, with query_only set, which leaves nothing behind; where it may not, SQLite tries without,
- * and where that fails and there is no -wal file, the file is complete in itself and is read as immutable.
+ * SQLite wants to write beside a database in WAL mode even when it only reads it. So a reader opens the file
+ * for writing where it may, with query_only set, which leaves nothing behind; where it may not, SQLite tries
+ * without, and where that fails and there is no -wal file, the file is complete in itself and is read as
+ * immutable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/schema_sql.h"
 #include "store/store.h"
 #include "store/vtab.h"
 
 #define BUSY_TIMEOUT_MS 10000
-
-static const char schema[] =
-#include "store/schema_sql.h"
-    ;
 
 /* Incompatible features that this version knows; a store with another one is refused. */
 static const char *const known_features[] = {NULL};
@@ -40,7 +38,8 @@ static int fail_db(struct error *err, const char *path, sqlite3 *db)
     case SQLITE_NOTADB:
         return fail(err, path, code, "not a tracectl store", "name another file with -d");
     case SQLITE_CORRUPT:
-        return fail(err, path, code, "the file is damaged or cut short", "take it from a backup, or record again");
+        return fail(err, path, code, "the file is damaged or cut short",
+                    "take it from a backup, or record again");
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
@@ -95,7 +94,8 @@ static int check_file(const char *path, enum tracestore_mode mode, struct error 
     if (!S_ISREG(status.st_mode))
         return fail(err, path, -EINVAL, "not a regular file", "name another file with -d");
     if (access(path, R_OK | (mode == TRACESTORE_READ ? 0 : W_OK)))
-        return fail(err, path, -errno, "permission denied", "check the file's permissions, or be another user");
+        return fail(err, path, -errno, "permission denied",
+                    "check the file's permissions, or be another user");
     if (!status.st_size && mode != TRACESTORE_CREATE)
         return fail(err, path, -EINVAL, "not a tracectl store", "it is empty; name another file with -d");
     return 0;
@@ -116,7 +116,8 @@ static bool may_write(const char *path)
     return access(folder, W_OK | X_OK) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------ the connection */
+/* ------------------------------------------------------------------------------------------ the connection
+ */
 
 static int open_immutable(struct tracestore *store)
 {
@@ -170,7 +171,7 @@ int store_create_schema(sqlite3 *db, struct error *err)
     /* Another process may have been faster. */
     code = db_number(db, what, &tables, err, "SELECT count(*) FROM sqlite_schema", "");
     if (!code && !tables)
-        code = db_exec(db, schema, what, err);
+        code = db_exec(db, schema_sql, what, err);
     if (!code && !tables)
         code = db_exec(db, "PRAGMA application_id = 0x74726163; PRAGMA user_version = 1", what, err);
     if (!code)
@@ -196,7 +197,8 @@ static int check_features(struct tracestore *store, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
 
-    if (sqlite3_prepare_v2(store->db, "SELECT name FROM features WHERE kind = 'incompatible'", -1, &row, NULL))
+    if (sqlite3_prepare_v2(store->db, "SELECT name FROM features WHERE kind = 'incompatible'", -1, &row,
+                           NULL))
         return fail_db(err, store->path, store->db);
     while (sqlite3_step(row) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -250,7 +252,8 @@ static int set_up(struct tracestore *store, struct error *err)
                : 0;
 }
 
-int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err)
+int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store,
+                    struct error *err)
 {
     CLEANUP(cleanup_store) struct tracestore *store = NULL;
     int code = check_file(path, mode, err);
@@ -262,8 +265,9 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
         return error_no_memory(err);
     store->mode = mode;
     if (connect_db(store) != SQLITE_OK)
-        return is_cut_short(path) ? fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup")
-                                  : fail_db(err, path, store->db);
+        return is_cut_short(path)
+                   ? fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup")
+                   : fail_db(err, path, store->db);
     if (mode == TRACESTORE_CREATE)
         code = create_if_empty(store, err);
     if (!code)

@@ -2,9 +2,9 @@
 /*
  * One segment: a stretch of one thread's stream that can be decoded without any other (docs/trace-format.md).
  *
- * segment_builder makes it event by event; segment_parse and segment_decoder read it. A reader takes every byte
- * as hostile: what is wrong gives -EBADMSG, time is bounded by the declared number of events, and memory by the
- * bytes that were read plus one open_call a call event.
+ * segment_builder makes it event by event; segment_parse and segment_decoder read it. A reader takes every
+ * byte as hostile: what is wrong gives -EBADMSG, time is bounded by the declared number of events, and memory
+ * by the bytes that were read plus one open_call a call event.
  */
 #ifndef TRACESTORE_SEGMENT_H
 #define TRACESTORE_SEGMENT_H
@@ -55,8 +55,8 @@ int segment_assemble(const struct segment_parts *parts, struct bytes *payload);
 
 struct segment_decoder;
 
-/* Starts decoding; `parts` (and what it borrows) must outlive the decoder. `until_ns` bounds the events behind
- * the last time anchor, 0 when nothing does. -EBADMSG, -ENOTSUP (codec), -ENOMEM. */
+/* Starts decoding; `parts` (and what it borrows) must outlive the decoder. `until_ns` bounds the events
+ * behind the last time anchor, 0 when nothing does. -EBADMSG, -ENOTSUP (codec), -ENOMEM. */
 int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, uint64_t event_count,
                          uint64_t until_ns, struct segment_decoder **ret_decoder);
 void segment_decoder_free(struct segment_decoder *decoder);
@@ -80,8 +80,9 @@ struct local_id {
 };
 
 /*
- * The open segment of one thread. Memory: this struct and the open calls while the segment has no events; about
- * 10 KiB from the first event on, which grows with the number of events by 128 KiB at most, and the payload.
+ * The open segment of one thread. Memory: this struct and the open calls while the segment has no events;
+ * about 10 KiB from the first event on, which grows with the number of events by 128 KiB at most, and the
+ * payload.
  */
 struct segment_builder {
     const struct codec *codec;
@@ -97,25 +98,25 @@ struct segment_builder {
     struct local_id *table; /* open addressing */
     size_t table_size;      /* a power of two, or 0 */
 
-    uint64_t first_ns;      /* the segment's events happened from then on, 0: not known */
-    uint64_t previous_ns;   /* the anchor before the last */
-    uint64_t anchor_ns;     /* the last anchor, in this segment or before it, 0: none */
+    uint64_t first_ns;    /* the segment's events happened from then on, 0: not known */
+    uint64_t previous_ns; /* the anchor before the last */
+    uint64_t anchor_ns;   /* the last anchor, in this segment or before it, 0: none */
     uint64_t previous_index;
     uint64_t anchor_index;
-    size_t anchor_at;       /* where in `time` the last anchor stands; SIZE_MAX: none in this segment */
+    size_t anchor_at; /* where in `time` the last anchor stands; SIZE_MAX: none in this segment */
 
     struct open_call *open; /* calls open now */
     size_t depth, open_capacity;
-    size_t low_depth;       /* of the calls open at the start so many have not returned yet */
-    uint32_t *returned;     /* functions of those that have */
+    size_t low_depth;   /* of the calls open at the start so many have not returned yet */
+    uint32_t *returned; /* functions of those that have */
     size_t returned_count, returned_capacity;
 };
 
 void segment_builder_init(struct segment_builder *builder, const struct codec *codec, uint8_t flags);
 void segment_builder_release(struct segment_builder *builder);
 
-/* Append an event. -EINVAL (no call to return from, function 0), -ENOMEM, -E2BIG (the dictionary is full: close
- * the segment first); then the stream has not changed. */
+/* Append an event. -EINVAL (no call to return from, function 0), -ENOMEM, -E2BIG (the dictionary is full:
+ * close the segment first); then the stream has not changed. */
 int segment_builder_call(struct segment_builder *builder, uint32_t function);
 int segment_builder_return(struct segment_builder *builder);
 int segment_builder_lost(struct segment_builder *builder);

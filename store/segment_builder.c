@@ -169,7 +169,7 @@ int segment_builder_anchor(struct segment_builder *builder, uint64_t ns)
 {
     bool replaces = builder->anchor_at != NO_ANCHOR && builder->anchor_index == builder->event_count;
     uint64_t from_ns = replaces ? builder->previous_ns : builder->anchor_ns;
-    uint64_t from_index = replaces          ? builder->previous_index
+    uint64_t from_index = replaces                          ? builder->previous_index
                           : builder->anchor_at == NO_ANCHOR ? 0
                                                             : builder->anchor_index;
 

@@ -6,7 +6,7 @@
 /* The last anchor at or before the next event, and the first one behind it. */
 struct clock_reader {
     struct bytes_reader in;
-    uint64_t ns;                      /* 0: no anchor yet */
+    uint64_t ns;                    /* 0: no anchor yet */
     uint64_t ahead_index, ahead_ns; /* index UINT64_MAX: no further anchor */
     uint64_t until_ns;
     bool kept; /* there are times at all */
@@ -89,7 +89,9 @@ static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_
     event->ns_error = 0;
     if (!clock->kept)
         return 0;
-    before = clock->ahead_index != UINT64_MAX ? clock->ahead_ns : clock->until_ns ? clock->until_ns : INT64_MAX;
+    before = clock->ahead_index != UINT64_MAX ? clock->ahead_ns
+             : clock->until_ns                ? clock->until_ns
+                                              : INT64_MAX;
     if (before > clock->ns)
         event->ns_error = before - clock->ns;
     return 0;

@@ -38,7 +38,8 @@ enum tracestore_mode {
 /* Opens the store at `path`. Fails with -ENOENT (no such file), -EINVAL (not a store), -ENOTSUP (written by a
  * newer tracectl with an incompatible feature), or what SQLite met. The virtual tables and the views of
  * docs/sql.md are there on tracestore_db(). Free with tracestore_free. */
-int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err);
+int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store,
+                    struct error *err);
 
 /* Accepts NULL. No writer or iterator of this store may be in use any more. */
 void tracestore_free(struct tracestore *store);
@@ -54,7 +55,7 @@ struct sqlite3 *tracestore_db(struct tracestore *store);
 struct tracestore_run {
     int64_t run_id;
     char *name, *command, *host, *kernel, *options, *tool_version; /* never NULL */
-    uint64_t started_ns, ended_ns;                                 /* ended_ns 0: recording, or its recorder died */
+    uint64_t started_ns, ended_ns; /* ended_ns 0: recording, or its recorder died */
     bool has_exit_status;
     int exit_status; /* of the command: 0 to 255, or 128 + the signal that ended it */
 };
@@ -65,11 +66,13 @@ int tracestore_find_run(struct tracestore *store, const char *name, struct trace
                         struct error *err);
 void tracestore_run_release(struct tracestore_run *run);
 
-/* Removes a run with all that belongs to it alone, in one transaction. -EBUSY when a live recorder writes it. */
+/* Removes a run with all that belongs to it alone, in one transaction. -EBUSY when a live recorder writes it.
+ */
 int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err);
 
 struct tracestore_totals {
-    uint64_t events, calls, returns, lost; /* lost: events known to be missing; see losses for unknown numbers */
+    uint64_t events, calls, returns,
+        lost; /* lost: events known to be missing; see losses for unknown numbers */
     uint64_t threads, functions, muted_functions;
     uint64_t segments;
     uint64_t stored_bytes;  /* segment payload with its headers, journal included */
@@ -98,7 +101,8 @@ struct tracestore_thread {
     enum trace_returns returns;
 };
 
-/* The threads of a run that have events, ordered by label (numerically). Free with tracestore_threads_free. */
+/* The threads of a run that have events, ordered by label (numerically). Free with tracestore_threads_free.
+ */
 int tracestore_threads(struct tracestore *store, int64_t run_id, struct tracestore_thread **ret_threads,
                        size_t *ret_count, struct error *err);
 void tracestore_threads_free(struct tracestore_thread *threads, size_t count);
@@ -117,7 +121,8 @@ int tracestore_functions(struct tracestore *store, int64_t run_id, struct traces
                          size_t *ret_count, struct error *err);
 void tracestore_functions_free(struct tracestore_function *functions, size_t count);
 
-/* ------------------------------------------------------------------------------------------ reading events */
+/* ------------------------------------------------------------------------------------------ reading events
+ */
 
 enum event_kind { EVENT_RETURN = 0, EVENT_CALL = 1, EVENT_LOST = 2 };
 
@@ -125,16 +130,17 @@ struct event {
     uint64_t seq;      /* position in the thread's stream, from 0, without gaps */
     uint64_t ns;       /* when, 0 when the run kept no times */
     uint64_t ns_error; /* the event happened in [ns, ns + ns_error] */
-    uint32_t function; /* function_id of a call and of the call that a return ends; see above for the others */
-    uint32_t depth;    /* open calls around it: a call and its return have the same depth */
-    uint32_t kind;     /* enum event_kind */
+    uint32_t
+        function;   /* function_id of a call and of the call that a return ends; see above for the others */
+    uint32_t depth; /* open calls around it: a call and its return have the same depth */
+    uint32_t kind;  /* enum event_kind */
 };
 
-/* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded by
- * one segment. event_iter_next returns 0 with an event, 1 at the end, <0 on error (-EBADMSG: a damaged
+/* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded
+ * by one segment. event_iter_next returns 0 with an event, 1 at the end, <0 on error (-EBADMSG: a damaged
  * segment; the message names it, and the next call goes on behind it). */
-int event_iter_open(struct tracestore *store, int64_t thread_id, uint64_t first_seq, struct event_iter **ret_iter,
-                    struct error *err);
+int event_iter_open(struct tracestore *store, int64_t thread_id, uint64_t first_seq,
+                    struct event_iter **ret_iter, struct error *err);
 int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err);
 void event_iter_free(struct event_iter *iter);
 
@@ -147,16 +153,19 @@ struct trace_run_description {
 };
 
 struct trace_writer_options {
-    size_t segment_bytes;     /* a segment is closed at this payload size; 0: 64 KiB */
-    uint64_t segment_events;  /* or at this number of events; 0: 4 Mi */
+    size_t segment_bytes;    /* a segment is closed at this payload size; 0: 64 KiB */
+    uint64_t segment_events; /* or at this number of events; 0: 4 Mi */
 };
 
-/* Begins a run. Until trace_writer_end the run carries a loss of cause 'unfinished' (see docs/sql.md), so that a
- * recorder killed at any moment leaves a store that says so. `options` may be NULL. */
+/* Begins a run. Until trace_writer_end the run carries a loss of cause 'unfinished' (see docs/sql.md), so
+ * that a recorder killed at any moment leaves a store that says so. `options` may be NULL. */
 int trace_writer_begin(struct tracestore *store, const struct trace_run_description *run,
                        const struct trace_writer_options *options, struct trace_writer **ret_writer,
                        struct error *err);
 int64_t trace_writer_run_id(const struct trace_writer *writer);
+
+/* Memory that segments take which are closed but not yet flushed: flush earlier when it grows. */
+size_t trace_writer_pending_bytes(const struct trace_writer *writer);
 
 int trace_writer_tag(struct trace_writer *writer, const char *key, const char *value, struct error *err);
 
@@ -178,6 +187,10 @@ struct trace_function_description {
 int trace_writer_function(struct trace_writer *writer, int64_t image_id,
                           const struct trace_function_description *function, uint32_t *ret_function_id,
                           struct error *err);
+/* The same for `count` functions in one transaction: for the thousands that an image has. */
+int trace_writer_functions(struct trace_writer *writer, int64_t image_id,
+                           const struct trace_function_description *functions, size_t count,
+                           uint32_t *ret_function_ids, struct error *err);
 
 struct trace_process_description {
     int32_t pid;
@@ -189,8 +202,8 @@ struct trace_process_description {
 int trace_writer_process(struct trace_writer *writer, const struct trace_process_description *process,
                          int64_t *ret_process_id, struct error *err);
 /* `exit_status` as in tracestore_run, -1 when it is not known. */
-int trace_writer_process_end(struct trace_writer *writer, int64_t process_id, uint64_t ended_ns, int exit_status,
-                             struct error *err);
+int trace_writer_process_end(struct trace_writer *writer, int64_t process_id, uint64_t ended_ns,
+                             int exit_status, struct error *err);
 
 struct trace_thread_description {
     int64_t process_id;
@@ -202,6 +215,12 @@ struct trace_thread_description {
 /* The thread writer belongs to the writer and lives until trace_writer_free. */
 int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
                         struct thread_writer **ret_thread, struct error *err);
+
+int64_t thread_writer_id(const struct thread_writer *thread);
+
+/* Gives the threads of a process, ended ones included, the labels "NUMBER.T" in place of "P.T". */
+int trace_writer_relabel_process(struct trace_writer *writer, int64_t process_id, unsigned number,
+                                 struct error *err);
 
 /* Appends one event. These are the hot path: a few nanoseconds, no I/O, nothing that grows with the length of
  * the stream; -ENOMEM is the only failure. A return without an open call is refused with -EINVAL. */
@@ -226,11 +245,12 @@ int trace_writer_loss(struct trace_writer *writer, uint64_t ns, uint64_t count, 
 int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns, uint64_t to_ns,
                        const char *cause, double calls_per_second, struct error *err);
 
-/* Commits all events appended so far, in one transaction: full segments as segments, the rest of all threads as
- * one journal row. After a failure (-ENOSPC, say) nothing is lost but time: the next flush tries again. */
+/* Commits all events appended so far, in one transaction: full segments as segments, the rest of all threads
+ * as one journal row. After a failure (-ENOSPC, say) nothing is lost but time: the next flush tries again. */
 int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct error *err);
 
-/* Writes everything as segments, ends the run and takes back the 'unfinished' loss. `exit_status` -1: none. */
+/* Writes everything as segments, ends the run and takes back the 'unfinished' loss. `exit_status` -1: none.
+ */
 int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err);
 
 /* Accepts NULL. A run that was not ended stays 'unfinished', with what the last flush committed. */
@@ -244,8 +264,10 @@ struct tracestore_problem {
 };
 
 /* Checks the database, then decodes every segment and journal row against its checksum and counts. Calls
- * `report` for each problem; returns the number of problems, or a negative errno when checking itself failed. */
-int tracestore_verify(struct tracestore *store, void (*report)(void *context, const struct tracestore_problem *),
-                      void *context, uint64_t *ret_segments, struct error *err);
+ * `report` for each problem; returns the number of problems, or a negative errno when checking itself failed.
+ */
+int tracestore_verify(struct tracestore *store,
+                      void (*report)(void *context, const struct tracestore_problem *), void *context,
+                      uint64_t *ret_segments, struct error *err);
 
 #endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Appending events: the hot path. */
+#include "store/writer.h"
+
+int writer_close_segment(struct thread_writer *thread)
+{
+    struct trace_writer *writer = thread->writer;
+    struct closed_segment *closed;
+    int code = segment_builder_close(&thread->builder, &closed);
+
+    if (code)
+        return code;
+    closed->thread_id = thread->thread_id;
+    *writer->closed_end = closed;
+    writer->closed_end = &closed->next;
+    writer->closed_bytes += closed->payload.size;
+    writer->journal_live -= thread->journal_bytes;
+    thread->journal_bytes = 0;
+    journal_mark_reset(&thread->mark);
+    if (closed->first_ns)
+        thread->unbounded = closed;
+    return 0;
+}
+
+/* The calls that are open at its start are repeated in each segment; when they are many, the segment gets
+ * longer so that they are at most half of it. */
+static inline bool is_full(const struct thread_writer *thread)
+{
+    const struct trace_writer *writer = thread->writer;
+    size_t bytes = segment_builder_bytes(&thread->builder);
+
+    return thread->builder.event_count >= writer->segment_events ||
+           (bytes >= writer->segment_bytes && bytes >= 2 * thread->builder.stack.size);
+}
+
+/* After an event was appended. A segment that cannot be closed for lack of memory is closed later. */
+static inline void appended(struct thread_writer *thread)
+{
+    writer_mark_dirty(thread);
+    if (is_full(thread))
+        writer_close_segment(thread);
+}
+
+int thread_writer_call(struct thread_writer *thread, uint32_t function_id)
+{
+    int code = segment_builder_call(&thread->builder, function_id);
+
+    if (code == -E2BIG) {
+        code = writer_close_segment(thread);
+        if (!code)
+            code = segment_builder_call(&thread->builder, function_id);
+    }
+    if (code)
+        return code;
+    appended(thread);
+    return 0;
+}
+
+int thread_writer_return(struct thread_writer *thread)
+{
+    int code = segment_builder_return(&thread->builder);
+
+    if (code)
+        return code;
+    appended(thread);
+    return 0;
+}
+
+static void set_bound(struct thread_writer *thread, uint64_t ns)
+{
+    uint64_t least = thread->builder.anchor_ns;
+
+    if (thread->unbounded)
+        thread->unbounded->last_ns = ns > least ? ns : least;
+    thread->unbounded = NULL;
+}
+
+int thread_writer_anchor(struct thread_writer *thread, uint64_t ns)
+{
+    set_bound(thread, ns);
+    return segment_builder_anchor(&thread->builder, ns);
+}
+
+int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
+                       struct error *err)
+{
+    struct trace_writer *writer = thread->writer;
+    int64_t seq = (int64_t)(thread->builder.first_seq + thread->builder.event_count);
+    int code = writer_queue_loss(writer, thread->thread_id, seq, ns, count, cause);
+
+    if (code)
+        return error_no_memory(err);
+    code = segment_builder_lost(&thread->builder);
+    if (code == -E2BIG) {
+        code = writer_close_segment(thread);
+        if (!code)
+            code = segment_builder_lost(&thread->builder);
+    }
+    if (code) {
+        free(writer->losses[--writer->loss_count].cause);
+        return error_no_memory(err);
+    }
+    appended(thread);
+    return 0;
+}
+
+int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *err)
+{
+    if (thread->builder.event_count && writer_close_segment(thread))
+        return error_no_memory(err);
+    set_bound(thread, ns);
+    segment_builder_rest(&thread->builder);
+    journal_mark_release(&thread->mark);
+    thread->ended_ns = ns;
+    thread->end_is_news = true;
+    writer_mark_dirty(thread);
+    return 0;
+}

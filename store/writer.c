@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Beginning and ending a run, and what lies between: the public face of the writer. */
+#include "store/writer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#ifndef TRACECTL_VERSION
+#define TRACECTL_VERSION "unknown"
+#endif
+
+#define SEGMENT_BYTES ((size_t)64 << 10)
+#define SEGMENT_EVENTS ((uint64_t)4 << 20)
+
+DEFINE_CLEANUP(cleanup_writer, struct trace_writer *, trace_writer_free)
+
+/* ------------------------------------------------------------------------------------------ begin */
+
+/* "PROGRAM-RUN_ID", PROGRAM being the last part of the command's first word. */
+static int make_name(struct trace_writer *writer, const char *command, struct error *err)
+{
+    AUTO_FREE char *name = NULL;
+    size_t length = strcspn(command ? command : "", " ");
+    const char *start = command ? command : "";
+
+    for (size_t i = 0; i < length; i++)
+        if (command[i] == '/' && i + 1 < length)
+            start = command + i + 1;
+    length -= (size_t)(start - (command ? command : start));
+    if (!length) {
+        start = "run";
+        length = 3;
+    }
+    if (asprintf(&name, "%.*s-%lld", (int)length, start, (long long)writer->run_id) < 0)
+        return error_no_memory(err);
+    return db_run(writer->db, "cannot begin a run", err, "UPDATE runs SET name = ?2 WHERE run_id = ?1", "it",
+                  writer->run_id, name);
+}
+
+static int insert_run(struct trace_writer *writer, const struct trace_run_description *run, struct error *err)
+{
+    static const char what[] = "cannot begin a run";
+    AUTO_FREE char *recorder = NULL;
+    struct utsname host;
+    int code;
+
+    if (recorder_identity(&recorder))
+        return error_no_memory(err);
+    uname(&host);
+    code =
+        db_run(writer->db, what, err,
+               "INSERT INTO runs (name, command, host, kernel, started_ns, options, tool_version, recorder)"
+               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+               "ttttittt", run->name, run->command, host.nodename, host.release, (int64_t)run->started_ns,
+               run->options, TRACECTL_VERSION, recorder);
+    if (code)
+        return code;
+    writer->run_id = sqlite3_last_insert_rowid(writer->db);
+    if (!run->name)
+        code = make_name(writer, run->command, err);
+    if (!code)
+        code = db_run(writer->db, what, err,
+                      "INSERT INTO losses (run_id, ns, cause) VALUES (?1, ?2, 'unfinished')", "ii",
+                      writer->run_id, (int64_t)run->started_ns);
+    return code;
+}
+
+static void set_limits(struct trace_writer *writer, const struct trace_writer_options *options)
+{
+    writer->segment_bytes = options && options->segment_bytes ? options->segment_bytes : SEGMENT_BYTES;
+    writer->segment_events = options && options->segment_events ? options->segment_events : SEGMENT_EVENTS;
+    if (writer->segment_events > SEGMENT_MAX_EVENTS)
+        writer->segment_events = SEGMENT_MAX_EVENTS;
+}
+
+int trace_writer_begin(struct tracestore *store, const struct trace_run_description *run,
+                       const struct trace_writer_options *options, struct trace_writer **ret_writer,
+                       struct error *err)
+{
+    CLEANUP(cleanup_writer) struct trace_writer *writer = calloc(1, sizeof(*writer));
+    int code;
+
+    if (!writer)
+        return error_no_memory(err);
+    writer->store = store;
+    writer->db = store->db;
+    writer->closed_end = &writer->closed;
+    set_limits(writer, options);
+    code = db_begin(writer->db, "cannot begin a run", err);
+    if (code)
+        return code;
+    code = insert_run(writer, run, err);
+    if (code) {
+        db_rollback(writer->db);
+        return code;
+    }
+    code = db_commit(writer->db, "cannot begin a run", err);
+    if (!code)
+        *ret_writer = take_pointer(writer);
+    return code;
+}
+
+int64_t trace_writer_run_id(const struct trace_writer *writer)
+{
+    return writer->run_id;
+}
+
+size_t trace_writer_pending_bytes(const struct trace_writer *writer)
+{
+    return writer->closed_bytes;
+}
+
+/* ------------------------------------------------------------------------------------------ losses, blind
+ * spots */
+
+int writer_queue_loss(struct trace_writer *writer, int64_t thread_id, int64_t seq, uint64_t ns,
+                      uint64_t count, const char *cause)
+{
+    char *copy;
+
+    if (array_reserve(&writer->losses, &writer->loss_capacity, writer->loss_count + 1))
+        return -ENOMEM;
+    copy = strdup(cause);
+    if (!copy)
+        return -ENOMEM;
+    writer->losses[writer->loss_count++] = (struct pending_loss){
+        .thread_id = thread_id,
+        .seq = seq,
+        .ns = ns,
+        .count = count,
+        .cause = copy,
+    };
+    return 0;
+}
+
+int trace_writer_loss(struct trace_writer *writer, uint64_t ns, uint64_t count, const char *cause,
+                      struct error *err)
+{
+    return writer_queue_loss(writer, 0, -1, ns, count, cause) ? error_no_memory(err) : 0;
+}
+
+int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns, uint64_t to_ns,
+                       const char *cause, double calls_per_second, struct error *err)
+{
+    return db_run(writer->db, "cannot write a blind spot", err,
+                  "INSERT INTO blind (run_id, function_id, from_ns, to_ns, cause, calls_per_second)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                  "iiiztd", writer->run_id, (int64_t)function_id, (int64_t)from_ns, (int64_t)to_ns, cause,
+                  calls_per_second);
+}
+
+/* ------------------------------------------------------------------------------------------ flush, end, free
+ */
+
+int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct error *err)
+{
+    return writer_flush(writer, now_ns, NULL, err);
+}
+
+int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err)
+{
+    const struct writer_ending ending = {.ended_ns = ended_ns, .exit_status = exit_status};
+
+    for (struct thread_writer *thread = writer->threads; thread; thread = thread->next) {
+        if (!thread->builder.event_count)
+            continue;
+        if (writer_close_segment(thread))
+            return error_no_memory(err);
+        writer_mark_dirty(thread);
+    }
+    return writer_flush(writer, ended_ns, &ending, err);
+}
+
+void trace_writer_free(struct trace_writer *writer)
+{
+    if (!writer)
+        return;
+    for (struct thread_writer *thread = writer->threads, *next; thread; thread = next) {
+        next = thread->next;
+        segment_builder_release(&thread->builder);
+        journal_mark_release(&thread->mark);
+        free(thread);
+    }
+    for (struct closed_segment *closed = writer->closed, *next; closed; closed = next) {
+        next = closed->next;
+        closed_segment_free(closed);
+    }
+    while (writer->loss_count)
+        free(writer->losses[--writer->loss_count].cause);
+    free(writer->losses);
+    free(writer);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One flush, one transaction. The journal is kept short: when more than half of its bytes are stale or
+ * replaced (and it is worth the while), all rows of the run are deleted and what is open is written in one
+ * piece. That costs no more than what was written before, so each byte is written twice on average at most.
+ */
+#include <zlib.h>
+
+#include "store/writer.h"
+
+#define JOURNAL_SLACK ((size_t)1 << 20)
+#define JOURNAL_ROW_BYTES ((size_t)8 << 20) /* a row that has grown to this is followed by another */
+#define CHUNK_HEAD_BYTES 40
+
+static const char what[] = "cannot write events";
+
+/* ------------------------------------------------------------------------------------------ segments */
+
+static int write_segment(struct trace_writer *writer, sqlite3_stmt *row, sqlite3_stmt *function,
+                         const struct closed_segment *closed, struct error *err)
+{
+    const struct bytes *payload = &closed->payload;
+    int64_t segment_id;
+    int code;
+
+    db_bind(row, "iiiizziiib", writer->run_id, closed->thread_id, (int64_t)closed->first_seq,
+            (int64_t)closed->event_count, (int64_t)closed->first_ns,
+            (int64_t)(closed->first_ns ? closed->last_ns : 0), (int64_t)closed->codec,
+            (int64_t)crc32(0, payload->data, (uInt)payload->size), (int64_t)(2 * closed->event_count),
+            (const void *)payload->data, payload->size);
+    code = db_step(writer->db, row, what, err);
+    segment_id = sqlite3_last_insert_rowid(writer->db);
+    for (size_t i = 0; i < closed->function_count && !code; i++) {
+        db_bind(function, "iii", segment_id, (int64_t)closed->functions[i].function,
+                (int64_t)closed->functions[i].calls);
+        code = db_step(writer->db, function, what, err);
+    }
+    return code;
+}
+
+static int write_segments(struct trace_writer *writer, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL, *function = NULL;
+    int code;
+
+    if (!writer->closed)
+        return 0;
+    code = db_prepare(
+        writer->db,
+        "INSERT INTO segments (run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec,"
+        " checksum, raw_bytes, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        what, &row, err);
+    if (!code)
+        code =
+            db_prepare(writer->db, "INSERT INTO segment_functions VALUES (?1, ?2, ?3)", what, &function, err);
+    for (struct closed_segment *closed = writer->closed; closed && !code; closed = closed->next)
+        code = write_segment(writer, row, function, closed, err);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ journal */
+
+static int insert_journal_row(struct trace_writer *writer, struct bytes *row, uint64_t now_ns, size_t *total,
+                              struct error *err)
+{
+    int code = db_run(writer->db, what, err,
+                      "INSERT INTO journal (run_id, ns, checksum, data) VALUES (?1, ?2, ?3, ?4)", "iiib",
+                      writer->run_id, (int64_t)now_ns, (int64_t)crc32(0, row->data, (uInt)row->size),
+                      (const void *)row->data, row->size);
+
+    *total += row->size;
+    row->size = 0;
+    return code;
+}
+
+static int add_thread(struct trace_writer *writer, struct thread_writer *thread, struct bytes *row,
+                      uint64_t now_ns, size_t *total, struct error *err)
+{
+    if (!thread->builder.event_count)
+        return 0;
+    if ((!row->size && journal_row_begin(row)) ||
+        journal_add_chunk(row, thread->thread_id, &thread->builder, &thread->mark))
+        return error_no_memory(err);
+    return row->size < JOURNAL_ROW_BYTES ? 0 : insert_journal_row(writer, row, now_ns, total, err);
+}
+
+/* Adds the news of the dirty threads, or rewrites the journal with all threads when `rewrite` is set. The new
+ * number of bytes in it goes to `ret_total`. */
+static int write_journal(struct trace_writer *writer, bool rewrite, uint64_t now_ns, size_t *ret_total,
+                         struct error *err)
+{
+    AUTO_BYTES row = {0};
+    size_t total = rewrite ? 0 : writer->journal_total;
+    int code = 0;
+
+    if (rewrite) {
+        code = db_run(writer->db, what, err, "DELETE FROM journal WHERE run_id = ?1", "i", writer->run_id);
+        for (struct thread_writer *thread = writer->threads; thread && !code; thread = thread->next) {
+            journal_mark_reset(&thread->mark);
+            code = add_thread(writer, thread, &row, now_ns, &total, err);
+        }
+    } else {
+        for (struct thread_writer *thread = writer->dirty; thread && !code; thread = thread->next_dirty)
+            code = add_thread(writer, thread, &row, now_ns, &total, err);
+    }
+    if (!code && row.size)
+        code = insert_journal_row(writer, &row, now_ns, &total, err);
+    *ret_total = total;
+    return code;
+}
+
+/* What the journal would have to hold at least, with the threads' present segments. */
+static size_t measure_live(struct trace_writer *writer)
+{
+    for (struct thread_writer *thread = writer->dirty; thread; thread = thread->next_dirty) {
+        size_t bytes =
+            thread->builder.event_count ? segment_builder_bytes(&thread->builder) + CHUNK_HEAD_BYTES : 0;
+
+        writer->journal_live += bytes - thread->journal_bytes;
+        thread->journal_bytes = bytes;
+    }
+    return writer->journal_live;
+}
+
+/* ------------------------------------------------------------------------------------------ other rows */
+
+static int write_losses(struct trace_writer *writer, struct error *err)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < writer->loss_count && !code; i++) {
+        const struct pending_loss *loss = &writer->losses[i];
+
+        code = db_run(writer->db, what, err,
+                      "INSERT INTO losses (run_id, thread_id, seq, ns, count, cause)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                      "iznizt", writer->run_id, loss->thread_id, loss->seq, (int64_t)loss->ns,
+                      (int64_t)loss->count, loss->cause);
+    }
+    return code;
+}
+
+static int write_thread_ends(struct trace_writer *writer, struct error *err)
+{
+    AUTO_STATEMENT *update = NULL;
+    int code =
+        db_prepare(writer->db, "UPDATE threads SET ended_ns = ?2 WHERE thread_id = ?1", what, &update, err);
+
+    for (struct thread_writer *thread = writer->dirty; thread && !code; thread = thread->next_dirty) {
+        if (!thread->end_is_news)
+            continue;
+        db_bind(update, "ii", thread->thread_id, (int64_t)thread->ended_ns);
+        code = db_step(writer->db, update, what, err);
+    }
+    return code;
+}
+
+static int write_ending(struct trace_writer *writer, const struct writer_ending *ending, struct error *err)
+{
+    int code = db_run(writer->db, what, err, "DELETE FROM journal WHERE run_id = ?1", "i", writer->run_id);
+
+    if (!code)
+        code = db_run(writer->db, what, err, "DELETE FROM losses WHERE run_id = ?1 AND cause = 'unfinished'",
+                      "i", writer->run_id);
+    if (!code)
+        code =
+            db_run(writer->db, what, err, "UPDATE runs SET ended_ns = ?2, exit_status = ?3 WHERE run_id = ?1",
+                   "iin", writer->run_id, (int64_t)ending->ended_ns, (int64_t)ending->exit_status);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ the transaction
+ */
+
+static int write_rows(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
+                      bool rewrite, size_t *journal_total, struct error *err)
+{
+    int code = write_segments(writer, err);
+
+    if (!code)
+        code = write_losses(writer, err);
+    if (!code)
+        code = write_thread_ends(writer, err);
+    if (!code && ending)
+        return write_ending(writer, ending, err);
+    if (!code)
+        code = db_run(writer->db, what, err,
+                      "UPDATE losses SET ns = ?2 WHERE run_id = ?1 AND cause = 'unfinished'", "ii",
+                      writer->run_id, (int64_t)now_ns);
+    return code ? code : write_journal(writer, rewrite, now_ns, journal_total, err);
+}
+
+/* Forgets what is committed now. */
+static void advance(struct trace_writer *writer, bool all)
+{
+    struct thread_writer *thread, *next;
+
+    for (struct closed_segment *closed = writer->closed, *behind; closed; closed = behind) {
+        behind = closed->next;
+        closed_segment_free(closed);
+    }
+    writer->closed = NULL;
+    writer->closed_end = &writer->closed;
+    writer->closed_bytes = 0;
+    while (writer->loss_count)
+        free(writer->losses[--writer->loss_count].cause);
+    for (thread = all ? writer->threads : NULL; thread; thread = thread->next)
+        if (thread->builder.event_count)
+            journal_advance(&thread->mark, &thread->builder);
+    for (thread = writer->dirty; thread; thread = next) {
+        next = thread->next_dirty;
+        if (!all && thread->builder.event_count)
+            journal_advance(&thread->mark, &thread->builder);
+        thread->dirty = thread->end_is_news = false;
+        thread->next_dirty = NULL;
+    }
+    writer->dirty = NULL;
+}
+
+int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
+                 struct error *err)
+{
+    size_t live, journal_total = 0;
+    bool rewrite;
+    int code;
+
+    for (struct thread_writer *thread = writer->dirty; thread; thread = thread->next_dirty) {
+        uint64_t least = thread->builder.anchor_ns;
+
+        if (thread->unbounded)
+            thread->unbounded->last_ns = now_ns > least ? now_ns : least;
+        thread->unbounded = NULL;
+    }
+    live = measure_live(writer);
+    rewrite = !ending && writer->journal_total > 2 * live + (live ? JOURNAL_SLACK : 0);
+    code = db_begin(writer->db, what, err);
+    if (code)
+        return code;
+    code = write_rows(writer, now_ns, ending, rewrite, &journal_total, err);
+    if (code) {
+        db_rollback(writer->db);
+        return code;
+    }
+    code = db_commit(writer->db, what, err);
+    if (code)
+        return code;
+    writer->journal_total = journal_total;
+    advance(writer, rewrite);
+    return 0;
+}
