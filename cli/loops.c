@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/loops.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/compare.h"
+#include "base/cleanup.h"
+#include "cli/command.h"
+
+/* ------------------------------------------------------------------------------------------ options */
+
+enum { KEY_K = 0x200, KEY_FILTER, KEY_CUSTOM, KEY_STRICT, KEY_MIN_REPEATS, KEY_WITH_RETURNS };
+
+static const struct argp_option options[] = {
+    {"k", KEY_K, "K", 0, "Longest loop body that is looked for, in entries (default 10)", 1},
+    {"filter", KEY_FILTER, "NAME[,NAME]", 0,
+     "Keep the functions of predefined sets, as their union (default: everything), or a code as in the "
+     "DiffTrace "
+     "papers: 11.mem.ompcrit.cust.0K10",
+     1},
+    {"custom", KEY_CUSTOM, "REGEX", 0, "Keep functions that match, too (POSIX extended expression)", 1},
+    {"with-returns", KEY_WITH_RETURNS, 0, 0,
+     "Keep returns (the entries 'return'); by default they are dropped", 1},
+    {"strict", KEY_STRICT, 0, 0, "Loops form after three equal blocks only: the papers' Procedure 1 alone",
+     1},
+    {"min-repeats", KEY_MIN_REPEATS, "N", 0,
+     "Loops form after N equal blocks (default: three, or two when the body is a loop elsewhere)", 1},
+    {0},
+};
+
+static unsigned parse_number(const struct argp_state *state, const char *what, const char *text, unsigned low,
+                             unsigned high)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || number < low || number > high)
+        argp_error(state, "%s must be a number from %u to %u, not '%s'", what, low, high, text);
+    return (unsigned)number;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct loops_arguments *arguments = state->input;
+
+    switch (key) {
+    case KEY_K:
+        arguments->max_body = parse_number(state, "--k", arg, 1, NLR_MAX_BODY);
+        return 0;
+    case KEY_FILTER:
+        arguments->filter = arg;
+        return 0;
+    case KEY_CUSTOM:
+        arguments->custom = arg;
+        return 0;
+    case KEY_WITH_RETURNS:
+        arguments->with_returns = true;
+        return 0;
+    case KEY_STRICT:
+        arguments->min_repeats = NLR_STRICT_REPEATS;
+        return 0;
+    case KEY_MIN_REPEATS:
+        arguments->min_repeats = parse_number(state, "--min-repeats", arg, 2, NLR_MAX_REPEATS);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The sets go behind the options of --help. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    char *list = NULL;
+    size_t size = 0;
+    FILE *stream;
+
+    if (key != ARGP_KEY_HELP_EXTRA)
+        return (char *)text;
+    stream = open_memstream(&list, &size);
+    if (!stream)
+        return (char *)text;
+    fputs("Filter sets:\n", stream);
+    for (const struct filter_set *set = filter_sets; set->name; set++)
+        fprintf(stream, "  %-13s %s\n", set->name, set->summary);
+    fclose(stream);
+    return list;
+}
+
+const struct argp cli_loops_argp = {.options = options, .parser = parse, .help_filter = help_filter};
+
+/* ------------------------------------------------------------------------------------------ reading */
+
+void cli_loops_release(struct loops_input *input)
+{
+    loop_summary_release(&input->summary);
+    for (size_t i = 0; i < 2; i++) {
+        tracestore_run_release(&input->runs[i]);
+        tracestore_free(input->stores[i]);
+    }
+}
+
+static void free_filter(struct filter **filter)
+{
+    filter_free(*filter);
+}
+
+int cli_loops_read(const struct loops_arguments *arguments, const char *const *runs, size_t count,
+                   struct loops_input *ret_input, struct error *err)
+{
+    CLEANUP(free_filter) struct filter *filter = NULL;
+    struct loop_source sources[2];
+    struct loop_options how = {.with_returns = arguments->with_returns,
+                               .min_repeats = arguments->min_repeats};
+    int r = filter_new(arguments->filter, arguments->custom, &filter, err);
+
+    if (r < 0)
+        return r;
+    how.filter = filter;
+    how.max_body = arguments->max_body;
+    if (!how.max_body)
+        how.max_body = filter_max_body(filter) ? filter_max_body(filter) : NLR_DEFAULT_BODY;
+    for (size_t i = 0; i < count; i++) {
+        r = cli_open_run(runs[i], TRACESTORE_READ, &ret_input->stores[i], &ret_input->runs[i], err);
+        if (r < 0)
+            return r == -EINVAL ? -EIO : r; /* -EINVAL is the filter's */
+        sources[i] = (struct loop_source){ret_input->stores[i], &ret_input->runs[i]};
+    }
+    r = loop_summary_read(sources, count, &how, &ret_input->summary, err);
+    return r == -EINVAL ? -EIO : r;
+}
+
+int cli_loops_fail(int code, const struct error *err)
+{
+    int status = cli_fail(err);
+
+    return code == -EINVAL ? EXIT_USAGE : status;
+}
+
+/* ------------------------------------------------------------------------------------------ JSON */
+
+static json_t *entry(const struct loop_summary *summary, const struct nlr_element *element)
+{
+    char name[24];
+
+    if (element->kind == NLR_SYMBOL)
+        return cli_json_text(symbols_name(&summary->symbols, element->id));
+    if (element->kind == NLR_LOST)
+        return json_pack("{s:b}", "unknown", 1);
+    snprintf(name, sizeof(name), "L%" PRIu32, summary->table.numbers[element->id]);
+    return json_pack("{s:s, s:o}", "loop", name, "count", cli_json_count(element->count));
+}
+
+json_t *cli_loops_entries(const struct loop_summary *summary, const struct nlr_element *elements,
+                          size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, entry(summary, &elements[i]));
+    return array;
+}
+
+json_t *cli_loops_legend(const struct loop_summary *summary)
+{
+    const struct loop_table *table = &summary->table;
+    json_t *legend = json_object();
+
+    for (size_t number = 0; number < table->number_count; number++) {
+        uint32_t id = table->numbered[number];
+        char name[24];
+
+        snprintf(name, sizeof(name), "L%zu", number);
+        json_object_set_new(
+            legend, name,
+            cli_loops_entries(summary, loop_table_elements(table, id), table->bodies[id].length));
+    }
+    return legend;
+}
+
+static json_t *unknown_item(const char *kind, const char *side, const char *cause)
+{
+    json_t *item = json_object();
+
+    json_object_set_new(item, "kind", json_string(kind));
+    if (side)
+        json_object_set_new(item, "run", json_string(side));
+    json_object_set_new(item, "cause", cli_json_text(cause));
+    return item;
+}
+
+json_t *cli_loops_json_gap(const char *thread, const char *side, const struct loop_gap *gap)
+{
+    json_t *item = unknown_item("lost events", side, gap->cause);
+
+    json_object_set_new(item, "thread", cli_json_text(thread));
+    json_object_set_new(item, "events", gap->events ? cli_json_count(gap->events) : json_null());
+    return item;
+}
+
+void cli_loops_json_gaps(const struct run_loops *run, const char *side, json_t *array)
+{
+    for (size_t i = 0; i < run->blind_count; i++) {
+        const struct blind_function *blind = &run->blind[i];
+        json_t *item = unknown_item("blind function", side, blind->cause);
+
+        json_object_set_new(item, "function", cli_json_text(blind->name));
+        json_object_set_new(item, "from", cli_json_time((uint64_t)blind->from_ns));
+        json_object_set_new(item, "to", cli_json_time((uint64_t)blind->to_ns));
+        json_array_append_new(array, item);
+    }
+    for (size_t i = 0; i < run->loss_count; i++) {
+        const struct unplaced_loss *loss = &run->losses[i];
+        json_t *item = unknown_item("lost somewhere", side, loss->cause);
+
+        json_object_set_new(item, "thread", *loss->thread ? cli_json_text(loss->thread) : json_null());
+        json_object_set_new(item, "events", loss->events ? cli_json_count(loss->events) : json_null());
+        json_array_append_new(array, item);
+    }
+    if (run->unfinished)
+        json_array_append_new(array, unknown_item("unfinished run", side, "unfinished"));
+}
+
+const char *cli_loops_last_call(enum last_call last_call)
+{
+    static const char *const words[] = {"returned", "open", "unknown"};
+
+    return words[last_call];
+}
+
+/* ------------------------------------------------------------------------------------------ text */
+
+void cli_loops_text(const struct loop_summary *summary, const struct nlr_element *element, char *text,
+                    size_t size)
+{
+    if (element->kind == NLR_SYMBOL)
+        snprintf(text, size, "%s", symbols_demangled(&summary->symbols, element->id));
+    else if (element->kind == NLR_LOST)
+        snprintf(text, size, "?");
+    else
+        snprintf(text, size, "L%" PRIu32 " ^ %" PRIu64, summary->table.numbers[element->id], element->count);
+}
+
+void cli_loops_mark(const struct loop_summary *summary, const struct nlr_element *elements, size_t count,
+                    bool *wanted)
+{
+    const struct loop_table *table = &summary->table;
+
+    for (size_t i = 0; i < count; i++) {
+        if (elements[i].kind != NLR_LOOP || wanted[table->numbers[elements[i].id]])
+            continue;
+        wanted[table->numbers[elements[i].id]] = true;
+        cli_loops_mark(summary, loop_table_elements(table, elements[i].id),
+                       table->bodies[elements[i].id].length, wanted);
+    }
+}
+
+void cli_loops_print_legend(const struct loop_summary *summary, const bool *wanted)
+{
+    const struct loop_table *table = &summary->table;
+
+    for (size_t number = 0; number < table->number_count; number++) {
+        uint32_t id = table->numbered[number];
+        char text[512];
+
+        if (wanted && !wanted[number])
+            continue;
+        printf("L%zu = [", number);
+        for (uint32_t i = 0; i < table->bodies[id].length; i++) {
+            cli_loops_text(summary, loop_table_elements(table, id) + i, text, sizeof(text));
+            printf("%s%s", i ? " " : "", text);
+        }
+        puts("]");
+    }
+}
+
+static void print_events(uint64_t events)
+{
+    if (events)
+        printf("%" PRIu64 " events", events);
+    else
+        printf("an unknown number of events");
+}
+
+void cli_loops_print_gaps(const struct run_loops *run, const char *side)
+{
+    const char *space = *side ? " " : "";
+
+    for (size_t i = 0; i < run->blind_count; i++)
+        printf("unknown: %s was not observed all the time in the %s%srun (%s)\n", run->blind[i].name, side,
+               space, run->blind[i].cause);
+    for (size_t i = 0; i < run->loss_count; i++) {
+        printf("unknown: the %s%srun lost ", side, space);
+        print_events(run->losses[i].events);
+        printf(" of %s%s somewhere (%s)\n", *run->losses[i].thread ? "thread " : "unknown threads",
+               run->losses[i].thread, run->losses[i].cause);
+    }
+    if (run->unfinished)
+        printf("unknown: the %s%srun is unfinished; what came after its last events is not known\n", side,
+               space);
+}
