@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Functions of this very test, of a stripped copy of it, and of hand-made images. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "image/functions.h"
+#include "tiny_elf.h"
+
+#define GLOBAL ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+#define WEAK ELF64_ST_INFO(STB_WEAK, STT_FUNC)
+#define LOCAL ELF64_ST_INFO(STB_LOCAL, STT_FUNC)
+
+struct functions {
+    struct image_function *items;
+    size_t count;
+};
+
+static void functions_release(struct functions *functions)
+{
+    image_functions_free(functions->items, functions->count);
+}
+
+#define AUTO_FUNCTIONS CLEANUP(functions_release)
+
+static struct functions functions_of(struct elf_image *image)
+{
+    struct functions functions = {0};
+    struct error err = {0};
+
+    cr_assert_eq(image_functions(image, &functions.items, &functions.count, &err), 0, "%s", err.message);
+    return functions;
+}
+
+static struct functions functions_of_path(const char *path)
+{
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    struct error err = {0};
+
+    cr_assert_eq(elf_image_open(path, &image, &err), 0, "%s", err.message);
+    return functions_of(image);
+}
+
+static struct functions functions_of_tiny(const struct tiny_elf *tiny)
+{
+    AUTO_CLOSE int fd = tiny_elf_file(tiny);
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+
+    cr_assert_eq(elf_image_open_fd(fd, "tiny", &image, NULL), 0);
+    return functions_of(image);
+}
+
+static const struct image_function *named(const struct functions *functions, const char *name)
+{
+    for (size_t i = 0; i < functions->count; i++)
+        if (strcmp(functions->items[i].name, name) == 0)
+            return &functions->items[i];
+    return NULL;
+}
+
+static int program_bias(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    *(uintptr_t *)ctx = info->dlpi_addr; /* the program itself comes first */
+    return 1;
+}
+
+static uintptr_t bias(void)
+{
+    uintptr_t value = 0;
+
+    dl_iterate_phdr(program_bias, &value);
+    return value;
+}
+
+/* ---------------------------------------------------------------------------------------------- this test */
+
+int known_global(int n);
+int __known_alias(int n);
+
+enum { KNOWN_GLOBAL_LINE = __LINE__ + 1 };
+__attribute__((noinline, noclone)) int known_global(int n)
+{
+    return n * 3 + (int)getppid();
+}
+int __known_alias(int n) __attribute__((alias("known_global")));
+
+__attribute__((noinline, noclone, used)) static int known_static(int n)
+{
+    return known_global(n) + 1;
+}
+
+Test(functions, of_this_program)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
+    const struct image_function *global = named(&functions, "known_global");
+    const struct image_function *local = named(&functions, "known_static");
+
+    cr_assert_not_null(global);
+    cr_assert_not_null(local);
+    cr_expect_eq(global->address + bias(), (uintptr_t)known_global);
+    cr_expect_eq(local->address + bias(), (uintptr_t)known_static);
+    cr_expect_eq(global->flags, 0);
+    cr_expect_gt(global->size, 4);
+    cr_assert_not_null(global->aliases, "the alias is missing");
+    cr_expect_str_eq(global->aliases[0], "__known_alias");
+    cr_expect_null(global->aliases[1]);
+    cr_expect_null(named(&functions, "__known_alias"), "an alias is not a second function");
+    cr_expect_null(global->demangled);
+    cr_expect_gt(image_functions_own(functions.items, functions.count), 10);
+    cr_expect_lt(image_functions_own(functions.items, functions.count), functions.count);
+}
+
+Test(functions, are_sorted_and_each_address_comes_once)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
+
+    for (size_t i = 1; i < functions.count; i++)
+        cr_expect_lt(functions.items[i - 1].address, functions.items[i].address);
+    for (size_t i = 0; i < functions.count; i++)
+        cr_expect_gt(functions.items[i].size, 0, "%s", functions.items[i].name);
+}
+
+Test(functions, have_lines)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
+    const struct image_function *global = named(&functions, "known_global");
+
+    cr_assert_not_null(global);
+    if (!global->file)
+        cr_skip_test("built without -g");
+    cr_expect_str_eq(strrchr(global->file, '/') + 1, "test_functions.c");
+    cr_expect_eq(global->line, KNOWN_GLOBAL_LINE);
+}
+
+Test(functions, of_the_procedure_linkage_table)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
+    const struct image_function *stub = named(&functions, "getppid@plt");
+    pid_t (*call)(void);
+
+    cr_assert_not_null(stub);
+    cr_expect_eq(stub->flags, IMAGE_FUNCTION_PLT);
+    call = (pid_t(*)(void))(uintptr_t)(stub->address + bias());
+    cr_expect_eq(call(), getppid(), "the stub named getppid@plt is another function's");
+}
+
+Test(functions, entry_point_is_marked)
+{
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    size_t marked = 0;
+
+    cr_assert_eq(elf_image_open("/proc/self/exe", &image, NULL), 0);
+    AUTO_FUNCTIONS struct functions functions = functions_of(image);
+    for (size_t i = 0; i < functions.count; i++) {
+        if (!(functions.items[i].flags & IMAGE_FUNCTION_ENTRY_POINT))
+            continue;
+        marked++;
+        cr_expect_eq(functions.items[i].address, elf_image_facts(image)->entry);
+        cr_expect_str_eq(functions.items[i].name, "_start");
+    }
+    cr_expect_eq(marked, 1);
+}
+
+Test(functions, are_found_by_address)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
+    const struct image_function *global = named(&functions, "known_global");
+
+    cr_assert_not_null(global);
+    cr_expect_eq(image_functions_find(functions.items, functions.count, global->address), global);
+    cr_expect_eq(image_functions_find(functions.items, functions.count, global->address + global->size - 1),
+                 global);
+    cr_expect_neq(image_functions_find(functions.items, functions.count, global->address + global->size),
+                  global);
+    cr_expect_null(image_functions_find(functions.items, functions.count, 0));
+    cr_expect_null(image_functions_find(functions.items, functions.count, UINT64_MAX));
+    cr_expect_null(image_functions_find(NULL, 0, 1));
+}
+
+Test(functions, of_a_stripped_copy_are_stubs_only)
+{
+    char path[] = "/tmp/tracectl-test-XXXXXX", command[128];
+    AUTO_CLOSE int fd = mkstemp(path);
+    struct functions functions;
+
+    cr_assert_geq(fd, 0);
+    snprintf(command, sizeof(command), "strip -s -o %s /proc/%d/exe", path, (int)getpid());
+    cr_assert_eq(system(command), 0);
+    functions = functions_of_path(path);
+    unlink(path);
+    cr_expect_not_null(named(&functions, "getppid@plt"));
+    cr_expect_null(named(&functions, "known_static"));
+    cr_expect_null(functions.items[0].file);
+    functions_release(&functions);
+}
+
+/* ---------------------------------------------------------------------------------------------- hand-made */
+
+static struct functions functions_of_symbols(const struct tiny_symbol *symbols, size_t count)
+{
+    uint8_t text[64];
+    const struct tiny_elf tiny = {
+        .text = text, .text_size = sizeof(text), .symbols = symbols, .symbol_count = count};
+
+    memset(text, 0xc3, sizeof(text));
+    return functions_of_tiny(&tiny);
+}
+
+Test(functions, without_symbols_there_are_none)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(NULL, 0);
+
+    cr_expect_eq(functions.count, 0);
+    cr_expect_eq(image_functions_own(functions.items, functions.count), 0);
+}
+
+Test(functions, the_best_of_several_names_is_taken)
+{
+    const struct tiny_symbol symbols[] = {
+        {"tiny", 0, 8, LOCAL},    {"weak", 0, 8, WEAK},       {"__global", 0, 8, GLOBAL},
+        {"global", 0, 8, GLOBAL}, {"longname", 0, 8, GLOBAL}, {"global@@V_2", 0, 8, GLOBAL},
+    };
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 6);
+    static const char *const aliases[] = {"longname", "__global", "weak", "tiny"};
+
+    cr_assert_eq(functions.count, 1);
+    cr_expect_str_eq(functions.items[0].name, "global");
+    cr_assert_not_null(functions.items[0].aliases);
+    for (size_t i = 0; i < 4; i++)
+        cr_expect_str_eq(functions.items[0].aliases[i], aliases[i]);
+    cr_expect_null(functions.items[0].aliases[4]);
+    cr_expect_eq(functions.items[0].file_offset, TINY_TEXT_OFFSET);
+}
+
+Test(functions, sizes_are_resolved_and_bounded)
+{
+    const struct tiny_symbol symbols[] = {{"zero", 0, 0, GLOBAL},
+                                          {"next", 16, 8, GLOBAL},
+                                          {"last", 32, 0, GLOBAL},
+                                          {"huge", 40, UINT64_MAX, GLOBAL}};
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 4);
+
+    cr_assert_eq(functions.count, 4);
+    cr_expect_eq(functions.items[0].size, 16);
+    cr_expect_eq(functions.items[0].flags, IMAGE_FUNCTION_SIZE_GUESSED);
+    cr_expect_eq(functions.items[1].size, 8);
+    cr_expect_eq(functions.items[1].flags, 0);
+    cr_expect_eq(functions.items[2].size, 8);
+    cr_expect_eq(functions.items[2].flags, IMAGE_FUNCTION_SIZE_GUESSED);
+    cr_expect_eq(functions.items[3].size, 24, "a size must end with its section");
+}
+
+Test(functions, kinds_are_flagged)
+{
+    const struct tiny_symbol symbols[] = {
+        {"outer", 0, 16, GLOBAL},
+        {"inner", 8, 4, LOCAL},
+        {"behind", 16, 8, GLOBAL},
+        {"behind.cold", 24, 4, LOCAL},
+        {"behind.cold.3", 28, 4, LOCAL},
+        {"uncold.colder", 32, 4, LOCAL},
+        {"chosen", 40, 8, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC)},
+        {"chosen_resolver", 40, 8, GLOBAL},
+    };
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 8);
+
+    cr_assert_eq(functions.count, 7);
+    cr_expect_eq(functions.items[0].flags, 0);
+    cr_expect_eq(functions.items[1].flags, IMAGE_FUNCTION_INSIDE);
+    cr_expect_eq(functions.items[2].flags, 0);
+    cr_expect_eq(functions.items[3].flags, IMAGE_FUNCTION_FRAGMENT);
+    cr_expect_eq(functions.items[4].flags, IMAGE_FUNCTION_FRAGMENT);
+    cr_expect_eq(functions.items[5].flags, 0);
+    cr_expect_eq(functions.items[6].flags, IMAGE_FUNCTION_IFUNC);
+    cr_expect_str_eq(functions.items[6].name, "chosen");
+}
+
+Test(functions, what_is_no_function_is_left_out)
+{
+    const struct tiny_symbol symbols[] = {
+        {"object", 0, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT)},
+        {"label", 8, 0, ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE)},
+        {"outside", 0x100000, 8, GLOBAL},
+        {"below", -(uint64_t)TINY_TEXT, 8, GLOBAL},
+        {"", 16, 8, GLOBAL},
+        {"function", 24, 8, GLOBAL},
+    };
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 6);
+
+    cr_assert_eq(functions.count, 1);
+    cr_expect_str_eq(functions.items[0].name, "function");
+}
+
+Test(functions, names_are_demangled)
+{
+    const struct tiny_symbol symbols[] = {{"_ZN3foo3barEi", 0, 8, GLOBAL}, {"plain", 8, 8, GLOBAL}};
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 2);
+
+    cr_assert_eq(functions.count, 2);
+    cr_assert_not_null(functions.items[0].demangled);
+    cr_expect_str_eq(functions.items[0].demangled, "foo::bar(int)");
+    cr_expect_str_eq(image_function_display_name(&functions.items[0]), "foo::bar(int)");
+    cr_expect_null(functions.items[1].demangled);
+    cr_expect_str_eq(image_function_display_name(&functions.items[1]), "plain");
+}
