@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/call_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+struct node {
+    struct node *next, *first, *last; /* the next sibling; the children */
+    uint64_t hash;                    /* of a call that has ended */
+    uint64_t count;
+    const char *cause;
+    uint32_t function;
+    enum call_mark mark;
+};
+
+/* An open call. */
+struct frame {
+    struct node *node; /* holds the children that are not printed yet */
+    bool printed;      /* its own line is; then at most one child is held back, to fold with the next */
+};
+
+struct call_tree {
+    const struct call_tree_sink *sink;
+    void *context;
+    bool fold;
+    struct frame *frames; /* the first is no call, it holds the outermost ones */
+    size_t depth, capacity;
+    size_t held; /* nodes */
+};
+
+/* ------------------------------------------------------------------------------------------ nodes */
+
+static struct node *node_new(struct call_tree *tree, uint32_t function, enum call_mark mark)
+{
+    struct node *node = calloc(1, sizeof(*node));
+
+    if (!node)
+        return NULL;
+    node->function = function;
+    node->mark = mark;
+    node->count = 1;
+    tree->held++;
+    return node;
+}
+
+static void node_free(struct call_tree *tree, struct node *node)
+{
+    for (struct node *child = node->first, *next; child; child = next) {
+        next = child->next;
+        node_free(tree, child);
+    }
+    tree->held--;
+    free(node);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static void node_hash(struct node *node)
+{
+    node->hash = mix(mix(1, node->function), node->mark);
+    for (const struct node *child = node->first; child; child = child->next)
+        node->hash = mix(mix(node->hash, child->hash), child->count);
+}
+
+static bool node_equal(const struct node *a, const struct node *b)
+{
+    if (a->hash != b->hash || a->function != b->function || a->mark != b->mark || a->cause || b->cause)
+        return false;
+    for (a = a->first, b = b->first; a && b; a = a->next, b = b->next)
+        if (a->count != b->count || !node_equal(a, b))
+            return false;
+    return !a && !b;
+}
+
+/* ------------------------------------------------------------------------------------------ printing */
+
+static struct call_tree_line line_of(const struct node *node, size_t depth)
+{
+    return (struct call_tree_line){depth, node->function, node->mark, node->count, node->cause};
+}
+
+static void print_node(const struct call_tree *tree, const struct node *node, size_t depth)
+{
+    struct call_tree_line line = line_of(node, depth);
+
+    tree->sink->begin(tree->context, &line);
+    for (const struct node *child = node->first; child; child = child->next)
+        print_node(tree, child, depth + 1);
+    tree->sink->end(tree->context, &line);
+}
+
+/* Prints and frees the children of the frame but the last `keep` (0 or 1) ones. */
+static void print_children(struct call_tree *tree, size_t frame, size_t keep)
+{
+    struct node *parent = tree->frames[frame].node;
+
+    while (parent->first && (!keep || parent->first != parent->last)) {
+        struct node *child = parent->first;
+
+        parent->first = child->next;
+        if (!parent->first)
+            parent->last = NULL;
+        print_node(tree, child, frame);
+        node_free(tree, child);
+    }
+}
+
+static void print_frame(struct call_tree *tree, size_t frame)
+{
+    struct call_tree_line line;
+
+    if (tree->frames[frame].printed)
+        return;
+    line = line_of(tree->frames[frame].node, frame - 1);
+    tree->sink->begin(tree->context, &line);
+    tree->frames[frame].printed = true;
+}
+
+/* Prints from the outside until few enough are held back. */
+static void relieve(struct call_tree *tree, size_t limit)
+{
+    for (size_t i = 0; i < tree->depth && tree->held > limit; i++) {
+        if (i)
+            print_children(tree, i - 1, 0);
+        print_frame(tree, i);
+        print_children(tree, i, 1);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ building */
+
+static void add_child(struct call_tree *tree, size_t frame, struct node *child)
+{
+    struct node *parent = tree->frames[frame].node, *last = parent->last;
+
+    if (tree->fold && last && node_equal(last, child)) {
+        last->count += child->count;
+        node_free(tree, child);
+        return;
+    }
+    if (last)
+        last->next = child;
+    else
+        parent->first = child;
+    parent->last = child;
+    if (tree->frames[frame].printed)
+        print_children(tree, frame, tree->fold ? 1 : 0);
+    if (tree->held > CALL_TREE_HELD)
+        relieve(tree, CALL_TREE_HELD / 2);
+}
+
+static int push(struct call_tree *tree, uint32_t function, enum call_mark mark)
+{
+    struct node *node;
+
+    if (array_reserve(&tree->frames, &tree->capacity, tree->depth + 1) < 0)
+        return -ENOMEM;
+    node = node_new(tree, function, mark);
+    if (!node)
+        return -ENOMEM;
+    tree->frames[tree->depth++] = (struct frame){.node = node};
+    return 0;
+}
+
+struct call_tree *call_tree_new(const struct call_tree_sink *sink, void *context, bool fold)
+{
+    struct call_tree *tree = calloc(1, sizeof(*tree));
+
+    if (!tree)
+        return NULL;
+    tree->sink = sink;
+    tree->context = context;
+    tree->fold = fold;
+    if (push(tree, 0, CALL_RETURNED) < 0) {
+        call_tree_free(tree);
+        return NULL;
+    }
+    tree->frames[0].printed = true;
+    return tree;
+}
+
+void call_tree_free(struct call_tree *tree)
+{
+    if (!tree)
+        return;
+    while (tree->depth)
+        node_free(tree, tree->frames[--tree->depth].node);
+    free(tree->frames);
+    free(tree);
+}
+
+size_t call_tree_depth(const struct call_tree *tree)
+{
+    return tree->depth - 1;
+}
+
+int call_tree_call(struct call_tree *tree, uint32_t function, enum call_mark mark)
+{
+    int r = push(tree, function, mark);
+
+    if (r < 0)
+        return r;
+    if (!tree->fold)
+        print_frame(tree, tree->depth - 1);
+    else if (tree->held > CALL_TREE_HELD)
+        relieve(tree, CALL_TREE_HELD / 2);
+    return 0;
+}
+
+int call_tree_return(struct call_tree *tree)
+{
+    size_t frame = tree->depth - 1;
+    struct node *node = tree->frames[frame].node;
+    struct call_tree_line line = line_of(node, frame - 1);
+
+    if (!frame)
+        return 0;
+    if (!tree->frames[frame].printed) {
+        tree->depth--;
+        node_hash(node);
+        add_child(tree, frame - 1, node);
+        return 0;
+    }
+    print_children(tree, frame, 0);
+    tree->sink->end(tree->context, &line);
+    tree->depth--;
+    node_free(tree, node);
+    return 0;
+}
+
+int call_tree_lost(struct call_tree *tree, uint64_t count, const char *cause)
+{
+    struct node *node = node_new(tree, 0, CALL_RETURNED);
+
+    if (!node)
+        return -ENOMEM;
+    node->count = count;
+    node->cause = cause;
+    add_child(tree, tree->depth - 1, node);
+    return 0;
+}
+
+int call_tree_finish(struct call_tree *tree)
+{
+    while (tree->depth > 1)
+        call_tree_return(tree);
+    print_children(tree, 0, 0);
+    return 0;
+}
