@@ -18,6 +18,10 @@ struct tracestore {
 /* Makes the tables in the empty database `db`, whatever else tries to at the same time. */
 int store_create_schema(sqlite3 *db, struct error *err);
 
+/* The functions that a run calls, the journal included, in ascending order. Free with free(). */
+int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,
+                           struct error *err);
+
 /* "BOOT_ID PID START_TICKS" of this process. -ENOMEM. */
 int recorder_identity(char **ret_identity);
 /* Whether the process that a recorder's identity names still runs on this machine. */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
+ * to the last bit, counts of calls, no gap in a thread's stream, and that each segment begins with the calls
+ * open that the one before it left open.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "store/journal.h"
+#include "store/store.h"
+
+static const char what[] = "cannot check";
+
+struct verifier {
+    sqlite3 *db;
+    void (*report)(void *context, const struct tracestore_problem *problem);
+    void *context;
+    int problems;
+    uint64_t segments;
+    struct tracestore_problem place; /* where we are, for problem() */
+
+    /* What the next segment of the thread has to begin with. */
+    int64_t thread_id;
+    uint64_t next_seq;
+    struct open_call *open;
+    size_t depth, capacity;
+    bool open_known; /* not behind a damaged segment */
+};
+
+static void problem(struct verifier *verifier, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void problem(struct verifier *verifier, const char *format, ...)
+{
+    struct tracestore_problem found = verifier->place;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(found.text, sizeof(found.text), format, args);
+    va_end(args);
+    verifier->problems++;
+    if (verifier->report)
+        verifier->report(verifier->context, &found);
+}
+
+/* ------------------------------------------------------------------------------------------ SQLite's own
+ * checks */
+
+static void check_database(struct verifier *verifier)
+{
+    static const char *const checks[] = {"PRAGMA integrity_check(20)", "PRAGMA foreign_key_check"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+        AUTO_STATEMENT *row = NULL;
+        int result = sqlite3_prepare_v2(verifier->db, checks[i], -1, &row, NULL);
+
+        while (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text(row, 0);
+
+            result = SQLITE_OK;
+            if (i == 1)
+                problem(verifier, "a row of table %s refers to nothing", text ? text : "?");
+            else if (text && strcmp(text, "ok") != 0)
+                problem(verifier, "%.180s", text);
+        }
+        if (result != SQLITE_DONE)
+            problem(verifier, "%.180s", sqlite3_errmsg(verifier->db));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ decoding */
+
+static bool same_open_calls(const struct verifier *verifier, const struct open_call *open, size_t depth)
+{
+    if (depth != verifier->depth)
+        return false;
+    for (size_t i = 0; i < depth; i++)
+        if (open[i].seq != verifier->open[i].seq || open[i].function != verifier->open[i].function)
+            return false;
+    return true;
+}
+
+/* Decodes a segment, counts its calls by function, and keeps what it leaves open. */
+static int decode_all(struct verifier *verifier, const struct segment_parts *parts, uint64_t first_seq,
+                      uint64_t event_count, uint64_t *ret_calls)
+{
+    struct segment_decoder *decoder;
+    const struct open_call *open;
+    struct event event;
+    size_t depth;
+    int code = segment_decoder_open(parts, first_seq, event_count, 0, &decoder);
+
+    if (code)
+        return code;
+    open = segment_decoder_open_calls(decoder, &depth);
+    if (verifier->open_known && !same_open_calls(verifier, open, depth))
+        problem(verifier, "it does not begin inside the calls that the segment before it left open");
+    *ret_calls = 0;
+    while ((code = segment_decoder_next(decoder, &event)) == 0)
+        *ret_calls += event.kind == EVENT_CALL;
+    open = segment_decoder_open_calls(decoder, &depth);
+    verifier->open_known = code == 1;
+    if (code == 1 && array_reserve(&verifier->open, &verifier->capacity, depth))
+        code = -ENOMEM;
+    if (code == 1) {
+        if (depth)
+            memcpy(verifier->open, open, depth * sizeof(*open));
+        verifier->depth = depth;
+    }
+    segment_decoder_free(decoder);
+    return code == 1 ? 0 : code;
+}
+
+static void begin_thread(struct verifier *verifier, int64_t thread_id)
+{
+    verifier->thread_id = thread_id;
+    verifier->next_seq = 0;
+    verifier->depth = 0;
+    verifier->open_known = true;
+}
+
+static void check_place(struct verifier *verifier, uint64_t first_seq)
+{
+    if (first_seq == verifier->next_seq)
+        return;
+    problem(verifier, "it begins at event %llu, not %llu: a segment is missing",
+            (unsigned long long)first_seq, (unsigned long long)verifier->next_seq);
+    verifier->open_known = false;
+}
+
+/* ------------------------------------------------------------------------------------------ segments */
+
+/* The columns of SEGMENTS_SQL. */
+enum { SEGMENT_ID, RUN_ID, THREAD_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, CALLS, THREAD_RUN, DATA };
+#define SEGMENTS_SQL \
+    "SELECT segment_id, s.run_id, s.thread_id, first_seq, event_count, codec, checksum," \
+    " (SELECT coalesce(sum(calls), 0) FROM segment_functions f WHERE f.segment_id = s.segment_id)," \
+    " t.run_id, data FROM segments s LEFT JOIN threads t ON t.thread_id = s.thread_id" \
+    " ORDER BY s.thread_id, first_seq"
+
+static int check_payload(struct verifier *verifier, sqlite3_stmt *row, uint64_t *ret_calls)
+{
+    const uint8_t *data = sqlite3_column_blob(row, DATA);
+    size_t size = (size_t)sqlite3_column_bytes(row, DATA);
+    struct segment_parts parts;
+    int code;
+
+    if (crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(row, CHECKSUM)) {
+        problem(verifier, "its checksum is wrong");
+        return -EBADMSG;
+    }
+    code = segment_parse(data, size, &parts);
+    if (!code && parts.codec != sqlite3_column_int(row, CODEC))
+        code = -EBADMSG;
+    if (!code)
+        code = decode_all(verifier, &parts, (uint64_t)sqlite3_column_int64(row, FIRST_SEQ),
+                          (uint64_t)sqlite3_column_int64(row, EVENT_COUNT), ret_calls);
+    if (code == -ENOTSUP)
+        problem(verifier, "it was written by a newer tracectl and cannot be checked");
+    else if (code && code != -ENOMEM)
+        problem(verifier, "it cannot be decoded");
+    return code;
+}
+
+static int check_segment(struct verifier *verifier, sqlite3_stmt *row)
+{
+    int64_t thread_id = sqlite3_column_int64(row, THREAD_ID);
+    uint64_t first_seq = (uint64_t)sqlite3_column_int64(row, FIRST_SEQ), calls;
+    int code;
+
+    if (thread_id != verifier->thread_id)
+        begin_thread(verifier, thread_id);
+    verifier->segments++;
+    verifier->place = (struct tracestore_problem){
+        .run_id = sqlite3_column_int64(row, RUN_ID),
+        .thread_id = thread_id,
+        .segment_id = sqlite3_column_int64(row, SEGMENT_ID),
+    };
+    check_place(verifier, first_seq);
+    verifier->next_seq = first_seq + (uint64_t)sqlite3_column_int64(row, EVENT_COUNT);
+    if (sqlite3_column_int64(row, THREAD_RUN) != verifier->place.run_id)
+        problem(verifier, "its thread belongs to another run");
+    code = check_payload(verifier, row, &calls);
+    if (code) {
+        verifier->open_known = false;
+        return code == -ENOMEM ? code : 0;
+    }
+    if (calls != (uint64_t)sqlite3_column_int64(row, CALLS))
+        problem(verifier, "it has %llu calls, but segment_functions says %lld", (unsigned long long)calls,
+                (long long)sqlite3_column_int64(row, CALLS));
+    return 0;
+}
+
+static int check_segments(struct verifier *verifier)
+{
+    AUTO_STATEMENT *row = NULL;
+    int result = sqlite3_prepare_v2(verifier->db, SEGMENTS_SQL, -1, &row, NULL), code = 0;
+
+    if (result == SQLITE_OK)
+        while ((result = sqlite3_step(row)) == SQLITE_ROW && !code)
+            code = check_segment(verifier, row);
+    verifier->place = (struct tracestore_problem){0};
+    if (!code && result != SQLITE_DONE)
+        problem(verifier, "the segments cannot all be read: %.140s", sqlite3_errmsg(verifier->db));
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ journal */
+
+static int check_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
+{
+    struct verifier *verifier = context;
+    struct segment_parts parts = journal_tail_parts(tail);
+    uint64_t calls, counted = 0;
+    int code;
+
+    verifier->place.thread_id = thread_id;
+    begin_thread(verifier, thread_id);
+    verifier->open_known = false;
+    code = decode_all(verifier, &parts, tail->first_seq, tail->event_count, &calls);
+    if (code == -ENOMEM)
+        return code;
+    for (size_t i = 0; i < tail->call_count; i++)
+        counted += tail->calls[i];
+    if (code)
+        problem(verifier, "its open segment in the journal cannot be decoded");
+    else if (calls != counted)
+        problem(verifier, "its open segment has %llu calls, but the journal says %llu",
+                (unsigned long long)calls, (unsigned long long)counted);
+    return 0;
+}
+
+static int check_journals(struct verifier *verifier)
+{
+    AUTO_STATEMENT *row = NULL;
+    int result = sqlite3_prepare_v2(verifier->db, "SELECT DISTINCT run_id FROM journal", -1, &row, NULL);
+
+    while (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct error err = {0};
+        int64_t run_id = sqlite3_column_int64(row, 0);
+        int code;
+
+        verifier->place = (struct tracestore_problem){.run_id = run_id};
+        code = journal_visit_tails(verifier->db, run_id, check_tail, verifier, &err);
+        verifier->place = (struct tracestore_problem){.run_id = run_id};
+        if (code == -ENOMEM)
+            return code;
+        if (code)
+            problem(verifier, "%.180s", err.message);
+        result = SQLITE_OK;
+    }
+    verifier->place = (struct tracestore_problem){0};
+    if (result != SQLITE_DONE)
+        problem(verifier, "the journal cannot be read: %.140s", sqlite3_errmsg(verifier->db));
+    return 0;
+}
+
+int tracestore_verify(struct tracestore *store,
+                      void (*report)(void *context, const struct tracestore_problem *), void *context,
+                      uint64_t *ret_segments, struct error *err)
+{
+    struct verifier verifier = {.db = store->db, .report = report, .context = context};
+    int code = db_exec(store->db, "BEGIN", what, err);
+
+    if (code)
+        return code;
+    check_database(&verifier);
+    code = check_segments(&verifier);
+    if (!code)
+        code = check_journals(&verifier);
+    sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    free(verifier.open);
+    if (code)
+        return error_no_memory(err);
+    if (ret_segments)
+        *ret_segments = verifier.segments;
+    return verifier.problems;
+}
