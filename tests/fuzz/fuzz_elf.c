@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Any bytes as an image: opening it, its functions, and the instructions at their beginnings. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "image/disasm.h"
+#include "image/functions.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What functions.h promises must hold whatever the bytes are. */
+static void check_functions(struct elf_image *image, struct disasm *disasm,
+                            const struct image_function *functions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct image_function *function = &functions[i];
+        struct instruction instruction;
+        size_t available;
+        const uint8_t *code = elf_image_code(image, function->address, &available);
+
+        if (function->size == 0 || !function->name || (i && functions[i - 1].address >= function->address))
+            abort();
+        if (code)
+            disasm_decode(disasm, code, available, function->address, &instruction);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    AUTO_CLOSE int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    AUTO_DISASM struct disasm *disasm = NULL;
+    struct image_function *functions = NULL;
+    struct error err;
+    size_t count = 0;
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || disasm_new(&disasm, &err) < 0)
+        return 0;
+    if (elf_image_open_fd(fd, "fuzz", &image, &err) < 0)
+        return 0;
+    if (image_functions(image, &functions, &count, &err) == 0)
+        check_functions(image, disasm, functions, count);
+    image_functions_free(functions, count);
+    return 0;
+}
