@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/wire.h"
-#include "collector/stream/call_stack.h"
 
 struct probe_entry {
     struct traced_image *image;
@@ -114,6 +113,21 @@ static int plan_image(struct image_table *table, struct traced_image *image, con
     return 0;
 }
 
+/* Whether some function's returns must be inferred, so that calls have to tell where they come from. The
+ * entry point does not matter: it never returns. */
+static bool infers_returns(const struct plan *plan)
+{
+    return plan->return_probes + plan->by_no_return[PLAN_RETURN_ENTRY_POINT] < plan->count;
+}
+
+static void note_landmarks(struct traced_image *image, const struct image_function *function, uint32_t index)
+{
+    if (function->flags & IMAGE_FUNCTION_ENTRY_POINT)
+        image->entry_index = index;
+    if (!strcmp(function->name, "main"))
+        image->main_index = index;
+}
+
 /* Gives the plan's probes their indexes and attaches them, all in one link. */
 static int attach_image(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
                         const char *path, struct error *err)
@@ -121,17 +135,19 @@ static int attach_image(struct image_table *table, struct uprobe_backend *backen
     const struct plan *plan = image->plan;
     AUTO_FREE unsigned long *offsets = calloc(plan->count, sizeof(*offsets));
     AUTO_FREE uint64_t *cookies = calloc(plan->count, sizeof(*cookies));
-    uint64_t flags = image->returns == TRACE_RETURNS_INFERRED ? COOKIE_WANT_RETURN_ADDRESS : 0;
+    uint64_t flags = infers_returns(plan) ? COOKIE_WANT_RETURN_ADDRESS : 0;
 
     if (!offsets || !cookies ||
         array_reserve(&table->probes, &table->probe_capacity, table->probe_count + plan->count))
         return error_no_memory(err);
     image->first_index = (uint32_t)table->probe_count;
+    image->entry_index = image->main_index = IMAGE_NO_PROBE;
     for (size_t i = 0; i < plan->count; i++) {
         offsets[i] = plan->probes[i].file_offset;
         cookies[i] =
             (image->first_index + i) | flags | (plan->probes[i].return_probe ? 0 : COOKIE_ENTRY_ONLY);
         table->probes[image->first_index + i] = (struct probe_entry){image, 0};
+        note_landmarks(image, &image->functions[plan->probes[i].function], image->first_index + (uint32_t)i);
     }
     table->probe_count += plan->count;
     return uprobe_backend_attach(backend, path, offsets, cookies, plan->count, err);
@@ -276,7 +292,7 @@ uint32_t image_table_find(const struct traced_image *image, uint64_t address)
     size_t low = 0, high = image->plan->count, wanted;
 
     if (!function)
-        return CALL_STACK_NO_CALLER;
+        return IMAGE_NO_PROBE;
     wanted = (size_t)(function - image->functions);
     while (low < high) { /* probes stand in the order of their functions */
         size_t middle = low + (high - low) / 2;
@@ -287,6 +303,6 @@ uint32_t image_table_find(const struct traced_image *image, uint64_t address)
             high = middle;
     }
     if (low == image->plan->count || image->plan->probes[low].function != wanted)
-        return CALL_STACK_NO_CALLER;
+        return IMAGE_NO_PROBE;
     return image->first_index + (uint32_t)low;
 }

@@ -18,6 +18,8 @@
 
 struct image_table;
 
+#define IMAGE_NO_PROBE UINT32_MAX
+
 struct traced_image {
     dev_t device;
     ino_t inode;
@@ -29,6 +31,8 @@ struct traced_image {
     struct plan *plan;
     uint32_t first_index; /* of its probes; probe i of the plan has index first_index + i */
     enum trace_returns returns;
+    uint32_t entry_index; /* of the probe on the entry point (_start), IMAGE_NO_PROBE if there is none */
+    uint32_t main_index;  /* of the probe on main() */
     struct traced_image *next;
 };
 
@@ -60,8 +64,7 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
  * reasons. */
 int image_table_store_blind(struct image_table *table, struct trace_writer *writer, struct error *err);
 
-/* The index of the probe on the function of `image` that `address` (link-time) lies in, or
- * CALL_STACK_NO_CALLER. */
+/* The index of the probe on the function of `image` that `address` (link-time) lies in, or IMAGE_NO_PROBE. */
 uint32_t image_table_find(const struct traced_image *image, uint64_t address);
 
 #endif

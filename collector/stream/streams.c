@@ -196,10 +196,26 @@ static struct traced_thread *thread_of(struct streams *streams, const struct wir
     return thread;
 }
 
+/* Which open call this one came out of, as a probe index, where that is certain. */
+static uint32_t caller_of(const struct traced_process *process, const struct wire_call *record,
+                          uint64_t return_address)
+{
+    uint32_t caller;
+
+    if (!process->image || !return_address)
+        return CALL_STACK_NO_CALLER;
+    /* A return address points behind the call, which may be the caller's last instruction. */
+    caller = image_table_find(process->image, return_address - 1 - process->load_bias);
+    /* main() is called by the C library, when all constructors have come back: only _start is open then. */
+    if (caller == IMAGE_NO_PROBE && record->function == process->image->main_index)
+        caller = process->image->entry_index;
+    return caller == IMAGE_NO_PROBE ? CALL_STACK_NO_CALLER : caller;
+}
+
 static int handle_call(struct streams *streams, const struct wire_call *record, uint64_t return_address)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
-    uint32_t function_id, caller = CALL_STACK_NO_CALLER;
+    uint32_t function_id, caller;
     struct thread_writer *writer;
     size_t closed;
 
@@ -211,9 +227,7 @@ static int handle_call(struct streams *streams, const struct wire_call *record, 
     writer = writer_of(streams, thread);
     if (!writer)
         return streams->error.code;
-    /* A return address points behind the call, which may be the caller's last instruction. */
-    if (return_address && thread->process->image)
-        caller = image_table_find(thread->process->image, return_address - 1 - thread->process->load_bias);
+    caller = caller_of(thread->process, record, return_address);
     if (call_stack_call(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK,
                         record->function, caller, &closed))
         return no_memory(streams);

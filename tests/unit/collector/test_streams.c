@@ -9,7 +9,6 @@
 
 #include "bpf/wire.h"
 #include "collector/image_table.h"
-#include "collector/stream/call_stack.h"
 #include "collector/stream/streams.h"
 
 #define TOP 0x7ffd00001000u
@@ -34,7 +33,7 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
 uint32_t image_table_find(const struct traced_image *image, uint64_t address)
 {
     (void)image;
-    return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : CALL_STACK_NO_CALLER;
+    return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : IMAGE_NO_PROBE;
 }
 
 static struct {
@@ -77,6 +76,8 @@ static void begin(void)
     memset(&world, 0, sizeof(world));
     world.ns = 1000 * MS;
     world.image.returns = TRACE_RETURNS_PROBED;
+    world.image.entry_index = 0;
+    world.image.main_index = 9;
     snprintf(world.path, sizeof(world.path), "/tmp/test_streams_%d.db", (int)getpid());
     unlink(world.path);
     cr_assert_eq(tracestore_open(world.path, TRACESTORE_CREATE, &world.store, &err), 0, "%s", err.message);
@@ -239,6 +240,37 @@ Test(streams, inferred_returns_balance)
     call(100, TOP - 100, 4);
     ret(100, TOP);
     expect("0.0: f1( f2( f3( ) ) f4( ) )");
+}
+
+static void call_from(uint32_t tid, uint64_t sp, uint32_t function, uint64_t return_address)
+{
+    const struct wire_call_from record = {
+        .call = {.header =
+                     {.kind = WIRE_CALL_FROM, .sp_high = (__u16)(sp >> 32), .tid = tid, .ns = world.ns += 10},
+                 .sp_low = (__u32)sp,
+                 .function = function},
+        .return_address = return_address,
+    };
+
+    handle(&record, sizeof(record));
+}
+
+Test(streams, a_call_out_of_a_known_caller_closes_what_that_caller_called_before)
+{
+    process_begins(100);
+    call_from(100, TOP, 1, 0x500000);
+    call_from(100, TOP - 100, 2, 0x1010 + 5); /* out of f1 */
+    call_from(100, TOP - 150, 3, 0x1010 + 9); /* out of f1 again, from deeper down */
+    expect("0.0: f1( f2( ) f3(");
+}
+
+Test(streams, main_is_called_when_all_constructors_have_returned)
+{
+    process_begins(100);
+    call_from(100, TOP, 0, 1); /* _start */
+    call_from(100, TOP - 100, 4, 0x500000);
+    call_from(100, TOP - 200, 9, 0x500000); /* main, from deeper down */
+    expect("0.0: f0( f4( ) f9(");
 }
 
 Test(streams, returns_of_calls_from_before_are_counted_not_stored)
