@@ -33,7 +33,7 @@ CREATE TEMP VIEW IF NOT EXISTS open_calls AS
 SELECT c.run_id AS run_id, t.label AS thread, c.thread_id AS thread_id, c.depth AS depth,
     coalesce(f.demangled, f.name) AS name, c.state AS state, c.function_id AS function_id, c.seq AS seq, c.ns AS ns
 FROM main.threads t
-JOIN calls c ON c.thread_id = t.thread_id AND c.state <> 'returned'
+CROSS JOIN calls c ON c.thread_id = t.thread_id AND c.state <> 'returned' -- in this order
 LEFT JOIN main.functions f ON f.function_id = c.function_id
 WHERE t.returns <> 'none'
 ORDER BY c.run_id, CAST(t.label AS INTEGER), CAST(ltrim(substr(t.label, instr(t.label, '.') + 1), 'g') AS INTEGER),

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The virtual tables against what a naive program expects of them (model.h). */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+#include "store/event_iter.h"
+
+static const struct model_options usual = {.seed = 1,
+                                           .runs = 2,
+                                           .threads = 3,
+                                           .events = 900,
+                                           .segment_events = 70,
+                                           .lost_percent = 2,
+                                           .times = true};
+
+/* The same query over the virtual table and over the ordinary one; `sql` has one %s for "" or "x_". */
+static size_t compare(struct model *model, const char *sql)
+{
+    char *ours = sqlite3_mprintf(sql, ""), *naive = sqlite3_mprintf(sql, "x_");
+    char *got = model_rows(model, ours), *expected = model_rows(model, naive);
+    size_t size = strlen(expected);
+
+    cr_assert_str_eq(got, expected, "%s", ours);
+    cr_assert(strncmp(expected, "error", 5) != 0, "%s: %s", ours, expected);
+    free(got);
+    free(expected);
+    sqlite3_free(ours);
+    sqlite3_free(naive);
+    return size;
+}
+
+static void compare_all(const struct model_options *options)
+{
+    struct model model;
+
+    model_init(&model, options);
+    cr_assert_gt(compare(&model, "SELECT * FROM %sevents ORDER BY run_id, thread_id, seq"), 0);
+    cr_assert_gt(compare(&model, "SELECT * FROM %scalls ORDER BY run_id, thread_id, seq"), 0);
+    model_release(&model);
+}
+
+Test(vtab, whole_streams)
+{
+    struct model_options options = usual;
+
+    for (options.seed = 1; options.seed < 12; options.seed++) {
+        options.unfinished = options.seed % 2;
+        options.lost_percent = options.seed % 3;
+        options.segment_events = options.seed % 4 ? 20 * options.seed : 0;
+        options.times = options.seed % 5;
+        compare_all(&options);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ random queries
+ */
+
+static void add_term(struct model *model, char *sql, size_t size, bool calls)
+{
+    static const char *const compares[] = {"=", "<", "<=", ">", ">=", "<>"};
+    const char *compare_by = compares[model_random(model, 6)];
+    size_t at = strlen(sql);
+
+    switch (model_random(model, 8)) {
+    case 0:
+        snprintf(sql + at, size - at, " AND run_id = %u", model_random(model, 4));
+        break;
+    case 1:
+        snprintf(sql + at, size - at, " AND thread_id = %u", 1 + model_random(model, 7));
+        break;
+    case 2:
+        snprintf(sql + at, size - at, " AND thread_id IN (2, %u, 1)", 1 + model_random(model, 7));
+        break;
+    case 3:
+        snprintf(sql + at, size - at, " AND seq %s %d%s", compare_by, (int)model_random(model, 950) - 10,
+                 model_random(model, 5) ? "" : ".5");
+        break;
+    case 4:
+        snprintf(sql + at, size - at, " AND function_id %s %u", compare_by, model_random(model, 14));
+        break;
+    case 5:
+        snprintf(sql + at, size - at, " AND ns %s %u", compare_by, 1000000 + model_random(model, 150000));
+        break;
+    case 6:
+        if (calls)
+            snprintf(sql + at, size - at, " AND state %s '%s'", model_random(model, 2) ? "=" : "<>",
+                     (const char *[]){"returned", "open", "unknown", "none"}[model_random(model, 4)]);
+        else
+            snprintf(sql + at, size - at, " AND kind %s '%s'", model_random(model, 4) ? "=" : "<>",
+                     (const char *[]){"call", "return", "lost", "none"}[model_random(model, 4)]);
+        break;
+    default:
+        snprintf(sql + at, size - at, " AND depth %s %u", compare_by, model_random(model, 12));
+        break;
+    }
+}
+
+static void random_queries(const struct model_options *options, int count)
+{
+    static const char *const columns[] = {"*", "count(*)", "seq, function_id", "max(seq), min(depth)"};
+    struct model model;
+    size_t found = 0;
+
+    model_init(&model, options);
+    for (int i = 0; i < count; i++) {
+        bool calls = model_random(&model, 2);
+        char sql[600];
+
+        snprintf(sql, sizeof(sql), "SELECT %s FROM %%s%s WHERE 1", columns[model_random(&model, 4)],
+                 calls ? "calls" : "events");
+        for (int terms = (int)model_random(&model, 5); terms >= 0; terms--)
+            add_term(&model, sql, sizeof(sql), calls);
+        strcat(sql, " ORDER BY run_id, thread_id, seq");
+        found += compare(&model, sql) > 20;
+    }
+    cr_assert_gt(found, count / 20, "the queries hardly ever find a row");
+    model_release(&model);
+}
+
+Test(vtab, random_queries, .timeout = 300)
+{
+    struct model_options options = usual;
+
+    for (options.seed = 100; options.seed < 106; options.seed++) {
+        options.unfinished = options.seed % 2;
+        options.lost_percent = (int)options.seed % 3;
+        random_queries(&options, 500);
+    }
+}
+
+/* As the right side of joins, with constraints that come from another table's row. */
+Test(vtab, joins)
+{
+    struct model model;
+
+    model_init(&model, &usual);
+    compare(&model,
+            "SELECT t.label, count(*), max(e.depth) FROM threads t JOIN %sevents e USING (thread_id) "
+            "GROUP BY t.thread_id ORDER BY t.thread_id");
+    compare(&model,
+            "SELECT c.seq, p.function_id FROM %scalls c JOIN x_calls p ON p.thread_id = c.thread_id "
+            "AND p.seq = c.parent_seq WHERE c.thread_id = 2 ORDER BY c.seq");
+    compare(&model,
+            "SELECT t.thread_id, (SELECT max(seq) FROM %sevents e WHERE e.thread_id = t.thread_id "
+            "AND e.seq < 100) FROM threads t ORDER BY 1");
+    model_release(&model);
+}
+
+/* ------------------------------------------------------------------------------------------ how much is
+ * decoded */
+
+static uint64_t decoded_by(struct model *model, const char *sql)
+{
+    uint64_t before = tracestore_decoded_segments();
+
+    free(model_rows(model, sql));
+    return tracestore_decoded_segments() - before;
+}
+
+Test(vtab, constraints_skip_segments)
+{
+    struct model_options options = usual;
+    struct model model;
+    uint64_t all;
+
+    options.times = true;
+    model_init(&model, &options);
+    all = (uint64_t)model_number(&model, "SELECT count(*) FROM segments");
+    cr_assert_gt(all, 60);
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events"), all);
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events WHERE thread_id = 1"),
+                 (uint64_t)model_number(&model, "SELECT count(*) FROM segments WHERE thread_id = 1"));
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events WHERE run_id = 2"),
+                 (uint64_t)model_number(&model, "SELECT count(*) FROM segments WHERE run_id = 2"));
+    cr_assert_eq(
+        decoded_by(&model, "SELECT count(*) FROM events WHERE thread_id = 1 AND seq BETWEEN 200 AND 202"),
+        (uint64_t)model_number(&model,
+                               "SELECT count(*) FROM segments WHERE thread_id = 1 "
+                               "AND first_seq <= 202 AND first_seq + event_count > 200"));
+    cr_assert_leq(decoded_by(&model, "SELECT count(*) FROM events WHERE ns BETWEEN 1001000 AND 1001100"), 12);
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events WHERE run_id = 77"), 0);
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events WHERE seq < 0"), 0);
+    cr_assert_eq(decoded_by(&model, "SELECT count(*) FROM events WHERE kind = 'lost'"),
+                 (uint64_t)model_number(&model,
+                                        "SELECT count(DISTINCT s.segment_id) FROM segments s JOIN losses l "
+                                        "ON l.thread_id = s.thread_id AND l.seq >= s.first_seq "
+                                        "AND l.seq < s.first_seq + s.event_count"));
+    cr_assert_leq(decoded_by(&model, "SELECT * FROM open_calls"), 6);
+    cr_assert_leq(
+        decoded_by(&model, "SELECT * FROM calls WHERE thread_id = 1 AND seq = 100 AND state = 'returned'"),
+        (uint64_t)model_number(&model,
+                               "SELECT count(*) FROM segments WHERE thread_id = 1 "
+                               "AND first_seq + event_count > 100"));
+    model_release(&model);
+}
+
+/* Functions that only some segments have: 10 and 11 of the model come late. */
+Test(vtab, function_skips_segments)
+{
+    struct model_options options = usual;
+    struct model model;
+    char sql[200];
+    int64_t segments;
+
+    options.segment_events = 8;
+    model_init(&model, &options);
+    snprintf(sql, sizeof(sql),
+             "SELECT count(DISTINCT segment_id) FROM segment_functions WHERE function_id = %u",
+             model.functions[11]);
+    segments = model_number(&model, sql);
+    cr_assert_lt(segments, model_number(&model, "SELECT count(*) FROM segments") * 3 / 4);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM events WHERE function_id = %u", model.functions[11]);
+    cr_assert_eq(decoded_by(&model, sql), (uint64_t)segments);
+    snprintf(sql, sizeof(sql), "SELECT * FROM calls WHERE function_id = %u", model.functions[11]);
+    cr_assert_eq(decoded_by(&model, sql), (uint64_t)segments);
+    model_release(&model);
+}
+
+Test(vtab, plan_says_what_is_pushed_down)
+{
+    struct model model;
+    char *plan;
+
+    model_init(&model, &usual);
+    plan =
+        model_rows(&model,
+                   "EXPLAIN QUERY PLAN SELECT * FROM events WHERE thread_id = 1 AND seq >= 5 AND depth = 1 "
+                   "ORDER BY seq");
+    cr_assert(strstr(plan, "thread_id=? seq>=?"), "%s", plan);
+    cr_assert_not(strstr(plan, "TEMP B-TREE"), "%s", plan);
+    free(plan);
+    model_release(&model);
+}
+
+/* ------------------------------------------------------------------------------------------ views */
+
+static void compare_rows(struct model *model, const char *ours, const char *naive)
+{
+    char *got = model_rows(model, ours), *expected = model_rows(model, naive);
+
+    cr_assert_str_eq(got, expected, "%s", ours);
+    cr_assert_gt(strlen(expected), 10);
+    free(got);
+    free(expected);
+}
+
+Test(vtab, views)
+{
+    struct model_options options = usual;
+
+    for (int unfinished = 0; unfinished < 2; unfinished++) {
+        struct model model;
+
+        options.unfinished = unfinished;
+        model_init(&model, &options);
+        compare_rows(
+            &model,
+            "SELECT run_id, thread, thread_id, function_id, name, calls FROM call_counts ORDER BY 1, 3, 4",
+            "SELECT e.run_id, t.label, e.thread_id, e.function_id, coalesce(demangled, f.name), count(*) "
+            "FROM x_events e JOIN threads t USING (thread_id) JOIN functions f USING (function_id) "
+            "WHERE kind = 'call' GROUP BY e.run_id, e.thread_id, e.function_id ORDER BY 1, 3, 4");
+        compare_rows(&model, "SELECT name, sum(calls) FROM call_counts GROUP BY name",
+                     "SELECT coalesce(demangled, name) AS n, count(*) FROM x_events JOIN functions USING "
+                     "(function_id) "
+                     "WHERE kind = 'call' GROUP BY n");
+        compare_rows(
+            &model, "SELECT run_id, caller, callee, calls FROM call_graph ORDER BY 1, 2, 3",
+            "SELECT c.run_id, coalesce(g.demangled, g.name), coalesce(f.demangled, f.name), count(*) "
+            "FROM x_calls c LEFT JOIN x_calls p ON p.thread_id = c.thread_id AND p.seq = c.parent_seq "
+            "LEFT JOIN functions f ON f.function_id = c.function_id "
+            "LEFT JOIN functions g ON g.function_id = p.function_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+        compare_rows(&model, "SELECT run_id, thread, depth, name, state FROM open_calls",
+                     "SELECT c.run_id, t.label, c.depth, coalesce(demangled, f.name), state FROM x_calls c "
+                     "JOIN threads t USING (thread_id) JOIN functions f USING (function_id) "
+                     "WHERE state <> 'returned' AND returns <> 'none' ORDER BY 1, 2, 3");
+        cr_assert_leq(decoded_by(&model, "SELECT name, sum(calls) FROM call_counts GROUP BY name"), 0);
+        model_release(&model);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ damage */
+
+Test(vtab, damaged_segment_is_an_error)
+{
+    struct model model;
+    sqlite3 *db;
+    char *rows;
+
+    model_init(&model, &usual);
+    cr_assert_eq(sqlite3_open(model.path, &db), SQLITE_OK);
+    cr_assert_eq(
+        sqlite3_exec(
+            db,
+            "UPDATE segments SET data = zeroblob(length(data)) WHERE segment_id = "
+            "(SELECT segment_id FROM segments WHERE thread_id = 1 ORDER BY first_seq LIMIT 1 OFFSET 1)",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+    rows = model_rows(&model, "SELECT count(*) FROM events WHERE thread_id = 1");
+    cr_assert(strstr(rows, "error:") && strstr(rows, "damaged"), "%s", rows);
+    free(rows);
+    cr_assert_gt(model_number(&model, "SELECT count(*) FROM events WHERE thread_id = 2"), 0);
+    cr_assert_gt(model_number(&model, "SELECT count(*) FROM events WHERE thread_id = 1 AND seq > 200"), 0);
+    model_release(&model);
+}
