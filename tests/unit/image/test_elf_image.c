@@ -152,6 +152,22 @@ Test(elf_image, translates_addresses)
     cr_expect_null(elf_image_code(image, TINY_BASE - 1, &available));
 }
 
+Test(elf_image, code_ends_where_the_file_ends)
+{
+    const struct tiny_elf tiny = {.text = just_ret, .text_size = 1};
+    uint8_t bytes[TINY_MAX];
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    uint64_t offset;
+    size_t available = 0;
+
+    cr_assert_gt(tiny_elf_build(&tiny, bytes), TINY_TEXT_OFFSET + 1);
+    AUTO_CLOSE int fd = tiny_file(bytes, TINY_TEXT_OFFSET + 1);
+    cr_assert_eq(elf_image_open_fd(fd, "cut", &image, NULL), 0);
+    cr_assert_not_null(elf_image_code(image, TINY_TEXT, &available));
+    cr_expect_eq(available, 1);
+    cr_expect_eq(elf_image_file_offset(image, TINY_TEXT + 1, &offset), -ENOENT);
+}
+
 /* The line of /proc/self/maps that holds `address`. */
 static bool mapping_of(uintptr_t address, uint64_t *ret_start, uint64_t *ret_offset)
 {
