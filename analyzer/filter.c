@@ -18,8 +18,9 @@
 #include "base/cleanup.h"
 
 #define MPI_COLLECTIVES \
-    "(Barrier|Bcast|Reduce|Reduce_scatter|Reduce_scatter_block|Allreduce|Gatherv?|Scatterv?|Allgatherv?|" \
-    "Alltoall[vw]?|Scan|Exscan|Neighbor_allgatherv?|Neighbor_alltoall[vw]?)"
+    "([Bb]arrier|[Bb]cast|[Rr]educe|[Rr]educe_scatter|[Rr]educe_scatter_block|[Aa]llreduce|[Gg]atherv?|" \
+    "[Ss]catterv?|[Aa]llgatherv?|[Aa]lltoall[vw]?|[Ss]can|[Ee]xscan|[Nn]eighbor_allgatherv?|" \
+    "[Nn]eighbor_alltoall[vw]?)"
 
 enum { SET_RETURNS, SET_PLT, SET_AT_PLT, SET_EVERYTHING, SET_FIRST_REGULAR };
 
@@ -191,15 +192,16 @@ static int parse_paper_code(struct filter *filter, const char *spec, struct erro
 
 static int parse_names(struct filter *filter, const char *spec, struct error *err)
 {
+    const char *name = spec;
     bool keeps = false;
 
-    while (*spec) {
-        size_t length = strcspn(spec, ",");
-        int r = choose_named(filter, spec, length, spec, err);
+    while (*name) {
+        size_t length = strcspn(name, ",");
+        int r = choose_named(filter, name, length, spec, err);
 
         if (r < 0)
             return r;
-        spec += length + (spec[length] == ',');
+        name += length + (name[length] == ',');
     }
     filter->removes_stubs = filter->chosen[SET_PLT];
     for (size_t i = SET_AT_PLT; i < SET_COUNT; i++)
