@@ -208,7 +208,7 @@ static uint64_t target_of(const struct instruction *instruction)
 {
     const uint8_t *end = instruction->code + instruction->length;
     uint8_t first = instruction->opcode[0];
-    int32_t distance = (int8_t)end[-1];
+    int32_t distance = end[-1] < 0x80 ? end[-1] : end[-1] - 0x100;
 
     if (instruction->kind != INSTRUCTION_BRANCH && instruction->kind != INSTRUCTION_JUMP &&
         instruction->kind != INSTRUCTION_CALL)
