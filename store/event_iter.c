@@ -133,6 +133,22 @@ static int start_decoder(struct event_iter *iter, uint64_t first_seq, uint64_t e
     return 0;
 }
 
+/* Whether events between the last segment and this one are gone, told once. When segments that cannot match
+ * are left out a gap cannot be seen. */
+static bool behind_gap(struct event_iter *iter, uint64_t first_seq, struct error *err)
+{
+    uint64_t from = iter->next_seq;
+
+    if (first_seq <= from || iter->range.to_ns || iter->range.function)
+        return false;
+    iter->next_seq = first_seq;
+    error_say(err, -EBADMSG,
+              "cannot read events %llu to %llu of thread %lld: their segment is missing (see what 'tracectl "
+              "verify' says)",
+              (unsigned long long)from, (unsigned long long)first_seq - 1, (long long)iter->thread_id);
+    return true;
+}
+
 /* Copies the row's payload and starts to decode it. */
 static int load_segment(struct event_iter *iter, struct error *err)
 {
@@ -145,6 +161,10 @@ static int load_segment(struct event_iter *iter, struct error *err)
     uint32_t checksum = (uint32_t)sqlite3_column_int64(iter->find, 5);
     int code;
 
+    if (behind_gap(iter, first_seq, err)) {
+        sqlite3_reset(iter->find);
+        return -EBADMSG;
+    }
     iter->segment_id = sqlite3_column_int64(iter->find, 0);
     iter->behind = first_seq + event_count;
     iter->payload.size = 0;
@@ -159,7 +179,6 @@ static int load_segment(struct event_iter *iter, struct error *err)
         code = -EBADMSG;
     if (code)
         return damaged(iter, code, err);
-    /* Nobody filters here: a gap before the segment means that a segment is gone. */
     return start_decoder(iter, first_seq, event_count, until_ns, err);
 }
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <criterion/criterion.h>
+
+#include "fixture.h"
+#include "store/codec.h"
+
+/* The code as it would be if the stream ended here. */
+static void finish(const struct codec *codec, const struct codec_encoder *encoder, struct bytes *code)
+{
+    struct codec_tail tail;
+
+    codec->snapshot(encoder, &tail);
+    code->size = 0;
+    cr_assert_eq(bytes_add(code, encoder->code.data, tail.keep), 0);
+    cr_assert_eq(bytes_add(code, tail.data, tail.size), 0);
+    cr_assert_leq(tail.size, CODEC_TAIL_BYTES);
+    cr_assert_geq(tail.keep, encoder->stable);
+}
+
+static void expect_words(const struct codec *codec, const struct bytes *code, const uint16_t *words,
+                         size_t count)
+{
+    struct codec_decoder *decoder = codec->decoder_new(code->data, code->size);
+    uint16_t word;
+
+    for (size_t i = 0; i < count; i++) {
+        cr_assert_eq(codec->decode(decoder, &word), 0, "word %zu of %zu", i, count);
+        cr_assert_eq(word, words[i], "word %zu of %zu: %u, not %u", i, count, word, words[i]);
+    }
+    cr_assert(codec->at_end(decoder), "bytes are left after %zu words", count);
+    codec->decoder_free(decoder);
+}
+
+static uint16_t *generate_words(enum stream_kind kind, uint64_t seed, size_t *count)
+{
+    struct stream stream = {0};
+    uint16_t *words;
+
+    stream_generate(&stream, kind, seed, *count);
+    *count = stream.count;
+    words = calloc(stream.count, sizeof(*words));
+    for (size_t i = 0; i < stream.count; i++)
+        words[i] = (uint16_t)stream.events[i];
+    stream_release(&stream);
+    return words;
+}
+
+static void round_trip(const struct codec *codec, enum stream_kind kind, uint64_t seed, size_t count)
+{
+    uint16_t *words = generate_words(kind, seed, &count);
+    struct codec_encoder *encoder = codec->encoder_new();
+    struct bytes code = {0};
+
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(codec->encode(encoder, words[i]), 0);
+    finish(codec, encoder, &code);
+    expect_words(codec, &code, words, count);
+
+    /* A reset encoder gives the same bytes again. */
+    codec->encoder_reset(encoder);
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(codec->encode(encoder, words[i]), 0);
+    {
+        struct bytes again = {0};
+
+        finish(codec, encoder, &again);
+        cr_assert_eq(again.size, code.size);
+        cr_assert_arr_eq(again.data, code.data, code.size);
+        bytes_release(&again);
+    }
+    codec->encoder_free(encoder);
+    bytes_release(&code);
+    free(words);
+}
+
+Test(codec, round_trips)
+{
+    for (int kind = 0; kind < STREAM_KINDS; kind++)
+        for (uint64_t seed = 1; seed <= 8; seed++)
+            round_trip(&codec_parlot, (enum stream_kind)kind, seed, (size_t)1 << (2 * seed));
+}
+
+/* Longer than the window and than the longest match. */
+Test(codec, long_streams)
+{
+    round_trip(&codec_parlot, STREAM_LOOPS, 5, 400000);
+    round_trip(&codec_parlot, STREAM_RANDOM, 6, 200000);
+    round_trip(&codec_parlot, STREAM_RECURSION, 7, 300000);
+}
+
+Test(codec, a_stream_can_be_cut_after_any_word)
+{
+    const struct codec *codec = &codec_parlot;
+    struct bytes code = {0};
+
+    for (int kind = 0; kind < STREAM_KINDS; kind++) {
+        size_t count = 600;
+        uint16_t *words = generate_words((enum stream_kind)kind, 3, &count);
+        struct codec_encoder *encoder = codec->encoder_new();
+
+        for (size_t i = 0; i < count; i++) {
+            finish(codec, encoder, &code);
+            expect_words(codec, &code, words, i);
+            codec->encode(encoder, words[i]);
+        }
+        codec->encoder_free(encoder);
+        free(words);
+    }
+    bytes_release(&code);
+}
+
+/* Stable bytes never change: what a journal relies on. */
+Test(codec, stable_bytes_stay)
+{
+    const struct codec *codec = &codec_parlot;
+    struct codec_encoder *encoder = codec->encoder_new();
+    size_t count = 3000, stable = 0;
+    uint16_t *words = generate_words(STREAM_LOOPS, 9, &count);
+    struct bytes before = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        codec->encode(encoder, words[i]);
+        cr_assert_geq(encoder->stable, stable);
+        if (stable)
+            cr_assert_arr_eq(encoder->code.data, before.data, stable);
+        stable = encoder->stable;
+        before.size = 0;
+        bytes_add(&before, encoder->code.data, stable);
+    }
+    cr_assert_gt(stable, 0);
+    codec->encoder_free(encoder);
+    bytes_release(&before);
+    free(words);
+}
+
+static void expect_bytes(const uint16_t *words, size_t count, const uint8_t *expected, size_t size)
+{
+    struct codec_encoder *encoder = codec_parlot.encoder_new();
+    struct bytes code = {0};
+
+    for (size_t i = 0; i < count; i++)
+        codec_parlot.encode(encoder, words[i]);
+    finish(&codec_parlot, encoder, &code);
+    cr_assert_eq(code.size, size, "%zu bytes, not %zu", code.size, size);
+    cr_assert_arr_eq(code.data, expected, size);
+    codec_parlot.encoder_free(encoder);
+    bytes_release(&code);
+}
+
+/* docs/trace-format.md works these out by hand. */
+Test(codec, known_answers)
+{
+    const uint16_t one[] = {1};
+    const uint8_t one_bytes[] = {0x01, 1};
+    const uint16_t loop[] = {1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 2, 0};
+    const uint8_t loop_bytes[] = {0x11, 1, 2, 0x11, 1, 6};
+    const uint16_t high[] = {0x1234, 0, 0x0100};
+    const uint8_t high_bytes[] = {0x23, 0x34, 0x12, 1};
+
+    expect_bytes(NULL, 0, NULL, 0);
+    expect_bytes(one, ARRAY_SIZE(one), one_bytes, sizeof(one_bytes));
+    expect_bytes(loop, ARRAY_SIZE(loop), loop_bytes, sizeof(loop_bytes));
+    expect_bytes(high, ARRAY_SIZE(high), high_bytes, sizeof(high_bytes));
+}
+
+/* Whatever the bytes are: words or an error, and an end. */
+Test(codec, garbage_ends)
+{
+    struct generator generator = {99};
+    uint8_t garbage[300];
+
+    for (int round = 0; round < 500; round++) {
+        struct codec_decoder *decoder;
+        uint16_t word;
+        size_t words = 0;
+
+        for (size_t i = 0; i < sizeof(garbage); i++)
+            garbage[i] = (uint8_t)generator_next(&generator);
+        decoder = codec_parlot.decoder_new(garbage, sizeof(garbage));
+        while (words < 1000000 && codec_parlot.decode(decoder, &word) == 0)
+            words++;
+        codec_parlot.decoder_free(decoder);
+    }
+}
+
+Test(codec, unknown_ids_are_not_found)
+{
+    cr_assert_eq(codec_find(1), &codec_parlot);
+    cr_assert_null(codec_find(0));
+    cr_assert_null(codec_find(200));
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <criterion/criterion.h>
+
+#include "fixture.h"
+#include "store/segment.h"
+
+static void append(struct segment_builder *builder, uint32_t event)
+{
+    int code = event == TRACESTORE_LOST_FUNCTION ? segment_builder_lost(builder)
+               : event                           ? segment_builder_call(builder, event)
+                                                 : segment_builder_return(builder);
+
+    cr_assert_eq(code, 0, "event %u: %d", event, code);
+}
+
+/* A closed segment of the events, starting inside a few calls. */
+static struct closed_segment *build(const struct stream *stream)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    append(&builder, 1000000);
+    append(&builder, 70);
+    append(&builder, 3);
+    cr_assert_eq(segment_builder_anchor(&builder, 500), 0);
+    append(&builder, 0);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    closed_segment_free(closed);
+    for (size_t i = 0; i < stream->count; i++) {
+        if (i % 7 == 3)
+            cr_assert_eq(segment_builder_anchor(&builder, 1000 + i * 10), 0);
+        append(&builder, stream->events[i]);
+    }
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    segment_builder_release(&builder);
+    return closed;
+}
+
+struct decoded {
+    struct event *events;
+    size_t count, capacity;
+};
+
+/* 0 when all was decoded, or the error. */
+static int decode(const uint8_t *payload, size_t size, uint64_t first_seq, uint64_t event_count,
+                  struct decoded *decoded)
+{
+    struct segment_parts parts;
+    struct segment_decoder *decoder;
+    struct event event;
+    int code = segment_parse(payload, size, &parts);
+
+    decoded->count = 0;
+    if (!code)
+        code = segment_decoder_open(&parts, first_seq, event_count, 0, &decoder);
+    if (code)
+        return code;
+    while ((code = segment_decoder_next(decoder, &event)) == 0) {
+        cr_assert_lt(decoded->count, event_count);
+        cr_assert_eq(array_reserve(&decoded->events, &decoded->capacity, decoded->count + 1), 0);
+        decoded->events[decoded->count++] = event;
+    }
+    segment_decoder_free(decoder);
+    return code == 1 ? 0 : code;
+}
+
+Test(segment, starts_inside_open_calls)
+{
+    struct stream stream = {0};
+    struct decoded decoded = {0};
+    struct closed_segment *closed;
+
+    stream_add(&stream, 0);
+    stream_add(&stream, 9);
+    stream_add(&stream, TRACESTORE_LOST_FUNCTION);
+    closed = build(&stream);
+    cr_assert_eq(closed->first_seq, 4);
+    cr_assert_eq(closed->event_count, 3);
+    cr_assert_eq(closed->first_ns, 500);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, 4, 3, &decoded), 0);
+    cr_assert_eq(decoded.events[0].kind, EVENT_RETURN);
+    cr_assert_eq(decoded.events[0].function, 70);
+    cr_assert_eq(decoded.events[0].depth, 1);
+    cr_assert_eq(decoded.events[1].depth, 1);
+    cr_assert_eq(decoded.events[1].seq, 5);
+    cr_assert_eq(decoded.events[2].kind, EVENT_LOST);
+    cr_assert_eq(decoded.events[2].depth, 2);
+
+    /* 9 is called, 70 only returns, and the loss is no call. */
+    cr_assert_eq(closed->function_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(closed->functions[i].calls, closed->functions[i].function == 9 ? 1 : 0);
+    closed_segment_free(closed);
+    stream_release(&stream);
+    free(decoded.events);
+}
+
+Test(segment, times_are_intervals_between_anchors)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    struct decoded decoded = {0};
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    segment_builder_anchor(&builder, 90); /* replaced by the next one */
+    segment_builder_anchor(&builder, 100);
+    append(&builder, 1);
+    append(&builder, 2);
+    segment_builder_anchor(&builder, 150);
+    append(&builder, 0);
+    segment_builder_anchor(&builder, 140); /* a clock does not go back */
+    append(&builder, 0);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, 0, 4, &decoded), 0);
+    cr_assert_eq(decoded.events[0].ns, 100);
+    cr_assert_eq(decoded.events[0].ns_error, 50);
+    cr_assert_eq(decoded.events[1].ns, 100);
+    cr_assert_eq(decoded.events[2].ns, 150);
+    cr_assert_eq(decoded.events[2].ns_error, 0);
+    cr_assert_eq(decoded.events[3].ns, 150);
+    closed_segment_free(closed);
+
+    /* The next segment knows the last anchor of this one. */
+    append(&builder, 1);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, 4, 1, &decoded), 0);
+    cr_assert_eq(decoded.events[0].ns, 150);
+    closed_segment_free(closed);
+    segment_builder_release(&builder);
+    free(decoded.events);
+}
+
+Test(segment, refuses_what_is_no_event)
+{
+    struct segment_builder builder;
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    cr_assert_eq(segment_builder_return(&builder), -EINVAL);
+    cr_assert_eq(segment_builder_call(&builder, 0), -EINVAL);
+    cr_assert_eq(segment_builder_call(&builder, TRACESTORE_LOST_FUNCTION), -EINVAL);
+    for (uint32_t i = 1; i <= SEGMENT_MAX_FUNCTIONS; i++)
+        cr_assert_eq(segment_builder_call(&builder, i * 3), 0);
+    cr_assert_eq(segment_builder_call(&builder, 1), -E2BIG);
+    cr_assert_eq(segment_builder_call(&builder, 3), 0, "a function that is in the dictionary still fits");
+    cr_assert_eq(builder.event_count, SEGMENT_MAX_FUNCTIONS + 1);
+    segment_builder_release(&builder);
+}
+
+Test(segment, calls_only_opens_nothing)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    struct decoded decoded = {0};
+
+    segment_builder_init(&builder, CODEC_DEFAULT, SEGMENT_CALLS_ONLY);
+    append(&builder, 5);
+    append(&builder, 6);
+    cr_assert_eq(segment_builder_return(&builder), -EINVAL);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, 0, 2, &decoded), 0);
+    cr_assert_eq(decoded.events[1].depth, 0);
+    closed_segment_free(closed);
+    segment_builder_release(&builder);
+    free(decoded.events);
+}
+
+/* Each byte of a small segment set to each of many values: the decoder says -EBADMSG (or -ENOTSUP for another
+ * version), or decodes some events, as many as declared; it never goes wild. The checksum, which catches all
+ * of this in a store, is not looked at here. */
+Test(segment, damage_is_an_error_or_events)
+{
+    struct stream stream = {0};
+    struct decoded decoded = {0};
+    struct closed_segment *closed;
+    size_t refused = 0, tried = 0;
+
+    stream_generate(&stream, STREAM_LOSSES, 4, 300);
+    closed = build(&stream);
+    for (size_t at = 0; at < closed->payload.size; at++) {
+        for (unsigned change = 1; change < 256; change += 2) {
+            int code;
+
+            closed->payload.data[at] ^= (uint8_t)change;
+            code = decode(closed->payload.data, closed->payload.size, closed->first_seq, closed->event_count,
+                          &decoded);
+            cr_assert(code == 0 || code == -EBADMSG || code == -ENOTSUP, "byte %zu: %d", at, code);
+            if (!code)
+                cr_assert_eq(decoded.count, closed->event_count);
+            refused += code != 0;
+            tried++;
+            closed->payload.data[at] ^= (uint8_t)change;
+        }
+    }
+    cr_assert_gt(refused, tried / 2, "%zu of %zu refused", refused, tried);
+    closed_segment_free(closed);
+    stream_release(&stream);
+    free(decoded.events);
+}
+
+/* Every prefix, and the whole with a byte more. */
+Test(segment, cut_or_lengthened_is_an_error)
+{
+    struct stream stream = {0};
+    struct decoded decoded = {0};
+    struct closed_segment *closed;
+
+    stream_generate(&stream, STREAM_LOOPS, 4, 300);
+    closed = build(&stream);
+    for (size_t size = 0; size < closed->payload.size; size++)
+        cr_assert_eq(decode(closed->payload.data, size, closed->first_seq, closed->event_count, &decoded),
+                     -EBADMSG, "%zu bytes", size);
+    bytes_add_u8(&closed->payload, 0);
+    cr_assert_eq(
+        decode(closed->payload.data, closed->payload.size, closed->first_seq, closed->event_count, &decoded),
+        -EBADMSG);
+    closed->payload.size--;
+    cr_assert_eq(
+        decode(closed->payload.data, closed->payload.size, closed->first_seq, closed->event_count, &decoded),
+        0);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, closed->first_seq,
+                        closed->event_count - 1, &decoded),
+                 -EBADMSG, "one event fewer than there are");
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, closed->first_seq,
+                        closed->event_count + 1, &decoded),
+                 -EBADMSG, "one event more than there are");
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, closed->first_seq, UINT64_MAX, &decoded),
+                 -EBADMSG, "more events than a segment may have");
+    closed_segment_free(closed);
+    stream_release(&stream);
+    free(decoded.events);
+}
