@@ -25,9 +25,9 @@
 enum { SET_RETURNS, SET_PLT, SET_AT_PLT, SET_EVERYTHING, SET_FIRST_REGULAR };
 
 const struct filter_set filter_sets[] = {
-    [SET_RETURNS] = {"returns", NULL, "remove returns (they are unless --with-returns asks for them)"},
-    [SET_PLT] = {"plt", NULL, "remove the stubs of calls into libraries, unless another set keeps them"},
-    [SET_AT_PLT] = {"@plt", NULL, "keep the stubs of calls into libraries"},
+    [SET_RETURNS] = {"returns", NULL, "remove returns (the default, see --with-returns)"},
+    [SET_PLT] = {"plt", NULL, "remove stubs of library calls, unless a set keeps them"},
+    [SET_AT_PLT] = {"@plt", NULL, "keep stubs of library calls"},
     [SET_EVERYTHING] = {"everything", NULL, "keep all functions"},
     {"mpi", "^(MPI_|mpi_[a-z0-9_]+_$)", "MPI calls, from C and Fortran"},
     {"mpiall", "MPI|^mpi_[a-z0-9_]+_$", "names with MPI in them: MPI_, PMPI_, MPID_, ..."},

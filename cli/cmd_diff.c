@@ -346,7 +346,7 @@ static void print_common(const struct columns *columns, const struct diff_edit *
     for (size_t i = 0; i < edit->normal_count; i++) {
         size_t left_out = edit->normal_count - head - tail;
 
-        if (!columns->report->arguments->full && edit->normal_count > head + tail + 1 && i == head) {
+        if (!columns->report->arguments->full && edit->normal_count > head + tail + 2 && i == head) {
             snprintf(left, sizeof(left), "... %zu equal entries", left_out);
             print_line(columns, ' ', columns->colour ? "\033[2m" : "", left, "");
             i += left_out - 1;

@@ -199,7 +199,7 @@ Test(diff_nlr, lost_events_are_no_difference)
 {
     expect_pair("ABCD", "AB?D", "=A B ?C|? =D", "");
     expect_pair("ABCD", "AB?", "=A B ?C D|?", "");
-    expect_pair("?ABC", "ABC", "?|? =A B C", "");
+    expect_pair("?ABC", "ABC", "??| =A B C", "");
     expect_pair("A?B", "A?B", "=A ??|? =B", "");
     expect_pair("AXXXXXXB", "AXXX?XXB", "=A ?L0^6|L0^3 ? L0^2 =B", "");
     /* Beyond the next common entry differences are differences. */
