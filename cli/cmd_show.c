@@ -269,7 +269,8 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
                totals->muted_functions == 1 ? "" : "s");
     cli_format_bytes(totals->stored_bytes, stored, sizeof(stored));
     cli_format_bytes(totals->catalog_bytes, catalog, sizeof(catalog));
-    printf("size      %s in %" PRIu64 " segments, catalog %s", stored, totals->segments, catalog);
+    printf("size      %s in %" PRIu64 " segment%s, catalog %s", stored, totals->segments,
+           totals->segments == 1 ? "" : "s", catalog);
     if (totals->stored_bytes)
         printf("; %.1f times smaller than 2 bytes an event",
                (double)totals->raw_bytes / (double)totals->stored_bytes);

@@ -258,7 +258,8 @@ Test(vtab, views)
         model_init(&model, &options);
         compare_rows(
             &model,
-            "SELECT run_id, thread, thread_id, function_id, name, calls FROM call_counts ORDER BY 1, 3, 4",
+            "SELECT run_id, thread, thread_id, function_id, name, sum(calls) FROM call_counts "
+            "GROUP BY 1, 3, 4 ORDER BY 1, 3, 4",
             "SELECT e.run_id, t.label, e.thread_id, e.function_id, coalesce(demangled, f.name), count(*) "
             "FROM x_events e JOIN threads t USING (thread_id) JOIN functions f USING (function_id) "
             "WHERE kind = 'call' GROUP BY e.run_id, e.thread_id, e.function_id ORDER BY 1, 3, 4");
