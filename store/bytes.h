@@ -78,6 +78,11 @@ struct bytes_reader {
     bool failed;
 };
 
+static inline struct bytes_reader reader_over(const uint8_t *data, size_t size)
+{
+    return (struct bytes_reader){.at = data, .end = size ? data + size : data}; /* no bytes may be NULL */
+}
+
 static inline size_t reader_left(const struct bytes_reader *reader)
 {
     return (size_t)(reader->end - reader->at);

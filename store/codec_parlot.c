@@ -19,8 +19,9 @@
 
 #define WINDOW_WORDS 65536u
 #define FIRST_CAPACITY 256u /* the window grows up to WINDOW_WORDS, so that idle threads stay small */
-#define FIRST_INDEX 3u /* three zero words stand before the stream, so that it has a context from the start \
-                        */
+#define FIRST_INDEX \
+    3u /* three zero words stand before the stream, so that it has a context from the start \
+        */
 #define TABLE_SIZE 4096u
 #define MATCH_MAX 65535u
 #define CONTEXT_MASK 0xffffffffffffull
@@ -236,7 +237,7 @@ static struct codec_decoder *parlot_decoder_new(const uint8_t *code, size_t size
         return NULL;
     }
     if (decoder)
-        decoder->in = (struct bytes_reader){.at = code, .end = code + size};
+        decoder->in = reader_over(code, size);
     return (struct codec_decoder *)decoder;
 }
 

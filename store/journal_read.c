@@ -10,7 +10,7 @@
 
 int journal_row_open(const uint8_t *data, size_t size, struct bytes_reader *ret_reader)
 {
-    struct bytes_reader reader = {.at = data, .end = data + size};
+    struct bytes_reader reader = reader_over(data, size);
     uint8_t version = reader_u8(&reader);
 
     if (reader.failed)
@@ -33,7 +33,7 @@ int journal_next_chunk(struct bytes_reader *reader, struct journal_chunk *ret_ch
     in.at = reader_take(reader, size);
     if (reader->failed)
         return -EBADMSG;
-    in = (struct bytes_reader){.at = in.at, .end = in.at + size};
+    in = reader_over(in.at, size);
     chunk.thread_id = (int64_t)reader_varint(&in);
     chunk.first_seq = reader_varint(&in);
     chunk.event_count = reader_varint(&in);
@@ -66,7 +66,7 @@ void journal_tail_release(struct journal_tail *tail)
 
 static int apply_calls(struct journal_tail *tail, const struct section *calls)
 {
-    struct bytes_reader reader = {.at = calls->data, .end = calls->data + calls->size};
+    struct bytes_reader reader = reader_over(calls->data, calls->size);
     uint64_t local = 0;
 
     while (reader_left(&reader)) {

@@ -63,6 +63,11 @@ static bool has_log(const char *path)
     return asprintf(&log, "%s-wal", path) > 0 && stat(log, &status) == 0 && status.st_size > 0;
 }
 
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
 /* Whether the file is shorter than its own header says, and nothing beside it holds the rest. */
 static bool is_cut_short(const char *path)
 {
@@ -73,8 +78,10 @@ static bool is_cut_short(const char *path)
 
     if (fd < 0 || fstat(fd, &status) || pread(fd, header, sizeof(header), 0) != sizeof(header))
         return false;
-    page_size = (uint64_t)header[16] << 8 | header[17];
-    pages = (uint64_t)header[28] << 24 | (uint64_t)header[29] << 16 | (uint64_t)header[30] << 8 | header[31];
+    if (memcmp(header, "SQLite format 3", 16) != 0 || big_endian(header + 68) != STORE_APPLICATION_ID)
+        return false;
+    page_size = big_endian(header + 16) >> 16;
+    pages = big_endian(header + 28);
     return (uint64_t)status.st_size < (page_size == 1 ? 65536 : page_size) * pages && !has_log(path);
 }
 

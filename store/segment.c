@@ -4,7 +4,7 @@
 
 int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret_parts)
 {
-    struct bytes_reader reader = {.at = payload, .end = payload + size};
+    struct bytes_reader reader = reader_over(payload, size);
     struct segment_parts parts = {0};
     uint8_t version = reader_u8(&reader);
     uint64_t sizes[SECTION_COUNT];
@@ -48,7 +48,7 @@ int segment_assemble(const struct segment_parts *parts, struct bytes *payload)
 
 int segment_dictionary(const struct section *section, uint32_t **ret_functions, size_t *ret_count)
 {
-    struct bytes_reader reader = {.at = section->data, .end = section->data + section->size};
+    struct bytes_reader reader = reader_over(section->data, section->size);
     uint32_t *functions = NULL, previous = 0;
     size_t count = 0, capacity = 0;
     int code = 0;

@@ -61,7 +61,7 @@ static int clock_look_ahead(struct clock_reader *clock, uint64_t event_count)
 static int clock_init(struct clock_reader *clock, const struct section *section, uint64_t event_count,
                       uint64_t until_ns)
 {
-    clock->in = (struct bytes_reader){.at = section->data, .end = section->data + section->size};
+    clock->in = reader_over(section->data, section->size);
     clock->until_ns = until_ns;
     clock->kept = section->size > 0;
     if (!clock->kept) {
@@ -101,7 +101,7 @@ static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_
 
 static int read_stack(struct segment_decoder *decoder, const struct section *section)
 {
-    struct bytes_reader reader = {.at = section->data, .end = section->data + section->size};
+    struct bytes_reader reader = reader_over(section->data, section->size);
     struct open_call call = {0};
 
     if (section->size && decoder->flags & SEGMENT_CALLS_ONLY)

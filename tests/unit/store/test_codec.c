@@ -142,7 +142,8 @@ static void expect_bytes(const uint16_t *words, size_t count, const uint8_t *exp
         codec_parlot.encode(encoder, words[i]);
     finish(&codec_parlot, encoder, &code);
     cr_assert_eq(code.size, size, "%zu bytes, not %zu", code.size, size);
-    cr_assert_arr_eq(code.data, expected, size);
+    if (size)
+        cr_assert_arr_eq(code.data, expected, size);
     codec_parlot.encoder_free(encoder);
     bytes_release(&code);
 }
