@@ -243,11 +243,11 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
     return r;
 }
 
-/* A .cold fragment is a part of a function that is probed, an indirect function's address is its resolver's:
- * neither is a blind spot. */
+/* A .cold fragment is a part of a function that is probed, an indirect function's address is its resolver's,
+ * and start-up code is nobody's: none of them is a blind spot. */
 static bool is_blind(enum site_refusal reason)
 {
-    return reason != SITE_FRAGMENT && reason != SITE_IFUNC;
+    return reason != SITE_FRAGMENT && reason != SITE_IFUNC && reason != SITE_START_UP;
 }
 
 static int store_blind_functions(const struct traced_image *image, struct trace_writer *writer,

@@ -8,7 +8,7 @@
  *   with exception tables or an unwinding runtime is left alone as a whole;
  * - some functions return twice, switch stacks, or look at their caller's address (setjmp, vfork, dlsym): by
  * name;
- * - at the program's entry [rsp] is argc; in a symbol inside another function it may be anything;
+ * - at the program's entry [rsp] is argc;
  * - static programs contain hand-written parts of the C library whose local symbols nobody can list.
  */
 #include "collector/plan/plan.h"
@@ -86,10 +86,6 @@ static enum plan_no_return function_no_return(const struct image_function *funct
         return PLAN_RETURN_ENTRY_POINT;
     if (has_forbidden_name(function))
         return PLAN_RETURN_NAME;
-    if (function->flags & IMAGE_FUNCTION_INSIDE)
-        return PLAN_RETURN_INSIDE;
-    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED)
-        return PLAN_RETURN_NO_SIZE;
     return PLAN_RETURN_PROBED;
 }
 
@@ -112,17 +108,52 @@ static bool reaches_next(const struct planner *planner, size_t index, uint64_t o
            planner->functions[index].address + offset >= planner->functions[index + 1].address;
 }
 
+/* What gcc's crtstuff.c and the C library's crti.o put into every program. */
+static bool is_start_up(const char *name)
+{
+    static const char *const names[] = {
+        "_init",
+        "_fini",
+        "frame_dummy",
+        "register_tm_clones",
+        "deregister_tm_clones",
+        "__do_global_dtors_aux",
+        "__do_global_ctors_aux",
+        "call_weak_fn",
+        "_dl_relocate_static_pie",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* What is not a function that is called, whatever its symbol says: a probe there would count calls that never
+ * were. SITE_OK: nothing is known against it. */
+static enum site_refusal symbol_refusal(const struct image_function *function)
+{
+    if (function->flags & IMAGE_FUNCTION_FRAGMENT)
+        return SITE_FRAGMENT;
+    if (function->flags & IMAGE_FUNCTION_IFUNC)
+        return SITE_IFUNC;
+    if (is_start_up(function->name))
+        return SITE_START_UP;
+    if (function->flags & IMAGE_FUNCTION_INSIDE)
+        return SITE_INSIDE;
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && !(function->flags & IMAGE_FUNCTION_ENTRY_POINT))
+        return SITE_NO_SIZE;
+    return SITE_OK;
+}
+
 static void choose_site(const struct planner *planner, size_t index, struct site *site)
 {
     const struct image_function *function = &planner->functions[index];
     const uint8_t *code;
     size_t available = 0;
 
-    *site = (struct site){.class = SITE_REFUSED, .refusal = SITE_FRAGMENT};
-    if (function->flags & IMAGE_FUNCTION_FRAGMENT)
-        return;
-    site->refusal = SITE_IFUNC;
-    if (function->flags & IMAGE_FUNCTION_IFUNC)
+    *site = (struct site){.class = SITE_REFUSED, .refusal = symbol_refusal(function)};
+    if (site->refusal != SITE_OK)
         return;
     site->refusal = SITE_EMPTY;
     code = elf_image_code(planner->image, function->address, &available);
@@ -231,8 +262,6 @@ const char *plan_no_return_text(enum plan_no_return reason)
         [PLAN_RETURN_STATIC] = "a static program",
         [PLAN_RETURN_ENTRY_POINT] = "the program's entry point",
         [PLAN_RETURN_NAME] = "uses or replaces its return address",
-        [PLAN_RETURN_INSIDE] = "begins inside another function",
-        [PLAN_RETURN_NO_SIZE] = "its symbol has no size",
     };
 
     return reason < PLAN_NO_RETURNS && texts[reason] ? texts[reason] : "unknown";

@@ -28,8 +28,6 @@ enum plan_no_return {
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
     PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
-    PLAN_RETURN_INSIDE,      /* begins inside another function: [rsp] may be anything */
-    PLAN_RETURN_NO_SIZE,     /* a symbol without a size: hand-written, may be a label inside a function */
     PLAN_NO_RETURNS,
 };
 

@@ -260,6 +260,9 @@ const char *site_refusal_text(enum site_refusal refusal)
         [SITE_OPCODE] = "its first instruction cannot be probed on every kernel",
         [SITE_IFUNC] = "a resolver of an indirect function",
         [SITE_FRAGMENT] = "a part of another function",
+        [SITE_INSIDE] = "it begins inside another function",
+        [SITE_NO_SIZE] = "its symbol has no size: it may be a label",
+        [SITE_START_UP] = "the compiler's start-up code",
     };
 
     return refusal < SITE_REFUSALS && texts[refusal] ? texts[refusal] : "unknown";

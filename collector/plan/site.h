@@ -34,6 +34,9 @@ enum site_refusal {
     SITE_OPCODE,      /* another opcode that uprobes of some supported kernel reject or get wrong */
     SITE_IFUNC,       /* an indirect function: the address is its resolver's */
     SITE_FRAGMENT,    /* a .cold part, entered by a jump in the middle of its function's frame */
+    SITE_INSIDE,      /* begins inside another function: may be a label that is fallen into or jumped to */
+    SITE_NO_SIZE,     /* a symbol without a size: hand-written, may be a label as well */
+    SITE_START_UP,    /* the compiler's own start-up code (crtstuff): nobody's function */
     SITE_REFUSALS,
 };
 
@@ -44,7 +47,7 @@ struct site {
 };
 
 /* Chooses the site of the function whose `size` bytes of code are `code`, loaded at `address`. The answer is
- * always filled in; SITE_IFUNC and SITE_FRAGMENT are never given here (they are the caller's to know). */
+ * always filled in; SITE_IFUNC and what follows it are never given here (they are the caller's to know). */
 void site_choose(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
                  struct site *ret_site);
 

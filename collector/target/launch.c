@@ -12,21 +12,24 @@
 
 #include "base/cleanup.h"
 
-/* Whether execvp would find `command`; 0 or the errno it would fail with. */
-static int look_up(const char *command)
+/* Finds the file that `command` means, as execvp does; not its fallback, though: a file that is no program must not
+ * be fed to a shell. Returns 0 or an errno. */
+static int look_up(const char *command, char *ret_path, size_t size)
 {
     const char *path = getenv("PATH");
     AUTO_FREE char *list = strdup(path ? path : "/bin:/usr/bin");
-    char *rest = list, *folder, candidate[PATH_MAX];
+    char *rest = list, *folder;
     int reason = ENOENT;
 
     if (!list)
         return ENOMEM;
-    if (strchr(command, '/'))
+    if (strchr(command, '/')) {
+        snprintf(ret_path, size, "%s", command);
         return access(command, X_OK) ? errno : 0;
+    }
     while ((folder = strsep(&rest, ":"))) {
-        snprintf(candidate, sizeof(candidate), "%s/%s", *folder ? folder : ".", command);
-        if (!access(candidate, X_OK))
+        snprintf(ret_path, size, "%s/%s", *folder ? folder : ".", command);
+        if (!access(ret_path, X_OK))
             return 0;
         if (errno == EACCES)
             reason = EACCES;
@@ -38,12 +41,12 @@ static int cannot_run(int code, const char *command, struct error *err)
 {
     const char *remedy = code == ENOENT ? "check the command's name" : NULL;
 
-    if (code == EACCES)
+    if (code == EACCES || code == ENOEXEC)
         remedy = "name an executable file";
     return error_set(err, -code, remedy, "cannot run %s", command);
 }
 
-static void child_main(char *const *argv, int output, int gate, int failure)
+static void child_main(const char *path, char *const *argv, int output, int gate, int failure)
 {
     char byte;
     int code;
@@ -52,7 +55,7 @@ static void child_main(char *const *argv, int output, int gate, int failure)
         _exit(127);
     if (output >= 0)
         dup2(output, STDOUT_FILENO);
-    execvp(argv[0], argv);
+    execv(path, argv);
     code = errno;
     if (write(failure, &code, sizeof(code)) != (ssize_t)sizeof(code))
         _exit(126);
@@ -61,7 +64,8 @@ static void child_main(char *const *argv, int output, int gate, int failure)
 
 int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err)
 {
-    int gate[2], failure[2], reason = look_up(argv[0]);
+    char path[PATH_MAX];
+    int gate[2], failure[2], reason = look_up(argv[0], path, sizeof(path));
     pid_t pid;
 
     if (reason)
@@ -79,7 +83,7 @@ int launch_prepare(char *const *argv, int output, struct launch *ret_launch, str
     if (!pid) {
         close(gate[1]);
         close(failure[0]);
-        child_main(argv, output, gate[0], failure[1]);
+        child_main(path, argv, output, gate[0], failure[1]);
     }
     close(gate[0]);
     close(failure[1]);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -183,15 +182,15 @@ int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset)
     if (!maps || stat(link, &exe))
         return -ENOENT;
     while ((line = strsep(&rest, "\n"))) {
-        unsigned int device_major, device_minor;
         uint64_t start, offset, inode;
+        char rights[8];
 
-        if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %x:%x %" SCNu64, &start, &offset, &device_major,
-                   &device_minor, &inode) != 5)
+        if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %" SCNu64, &start, rights, &offset, &inode) !=
+            4)
             continue;
         /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode
          * decides. */
-        if (inode != exe.st_ino)
+        if (inode != exe.st_ino || !strchr(rights, 'x'))
             continue;
         *ret_start = start;
         *ret_offset = offset;

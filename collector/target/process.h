@@ -32,7 +32,7 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
 /* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
 char *process_thread_name(pid_t pid, pid_t tid);
 
-/* The first mapping of the process's own executable: its start and file offset. -ENOENT: none. */
+/* The first executable mapping of the process's own program: its start and file offset. -ENOENT: none. */
 int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset);
 
 #endif
