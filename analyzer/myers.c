@@ -25,7 +25,7 @@ struct side {
 
 struct search {
     struct side a, b;
-    ptrdiff_t *forward,
+    int32_t *forward,
         *backward; /* the furthest x on each diagonal, from either corner; index 0 is in the middle */
 };
 
@@ -39,13 +39,13 @@ struct point {
 
 /* One search in one direction: the diagonals it has reached, low to high, and those of the box. */
 struct front {
-    ptrdiff_t *reach;
+    int32_t *reach;
     ptrdiff_t low, high;
 };
 
 /* Widens the front by one diagonal on either side, or narrows it where the box ends: the diagonals of one
  * parity are in use at a time. `outside` is a reach that loses against every other. */
-static void widen(struct front *front, ptrdiff_t lowest, ptrdiff_t highest, ptrdiff_t outside)
+static void widen(struct front *front, ptrdiff_t lowest, ptrdiff_t highest, int32_t outside)
 {
     if (front->low > lowest)
         front->reach[--front->low - 1] = outside;
@@ -66,7 +66,8 @@ static ptrdiff_t step_forward(const struct search *search, const struct box *box
 
     while (x < box->right && x - d < box->bottom && search->a.ids[x] == search->b.ids[x - d])
         x++;
-    return front->reach[d] = x;
+    front->reach[d] = (int32_t)x;
+    return x;
 }
 
 static ptrdiff_t step_backward(const struct search *search, const struct box *box, const struct front *front,
@@ -77,7 +78,8 @@ static ptrdiff_t step_backward(const struct search *search, const struct box *bo
 
     while (x > box->left && x - d > box->top && search->a.ids[x - 1] == search->b.ids[x - d - 1])
         x--;
-    return front->reach[d] = x;
+    front->reach[d] = (int32_t)x;
+    return x;
 }
 
 /* A point on an optimal path through the box, which is not empty on either side and begins and ends with
@@ -89,8 +91,8 @@ static struct point find_middle(const struct search *search, const struct box *b
     struct front forward = {search->forward, start, start}, backward = {search->backward, end, end};
     bool odd = (start - end) & 1; /* the fronts meet after a forward step if the number of edits is odd */
 
-    forward.reach[start] = box->left;
-    backward.reach[end] = box->right;
+    forward.reach[start] = (int32_t)box->left;
+    backward.reach[end] = (int32_t)box->right;
     for (;;) {
         widen(&forward, lowest, highest, -1);
         for (ptrdiff_t d = forward.high; d >= forward.low; d -= 2) {
@@ -99,7 +101,7 @@ static struct point find_middle(const struct search *search, const struct box *b
             if (odd && backward.low <= d && d <= backward.high && backward.reach[d] <= x)
                 return (struct point){x, x - d};
         }
-        widen(&backward, lowest, highest, PTRDIFF_MAX);
+        widen(&backward, lowest, highest, INT32_MAX);
         for (ptrdiff_t d = backward.high; d >= backward.low; d -= 2) {
             ptrdiff_t x = step_backward(search, box, &backward, d);
 
@@ -181,11 +183,13 @@ int myers_diff(const uint32_t *a, size_t n, const uint32_t *b, size_t m, bool *a
 {
     uint32_t last = largest(b, m, largest(a, n, 0));
     AUTO_FREE unsigned char *in_a = make_bitmap(a, n, last), *in_b = make_bitmap(b, m, last);
-    AUTO_FREE ptrdiff_t *reaches = NULL;
+    AUTO_FREE int32_t *reaches = NULL;
     struct search search = {0};
     size_t diagonals;
     int r = in_a && in_b ? 0 : -ENOMEM;
 
+    if (n >= INT32_MAX || m >= INT32_MAX)
+        return -EOVERFLOW;
     if (r >= 0)
         r = side_init(&search.a, a, n, in_b, a_only);
     if (r >= 0)

@@ -13,7 +13,7 @@
 /* Elements are equal when their numbers are; numbers should be dense (memory grows with the largest). Sets
  * a_only[i] where a[i] is deleted and b_only[i] where b[i] is inserted, and the rest to false: what is false
  * on either side is one longest common subsequence, in order. Time O((n + m) D) for D edits, memory O(n + m +
- * largest number). Fails with -ENOMEM. */
+ * largest number). Fails with -ENOMEM, and with -EOVERFLOW for 2^31 elements on a side. */
 int myers_diff(const uint32_t *a, size_t n, const uint32_t *b, size_t m, bool *a_only, bool *b_only);
 
 #endif
