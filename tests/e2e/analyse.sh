@@ -52,7 +52,7 @@ queries() {
     same "sort|MPI_Recv|24" "$(q "SELECT caller, callee, calls FROM call_graph WHERE run_id = 1 AND callee = 'MPI_Recv'")"
     same "main sort MPI_Recv" "$(q "SELECT name FROM open_calls WHERE run_id = 4 ORDER BY depth" | paste -sd ' ')"
     "$TRACECTL" query "SELECT name FROM runs"
-    "$TRACECTL" query --csv "SELECT run_id, name FROM runs WHERE run_id = 2" | grep -qx '2,same'
+    "$TRACECTL" query --csv "SELECT run_id, name FROM runs WHERE run_id = 2" | grep -x '2,same'
     same '[{"name":"normal"}]' "$("$TRACECTL" query --json "SELECT name FROM runs WHERE run_id = 1" | tr -d ' \n')"
     same '[]' "$("$TRACECTL" query --json "SELECT name FROM runs WHERE 0" | tr -d ' \n')"
 }
@@ -70,7 +70,7 @@ plain_sqlite3() {
     same "normal same swapped stuck" "$(sqlite3 "$STORE" 'SELECT name FROM runs ORDER BY run_id' | paste -sd ' ')"
     same "1.0" "$(sqlite3 "$STORE" "SELECT label FROM threads WHERE run_id = 2 AND label LIKE '1.%'")"
     same 8 "$(sqlite3 "$STORE" "SELECT sum(calls) FROM segment_functions JOIN segments USING (segment_id) JOIN functions
-        USING (function_id) JOIN threads USING (thread_id) WHERE segments.run_id = 1 AND name = 'MPI_Send' AND label = '1.0'")"
+        USING (function_id) JOIN threads USING (thread_id) WHERE segments.run_id = 1 AND functions.name = 'MPI_Send' AND label = '1.0'")"
     sqlite3 "$STORE" 'SELECT * FROM losses, blind, tags, processes, images'
 }
 
@@ -91,7 +91,7 @@ loops() {
     same '["MPI_Init","MPI_Comm_rank","MPI_Comm_size",{"count":8,"loop":"L1"},"MPI_Finalize"]' \
         "$(json_get threads.1.entries <"$WORK/nlr.json")"
     same 2.0 "$("$TRACECTL" --json nlr normal 2.0 --filter mpi | "$E2E/json" get threads.0.thread)"
-    "$TRACECTL" nlr normal 1.0 --filter mpi | grep -qE 'L[0-9]+ ?\^ ?8'
+    "$TRACECTL" nlr normal 1.0 --filter mpi | grep -E 'L[0-9]+ ?\^ ?8'
 }
 
 difference() {
@@ -134,10 +134,10 @@ same_bytes_twice() { # same store, same options, same bytes
 
 trees_and_tops() {
     "$TRACECTL" calls normal 1.0
-    "$TRACECTL" calls normal 1.0 | grep -q MPI_Finalize
+    "$TRACECTL" calls normal 1.0 | grep MPI_Finalize
     same 8 "$("$TRACECTL" calls normal 1.0 --raw | grep -c MPI_Send)"
     "$TRACECTL" top normal
-    "$TRACECTL" top normal | grep -E 'MPI_(Send|Recv)' | grep -qw 24
+    "$TRACECTL" top normal | grep -E 'MPI_(Send|Recv)' | grep -w 24
 }
 
 removal() {
@@ -159,7 +159,7 @@ damage_is_found() {
     cat "$WORK/verify"
     same 1 "$status"
     # The other threads stay readable.
-    "$TRACECTL" -d "$WORK/damaged.db" calls normal 3.0 | grep -q MPI_Finalize
+    "$TRACECTL" -d "$WORK/damaged.db" calls normal 3.0 | grep MPI_Finalize
     status=0
     "$TRACECTL" -d "$WORK/damaged.db" calls normal 0.0 >/dev/null 2>"$WORK/err" || status=$?
     cat "$WORK/err"
@@ -177,7 +177,7 @@ closed_pipe() { # nobody reads on: no error, no crash
 help_texts() {
     local command
     "$TRACECTL" --help >"$WORK/help"
-    "$TRACECTL" --version | grep -qE '^tracectl [0-9]'
+    "$TRACECTL" --version | grep -E '^tracectl [0-9]'
     for command in record runs show rm query calls top nlr diff import verify doctor; do
         grep -qw "$command" "$WORK/help"
         "$TRACECTL" "$command" --help >"$WORK/help.$command"

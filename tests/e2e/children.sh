@@ -20,7 +20,7 @@ children_are_followed() { # program, options of record...
     for work in work_parent work_forked work_grandchild work_fork_exec work_vfork_exec work_spawned; do
         same "$work 1" "$work $(count "$id" "$work")"
     done
-    same 6 "$(q "SELECT count(*) AS n FROM processes WHERE run_id = $id")"
+    same 6 "$(q "SELECT count(DISTINCT pid) AS n FROM processes WHERE run_id = $id")"
     same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $id")"
 }
 
