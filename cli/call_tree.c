@@ -8,8 +8,11 @@
 #include "base/array.h"
 
 struct node {
-    struct node *next, *first, *last; /* the next sibling; the children */
-    uint64_t hash;                    /* of a call that has ended */
+    struct node *next, *previous; /* siblings */
+    struct node *first, *last;    /* children: what a call called, the body of a loop */
+    size_t children;
+    enum call_tree_kind kind;
+    uint64_t hash; /* of a call that has ended, or a loop's body */
     uint64_t count;
     const char *cause;
     uint32_t function;
@@ -19,8 +22,11 @@ struct node {
 /* An open call. */
 struct frame {
     struct node *node; /* holds the children that are not printed yet */
-    bool printed;      /* its own line is; then at most one child is held back, to fold with the next */
+    bool printed;      /* its own line is; then the last children only are held back, to fold with the next */
 };
+
+/* What folding can still change: a loop, and a whole body behind it but for the last call. */
+#define FOLDABLE (2 * CALL_TREE_PERIOD)
 
 struct call_tree {
     const struct call_tree_sink *sink;
@@ -64,14 +70,15 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static void node_hash(struct node *node)
 {
-    node->hash = mix(mix(1, node->function), node->mark);
+    node->hash = mix(mix(1 + (uint64_t)node->kind, node->function), node->mark);
     for (const struct node *child = node->first; child; child = child->next)
         node->hash = mix(mix(node->hash, child->hash), child->count);
 }
 
 static bool node_equal(const struct node *a, const struct node *b)
 {
-    if (a->hash != b->hash || a->function != b->function || a->mark != b->mark || a->cause || b->cause)
+    if (a->hash != b->hash || a->kind != b->kind || a->function != b->function || a->mark != b->mark ||
+        a->kind == TREE_LOST)
         return false;
     for (a = a->first, b = b->first; a && b; a = a->next, b = b->next)
         if (a->count != b->count || !node_equal(a, b))
@@ -79,11 +86,124 @@ static bool node_equal(const struct node *a, const struct node *b)
     return !a && !b;
 }
 
+static void append_child(struct node *parent, struct node *child)
+{
+    child->previous = parent->last;
+    child->next = NULL;
+    if (parent->last)
+        parent->last->next = child;
+    else
+        parent->first = child;
+    parent->last = child;
+    parent->children++;
+}
+
+static void unlink_child(struct node *parent, struct node *child)
+{
+    *(child->previous ? &child->previous->next : &parent->first) = child->next;
+    *(child->next ? &child->next->previous : &parent->last) = child->previous;
+    parent->children--;
+}
+
+/* ------------------------------------------------------------------------------------------ folding */
+
+static bool same(const struct node *a, const struct node *b)
+{
+    return a->count == b->count && node_equal(a, b);
+}
+
+/* Whether the `length` nodes that end with `a` are those that end with `b`. */
+static bool runs_equal(const struct node *a, const struct node *b, size_t length)
+{
+    for (; length; length--, a = a->previous, b = b->previous)
+        if (!a || !b || !same(a, b))
+            return false;
+    return true;
+}
+
+static struct node *nth_last(const struct node *parent, size_t n)
+{
+    struct node *node = parent->last;
+
+    while (node && n--)
+        node = node->previous;
+    return node;
+}
+
+static void drop_last(struct call_tree *tree, struct node *parent, size_t count)
+{
+    while (count--) {
+        struct node *last = parent->last;
+
+        unlink_child(parent, last);
+        node_free(tree, last);
+    }
+}
+
+/* The last children are one more round of the loop before them. */
+static bool fold_into_loop(struct call_tree *tree, struct node *parent, size_t length)
+{
+    struct node *loop = nth_last(parent, length);
+
+    if (!loop || loop->kind != TREE_LOOP || loop->children != length ||
+        !runs_equal(loop->last, parent->last, length))
+        return false;
+    loop->count++;
+    drop_last(tree, parent, length);
+    return true;
+}
+
+/* The last children are what stands before them once more: both become a loop. */
+static bool fold_pair(struct call_tree *tree, struct node *parent, size_t length)
+{
+    struct node *loop;
+
+    if (parent->children < 2 * length || !runs_equal(parent->last, nth_last(parent, length), length))
+        return false;
+    loop = node_new(tree, 0, CALL_RETURNED);
+    if (!loop)
+        return false; /* unfolded is right too */
+    loop->kind = TREE_LOOP;
+    loop->count = 2;
+    drop_last(tree, parent, length);
+    for (struct node *body = nth_last(parent, length - 1), *next; body; body = next) {
+        next = body->next;
+        unlink_child(parent, body);
+        append_child(loop, body);
+    }
+    node_hash(loop);
+    append_child(parent, loop);
+    return true;
+}
+
+/* Two loops of one body side by side, or two equal calls. */
+static bool fold_equal(struct call_tree *tree, struct node *parent)
+{
+    struct node *last = parent->last;
+
+    if (!last->previous || !node_equal(last->previous, last))
+        return false;
+    last->previous->count += last->count;
+    drop_last(tree, parent, 1);
+    return true;
+}
+
+static void fold_last(struct call_tree *tree, struct node *parent)
+{
+    bool folded = true;
+
+    while (folded) {
+        folded = fold_equal(tree, parent);
+        for (size_t length = 2; !folded && length <= CALL_TREE_PERIOD && length <= parent->children; length++)
+            folded = fold_into_loop(tree, parent, length) || fold_pair(tree, parent, length);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------ printing */
 
 static struct call_tree_line line_of(const struct node *node, size_t depth)
 {
-    return (struct call_tree_line){depth, node->function, node->mark, node->count, node->cause};
+    return (struct call_tree_line){node->kind, depth, node->function, node->mark, node->count, node->cause};
 }
 
 static void print_node(const struct call_tree *tree, const struct node *node, size_t depth)
@@ -96,17 +216,15 @@ static void print_node(const struct call_tree *tree, const struct node *node, si
     tree->sink->end(tree->context, &line);
 }
 
-/* Prints and frees the children of the frame but the last `keep` (0 or 1) ones. */
+/* Prints and frees the children of the frame but the last `keep` ones. */
 static void print_children(struct call_tree *tree, size_t frame, size_t keep)
 {
     struct node *parent = tree->frames[frame].node;
 
-    while (parent->first && (!keep || parent->first != parent->last)) {
+    while (parent->children > keep) {
         struct node *child = parent->first;
 
-        parent->first = child->next;
-        if (!parent->first)
-            parent->last = NULL;
+        unlink_child(parent, child);
         print_node(tree, child, frame);
         node_free(tree, child);
     }
@@ -130,7 +248,7 @@ static void relieve(struct call_tree *tree, size_t limit)
         if (i)
             print_children(tree, i - 1, 0);
         print_frame(tree, i);
-        print_children(tree, i, 1);
+        print_children(tree, i, FOLDABLE);
     }
 }
 
@@ -138,20 +256,13 @@ static void relieve(struct call_tree *tree, size_t limit)
 
 static void add_child(struct call_tree *tree, size_t frame, struct node *child)
 {
-    struct node *parent = tree->frames[frame].node, *last = parent->last;
+    struct node *parent = tree->frames[frame].node;
 
-    if (tree->fold && last && node_equal(last, child)) {
-        last->count += child->count;
-        node_free(tree, child);
-        return;
-    }
-    if (last)
-        last->next = child;
-    else
-        parent->first = child;
-    parent->last = child;
+    append_child(parent, child);
+    if (tree->fold)
+        fold_last(tree, parent);
     if (tree->frames[frame].printed)
-        print_children(tree, frame, tree->fold ? 1 : 0);
+        print_children(tree, frame, tree->fold ? FOLDABLE : 0);
     if (tree->held > CALL_TREE_HELD)
         relieve(tree, CALL_TREE_HELD / 2);
 }
@@ -241,6 +352,7 @@ int call_tree_lost(struct call_tree *tree, uint64_t count, const char *cause)
 
     if (!node)
         return -ENOMEM;
+    node->kind = TREE_LOST;
     node->count = count;
     node->cause = cause;
     add_child(tree, tree->depth - 1, node);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The call tree of a thread from its events, with equal neighbours folded, in bounded memory.
+ * The call tree of a thread from its events, loops folded, in bounded memory.
  *
- * Two calls are equal when they are of one function and all that they called is equal; consecutive equal
- * calls become one with a count. A call can be folded only after it has ended, so what it called is held back
- * until then. When more than CALL_TREE_HELD calls are held back, the outermost open calls are printed,
- * unfolded, and what is inside them from there on one by one: the loops inside them fold as before.
+ * Two calls are equal when they are of one function and all that they called is equal. Consecutive equal
+ * calls become one with a count; where up to CALL_TREE_PERIOD calls in a row are repeated as a whole, they
+ * become the body of a loop with a count. A call can be folded only after it has ended, so what it called is
+ * held back until then. When more than CALL_TREE_HELD calls are held back, the outermost open calls are
+ * printed, unfolded, and what is inside them from there on one by one: the loops inside them fold as before.
  */
 #ifndef TRACECTL_CLI_CALL_TREE_H
 #define TRACECTL_CLI_CALL_TREE_H
@@ -16,18 +17,23 @@
 
 #define CALL_TREE_HELD 16384 /* also bounds the recursion over what is held back */
 
+#define CALL_TREE_PERIOD 12 /* calls in the body of a loop, at most */
+
+enum call_tree_kind { TREE_CALL, TREE_LOOP, TREE_LOST };
+
 /* How a call ended. */
 enum call_mark { CALL_RETURNED, CALL_OPEN, CALL_UNKNOWN };
 
 struct call_tree_line {
+    enum call_tree_kind kind;
     size_t depth;
     uint32_t function;
     enum call_mark mark;
-    uint64_t count;    /* equal calls in a row; of lost events: how many, 0: not known */
-    const char *cause; /* of lost events, NULL: this is a call */
+    uint64_t count;    /* equal calls in a row, rounds of a loop, or lost events (0: not known how many) */
+    const char *cause; /* of lost events */
 };
 
-/* Where the tree goes: `begin` for each line, `end` behind the last line of what a call called. */
+/* Where the tree goes: `begin` for each line, `end` behind the last line of what is inside it. */
 struct call_tree_sink {
     void (*begin)(void *context, const struct call_tree_line *line);
     void (*end)(void *context, const struct call_tree_line *line);

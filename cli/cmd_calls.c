@@ -52,7 +52,9 @@ static const struct argp argp = {
     .args_doc = "RUN [P.T]",
     .doc =
         "Print the call tree of a thread, or of all threads.\v"
-        "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'. '(never returned)' "
+        "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'; several calls that are "
+        "repeated "
+        "as a whole are the body of 'loop x COUNT:'. '(never returned)' "
         "marks "
         "calls that were open at the end, '(unknown)' those of which it is not known, and '...' a place "
         "where "
@@ -101,7 +103,11 @@ static void text_begin(void *context, const struct call_tree_line *line)
     printf("%*s", (int)(2 * indent), "");
     if (line->depth > DEEPEST_INDENT)
         printf("[%zu] ", line->depth);
-    if (line->cause) {
+    if (line->kind == TREE_LOOP) {
+        printf("loop x %" PRIu64 ":\n", line->count);
+        return;
+    }
+    if (line->kind == TREE_LOST) {
         cli_format_count(line->count, count, sizeof(count));
         printf("... %s events lost (%s)\n", line->count ? count : "an unknown number of", line->cause);
         return;
@@ -140,7 +146,7 @@ static void json_end(void *context, const struct call_tree_line *line)
 {
     struct output *output = context;
 
-    fputs(line->cause ? "}" : "]}", stdout);
+    fputs(line->kind == TREE_LOST ? "}" : "]}", stdout);
     output->fresh = false;
 }
 

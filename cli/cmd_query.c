@@ -189,66 +189,86 @@ static int print_csv(sqlite3_stmt *statement)
     return r;
 }
 
-static json_t *cell_json(sqlite3_stmt *statement, int column)
+static void print_json_cell(sqlite3_stmt *statement, int column)
 {
-    json_t *json;
-    char *hex;
+    AUTO_JSON json_t *json = NULL;
+    AUTO_FREE char *hex = NULL;
     double number;
 
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_NULL:
-        return json_null();
+        fputs("null", stdout);
+        return;
     case SQLITE_INTEGER:
-        return json_integer(sqlite3_column_int64(statement, column));
+        fputs(cli_text(statement, column), stdout);
+        return;
     case SQLITE_FLOAT:
         number = sqlite3_column_double(statement, column);
-        return isfinite(number) ? json_real(number) : json_null();
+        json = isfinite(number) ? json_real(number) : json_null();
+        break;
     default:
         json = cli_json_text(cell_text(statement, column, &hex));
-        free(hex);
-        return json;
+        break;
     }
+    json_dumpf(json, stdout, JSON_ENCODE_ANY);
 }
 
 /* Two columns of one name are two keys: "name" and "name_2". */
-static char *unique_key(sqlite3_stmt *statement, int column)
+static char *json_key(sqlite3_stmt *statement, int column)
 {
     const char *name = sqlite3_column_name(statement, column);
-    char *key = NULL;
-    int same = 1;
+    AUTO_FREE char *key = NULL;
+    AUTO_JSON json_t *json = NULL;
+    int same = 1, length;
 
     for (int i = 0; i < column; i++)
         same += !strcmp(sqlite3_column_name(statement, i), name);
-    if (same == 1)
-        return strdup(name);
-    return asprintf(&key, "%s_%d", name, same) < 0 ? NULL : key;
+    length = same == 1 ? asprintf(&key, "%s", name) : asprintf(&key, "%s_%d", name, same);
+    if (length < 0)
+        key = NULL;
+    json = key ? cli_json_text(key) : NULL;
+    return json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
+}
+
+static int print_json_rows(sqlite3_stmt *statement, char *const *keys)
+{
+    int columns = sqlite3_column_count(statement), r;
+    bool first = true;
+
+    putchar('[');
+    while ((r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
+        fputs(first ? "\n{" : ",\n{", stdout);
+        first = false;
+        for (int i = 0; i < columns; i++) {
+            if (i)
+                fputs(", ", stdout);
+            fputs(keys[i], stdout);
+            fputs(": ", stdout);
+            print_json_cell(statement, i);
+        }
+        putchar('}');
+    }
+    puts(first ? "]" : "\n]");
+    return r;
 }
 
 static int print_json(sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement), r = SQLITE_OK;
-    char **keys = calloc((size_t)columns + 1, sizeof(*keys));
-    struct json_array array;
+    AUTO_FREE char **keys = calloc((size_t)columns + 1, sizeof(*keys));
 
-    for (int i = 0; keys && i < columns; i++) {
-        keys[i] = unique_key(statement, i);
+    if (!keys)
+        return SQLITE_NOMEM;
+    for (int i = 0; i < columns; i++) {
+        keys[i] = json_key(statement, i);
         if (!keys[i])
             r = SQLITE_NOMEM;
     }
-    cli_json_begin(&array);
-    while (keys && r != SQLITE_NOMEM && (r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
-        json_t *row = json_object();
-
-        for (int i = 0; i < columns; i++)
-            json_object_set_new(row, keys[i], cell_json(statement, i));
-        cli_json_item(&array, row);
-    }
-    cli_json_end(&array);
-    putchar('\n');
-    for (int i = 0; keys && i < columns; i++)
+    if (r == SQLITE_OK)
+        r = print_json_rows(statement, keys);
+    for (int i = 0; i < columns; i++)
         free(keys[i]);
-    free(keys);
-    return keys ? r : SQLITE_NOMEM;
+    return r;
 }
 
 static int print_table(sqlite3_stmt *statement)
