@@ -51,8 +51,8 @@ struct journal_chunk {
 
 /* Checks the row's version and sets `reader` to its first chunk. -EBADMSG, -ENOTSUP. */
 int journal_row_open(const uint8_t *data, size_t size, struct bytes_reader *ret_reader);
-/* 0 with a chunk, 1 at the end of the row, -EBADMSG. */
-int journal_next_chunk(struct bytes_reader *reader, struct journal_chunk *ret_chunk);
+/* 0 with the next chunk (of that thread; 0: of any), 1 at the end of the row, -EBADMSG. */
+int journal_next_chunk(struct bytes_reader *reader, int64_t only_thread, struct journal_chunk *ret_chunk);
 
 /* The open segment of one thread, put together from chunks. */
 struct journal_tail {

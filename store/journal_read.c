@@ -21,19 +21,27 @@ int journal_row_open(const uint8_t *data, size_t size, struct bytes_reader *ret_
     return 0;
 }
 
-int journal_next_chunk(struct bytes_reader *reader, struct journal_chunk *ret_chunk)
+/* The next chunk, of `only_thread` when that is not 0: the others are passed by without a look inside. */
+static int next_chunk(struct bytes_reader *reader, int64_t only_thread, struct bytes_reader *ret_chunk)
+{
+    while (reader_left(reader)) {
+        uint64_t size = reader_varint(reader);
+        const uint8_t *data = reader_take(reader, size);
+        struct bytes_reader peek;
+
+        if (reader->failed)
+            return -EBADMSG;
+        *ret_chunk = peek = reader_over(data, (size_t)size);
+        if (!only_thread || (int64_t)reader_varint(&peek) == only_thread)
+            return 0;
+    }
+    return 1;
+}
+
+static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
 {
     struct journal_chunk chunk = {0};
-    struct bytes_reader in;
-    uint64_t size;
 
-    if (!reader_left(reader))
-        return 1;
-    size = reader_varint(reader);
-    in.at = reader_take(reader, size);
-    if (reader->failed)
-        return -EBADMSG;
-    in = reader_over(in.at, size);
     chunk.thread_id = (int64_t)reader_varint(&in);
     chunk.first_seq = reader_varint(&in);
     chunk.event_count = reader_varint(&in);
@@ -52,6 +60,14 @@ int journal_next_chunk(struct bytes_reader *reader, struct journal_chunk *ret_ch
         return -EBADMSG;
     *ret_chunk = chunk;
     return 0;
+}
+
+int journal_next_chunk(struct bytes_reader *reader, int64_t only_thread, struct journal_chunk *ret_chunk)
+{
+    struct bytes_reader chunk;
+    int code = next_chunk(reader, only_thread, &chunk);
+
+    return code ? code : parse_chunk(chunk, ret_chunk);
 }
 
 /* ------------------------------------------------------------------------------------------ tails */
@@ -123,7 +139,7 @@ struct segment_parts journal_tail_parts(const struct journal_tail *tail)
 
 typedef int (*chunk_visitor)(void *context, const struct journal_chunk *chunk, uint64_t ns);
 
-static int visit_row(sqlite3_stmt *row, chunk_visitor visit, void *context)
+static int visit_row(sqlite3_stmt *row, int64_t only_thread, chunk_visitor visit, void *context)
 {
     const uint8_t *data = sqlite3_column_blob(row, 3);
     size_t size = (size_t)sqlite3_column_bytes(row, 3);
@@ -135,14 +151,15 @@ static int visit_row(sqlite3_stmt *row, chunk_visitor visit, void *context)
         return -EBADMSG;
     code = journal_row_open(data, size, &reader);
     while (!code) {
-        code = journal_next_chunk(&reader, &chunk);
+        code = journal_next_chunk(&reader, only_thread, &chunk);
         if (!code)
             code = visit(context, &chunk, (uint64_t)sqlite3_column_int64(row, 1));
     }
     return code == 1 ? 0 : code;
 }
 
-static int visit_chunks(sqlite3 *db, int64_t run_id, chunk_visitor visit, void *context, struct error *err)
+static int visit_chunks(sqlite3 *db, int64_t run_id, int64_t only_thread, chunk_visitor visit, void *context,
+                        struct error *err)
 {
     static const char what[] = "cannot read the journal";
     AUTO_STATEMENT *row = NULL;
@@ -155,7 +172,7 @@ static int visit_chunks(sqlite3 *db, int64_t run_id, chunk_visitor visit, void *
         return code;
     db_bind(row, "i", run_id);
     while ((result = sqlite3_step(row)) == SQLITE_ROW) {
-        code = visit_row(row, visit, context);
+        code = visit_row(row, only_thread, visit, context);
         if (code == -ENOMEM)
             return error_no_memory(err);
         if (code < 0)
@@ -164,20 +181,6 @@ static int visit_chunks(sqlite3 *db, int64_t run_id, chunk_visitor visit, void *
                              (long long)sqlite3_column_int64(row, 0), (long long)run_id);
     }
     return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
-}
-
-/* The event behind the thread's last segment: where its open segment begins. */
-static int read_next_seq(sqlite3 *db, int64_t thread_id, uint64_t *ret_seq, struct error *err)
-{
-    int64_t seq;
-    int code = db_number(db, "cannot read the segments", &seq, err,
-                         "SELECT first_seq + event_count FROM segments WHERE thread_id = ?1 "
-                         "ORDER BY first_seq DESC LIMIT 1",
-                         "i", thread_id);
-
-    if (!code)
-        *ret_seq = (uint64_t)seq;
-    return code;
 }
 
 /* One thread. */
@@ -208,7 +211,7 @@ int journal_read_tail(struct sqlite3 *db, int64_t thread_id, uint64_t first_seq,
     int code = db_number(db, "cannot read the threads", &run_id, err,
                          "SELECT run_id FROM threads WHERE thread_id = ?1", "i", thread_id);
 
-    return code ? code : visit_chunks(db, run_id, apply_to_one, &one, err);
+    return code ? code : visit_chunks(db, run_id, thread_id, apply_to_one, &one, err);
 }
 
 /* All threads. */
@@ -222,9 +225,23 @@ struct thread_tail {
 
 struct all_tails {
     sqlite3 *db;
+    sqlite3_stmt *next_seq; /* the event behind a thread's last segment: where its open segment begins */
     struct error *err;
     struct thread_tail *threads;
 };
+
+static int read_next_seq(struct all_tails *all, int64_t thread_id, uint64_t *ret_seq)
+{
+    int result;
+
+    db_bind(all->next_seq, "i", thread_id);
+    result = sqlite3_step(all->next_seq);
+    *ret_seq = result == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(all->next_seq, 0) : 0;
+    sqlite3_reset(all->next_seq);
+    return result == SQLITE_ROW || result == SQLITE_DONE
+               ? 0
+               : db_fail(all->db, all->err, "cannot read the segments");
+}
 
 static int find_thread(struct all_tails *all, int64_t thread_id, struct thread_tail **ret_thread)
 {
@@ -237,7 +254,7 @@ static int find_thread(struct all_tails *all, int64_t thread_id, struct thread_t
         if (!thread)
             return -ENOMEM;
         thread->thread_id = thread_id;
-        code = read_next_seq(all->db, thread_id, &thread->first_seq, all->err);
+        code = read_next_seq(all, thread_id, &thread->first_seq);
         if (code) {
             free(thread);
             return code;
@@ -271,7 +288,13 @@ int journal_visit_tails(struct sqlite3 *db, int64_t run_id,
 
     if (code)
         return code;
-    code = visit_chunks(db, run_id, apply_to_all, &all, err);
+    code = db_prepare(db,
+                      "SELECT first_seq + event_count FROM segments WHERE thread_id = ?1"
+                      " ORDER BY first_seq DESC LIMIT 1",
+                      "cannot read the segments", &all.next_seq, err);
+    if (!code)
+        code = visit_chunks(db, run_id, 0, apply_to_all, &all, err);
+    sqlite3_finalize(all.next_seq);
     if (own_snapshot)
         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     HASH_ITER (hh, all.threads, thread, next) {

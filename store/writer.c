@@ -189,5 +189,6 @@ void trace_writer_free(struct trace_writer *writer)
     while (writer->loss_count)
         free(writer->losses[--writer->loss_count].cause);
     free(writer->losses);
+    sqlite3_finalize(writer->insert_thread);
     free(writer);
 }

@@ -34,6 +34,7 @@ struct pending_loss {
 struct trace_writer {
     struct tracestore *store;
     sqlite3 *db;
+    sqlite3_stmt *insert_thread; /* kept, because threads come by the thousands */
     int64_t run_id;
     size_t segment_bytes;
     uint64_t segment_events;

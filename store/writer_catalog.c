@@ -144,6 +144,24 @@ int trace_writer_process_end(struct trace_writer *writer, int64_t process_id, ui
                   process_id, (int64_t)ended_ns, (int64_t)exit_status);
 }
 
+static int insert_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
+                         struct error *err)
+{
+    static const char what[] = "cannot write a thread";
+    int code = 0;
+
+    if (!writer->insert_thread)
+        code = db_prepare(writer->db,
+                          "INSERT INTO threads (run_id, process_id, tid, label, name, started_ns, returns)"
+                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                          what, &writer->insert_thread, err);
+    if (code)
+        return code;
+    db_bind(writer->insert_thread, "iiittit", writer->run_id, thread->process_id, (int64_t)thread->tid,
+            thread->label, thread->name, (int64_t)thread->started_ns, returns_names[thread->returns]);
+    return db_step(writer->db, writer->insert_thread, what, err);
+}
+
 int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
                         struct thread_writer **ret_thread, struct error *err)
 {
@@ -152,11 +170,7 @@ int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_d
 
     if (!made)
         return error_no_memory(err);
-    code = db_run(writer->db, "cannot write a thread", err,
-                  "INSERT INTO threads (run_id, process_id, tid, label, name, started_ns, returns)"
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                  "iiittit", writer->run_id, thread->process_id, (int64_t)thread->tid, thread->label,
-                  thread->name, (int64_t)thread->started_ns, returns_names[thread->returns]);
+    code = insert_thread(writer, thread, err);
     if (code) {
         free(made);
         return code;

@@ -49,7 +49,7 @@ static void read_row(const uint8_t *data, size_t size)
 
     if (journal_row_open(data, size, &reader))
         return;
-    while (journal_next_chunk(&reader, &chunk) == 0) {
+    while (journal_next_chunk(&reader, 0, &chunk) == 0) {
         struct segment_parts parts;
 
         if (chunk.event_count > UINT16_MAX || journal_tail_apply(&tail, &chunk))
