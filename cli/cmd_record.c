@@ -308,7 +308,7 @@ static int nothing_traced(const struct recorder *recorder, struct error *err)
                  : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
 }
 
-/* Returns 0, or what went wrong: then the run has been removed, unless events of it were committed. */
+/* Returns 0, or what went wrong; then `*ret_keep` says whether there is anything worth keeping. */
 static int record(struct recorder *recorder, const struct record_arguments *arguments, bool *ret_keep,
                   struct error *err)
 {
@@ -412,24 +412,22 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     struct recorder *recorder;
-    int64_t run_id;
     bool keep;
     int r;
 
     r = recorder_open(store, &arguments->recorder, &recorder, err);
     if (r)
         return r;
-    run_id = recorder_run_id(recorder);
     r = record(recorder, arguments, &keep, err);
     if (!r)
         r = report(store, arguments, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
     else if (keep)
         recorder_wait(recorder);
+    else
+        recorder_abandon(recorder, NULL);
     if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
         r = recorder_exit_status(recorder);
     recorder_free(recorder);
-    if (r < 0 && !keep)
-        tracestore_delete_run(store, run_id, NULL);
     return r;
 }
 

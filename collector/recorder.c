@@ -358,6 +358,11 @@ int recorder_close(struct recorder *recorder, struct error *err)
     return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
 }
 
+int recorder_abandon(struct recorder *recorder, struct error *err)
+{
+    return trace_writer_abandon(recorder->writer, err);
+}
+
 void recorder_wait(struct recorder *recorder)
 {
     int status;

@@ -205,6 +205,16 @@ int trace_writer_process(struct trace_writer *writer, const struct trace_process
 int trace_writer_process_end(struct trace_writer *writer, int64_t process_id, uint64_t ended_ns,
                              int exit_status, struct error *err);
 
+struct trace_program_description {
+    int rank; /* MPI rank, -1: none */
+    const char *exe, *argv;
+    enum trace_returns returns;
+};
+/* The process goes on with another program (exec). Its streams go on as well: the calls that were open never
+ * return, and the new program's calls are inside them. */
+int trace_writer_exec(struct trace_writer *writer, int64_t process_id,
+                      const struct trace_program_description *program, struct error *err);
+
 struct trace_thread_description {
     int64_t process_id;
     int32_t tid;
@@ -252,6 +262,9 @@ int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct erro
 /* Writes everything as segments, ends the run and takes back the 'unfinished' loss. `exit_status` -1: none.
  */
 int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err);
+
+/* Takes a run that was not ended back, as if it had never begun. Then only trace_writer_free may follow. */
+int trace_writer_abandon(struct trace_writer *writer, struct error *err);
 
 /* Accepts NULL. A run that was not ended stays 'unfinished', with what the last flush committed. */
 void trace_writer_free(struct trace_writer *writer);

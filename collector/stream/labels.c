@@ -59,3 +59,10 @@ int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned 
     *ret_moved = displaced.process_id;
     return take_lowest(labels, displaced.process_id, ret_moved_to);
 }
+
+void labels_free(struct labels *labels, unsigned number)
+{
+    labels->holders[number] = (struct label_holder){0};
+    if (number < labels->first_free)
+        labels->first_free = number;
+}

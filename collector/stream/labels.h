@@ -27,4 +27,7 @@ void labels_release(struct labels *labels);
 int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number,
                   int64_t *ret_moved, unsigned *ret_moved_to);
 
+/* Gives a number back. */
+void labels_free(struct labels *labels, unsigned number);
+
 #endif

@@ -60,8 +60,31 @@ void registry_remove_thread(struct registry *registry, struct traced_thread *thr
     free(thread);
 }
 
+void registry_rename_thread(struct registry *registry, struct traced_thread *thread, uint32_t tid)
+{
+    HASH_DEL(registry->threads, thread);
+    thread->tid = tid;
+    HASH_ADD(hh, registry->threads, tid, sizeof(thread->tid), thread);
+}
+
+int64_t registry_stored_parent(const struct traced_process *process)
+{
+    for (; process->parent; process = process->parent)
+        if (process->parent->process_id)
+            return process->parent->process_id;
+    return process->parent_id;
+}
+
 void registry_remove_process(struct registry *registry, struct traced_process *process)
 {
+    int64_t known_by = process->process_id ? process->process_id : registry_stored_parent(process);
+
+    for (struct traced_process *child = registry->processes; child; child = child->hh.next) {
+        if (child->parent == process) {
+            child->parent = NULL;
+            child->parent_id = known_by;
+        }
+    }
     HASH_DEL(registry->processes, process);
     free(process->exe);
     free(process->argv);

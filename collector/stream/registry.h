@@ -11,14 +11,14 @@
 #include "collector/image_table.h"
 #include "collector/stream/call_stack.h"
 
-/* One program run by a process: exec ends it and begins another with the same pid. */
 struct traced_process {
     pid_t pid;
+    struct traced_process *parent;    /* NULL: none that is traced and alive */
     const struct traced_image *image; /* NULL: nothing that is traced */
     uint64_t load_bias;
     char *exe, *argv;
     int rank;             /* -1: none */
-    int64_t parent_id;    /* process_id of the parent, 0: none in the store */
+    int64_t parent_id;    /* process_id of a parent that has ended, 0: none in the store */
     uint64_t started_ns;  /* CLOCK_MONOTONIC, as all times here */
     unsigned next_thread; /* T of the next thread */
     int64_t process_id;   /* 0: not in the store yet */
@@ -56,7 +56,13 @@ struct traced_thread *registry_add_thread(struct registry *registry, struct trac
 
 void registry_remove_thread(struct registry *registry, struct traced_thread *thread);
 
-/* The process must have no thread left. */
+/* The thread has another id from now on, which no other thread has. */
+void registry_rename_thread(struct registry *registry, struct traced_thread *thread, uint32_t tid);
+
+/* The process_id of the nearest ancestor in the store, 0: none. */
+int64_t registry_stored_parent(const struct traced_process *process);
+
+/* The process must have no thread left. Its children's parent_id becomes what it is known by. */
 void registry_remove_process(struct registry *registry, struct traced_process *process);
 
 #endif

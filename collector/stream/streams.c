@@ -85,6 +85,60 @@ int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, s
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------ entering the store */
+
+/* Gives the process its number, and another one to the process that has it wrongly. */
+static int take_number(struct streams *streams, struct traced_process *process)
+{
+    unsigned moved_to;
+    int64_t moved;
+
+    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved,
+                      &moved_to))
+        return error_no_memory(&streams->error);
+    if (!moved)
+        return 0;
+    for (struct traced_process *other = streams->registry.processes; other; other = other->hh.next)
+        if (other->process_id == moved)
+            other->number = moved_to;
+    return trace_writer_relabel_process(streams->writer, moved, moved_to, &streams->error);
+}
+
+static int store_process(struct streams *streams, struct traced_process *process)
+{
+    const struct trace_process_description description = {
+        .pid = process->pid,
+        .parent_process_id = registry_stored_parent(process),
+        .rank = process->rank,
+        .exe = process->exe ? process->exe : "?",
+        .argv = process->argv ? process->argv : "",
+        .started_ns = streams_realtime(streams, process->started_ns),
+    };
+    int r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
+
+    return r ? r : take_number(streams, process);
+}
+
+/* A process that is in the store goes on with another program, and perhaps with a rank. */
+static int store_exec(struct streams *streams, struct traced_process *process)
+{
+    const struct trace_program_description program = {
+        .rank = process->rank,
+        .exe = process->exe,
+        .argv = process->argv,
+        .returns = process->image ? process->image->returns : TRACE_RETURNS_PROBED,
+    };
+    int r = trace_writer_exec(streams->writer, process->process_id, &program, &streams->error);
+
+    if (r || process->rank < 0 || process->number == (unsigned)process->rank)
+        return r;
+    labels_free(&streams->labels, process->number);
+    r = take_number(streams, process);
+    return r ? r
+             : trace_writer_relabel_process(streams->writer, process->process_id, process->number,
+                                            &streams->error);
+}
+
 int streams_set_program(struct streams *streams, pid_t pid, const struct stream_program *program,
                         struct error *err)
 {
@@ -102,37 +156,11 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
     process->image = program->image;
     process->load_bias = program->load_bias;
     process->rank = program->rank;
-    return 0;
-}
-
-/* ------------------------------------------------------------------------------------ entering the store */
-
-static int store_process(struct streams *streams, struct traced_process *process)
-{
-    const struct trace_process_description description = {
-        .pid = process->pid,
-        .parent_process_id = process->parent_id,
-        .rank = process->rank,
-        .exe = process->exe ? process->exe : "?",
-        .argv = process->argv ? process->argv : "",
-        .started_ns = streams_realtime(streams, process->started_ns),
-    };
-    unsigned moved_to;
-    int64_t moved;
-    int r;
-
-    r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
-    if (r)
-        return r;
-    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved,
-                      &moved_to))
-        return error_no_memory(&streams->error);
-    if (!moved)
+    if (!process->process_id || !store_exec(streams, process))
         return 0;
-    for (struct traced_process *other = streams->registry.processes; other; other = other->hh.next)
-        if (other->process_id == moved)
-            other->number = moved_to;
-    return trace_writer_relabel_process(streams->writer, moved, moved_to, &streams->error);
+    if (err)
+        *err = streams->error;
+    return streams->error.code;
 }
 
 /* The thread's writer, made at its first event; NULL on failure. */
@@ -330,7 +358,7 @@ static struct traced_process *fork_process(struct streams *streams, const struct
 
     if (!child || !parent)
         return child;
-    child->parent_id = parent->process_id;
+    child->parent = parent;
     child->image = parent->image;
     child->load_bias = parent->load_bias;
     child->rank = parent->rank;
@@ -358,24 +386,39 @@ static int handle_fork(struct streams *streams, const struct wire_fork *record)
     return 0;
 }
 
-/* The process goes on with another program: what ran before is over, and its open calls never return. */
+/* The thread that called exec becomes the main thread, whatever it was; all others are gone. */
+static struct traced_thread *main_thread_after_exec(struct streams *streams, struct traced_process *process,
+                                                    const struct wire_exec *record)
+{
+    struct traced_thread *caller = registry_thread(&streams->registry, record->old_tid), *thread, *next;
+
+    HASH_ITER (hh, streams->registry.threads, thread, next)
+        if (thread->process == process && thread != caller && end_thread(streams, thread, record->header.ns))
+            return NULL;
+    if (!caller || caller->process != process)
+        return registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns);
+    if (caller->tid != record->header.tid)
+        registry_rename_thread(&streams->registry, caller, record->header.tid);
+    return caller;
+}
+
+/* The process goes on with another program. In its stream the open calls never return, and what the new
+ * program calls is inside them; but their frames are gone, so that no stack pointer can close them. */
 static int handle_exec(struct streams *streams, const struct wire_exec *record)
 {
     pid_t pid = (pid_t)record->header.tid;
     struct traced_process *process = registry_process(&streams->registry, pid);
-    int64_t parent_id = 0;
-    int r = 0;
+    struct traced_thread *thread;
 
-    if (process) {
-        parent_id = process->process_id ? process->process_id : process->parent_id;
-        r = end_process(streams, process, record->header.ns, -1);
-    }
-    if (r)
-        return r;
-    process = registry_add_process(&streams->registry, pid, record->header.ns);
-    if (!process || !registry_add_thread(&streams->registry, process, (uint32_t)pid, record->header.ns))
+    if (!process)
+        process = registry_add_process(&streams->registry, pid, record->header.ns);
+    if (!process)
         return no_memory(streams);
-    process->parent_id = parent_id;
+    thread = main_thread_after_exec(streams, process, record);
+    if (!thread)
+        return streams->error.code ? streams->error.code : no_memory(streams);
+    call_stack_release(&thread->stack);
+    process->image = NULL;
     return streams->options.on_exec(streams->options.context, pid, &streams->error);
 }
 

@@ -73,3 +73,17 @@ Test(labels, a_senseless_rank_is_no_rank)
     cr_assert_eq(assign(&labels, 1, 2000000000, &moved, &moved_to), 0);
     labels_release(&labels);
 }
+
+Test(labels, a_number_given_back_is_taken_again)
+{
+    struct labels labels = {0};
+    unsigned moved_to;
+    int64_t moved;
+
+    for (unsigned i = 0; i < 5; i++)
+        assign(&labels, 10 + i, -1, &moved, &moved_to);
+    labels_free(&labels, 2);
+    cr_assert_eq(assign(&labels, 20, -1, &moved, &moved_to), 2);
+    cr_assert_eq(assign(&labels, 21, -1, &moved, &moved_to), 5);
+    labels_release(&labels);
+}

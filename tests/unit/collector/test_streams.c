@@ -44,13 +44,14 @@ static struct {
     struct traced_image image;
     struct wire_losses pending[2000];
     unsigned execs;
+    int rank;
     uint64_t ns;
 } world;
 
 static int on_exec(void *context, pid_t pid, struct error *err)
 {
     struct stream_program program = {
-        .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = -1};
+        .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = world.rank};
 
     (void)context;
     world.execs++;
@@ -75,6 +76,7 @@ static void begin(void)
 
     memset(&world, 0, sizeof(world));
     world.ns = 1000 * MS;
+    world.rank = -1;
     world.image.returns = TRACE_RETURNS_PROBED;
     world.image.entry_index = 0;
     world.image.main_index = 9;
@@ -131,7 +133,8 @@ static void ret(uint32_t tid, uint64_t sp)
 
 static void process_begins(pid_t pid)
 {
-    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = (__u32)pid, .ns = world.ns}};
+    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = (__u32)pid, .ns = world.ns},
+                                   .old_tid = (__u32)pid};
     struct error err = {0};
 
     cr_assert_eq(streams_add_process(world.streams, pid, &pid, 1, &err), 0);
@@ -331,25 +334,56 @@ Test(streams, a_forked_child_is_a_process_of_its_own)
     expect("0.0: f1( ) | 1.0: f2( )");
 }
 
-Test(streams, exec_ends_the_calls_and_begins_a_new_process)
+static void execs(uint32_t pid, uint32_t old_tid)
 {
-    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = 100, .ns = 2000 * MS}};
+    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = pid, .ns = 2000 * MS},
+                                   .old_tid = old_tid};
 
-    process_begins(100);
-    call(100, TOP, 1);
     handle(&exec, sizeof(exec));
+}
+
+Test(streams, a_new_program_runs_inside_the_calls_that_never_return)
+{
+    process_begins(100);
+    call(100, TOP - 5000, 1);
+    execs(100, 100);
     cr_assert_eq(world.execs, 2);
-    call(100, TOP, 2);
+    call(100, TOP, 2); /* above f1's frame, which is gone */
+    call(100, TOP - 100, 3);
+    ret(100, TOP - 100);
     ret(100, TOP);
-    expect("0.0: f1( | 1.0: f2( )");
+    expect("0.0: f1( f2( f3( ) )");
+}
+
+Test(streams, a_thread_that_execs_becomes_the_main_thread)
+{
+    process_begins(100);
+    forks(100, 100, 101);
+    call(100, TOP, 1);
+    call(101, TOP - 90000, 2);
+    execs(100, 101);
+    call(100, TOP, 3);
+    expect("0.0: f1( | 0.1: f2( f3(");
+}
+
+Test(streams, a_process_that_gets_a_rank_by_exec_gets_its_number)
+{
+    process_begins(100);
+    process_begins(200);
+    call(100, TOP, 1);
+    call(200, TOP, 2);
+    world.rank = 5;
+    execs(200, 200);
+    call(200, TOP, 3);
+    forks(100, 300, 300);
+    call(300, TOP, 4);
+    expect("0.0: f1( | 1.0: f4( | 5.0: f2( f3(");
 }
 
 Test(streams, a_program_that_recorded_nothing_before_exec_takes_no_label)
 {
-    const struct wire_exec exec = {.header = {.kind = WIRE_EXEC, .tid = 100, .ns = 2000 * MS}};
-
     process_begins(100);
-    handle(&exec, sizeof(exec));
+    execs(100, 100);
     call(100, TOP, 2);
     expect("0.0: f2(");
 }
