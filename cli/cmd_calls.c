@@ -127,12 +127,16 @@ static void json_begin(void *context, const struct call_tree_line *line)
     static const char *const states[] = {
         [CALL_RETURNED] = "returned", [CALL_OPEN] = "open", [CALL_UNKNOWN] = "unknown"};
     struct output *output = context;
-    AUTO_JSON json_t *name =
-        cli_json_text(line->cause ? line->cause : name_of(output->names, line->function));
+    const char *text = line->kind == TREE_LOST ? line->cause : name_of(output->names, line->function);
+    AUTO_JSON json_t *name = cli_json_text(text);
 
     fputs(output->fresh ? "\n" : ",\n", stdout);
     output->fresh = true;
-    if (line->cause) {
+    if (line->kind == TREE_LOOP) {
+        printf("{\"loop\": %" PRIu64 ", \"calls\": [", line->count);
+        return;
+    }
+    if (line->kind == TREE_LOST) {
         printf("{\"lost\": %" PRIu64 ", \"cause\": ", line->count);
         json_dumpf(name, stdout, JSON_ENCODE_ANY);
         return;
