@@ -308,28 +308,29 @@ static int nothing_traced(const struct recorder *recorder, struct error *err)
                  : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
 }
 
-/* Returns 0, or what went wrong; then `*ret_keep` says whether there is anything worth keeping. */
-static int record(struct recorder *recorder, const struct record_arguments *arguments, bool *ret_keep,
-                  struct error *err)
+static int record(struct recorder *recorder, const struct record_arguments *arguments, struct error *err)
 {
-    struct error closing = {0};
-    int r = start_targets(recorder, arguments, err), closed;
+    int r = start_targets(recorder, arguments, err);
 
-    *ret_keep = false;
     if (r)
         return r;
     catch_signals(recorder, arguments->command != NULL);
     r = recorder_run(recorder, arguments->duration_ns, err);
     ignore_signals(); /* the rest is short and must not be cut off */
-    closed = recorder_close(recorder, &closing);
-    if (!r && closed) {
-        r = closed;
-        *err = closing;
-    }
     if (!r)
-        r = nothing_traced(recorder, err);
-    *ret_keep = !r || (r != -ENOTSUP && r != -ENOENT && r != -EACCES && r != -ENOEXEC);
-    return r;
+        r = recorder_close(recorder, err);
+    return r ? r : nothing_traced(recorder, err);
+}
+
+/* A recording that failed: what it has is kept as an unfinished run, and the command is waited for, so that
+ * it does not go on behind a prompt. One that has nothing leaves nothing. */
+static void give_up(struct recorder *recorder)
+{
+    recorder_detach(recorder);
+    if (recorder_counts(recorder).stored_threads)
+        recorder_wait(recorder);
+    else
+        recorder_abandon(recorder, NULL);
 }
 
 /* ------------------------------------------------------------------------------------ the report */
@@ -412,19 +413,16 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     struct recorder *recorder;
-    bool keep;
     int r;
 
     r = recorder_open(store, &arguments->recorder, &recorder, err);
     if (r)
         return r;
-    r = record(recorder, arguments, &keep, err);
-    if (!r)
-        r = report(store, arguments, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
-    else if (keep)
-        recorder_wait(recorder);
+    r = record(recorder, arguments, err);
+    if (r)
+        give_up(recorder);
     else
-        recorder_abandon(recorder, NULL);
+        r = report(store, arguments, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
     if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
         r = recorder_exit_status(recorder);
     recorder_free(recorder);

@@ -358,6 +358,13 @@ int recorder_close(struct recorder *recorder, struct error *err)
     return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
 }
 
+void recorder_detach(struct recorder *recorder)
+{
+    recorder->closing = true;
+    uprobe_backend_detach(recorder->backend);
+    release_forgotten(recorder);
+}
+
 int recorder_abandon(struct recorder *recorder, struct error *err)
 {
     return trace_writer_abandon(recorder->writer, err);
@@ -379,11 +386,8 @@ void recorder_free(struct recorder *recorder)
 {
     if (!recorder)
         return;
-    recorder->closing = true;
-    if (recorder->backend) {
-        uprobe_backend_detach(recorder->backend);
-        release_forgotten(recorder);
-    }
+    if (recorder->backend)
+        recorder_detach(recorder);
     exec_guard_stop(&recorder->guard);
     launch_release(&recorder->launch);
     streams_free(recorder->streams);

@@ -59,6 +59,9 @@ void recorder_stop(struct recorder *recorder);
 /* Takes the probes away, reads the ring empty and ends the run. */
 int recorder_close(struct recorder *recorder, struct error *err);
 
+/* Takes the probes away without ending the run. */
+void recorder_detach(struct recorder *recorder);
+
 /* Takes the run back, as if it had never begun, in place of recorder_close or after its failure. */
 int recorder_abandon(struct recorder *recorder, struct error *err);
 

@@ -186,6 +186,7 @@ static struct thread_writer *writer_of(struct streams *streams, struct traced_th
     };
     if (trace_writer_thread(streams->writer, &description, &thread->writer, &streams->error))
         return NULL;
+    streams->counts.stored_threads++;
     return thread->writer;
 }
 

@@ -65,6 +65,7 @@ int streams_collect_losses(struct streams *streams, struct error *err);
 size_t streams_live_processes(const struct streams *streams);
 
 struct stream_counts {
+    uint64_t stored_threads; /* with at least one event */
     uint64_t
         unmatched_returns; /* of calls from before the recording or from before a fork: seen, not stored */
     uint64_t strays;       /* calls of threads that no life-cycle record has announced: lost */
