@@ -62,8 +62,7 @@ something_was_kept() {
 
 target_was_unharmed() {
     kill -TERM "$busy"
-    wait "$busy"
-    grep '^unharmed' "$WORK/busy.out"
+    wait_until 15 grep '^unharmed' "$WORK/busy.out"
 }
 
 # Processes that belong to session $1, with their states.
