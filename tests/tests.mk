@@ -54,7 +54,8 @@ $(P)/million_stripped: $(P)/million
 $(P)/forks_nop5: tests/programs/forks.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
-	$(Q)gcc $(PROGRAM_FLAGS) -O1 -fno-pie -no-pie -pg -mfentry -mnop-mcount -o $@ $<
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -fno-pie -pg -mfentry -mnop-mcount -c -o $@.o $<
+	$(Q)gcc -no-pie -o $@ $@.o
 
 $(P)/recursion_nonpie: tests/programs/recursion.c tests/programs/truth.h
 	$(say) PROG $@
