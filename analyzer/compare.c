@@ -31,6 +31,36 @@ static bool may_lack_thread(const struct run_loops *run)
     return run->unfinished || run->incomplete;
 }
 
+static double element_events(const struct loop_table *table, const struct nlr_element *element)
+{
+    return (double)nlr_events(table, element, 1);
+}
+
+/* Events in the changed blocks of both sides, as a share of all events of both. Of two loops that are the
+ * same only the iterations count that one has more than the other. */
+static double changed_events(const struct loop_table *table, const struct thread_diff *thread)
+{
+    const struct nlr_sequence *normal = &thread->normal->loops, *faulty = &thread->faulty->loops;
+    double changed = 0, all = (double)nlr_events(table, normal->elements, normal->count) +
+                              (double)nlr_events(table, faulty->elements, faulty->count);
+
+    for (size_t i = 0; i < thread->diff.edit_count; i++) {
+        const struct diff_edit *edit = &thread->diff.edits[i];
+
+        if (edit->op == DIFF_NORMAL)
+            changed += (double)nlr_events(table, normal->elements + edit->normal, edit->normal_count);
+        else if (edit->op == DIFF_FAULTY)
+            changed += (double)nlr_events(table, faulty->elements + edit->faulty, edit->faulty_count);
+    }
+    for (size_t i = 0; i < thread->diff.loop_count; i++) {
+        double a = element_events(table, &normal->elements[thread->diff.loops[i].normal]);
+        double b = element_events(table, &faulty->elements[thread->diff.loops[i].faulty]);
+
+        changed -= 2 * (a < b ? a : b);
+    }
+    return all > 0 ? changed / all : 0;
+}
+
 static int compare_thread(const struct loop_summary *summary, struct thread_diff *thread)
 {
     const struct thread_loops *normal = thread->normal, *faulty = thread->faulty;
@@ -52,11 +82,12 @@ static int compare_thread(const struct loop_summary *summary, struct thread_diff
         size_t compared = thread->diff.compared > changed ? thread->diff.compared : changed;
 
         thread->score = (double)changed / (double)compared;
+        thread->event_share = changed_events(&summary->table, thread);
     }
     return 0;
 }
 
-/* Highest score first; equal scores in order of the labels, which qsort does not keep by itself. */
+/* Highest score first; equal threads in order of their labels, which qsort does not keep by itself. */
 static int compare_suspects(const void *a, const void *b, void *context)
 {
     const struct thread_diff *threads = context;
@@ -64,6 +95,8 @@ static int compare_suspects(const void *a, const void *b, void *context)
 
     if (threads[x].score != threads[y].score)
         return threads[x].score > threads[y].score ? -1 : 1;
+    if (threads[x].event_share != threads[y].event_share)
+        return threads[x].event_share > threads[y].event_share ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 

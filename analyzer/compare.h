@@ -16,12 +16,16 @@ struct thread_diff {
     /* Changed entries of both summaries, as a share of all that could be compared: 0 to 1. A last call that
      * never returned counts as one changed entry. A thread on one side only has none. */
     double score;
+    /* The same in events, where loops of one body differ by their iterations only: decides between equal
+     * scores, so that of threads that stopped in one loop the one that came least far is first. */
+    double event_share;
 };
 
 struct run_comparison {
     struct thread_diff *threads; /* in order of their labels */
     size_t count;
-    size_t *suspects; /* indices of the matched threads that differ, highest score first */
+    size_t *suspects; /* indices of the matched threads that differ, highest score first, then event_share,
+                         then label */
     size_t suspect_count;
     size_t one_sided; /* threads on one side only, those that are unknown not counted */
 };

@@ -483,12 +483,11 @@ static const struct argp argp = {
     .args_doc = "NORMAL FAULTY [P.T...]",
     .doc =
         "Compare two runs: which threads changed most, and how the loops of the first ones differ; or how "
-        "those of "
-        "threads P.T differ.\v"
-        "Threads are matched by their labels. The score of a suspect is the share of entries in its two loop "
-        "summaries that are in one of them only, between 0 and 1. Lines marked | and < and > differ, lines "
-        "marked ? "
-        "cannot be compared because events are missing there: that is never called a difference.\n\n"
+        "those of threads P.T differ.\v"
+        "Threads are matched by their labels. The score of a suspect is the share of entries in its two "
+        "loop summaries that are in one of them only, between 0 and 1; of equal scores the one with the "
+        "larger share of changed events is first. Lines marked | and < and > differ, lines marked ? cannot "
+        "be compared because events are missing there: that is never called a difference.\n\n"
         "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure.",
     .children = children,
 };

@@ -156,6 +156,30 @@ Test(diff_nlr, figure_3_7_deadlock_bug)
     loop_summary_release(&summary);
 }
 
+/* The others wait for rank 5 and each other, and get stuck later: as many entries change, fewer events. */
+Test(diff_nlr, who_came_least_far_is_first)
+{
+    static char texts[2][RANKS][64];
+    struct loop_summary summary;
+    struct run_comparison comparison;
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        odd_even(rank, NONE, texts[0][rank]);
+        odd_even(rank, DEADLOCK, texts[1][rank]);
+    }
+    strcpy(texts[1][3], "IKZRSRSRSRSRSRSRSRSRSR"); /* nine iterations */
+    strcpy(texts[1][7], "IKZRSRSRSRSRSRSRSRSR");   /* eight */
+    summary = summarise(texts, RANKS);
+    cr_assert_eq(compare_runs(&summary, &comparison), 0);
+    cr_assert_eq(comparison.suspect_count, 3);
+    cr_assert_float_eq(comparison.threads[3].score, comparison.threads[BUG_RANK].score, 1e-12);
+    cr_assert_eq(comparison.suspects[0], BUG_RANK);
+    cr_assert_eq(comparison.suspects[1], 7);
+    cr_assert_eq(comparison.suspects[2], 3);
+    run_comparison_release(&comparison);
+    loop_summary_release(&summary);
+}
+
 /* One thread, two texts. */
 static struct loop_summary pair(const char *normal, const char *faulty)
 {
