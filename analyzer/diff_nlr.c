@@ -205,21 +205,21 @@ int diff_nlr(const struct loop_table *table, const struct diff_side *normal, con
              struct diff_nlr *ret_diff)
 {
     size_t n = normal->loops->count, m = faulty->loops->count;
-    AUTO_FREE bool *only = calloc(n + m + 1, sizeof(*only));
     struct comparison comparison = {
         .table = table,
         .normal = normal->loops,
         .faulty = faulty->loops,
-        .normal_only = only,
-        .faulty_only = only + n,
         .normal_incomplete = normal->incomplete,
         .faulty_incomplete = faulty->incomplete,
     };
+    AUTO_FREE bool *only = calloc(n + m + 1, sizeof(*only));
     struct diff_nlr diff = {0};
     int r;
 
     if (!only)
         return -ENOMEM;
+    comparison.normal_only = only;
+    comparison.faulty_only = only + n;
     r = run_myers(&comparison);
     if (r >= 0)
         r = add_edits(&comparison, &diff);

@@ -109,7 +109,7 @@ static void add_run(struct fixture *fixture, const struct script *script)
     fixture->count++;
 }
 
-static void summarise(struct fixture *fixture, const char *filter_spec)
+static void summarise_custom(struct fixture *fixture, const char *filter_spec, const char *custom)
 {
     struct loop_source sources[MOST_RUNS];
     struct filter *filter = NULL;
@@ -118,11 +118,16 @@ static void summarise(struct fixture *fixture, const char *filter_spec)
 
     for (size_t i = 0; i < fixture->count; i++)
         sources[i] = (struct loop_source){fixture->store, &fixture->runs[i]};
-    cr_assert_eq(filter_new(filter_spec, NULL, &filter, &err), 0);
+    cr_assert_eq(filter_new(filter_spec, custom, &filter, &err), 0);
     options.filter = filter;
     cr_assert_eq(loop_summary_read(sources, fixture->count, &options, &fixture->summary, &err), 0, "%s",
                  err.message);
     filter_free(filter);
+}
+
+static void summarise(struct fixture *fixture, const char *filter_spec)
+{
+    summarise_custom(fixture, filter_spec, NULL);
 }
 
 static void expect_entries(const struct fixture *fixture, size_t run, const char *expected)
@@ -227,6 +232,19 @@ Test(loop_summary, last_calls)
     script.returns = TRACE_RETURNS_PROBED;
     script.unfinished = true;
     cr_assert_eq(last_call_of(&script), LAST_CALL_UNKNOWN);
+}
+
+/* Calls that the filter drops come and go inside the last one that it keeps. */
+Test(loop_summary, last_calls_are_of_kept_functions)
+{
+    struct fixture fixture;
+
+    begin(&fixture);
+    add_run(&fixture, &(struct script){.build = "aa", .events = "mA)AB)B", .ends = true});
+    summarise_custom(&fixture, NULL, "^A$");
+    expect_entries(&fixture, 0, "A A");
+    cr_assert_eq(fixture.summary.runs[0].threads[0].last_call, LAST_CALL_OPEN);
+    end(&fixture);
 }
 
 /* What a recorder that died has not written is no difference. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -327,4 +328,80 @@ Test(known_loops, equal_streams_give_equal_summaries)
             free(sequences[i].elements);
         loop_table_release(&table);
     }
+}
+
+/* The summaries of the streams, read in one order or the other, as one text. */
+static char *summaries_text(uint32_t streams[][64], const size_t *counts, size_t count, uint32_t k,
+                            bool backwards)
+{
+    struct loop_table table = {0};
+    struct nlr_options options = {k, 3};
+    struct nlr_sequence sequences[MOST_SEQUENCES], *pointers[MOST_SEQUENCES];
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = backwards ? count - 1 - i : i;
+
+        sequences[at] = reduce(&table, k, 3, streams[at], counts[at]);
+        pointers[i] = &sequences[at];
+    }
+    cr_assert_eq(known_loops_apply(&table, &options, pointers, count), 0);
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(loop_table_number(&table, sequences[i].elements, sequences[i].count), 0);
+    for (size_t i = 0; i < count; i++) {
+        char *text = sequence_text(&table, &sequences[i]);
+
+        expect_expansion(&table, &sequences[i], streams[i], counts[i]);
+        fprintf(out, "%s\n", text);
+        free(text);
+        free(sequences[i].elements);
+    }
+    fclose(out);
+    loop_table_release(&table);
+    return all;
+}
+
+Test(known_loops, give_the_same_in_any_order_of_random_threads)
+{
+    uint32_t streams[MOST_SEQUENCES][64];
+    size_t counts[MOST_SEQUENCES];
+
+    for (uint64_t round = 0; round < 6000; round++) {
+        uint64_t seed = round + 90000;
+        size_t count = 2 + random_below(&seed, MOST_SEQUENCES - 1);
+        char *forwards, *backwards;
+
+        for (size_t i = 0; i < count; i++) {
+            counts[i] =
+                random_stream(&seed, 2 + (uint32_t)round % 3, 4 + random_below(&seed, 60), streams[i]);
+            for (size_t at = 0; at < counts[i]; at++)
+                streams[i][at]++; /* letters begin at 1 */
+        }
+        forwards = summaries_text(streams, counts, count, bodies[round % 6], false);
+        backwards = summaries_text(streams, counts, count, bodies[round % 6], true);
+        cr_assert_str_eq(forwards, backwards);
+        free(forwards);
+        free(backwards);
+    }
+}
+
+/* Whatever a sequence was made by: neighbouring loops of one body are one. */
+Test(known_loops, neighbours_are_added_up)
+{
+    struct loop_table table = {0};
+    struct nlr_options options = {NLR_DEFAULT_BODY, NLR_STRICT_REPEATS};
+    struct nlr_sequence sequence = reduce_text(&table, "ABABAB"), other = reduce_text(&table, "ABABCABX");
+    struct nlr_sequence *sequences[] = {&other};
+    char *text;
+
+    other.elements[4] = sequence.elements[0]; /* A B A B L0^3 A B X */
+    cr_assert_eq(known_loops_apply(&table, &options, sequences, 1), 0);
+    text = sequence_text(&table, &other);
+    cr_assert_str_eq(text, "L0^6 X");
+    free(text);
+    free(sequence.elements);
+    free(other.elements);
+    loop_table_release(&table);
 }
