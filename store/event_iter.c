@@ -226,7 +226,7 @@ static int load_tail(struct event_iter *iter, struct error *err)
         return code;
     }
     iter->behind = first_seq + iter->tail.event_count;
-    if (iter->behind <= iter->next_seq)
+    if (!iter->tail.event_count || iter->behind <= iter->next_seq)
         return 1;
     iter->parts = journal_tail_parts(&iter->tail);
     return start_decoder(iter, first_seq, iter->tail.event_count, iter->tail.until_ns, err);
