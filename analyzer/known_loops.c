@@ -58,7 +58,8 @@ static int rewriter_init(struct rewriter *rewriter, const struct loop_table *tab
 
 static int hash_prefixes(struct rewriter *rewriter, const struct nlr_sequence *sequence)
 {
-    if (array_reserve(&rewriter->prefix, &rewriter->prefix_capacity, sequence->count + 1))
+    if (array_reserve(&rewriter->prefix, &rewriter->prefix_capacity, sequence->count + 1) ||
+        !rewriter->prefix)
         return -ENOMEM;
     rewriter->prefix[0] = 0;
     for (size_t i = 0; i < sequence->count; i++)
@@ -113,28 +114,38 @@ static size_t count_blocks(const struct pass *pass, size_t at)
     return blocks;
 }
 
+/* The entry written last, if it is a loop. */
+static struct nlr_element *last_loop(const struct pass *pass)
+{
+    struct nlr_element *last = pass->written ? &pass->sequence->elements[pass->written - 1] : NULL;
+
+    return last && last->kind == NLR_LOOP ? last : NULL;
+}
+
 static void write_element(struct pass *pass, struct nlr_element element)
 {
-    struct nlr_element *last = pass->sequence->elements + pass->written - 1;
+    struct nlr_element *last = element.kind == NLR_LOOP ? last_loop(pass) : NULL;
 
-    if (pass->written && element.kind == NLR_LOOP && last->kind == NLR_LOOP && last->id == element.id)
+    if (last && last->id == element.id)
         last->count += element.count;
     else
         pass->sequence->elements[pass->written++] = element;
 }
 
-/* The loop written last has the body that lies at `at`. */
-static bool extends_last(const struct pass *pass, size_t at)
+/* The loop written last when its body lies at `at`, else NULL. */
+static struct nlr_element *extended_loop(const struct pass *pass, size_t at)
 {
-    const struct nlr_element *last = pass->sequence->elements + pass->written - 1;
+    struct nlr_element *last = last_loop(pass);
     const struct loop_body *body;
 
-    if (!pass->written || last->kind != NLR_LOOP)
-        return false;
+    if (!last)
+        return NULL;
     body = &pass->rewriter->table->bodies[last->id];
     return body->length == pass->length && body->hash == pass_hash(pass, at) &&
-           nlr_same(loop_table_elements(pass->rewriter->table, last->id), pass->sequence->elements + at,
-                    pass->length);
+                   nlr_same(loop_table_elements(pass->rewriter->table, last->id),
+                            pass->sequence->elements + at, pass->length)
+               ? last
+               : NULL;
 }
 
 /* Writing never overtakes reading, and the elements from `at` on are unchanged until they are read: prefix
@@ -147,9 +158,10 @@ static void run_pass(struct pass *pass)
     while (at < sequence->count) {
         struct nlr_element loop = {.kind = NLR_LOOP};
         bool room = at + pass->length <= sequence->count;
+        struct nlr_element *extended = room ? extended_loop(pass, at) : NULL;
 
-        if (room && extends_last(pass, at)) {
-            sequence->elements[pass->written - 1].count++;
+        if (extended) {
+            extended->count++;
             at += pass->length;
             continue;
         }
@@ -166,18 +178,19 @@ static void run_pass(struct pass *pass)
 
 static int fold_known(struct rewriter *rewriter, struct nlr_sequence *sequence)
 {
-    size_t hashed = SIZE_MAX; /* length of the sequence that the prefix hashes describe */
+    bool hashed = false; /* the prefix hashes describe the sequence as it is */
 
     for (uint32_t length = rewriter->longest; length; length--) {
         struct pass pass = {rewriter, sequence, length, power(NLR_HASH_BASE, length), 0};
+        size_t before;
 
         if (!rewriter->lengths[length])
             continue;
-        /* A pass that changes something makes the sequence shorter. */
-        if (hashed != sequence->count && hash_prefixes(rewriter, sequence))
+        if (!hashed && hash_prefixes(rewriter, sequence))
             return -ENOMEM;
-        hashed = sequence->count;
+        before = sequence->count;
         run_pass(&pass);
+        hashed = sequence->count == before; /* a pass that changes something makes the sequence shorter */
     }
     return 0;
 }

@@ -123,9 +123,9 @@ struct last_kept {
 static int add_gap(struct reader *reader, struct thread_loops *thread, const struct loop_gap *gap,
                    bool adjacent)
 {
-    struct loop_gap *last = thread->gaps + thread->gap_count - 1;
-
     if (adjacent && thread->gap_count) {
+        struct loop_gap *last = &thread->gaps[thread->gap_count - 1];
+
         last->events = last->events && gap->events ? last->events + gap->events : 0;
         return 0;
     }
@@ -248,7 +248,7 @@ static int read_run(struct reader *reader, struct run_loops *run, const struct l
     run->threads = calloc(count + 1, sizeof(*run->threads));
     if (!run->threads)
         r = error_no_memory(err);
-    for (size_t i = 0; i < count && r >= 0; i++) {
+    for (size_t i = 0; run->threads && i < count && r >= 0; i++) {
         run->thread_count = i + 1;
         r = read_thread(reader, run, &threads[i], &run->threads[i], err);
     }

@@ -67,7 +67,7 @@ struct report {
     const struct diff_arguments *arguments;
     const struct loops_input *input;
     struct run_comparison comparison;
-    const struct thread_diff **shown; /* whose diffNLR is wanted, in order */
+    size_t *shown; /* indices of the threads whose diffNLR is wanted, in order */
     size_t shown_count;
     bool *wanted; /* loops of the legend */
 };
@@ -77,6 +77,11 @@ static void report_release(struct report *report)
     run_comparison_release(&report->comparison);
     free(report->shown);
     free(report->wanted);
+}
+
+static const struct thread_diff *shown_thread(const struct report *report, size_t i)
+{
+    return &report->comparison.threads[report->shown[i]];
 }
 
 static int choose_threads(struct report *report, struct error *err)
@@ -90,18 +95,19 @@ static int choose_threads(struct report *report, struct error *err)
         while (found < comparison->count &&
                strcmp(thread_diff_label(&comparison->threads[found]), arguments->threads[i]) != 0)
             found++;
-        if (found == comparison->count)
-            return error_say(
-                err, -ENOENT,
-                "finding thread '%s' in runs %s and %s: there is none (tracectl show RUN lists them)",
-                arguments->threads[i], arguments->runs[0], arguments->runs[1]);
-        report->shown[report->shown_count++] = &comparison->threads[found];
+        if (found == comparison->count) {
+            error_say(err, -ENOENT,
+                      "finding thread '%s' in runs %s and %s: there is none (tracectl show RUN lists them)",
+                      arguments->threads[i], arguments->runs[0], arguments->runs[1]);
+            return -ENOENT;
+        }
+        report->shown[report->shown_count++] = found;
     }
     if (arguments->thread_count)
         return 0;
     while (report->shown_count < comparison->suspect_count &&
            (!arguments->most || report->shown_count < arguments->most)) {
-        report->shown[report->shown_count] = &comparison->threads[comparison->suspects[report->shown_count]];
+        report->shown[report->shown_count] = comparison->suspects[report->shown_count];
         report->shown_count++;
     }
     return 0;
@@ -112,11 +118,12 @@ static int make_report(struct report *report, struct error *err)
     const struct loop_summary *summary = &report->input->summary;
 
     if (compare_runs(summary, &report->comparison) < 0)
-        return error_no_memory(err);
-    report->shown = calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(void *));
+        return error_no_memory(err), -ENOMEM;
+    report->shown =
+        calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(*report->shown));
     report->wanted = calloc(summary->table.number_count + 1, sizeof(*report->wanted));
     if (!report->shown || !report->wanted)
-        return error_no_memory(err);
+        return error_no_memory(err), -ENOMEM;
     return choose_threads(report, err);
 }
 
@@ -126,7 +133,7 @@ static bool found_difference(const struct report *report)
     if (!report->arguments->thread_count)
         return report->comparison.suspect_count || report->comparison.one_sided;
     for (size_t i = 0; i < report->shown_count; i++) {
-        const struct thread_diff *thread = report->shown[i];
+        const struct thread_diff *thread = shown_thread(report, i);
 
         if (thread_diff_differs(thread) || ((!thread->normal || !thread->faulty) && !thread->unknown))
             return true;
@@ -268,8 +275,11 @@ static json_t *one_sided_json(const struct report *report, bool normal)
     for (size_t i = 0; i < report->comparison.count; i++) {
         const struct thread_diff *thread = &report->comparison.threads[i];
 
-        if (normal ? !thread->faulty : !thread->normal)
-            json_array_append_new(array, cli_json_text(thread_diff_label(thread)));
+        const struct thread_loops *one = normal ? thread->normal : thread->faulty;
+        const struct thread_loops *other = normal ? thread->faulty : thread->normal;
+
+        if (one && !other)
+            json_array_append_new(array, cli_json_text(one->label));
     }
     return array;
 }
@@ -284,7 +294,7 @@ static void print_json(const struct report *report)
     json_object_set_new(document, "suspects", suspects_json(report));
     json_object_set_new(document, "diffs", diffs);
     for (size_t i = 0; i < report->shown_count; i++)
-        json_array_append_new(diffs, thread_json(report, report->shown[i]));
+        json_array_append_new(diffs, thread_json(report, shown_thread(report, i)));
     json_object_set_new(document, "loops", cli_loops_legend(&report->input->summary));
     json_object_set_new(document, "unknown", unknown_json(report));
     json_object_set_new(document, "only_normal", one_sided_json(report, true));
@@ -457,7 +467,7 @@ static void print_text(const struct report *report)
     size_t unknown = 0;
 
     for (size_t i = 0; i < report->shown_count && !cli_output_broken(); i++)
-        print_thread(report, report->shown[i]);
+        print_thread(report, shown_thread(report, i));
     if (!report->arguments->thread_count) {
         print_suspects(report);
         if (!comparison->suspect_count && !comparison->one_sided)
