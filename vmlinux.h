@@ -29,19 +29,21 @@ typedef _Bool bool;
 enum bpf_map_type {
     BPF_MAP_TYPE_HASH = 1,
     BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_LRU_HASH = 9,
     BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
-#ifdef __bpf__ /* elsewhere the logic is compiled for tests: no relocations */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-#endif
-
+/* The context of a probe: its layout is the machine's and never relocated. */
 struct pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
         sp, ss;
 };
+
+#ifdef __bpf__ /* elsewhere the logic is compiled for tests: no relocations */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 typedef struct {
     int counter;
@@ -53,7 +55,22 @@ struct signal_struct {
     unsigned int flags;
 };
 
+struct mm_struct {
+    unsigned long start_stack;
+};
+
+struct vm_area_struct {
+    unsigned long vm_start;
+    unsigned long vm_end;
+};
+
+struct thread_struct {
+    unsigned long fsbase;
+};
+
 struct task_struct {
+    struct mm_struct *mm;
+    struct thread_struct thread;
     int pid;
     int tgid;
     int exit_code;

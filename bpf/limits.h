@@ -5,5 +5,6 @@
 
 #define MAX_PROCESSES 65536
 #define MAX_LOSING_THREADS 65536 /* threads with uncollected losses at one moment */
+#define MAX_THREAD_STACKS 65536  /* remembered; a thread that is forgotten is looked up again */
 
 #endif

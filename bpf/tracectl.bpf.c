@@ -180,6 +180,65 @@ static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, _
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * Is the thread on the stack that it was born with? A return probe replaces a return address, and the kernel
+ * keeps the true ones in a list that it tidies up by comparing stack pointers: a coroutine or a signal
+ * handler with a stack of its own looks to it like frames that were left, and the thread dies at its next
+ * return. So there are return probes on the thread's own stack only.
+ *
+ * The main thread's stack ends at mm->start_stack, and the kernel puts nothing else into the 128 MiB below
+ * it. Any other thread has its control block (fs) at the upper end of its stack's mapping.
+ */
+#define MAIN_STACK_ROOM (128ul << 20)
+
+struct stack_bounds {
+    __u64 start, end;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, MAX_THREAD_STACKS);
+    __type(key, __u32); /* tid */
+    __type(value, struct stack_bounds);
+} stacks SEC(".maps");
+
+struct stack_question {
+    __u64 sp, thread_block;
+    struct stack_bounds answer; /* end 0: not the thread's own stack */
+};
+
+static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
+{
+    struct stack_question *question = context;
+
+    if (question->thread_block > question->sp && question->thread_block < mapping->vm_end) {
+        question->answer.start = mapping->vm_start;
+        question->answer.end = question->thread_block;
+    }
+    return 0;
+}
+
+static __always_inline bool on_own_stack(struct task_struct *task, __u64 sp)
+{
+    __u32 tid = (__u32)task->pid;
+    struct stack_question question = {};
+    struct stack_bounds *known;
+
+    if (task->pid == task->tgid)
+        return task->mm->start_stack - sp < MAIN_STACK_ROOM;
+    known = bpf_map_lookup_elem(&stacks, &tid);
+    if (known && sp - known->start < known->end - known->start)
+        return true;
+    if (known) /* elsewhere now; the thread's own stack does not move */
+        return false;
+    question.sp = sp;
+    question.thread_block = task->thread.fsbase;
+    if (bpf_find_vma(task, sp, look_at_mapping, &question, 0) || !question.answer.end)
+        return false;
+    bpf_map_update_elem(&stacks, &tid, &question.answer, BPF_ANY);
+    return true;
+}
+
 static __always_inline bool is_traced(struct task_struct *task)
 {
     __u32 tgid = (__u32)task->tgid;
@@ -187,23 +246,25 @@ static __always_inline bool is_traced(struct task_struct *task)
     return bpf_map_lookup_elem(&processes, &tgid) != 0;
 }
 
-/* At a call. Returns what a session program returns: 1 when no return is to be caught. */
-static __always_inline int on_entry(struct pt_regs *ctx)
+/* At a call. Returns 0 when its return is to be caught, else 1. */
+static __always_inline int on_call(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
+    bool catch_return;
     __u64 cookie;
 
     if (!is_traced(task))
         return 1;
     cookie = bpf_get_attach_cookie(ctx);
-    if (cookie & COOKIE_WANT_RETURN_ADDRESS)
+    catch_return = !(cookie & COOKIE_ENTRY_ONLY) && on_own_stack(task, ctx->sp);
+    if (!catch_return || cookie & COOKIE_WANT_RETURN_ADDRESS)
         emit_call_from(task, ctx->sp, cookie);
     else
         emit_call(task, ctx->sp, cookie, false);
-    return cookie & COOKIE_ENTRY_ONLY ? 1 : 0;
+    return !catch_return;
 }
 
-static __always_inline int on_exit(struct pt_regs *ctx)
+static __always_inline int on_return(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
 
@@ -212,25 +273,22 @@ static __always_inline int on_exit(struct pt_regs *ctx)
     return 0;
 }
 
-/* Call and return in one link (kernels with uprobe sessions). */
+/* Call and return in one link, each call deciding about its return (kernels with uprobe sessions). */
 SEC("uprobe.multi")
 int on_session(struct pt_regs *ctx)
 {
-    return bpf_session_is_return() ? on_exit(ctx) : on_entry(ctx);
+    return bpf_session_is_return() ? on_return(ctx) : on_call(ctx);
 }
 
-/* The same as two links, for kernels without sessions. */
+/* Calls only, for kernels without sessions: there a return probe could not be declined where it harms. */
 SEC("uprobe.multi")
-int on_call(struct pt_regs *ctx)
+int on_call_only(struct pt_regs *ctx)
 {
-    on_entry(ctx);
-    return 0;
-}
+    struct task_struct *task = bpf_get_current_task_btf();
 
-SEC("uretprobe.multi")
-int on_return(struct pt_regs *ctx)
-{
-    return on_exit(ctx);
+    if (is_traced(task))
+        emit_call_from(task, ctx->sp, bpf_get_attach_cookie(ctx));
+    return 0;
 }
 
 /* Reserves a life-cycle record and fills its header; the caller fills the rest and submits it. */
@@ -317,6 +375,7 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
         bpf_map_delete_elem(&held, &tgid);
     }
     report_loss(tid);
+    bpf_map_delete_elem(&stacks, &tid);
     record = reserve_life_cycle(sizeof(*record), WIRE_EXIT, tid);
     if (!record)
         return 0;

@@ -83,8 +83,8 @@ static void check_probes(struct check *checks, const struct self_test *test)
     checks[CHECK_SESSION].ok = test->sessions;
     checks[CHECK_SESSION].optional = true;
     snprintf(checks[CHECK_SESSION].detail, sizeof(checks[CHECK_SESSION].detail), "%s",
-             test->sessions ? "a call and its return are one probe" : "a call and its return are two probes");
-    checks[CHECK_SESSION].remedy = "Linux 6.13 makes it one; recording works without";
+             test->sessions ? "returns are probed where that is safe" : "returns are inferred, never probed");
+    checks[CHECK_SESSION].remedy = "needs Linux 6.13 (uprobe sessions); recording works without";
 }
 
 static int print_json(const struct check *checks, const struct self_test *test, const struct utsname *system)

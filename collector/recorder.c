@@ -161,7 +161,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .with_time = options->times != STREAM_TIMES_NONE,
         .follow_children = options->follow_children,
     };
-    const struct image_table_options image = {
+    struct image_table_options image = {
         .want = options->want,
         .context = options->want_context,
         .no_return_probes = options->no_return_probes,
@@ -178,6 +178,8 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     if (!recorder->options.flush_interval_ns)
         recorder->options.flush_interval_ns = 1000000000u;
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
+    if (!r)
+        image.no_return_probes |= !uprobe_backend_has_sessions(recorder->backend);
     if (!r)
         r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
     if (!r)

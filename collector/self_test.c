@@ -61,7 +61,7 @@ static int count_record(void *context, const void *record, size_t size)
     unsigned *hits = context;
 
     (void)size;
-    if (header->kind == WIRE_CALL || header->kind == WIRE_RETURN)
+    if (header->kind == WIRE_CALL || header->kind == WIRE_CALL_FROM || header->kind == WIRE_RETURN)
         ++*hits;
     return 0;
 }

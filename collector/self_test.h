@@ -17,7 +17,7 @@ enum self_test_cost {
 struct self_test {
     bool loads;                      /* BPF programs load and the tracepoints attach */
     bool probes;                     /* a probe on this process delivers each of its hits */
-    bool sessions;                   /* call and return in one link (kernel 6.13) */
+    bool sessions;                   /* returns can be probed (kernel 6.13) */
     struct error why;                /* of the first thing that failed */
     double cost_ns[SELF_TEST_COSTS]; /* CPU time of one hit, probe and record; 0: not measured */
 };

@@ -19,7 +19,6 @@
 enum {
     ATTACH_UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, 6.6 */
     ATTACH_UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, 6.13 */
-    UPROBE_MULTI_RETURN = 1,    /* BPF_F_UPROBE_MULTI_RETURN */
     KERNEL_ENOTSUPP = 524,      /* what uprobes answer for an instruction they refuse */
 };
 
@@ -51,30 +50,6 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
     return 0;
 }
 
-static int create_link(struct uprobe_backend *backend, const struct bpf_program *program, uint32_t type,
-                       uint32_t flags, const char *path, const unsigned long *offsets,
-                       const uint64_t *cookies, size_t count)
-{
-    struct link_create_attr attr = {
-        .prog_fd = (uint32_t)bpf_program__fd(program),
-        .attach_type = type,
-        .path = (uintptr_t)path,
-        .offsets = (uintptr_t)offsets,
-        .cookies = (uintptr_t)cookies,
-        .count = (uint32_t)count,
-        .multi_flags = flags,
-    };
-    int fd;
-
-    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1))
-        return -ENOMEM;
-    fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-    if (fd < 0)
-        return -errno;
-    backend->links[backend->link_count++] = fd;
-    return 0;
-}
-
 static int load_failure(int code, struct error *err)
 {
     if (code == -EPERM || code == -EACCES)
@@ -83,7 +58,7 @@ static int load_failure(int code, struct error *err)
     return error_set(err, code, "see tracectl doctor", "cannot load BPF programs");
 }
 
-/* Loads the skeleton with the session program or with the pair of programs that older kernels know. */
+/* Loads the skeleton with the session program or with the one that older kernels know. */
 static int load(struct uprobe_backend *backend, const struct uprobe_options *options, bool sessions)
 {
     struct tracectl_bpf *skeleton = tracectl_bpf__open();
@@ -92,8 +67,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     if (!skeleton)
         return -errno;
     bpf_program__set_autoload(skeleton->progs.on_session, sessions);
-    bpf_program__set_autoload(skeleton->progs.on_call, !sessions);
-    bpf_program__set_autoload(skeleton->progs.on_return, !sessions);
+    bpf_program__set_autoload(skeleton->progs.on_call_only, !sessions);
     if (sessions)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
@@ -175,49 +149,31 @@ bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
     return backend->sessions;
 }
 
-/* Without sessions: one link on all calls, one on the returns of the probes that may have one. */
-static int attach_pair(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
-                       const uint64_t *cookies, size_t count)
-{
-    AUTO_FREE unsigned long *return_offsets = calloc(count, sizeof(*return_offsets));
-    AUTO_FREE uint64_t *return_cookies = calloc(count, sizeof(*return_cookies));
-    size_t returns = 0;
-    int r;
-
-    if (!return_offsets || !return_cookies)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        if (cookies[i] & COOKIE_ENTRY_ONLY)
-            continue;
-        return_offsets[returns] = offsets[i];
-        return_cookies[returns++] = cookies[i];
-    }
-    /* Returns first: a call whose return was not probed yet would look as if it never came back. */
-    if (returns) {
-        r = create_link(backend, backend->skeleton->progs.on_return, ATTACH_UPROBE_MULTI, UPROBE_MULTI_RETURN,
-                        path, return_offsets, return_cookies, returns);
-        if (r)
-            return r;
-    }
-    return create_link(backend, backend->skeleton->progs.on_call, ATTACH_UPROBE_MULTI, 0, path, offsets,
-                       cookies, count);
-}
-
 int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
                           const uint64_t *cookies, size_t count, struct error *err)
 {
-    int r;
+    const struct tracectl_bpf *skeleton = backend->skeleton;
+    const struct bpf_program *program =
+        backend->sessions ? skeleton->progs.on_session : skeleton->progs.on_call_only;
+    struct link_create_attr attr = {
+        .prog_fd = (uint32_t)bpf_program__fd(program),
+        .attach_type = backend->sessions ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+        .path = (uintptr_t)path,
+        .offsets = (uintptr_t)offsets,
+        .cookies = (uintptr_t)cookies,
+        .count = (uint32_t)count,
+    };
+    int fd;
 
-    if (backend->sessions)
-        r = create_link(backend, backend->skeleton->progs.on_session, ATTACH_UPROBE_SESSION, 0, path, offsets,
-                        cookies, count);
-    else
-        r = attach_pair(backend, path, offsets, cookies, count);
-    if (r == -KERNEL_ENOTSUPP)
+    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1))
+        return error_no_memory(err);
+    fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+    if (fd < 0 && errno == KERNEL_ENOTSUPP)
         return error_say(err, -EOPNOTSUPP, "cannot probe %s: the kernel refuses one of the instructions",
                          path);
-    if (r)
-        return error_set(err, r, NULL, "cannot attach %zu probes to %s", count, path);
+    if (fd < 0)
+        return error_set(err, -errno, NULL, "cannot attach %zu probes to %s", count, path);
+    backend->links[backend->link_count++] = fd;
     return 0;
 }
 

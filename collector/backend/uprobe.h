@@ -31,7 +31,8 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
 /* Detaches everything. Accepts NULL. */
 void uprobe_backend_free(struct uprobe_backend *backend);
 
-/* True when a call and its return are one probe (kernel 6.13); false: two links per image. */
+/* True when a call and its return are one probe and each call can decline its return probe (kernel 6.13).
+ * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
 
 /* Probes `count` places of the file at `path`, given by their file offsets, in every process that maps it. A

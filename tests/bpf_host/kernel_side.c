@@ -11,7 +11,7 @@ void *memset(void *to, int byte, unsigned long size);
 struct entry {
     void *map;
     __u32 key;
-    char value[8];
+    char value[16];
     int used;
 };
 
@@ -30,7 +30,9 @@ static struct {
     struct signal_struct signal;
     __u64 cookie, user_word, time;
     int is_return, readable;
-    unsigned stops;
+    unsigned stops, mapping_lookups;
+    struct mm_struct mm;
+    struct vm_area_struct mapping;
 } kernel;
 
 /* ------------------------------------------------------------------------------------ helpers */
@@ -133,6 +135,18 @@ long bpf_send_signal(unsigned signal)
     return 0;
 }
 
+long bpf_find_vma(struct task_struct *task, unsigned long long address, void *callback, void *context,
+                  unsigned long long flags)
+{
+    long (*look)(struct task_struct *, struct vm_area_struct *, void *) = callback;
+
+    kernel.mapping_lookups++;
+    if (address < kernel.mapping.vm_start || address >= kernel.mapping.vm_end)
+        return -2;
+    look(task, &kernel.mapping, context);
+    return 0;
+}
+
 bool bpf_session_is_return(void)
 {
     return kernel.is_return;
@@ -152,6 +166,9 @@ void kernel_reset(void)
     kernel.current_task.signal = &kernel.signal;
     kernel.current_task.group_leader = &kernel.leader;
     kernel.readable = 1;
+    kernel.current_task.mm = &kernel.mm;
+    kernel_set_main_stack(0x7ffd20000000);
+    kernel_set_mapping(0x7ffd00000000, 0x7ffd20000000, 0x7ffd1ffff000);
 }
 
 void kernel_set_room(size_t ring_records, size_t overflow_records)
@@ -212,6 +229,23 @@ void kernel_set_signal_stack(uint64_t start, uint64_t size)
 {
     kernel.current_task.sas_ss_sp = start;
     kernel.current_task.sas_ss_size = size;
+}
+
+void kernel_set_main_stack(uint64_t top)
+{
+    kernel.mm.start_stack = top;
+}
+
+void kernel_set_mapping(uint64_t start, uint64_t end, uint64_t thread_block)
+{
+    kernel.mapping.vm_start = start;
+    kernel.mapping.vm_end = end;
+    kernel.current_task.thread.fsbase = thread_block;
+}
+
+unsigned kernel_mapping_lookups(void)
+{
+    return kernel.mapping_lookups;
 }
 
 void kernel_set_user_word(uint64_t value, int readable)

@@ -27,6 +27,13 @@ int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 /* The alternate signal stack of all threads from here on. */
 void kernel_set_signal_stack(uint64_t start, uint64_t size);
 
+/* The main thread's stack ends at `top`. */
+void kernel_set_main_stack(uint64_t top);
+
+/* The one mapping of the process, and the thread block (fs) of its threads. */
+void kernel_set_mapping(uint64_t start, uint64_t end, uint64_t thread_block);
+unsigned kernel_mapping_lookups(void);
+
 /* What the target's stack holds at the address that is read; `readable` 0: the read faults. */
 void kernel_set_user_word(uint64_t value, int readable);
 

@@ -53,7 +53,7 @@ Test(kernel_side, entry_only_probe_declines_the_return)
 {
     kernel_trace(7);
     cr_assert_eq(kernel_call(7, 7, SP, 5 | COOKIE_ENTRY_ONLY), 1);
-    cr_assert_eq(header_at(0)->kind, WIRE_CALL);
+    cr_assert_eq(header_at(0)->kind, WIRE_CALL_FROM, "its return is inferred");
 }
 
 Test(kernel_side, return_address_is_sent_when_wanted_and_0_when_unreadable)
@@ -85,6 +85,40 @@ Test(kernel_side, signal_stack_is_flagged_at_its_edges)
     cr_assert_eq(header_at(1)->flags, WIRE_ON_SIGNAL_STACK);
     cr_assert_eq(header_at(2)->flags, WIRE_ON_SIGNAL_STACK);
     cr_assert_eq(header_at(3)->flags, 0);
+}
+
+/* A return probe on a stack that the thread was not born with would kill it (see bpf/tracectl.bpf.c). */
+Test(kernel_side, main_thread_gets_return_probes_on_its_own_stack_only)
+{
+    kernel_trace(7);
+    kernel_set_main_stack(SP + 4096);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 0);
+    cr_assert_eq(header_at(0)->kind, WIRE_CALL);
+    cr_assert_eq(kernel_call(7, 7, SP - (200u << 20), 1), 1, "a coroutine's stack in the heap");
+    cr_assert_eq(header_at(1)->kind, WIRE_CALL_FROM, "its returns are inferred");
+    cr_assert_eq(kernel_call(7, 7, SP + 8192, 1), 1, "above the stack's end");
+}
+
+Test(kernel_side, other_threads_get_return_probes_on_the_stack_that_holds_their_block)
+{
+    kernel_trace(7);
+    kernel_set_mapping(SP - 4096, SP + 4096, SP + 2048);
+    cr_assert_eq(kernel_call(7, 8, SP, 1), 0);
+    cr_assert_eq(kernel_call(7, 8, SP - 64, 1), 0);
+    cr_assert_eq(kernel_mapping_lookups(), 1, "the stack is remembered");
+    cr_assert_eq(kernel_call(7, 8, SP + 3000, 1), 1, "behind the thread's block");
+    cr_assert_eq(kernel_call(7, 8, SP - 5000, 1), 1);
+    kernel_exit(7, 8, 0, 0, 0);
+    kernel_set_mapping(SP + 100000, SP + 200000, SP + 190000);
+    cr_assert_eq(kernel_call(7, 8, SP + 150000, 1), 0, "a new thread with an old number");
+    cr_assert_eq(kernel_call(7, 9, SP, 1), 1, "a stack in no mapping");
+}
+
+Test(kernel_side, a_mapping_without_the_threads_block_is_not_its_stack)
+{
+    kernel_trace(7);
+    kernel_set_mapping(SP - 4096, SP + 4096, SP + 900000);
+    cr_assert_eq(kernel_call(7, 8, SP, 1), 1);
 }
 
 Test(kernel_side, loss_is_reported_before_the_next_record_of_its_thread)

@@ -16,7 +16,7 @@
 
 struct task_struct;
 
-/* All maps of the programs have keys of 4 bytes and values of at most 8. */
+/* All maps of the programs have keys of 4 bytes and values of at most 16. */
 void *host_lookup(void *map, const void *key);
 long host_update(void *map, const void *key, const void *value, unsigned long long size);
 long host_delete(void *map, const void *key);
@@ -34,5 +34,7 @@ struct task_struct *bpf_get_current_task_btf(void);
 unsigned long long bpf_get_attach_cookie(void *context);
 long bpf_probe_read_user(void *to, unsigned size, const void *from);
 long bpf_send_signal(unsigned signal);
+long bpf_find_vma(struct task_struct *task, unsigned long long address, void *callback, void *context,
+                  unsigned long long flags);
 
 #endif
