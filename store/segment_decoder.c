@@ -74,20 +74,23 @@ static int clock_init(struct clock_reader *clock, const struct section *section,
     return clock_look_ahead(clock, event_count);
 }
 
-/* Goes on to the anchors of event `index` and gives its time. */
+/* Goes on to the anchors of event `index` and gives its time: exact if it has an anchor of its own, else the interval
+ * between the anchors around it. */
 static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_t event_count,
                              struct event *event)
 {
+    bool exact = false;
     uint64_t before;
 
     while (clock->ahead_index <= index) {
+        exact = clock->ahead_index == index;
         clock->ns = clock->ahead_ns;
         if (clock_look_ahead(clock, event_count))
             return -EBADMSG;
     }
     event->ns = clock->ns;
     event->ns_error = 0;
-    if (!clock->kept)
+    if (!clock->kept || exact)
         return 0;
     before = clock->ahead_index != UINT64_MAX ? clock->ahead_ns
              : clock->until_ns                ? clock->until_ns

@@ -114,8 +114,9 @@ Test(segment, times_are_intervals_between_anchors)
     cr_assert_eq(segment_builder_close(&builder, &closed), 0);
     cr_assert_eq(decode(closed->payload.data, closed->payload.size, 0, 4, &decoded), 0);
     cr_assert_eq(decoded.events[0].ns, 100);
-    cr_assert_eq(decoded.events[0].ns_error, 50);
+    cr_assert_eq(decoded.events[0].ns_error, 0, "it has an anchor of its own");
     cr_assert_eq(decoded.events[1].ns, 100);
+    cr_assert_eq(decoded.events[1].ns_error, 50);
     cr_assert_eq(decoded.events[2].ns, 150);
     cr_assert_eq(decoded.events[2].ns_error, 0);
     cr_assert_eq(decoded.events[3].ns, 150);
