@@ -160,11 +160,88 @@ static __always_inline void emit_call(struct task_struct *task, __u64 sp, __u64 
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, __u64 cookie)
+/*
+ * The innermost calls of a thread whose returns are not probed, with the return address that each found in
+ * its slot on the stack. When another call comes from deeper down and a slot holds something else by now,
+ * that call has returned: this is how a callback out of a library is told from a call inside the last one. A
+ * slot that still holds its address proves nothing.
+ */
+#define SHADOW_DEPTH 8 /* a power of two */
+
+struct shadow {
+    __u32 next;  /* where the next frame goes, modulo SHADOW_DEPTH */
+    __u32 count; /* frames that are known, at most SHADOW_DEPTH */
+    struct {
+        __u64 sp, return_address;
+    } frames[SHADOW_DEPTH];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, MAX_THREAD_STACKS);
+    __type(key, __u32); /* tid */
+    __type(value, struct shadow);
+} shadows SEC(".maps");
+
+/* Drops the frames that are gone; returns the highest entry stack pointer among those that a slot gave away.
+ */
+static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
+{
+    __u64 gone = 0, slot;
+
+    for (int i = 0; i < SHADOW_DEPTH && shadow->count; i++) {
+        __u32 top = (shadow->next - 1) & (SHADOW_DEPTH - 1);
+
+        if (shadow->frames[top].sp > sp) {
+            if (bpf_probe_read_user(&slot, sizeof(slot), (const void *)shadow->frames[top].sp) ||
+                slot == shadow->frames[top].return_address)
+                break;
+            gone = shadow->frames[top].sp;
+        }
+        shadow->next--;
+        shadow->count--;
+    }
+    return gone;
+}
+
+/* `keep`: the call's return is not probed. (A return probe overwrites the slot itself.) */
+static __always_inline __u64 update_shadow(__u32 tid, __u64 sp, __u64 return_address, bool keep)
+{
+    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid);
+    __u64 gone;
+
+    if (!shadow) {
+        struct shadow empty = {};
+
+        if (!keep || bpf_map_update_elem(&shadows, &tid, &empty, BPF_ANY))
+            return 0;
+        shadow = bpf_map_lookup_elem(&shadows, &tid);
+        if (!shadow)
+            return 0;
+    }
+    gone = drop_gone(shadow, sp);
+    if (keep) {
+        __u32 top = shadow->next & (SHADOW_DEPTH - 1);
+
+        shadow->frames[top].sp = sp;
+        shadow->frames[top].return_address = return_address;
+        shadow->next++;
+        if (shadow->count < SHADOW_DEPTH)
+            shadow->count++;
+    }
+    return gone;
+}
+
+static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, __u64 cookie,
+                                           bool catch_return)
 {
     __u32 tid = (__u32)task->pid;
     struct wire_call_from *record;
+    __u64 return_address, gone;
 
+    if (bpf_probe_read_user(&return_address, sizeof(return_address), (const void *)sp))
+        return_address = 0;
+    gone = update_shadow(tid, sp, return_address, !catch_return);
     if (!report_loss(tid)) {
         count_loss(tid, false);
         return;
@@ -175,8 +252,8 @@ static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, _
         return;
     }
     fill_call(&record->call, WIRE_CALL_FROM, task, sp, (__u32)cookie);
-    if (bpf_probe_read_user(&record->return_address, sizeof(record->return_address), (const void *)sp))
-        record->return_address = 0;
+    record->return_address = return_address;
+    record->gone = gone;
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -258,7 +335,7 @@ static __always_inline int on_call(struct pt_regs *ctx)
     cookie = bpf_get_attach_cookie(ctx);
     catch_return = !(cookie & COOKIE_ENTRY_ONLY) && on_own_stack(task, ctx->sp);
     if (!catch_return || cookie & COOKIE_WANT_RETURN_ADDRESS)
-        emit_call_from(task, ctx->sp, cookie);
+        emit_call_from(task, ctx->sp, cookie, catch_return);
     else
         emit_call(task, ctx->sp, cookie, false);
     return !catch_return;
@@ -287,7 +364,7 @@ int on_call_only(struct pt_regs *ctx)
     struct task_struct *task = bpf_get_current_task_btf();
 
     if (is_traced(task))
-        emit_call_from(task, ctx->sp, bpf_get_attach_cookie(ctx));
+        emit_call_from(task, ctx->sp, bpf_get_attach_cookie(ctx), false);
     return 0;
 }
 
@@ -376,6 +453,7 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     }
     report_loss(tid);
     bpf_map_delete_elem(&stacks, &tid);
+    bpf_map_delete_elem(&shadows, &tid);
     record = reserve_life_cycle(sizeof(*record), WIRE_EXIT, tid);
     if (!record)
         return 0;

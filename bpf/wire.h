@@ -16,7 +16,7 @@
 enum wire_kind {
     WIRE_CALL = 1,      /* struct wire_call */
     WIRE_RETURN = 2,    /* struct wire_call */
-    WIRE_CALL_FROM = 3, /* struct wire_call_from: a call with its return address */
+    WIRE_CALL_FROM = 3, /* struct wire_call_from: a call whose return will not be seen, or may not be */
     WIRE_LOST = 4,      /* struct wire_lost */
     WIRE_FORK = 5,      /* struct wire_fork: a thread or a process */
     WIRE_EXEC = 6,      /* struct wire_exec: the process stands still until it is let go */
@@ -47,6 +47,7 @@ struct wire_call {
 struct wire_call_from {
     struct wire_call call;
     __u64 return_address; /* 0 when the stack could not be read */
+    __u64 gone; /* calls with entry stack pointers up to this one have returned; 0: nothing is known */
 };
 
 /* Records of this thread that found the ring full since its last record. */
@@ -75,7 +76,7 @@ struct wire_exit {
 
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_call) == 24, "wire_call");
-_Static_assert(sizeof(struct wire_call_from) == 32, "wire_call_from");
+_Static_assert(sizeof(struct wire_call_from) == 40, "wire_call_from");
 _Static_assert(sizeof(struct wire_lost) == 24, "wire_lost");
 _Static_assert(sizeof(struct wire_fork) == 32, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");

@@ -17,7 +17,7 @@ static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool o
 {
     size_t depth = stack->depth;
 
-    /* On the ordinary stack again: whatever ran on the signal stack is over (rule 4). */
+    /* On the ordinary stack again: whatever ran on the signal stack is over (rule 5). */
     while (!on_signal_stack && depth && stack->frames[depth - 1].on_signal_stack)
         depth--;
     while (depth && stack->frames[depth - 1].on_signal_stack == on_signal_stack &&
@@ -41,18 +41,18 @@ static size_t depth_of_caller(const struct call_stack *stack, size_t depth, uint
     return depth;
 }
 
-int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function,
-                    uint32_t caller, size_t *ret_closed)
+int call_stack_call(struct call_stack *stack, const struct call_evidence *call, size_t *ret_closed)
 {
+    uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
     size_t depth;
 
     if (array_reserve(&stack->frames, &stack->capacity, stack->depth + 1))
         return -ENOMEM;
-    depth = depth_below(stack, sp + 1, on_signal_stack);
-    if (caller != CALL_STACK_NO_CALLER)
-        depth = depth_of_caller(stack, depth, caller);
+    depth = depth_below(stack, gone + 1, call->on_signal_stack);
+    if (call->caller != CALL_STACK_NO_CALLER)
+        depth = depth_of_caller(stack, depth, call->caller);
     *ret_closed = stack->depth - depth;
-    stack->frames[depth] = (struct call_frame){sp, function, on_signal_stack};
+    stack->frames[depth] = (struct call_frame){call->sp, call->function, call->on_signal_stack};
     stack->depth = depth + 1;
     return 0;
 }

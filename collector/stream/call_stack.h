@@ -10,7 +10,9 @@
  *   2. At a return to stack pointer s, every open call with entry pointer < s has returned.
  *   3. If the caller of the new call is known (its return address lies in a traced function that is open),
  * the calls above that function's innermost frame have returned.
- *   4. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
+ *   4. If the kernel side found the return slot of an open call overwritten (bpf/tracectl.bpf.c), that call
+ * and all inside it have returned.
+ *   5. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
  * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack
@@ -41,11 +43,18 @@ struct call_stack {
 
 void call_stack_release(struct call_stack *stack);
 
-/* A call of `function` with entry stack pointer `sp` out of `caller` (CALL_STACK_NO_CALLER: not known).
- * Closes what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all
+/* A call, and what came with it. */
+struct call_evidence {
+    uint64_t sp; /* at its entry */
+    bool on_signal_stack;
+    uint32_t function;
+    uint32_t caller; /* CALL_STACK_NO_CALLER: not known */
+    uint64_t gone;   /* calls with entry pointers up to this have returned; 0: nothing known */
+};
+
+/* Closes what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all
  * as it was. */
-int call_stack_call(struct call_stack *stack, uint64_t sp, bool on_signal_stack, uint32_t function,
-                    uint32_t caller, size_t *ret_closed);
+int call_stack_call(struct call_stack *stack, const struct call_evidence *call, size_t *ret_closed);
 
 /* A return that left the stack pointer at `sp`. Returns how many calls it closes: 0 when the call it belongs
  * to was not recorded, more than 1 when returns were missed. */

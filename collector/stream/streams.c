@@ -226,8 +226,7 @@ static struct traced_thread *thread_of(struct streams *streams, const struct wir
 }
 
 /* Which open call this one came out of, as a probe index, where that is certain. */
-static uint32_t caller_of(const struct traced_process *process, const struct wire_call *record,
-                          uint64_t return_address)
+static uint32_t caller_of(const struct traced_process *process, uint32_t function, uint64_t return_address)
 {
     uint32_t caller;
 
@@ -236,36 +235,62 @@ static uint32_t caller_of(const struct traced_process *process, const struct wir
     /* A return address points behind the call, which may be the caller's last instruction. */
     caller = image_table_find(process->image, return_address - 1 - process->load_bias);
     /* main() is called by the C library, when all constructors have come back: only _start is open then. */
-    if (caller == IMAGE_NO_PROBE && record->function == process->image->main_index)
+    if (caller == IMAGE_NO_PROBE && function == process->image->main_index)
         caller = process->image->entry_index;
     return caller == IMAGE_NO_PROBE ? CALL_STACK_NO_CALLER : caller;
 }
 
-static int handle_call(struct streams *streams, const struct wire_call *record, uint64_t return_address)
+static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
+                      uint64_t ns)
 {
-    struct traced_thread *thread = thread_of(streams, &record->header);
-    uint32_t function_id, caller;
+    uint32_t function_id;
     struct thread_writer *writer;
     size_t closed;
 
-    if (!thread)
-        return 0;
-    if (image_table_function_id(streams->images, streams->writer, record->function, &function_id,
+    if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
                                 &streams->error))
         return streams->error.code;
     writer = writer_of(streams, thread);
     if (!writer)
         return streams->error.code;
-    caller = caller_of(thread->process, record, return_address);
-    if (call_stack_call(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK,
-                        record->function, caller, &closed))
+    if (call_stack_call(&thread->stack, call, &closed))
         return no_memory(streams);
     if (write_returns(streams, writer, closed))
         return -ENOMEM;
     /* Behind the inferred returns: nobody knows when those happened. */
-    if (anchor(streams, thread, record->header.ns) || thread_writer_call(writer, function_id))
+    if (anchor(streams, thread, ns) || thread_writer_call(writer, function_id))
         return no_memory(streams);
     return 0;
+}
+
+static struct call_evidence evidence_of(const struct wire_call *record)
+{
+    return (struct call_evidence){
+        .sp = wire_sp(record),
+        .on_signal_stack = record->header.flags & WIRE_ON_SIGNAL_STACK,
+        .function = record->function,
+        .caller = CALL_STACK_NO_CALLER,
+    };
+}
+
+static int handle_call(struct streams *streams, const struct wire_call *record)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+    const struct call_evidence call = evidence_of(record);
+
+    return thread ? write_call(streams, thread, &call, record->header.ns) : 0;
+}
+
+static int handle_call_from(struct streams *streams, const struct wire_call_from *record)
+{
+    struct traced_thread *thread = thread_of(streams, &record->call.header);
+    struct call_evidence call = evidence_of(&record->call);
+
+    if (!thread)
+        return 0;
+    call.caller = caller_of(thread->process, call.function, record->return_address);
+    call.gone = record->gone;
+    return write_call(streams, thread, &call, record->call.header.ns);
 }
 
 static int handle_return(struct streams *streams, const struct wire_call *record)
@@ -450,9 +475,9 @@ int streams_handle(void *context, const void *record, size_t size)
         return error_say(&streams->error, -EBADMSG, "a record of the kernel side has a wrong size or kind");
     switch ((enum wire_kind)header->kind) {
     case WIRE_CALL:
-        return handle_call(streams, record, 0);
+        return handle_call(streams, record);
     case WIRE_CALL_FROM:
-        return handle_call(streams, record, ((const struct wire_call_from *)record)->return_address);
+        return handle_call_from(streams, record);
     case WIRE_RETURN:
         return handle_return(streams, record);
     case WIRE_LOST:

@@ -37,6 +37,9 @@ unsigned kernel_mapping_lookups(void);
 /* What the target's stack holds at the address that is read; `readable` 0: the read faults. */
 void kernel_set_user_word(uint64_t value, int readable);
 
+/* The same for one address, of which the last 16 are remembered by (address / 8) modulo 16. */
+void kernel_set_stack_word(uint64_t address, uint64_t value);
+
 void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit);

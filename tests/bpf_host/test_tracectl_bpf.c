@@ -73,6 +73,66 @@ Test(kernel_side, return_address_is_sent_when_wanted_and_0_when_unreadable)
     cr_assert_eq(record->return_address, 0);
 }
 
+static uint64_t gone_at(size_t index)
+{
+    return ((const struct wire_call_from *)kernel_record(index))->gone;
+}
+
+Test(kernel_side, an_overwritten_return_slot_tells_that_its_call_is_gone)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+
+    kernel_trace(7);
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_set_stack_word(SP - 16, 0x402000);
+    kernel_set_stack_word(SP - 32, 0x403000);
+    kernel_call(7, 7, SP, 1 | flags);
+    kernel_call(7, 7, SP - 16, 2 | flags);
+    cr_assert_eq(gone_at(1), 0, "the slot of the first call is as it was");
+    kernel_set_stack_word(SP - 16, 0xdead);
+    kernel_call(7, 7, SP - 32, 3 | flags);
+    cr_assert_eq(gone_at(2), SP - 16, "the second has returned, the first may be open");
+    kernel_set_stack_word(SP, 0xdead);
+    kernel_set_stack_word(SP - 48, 0x404000);
+    kernel_call(7, 7, SP - 48, 4 | flags);
+    cr_assert_eq(gone_at(3), 0, "the innermost slot says nothing, so nobody looks further out");
+    kernel_set_stack_word(SP - 32, 0xdead);
+    kernel_set_stack_word(SP - 48, 0xdead);
+    kernel_set_stack_word(SP - 64, 0x405000);
+    kernel_call(7, 7, SP - 64, 5 | flags);
+    cr_assert_eq(gone_at(4), SP, "all of them");
+}
+
+Test(kernel_side, a_return_probe_overwrites_the_slot_itself)
+{
+    kernel_trace(7);
+    kernel_set_main_stack(SP + 4096);
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_set_stack_word(SP - 16, 0x402000);
+    kernel_call(7, 7, SP, 1 | COOKIE_WANT_RETURN_ADDRESS);
+    kernel_set_stack_word(SP, 0x7fffffffe000); /* the trampoline */
+    kernel_call(7, 7, SP - 16, 2 | COOKIE_WANT_RETURN_ADDRESS);
+    cr_assert_eq(gone_at(1), 0);
+}
+
+Test(kernel_side, deep_stacks_remember_the_innermost_slots)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+    size_t last;
+
+    kernel_trace(7);
+    for (uint64_t i = 0; i < 100; i++) {
+        kernel_set_stack_word(SP - 8 * i, 0x401000 + i);
+        kernel_call(7, 7, SP - 8 * i, 1 | flags);
+    }
+    for (uint64_t i = 92; i < 100; i++)
+        kernel_set_stack_word(SP - 8 * i, 0xdead);
+    kernel_set_stack_word(SP - 8 * 100, 0x402000);
+    kernel_call(7, 7, SP - 8 * 100, 1 | flags);
+    last = kernel_records() - 1;
+    cr_assert_eq(gone_at(last), SP - 8 * 92, "eight are known");
+}
+
 Test(kernel_side, signal_stack_is_flagged_at_its_edges)
 {
     kernel_trace(7);

@@ -16,7 +16,7 @@
 
 struct task_struct;
 
-/* All maps of the programs have keys of 4 bytes and values of at most 16. */
+/* All maps of the programs have keys of 4 bytes and values of at most 160. */
 void *host_lookup(void *map, const void *key);
 long host_update(void *map, const void *key, const void *value, unsigned long long size);
 long host_delete(void *map, const void *key);

@@ -7,12 +7,17 @@
 
 #define NONE CALL_STACK_NO_CALLER
 
-static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
+static size_t call_with(struct call_stack *stack, struct call_evidence call)
 {
     size_t closed;
 
-    cr_assert_eq(call_stack_call(stack, sp, false, function, NONE, &closed), 0);
+    cr_assert_eq(call_stack_call(stack, &call, &closed), 0);
     return closed;
+}
+
+static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
+{
+    return call_with(stack, (struct call_evidence){.sp = sp, .function = function, .caller = NONE});
 }
 
 Test(call_stack, nested_calls_and_returns)
@@ -71,16 +76,27 @@ Test(call_stack, a_missed_return_shows_at_the_next_return)
 Test(call_stack, the_caller_tells_what_the_stack_pointer_does_not)
 {
     struct call_stack stack = {0};
-    size_t closed;
-
     /* 1 calls 2, which returns unseen; 1 has pushed arguments since and calls 3 from deeper down. */
     call(&stack, 1000, 1);
     call(&stack, 900, 2);
-    cr_assert_eq(call_stack_call(&stack, 880, false, 3, 1, &closed), 0);
-    cr_assert_eq(closed, 1);
+    cr_assert_eq(call_with(&stack, (struct call_evidence){.sp = 880, .function = 3, .caller = 1}), 1);
     /* A caller that is not open says nothing. */
-    cr_assert_eq(call_stack_call(&stack, 700, false, 4, 77, &closed), 0);
-    cr_assert_eq(closed, 0);
+    cr_assert_eq(call_with(&stack, (struct call_evidence){.sp = 700, .function = 4, .caller = 77}), 0);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, an_overwritten_return_slot_gives_its_call_away)
+{
+    struct call_stack stack = {0};
+
+    /* A library calls 2 back, 2 returns and leaves a call inside it open, the library calls 2 again from
+     * deeper. */
+    call(&stack, 1000, 1);
+    call(&stack, 900, 2);
+    call(&stack, 800, 3);
+    cr_assert_eq(
+        call_with(&stack, (struct call_evidence){.sp = 700, .function = 2, .caller = NONE, .gone = 900}), 2);
+    cr_assert_eq(stack.depth, 2);
     call_stack_release(&stack);
 }
 
@@ -90,14 +106,14 @@ Test(call_stack, signal_stack_above_and_below_the_ordinary_one)
 
     for (size_t i = 0; i < 2; i++) {
         struct call_stack stack = {0};
-        size_t closed;
+        struct call_evidence handler = {
+            .sp = places[i], .on_signal_stack = true, .function = 7, .caller = NONE};
 
         call(&stack, 1000, 1);
         call(&stack, 900, 2);
-        call_stack_call(&stack, places[i], true, 7, NONE, &closed);
-        cr_assert_eq(closed, 0);
-        call_stack_call(&stack, places[i] - 10, true, 8, NONE, &closed);
-        cr_assert_eq(closed, 0);
+        cr_assert_eq(call_with(&stack, handler), 0);
+        handler.sp -= 10;
+        cr_assert_eq(call_with(&stack, handler), 0);
         cr_assert_eq(stack.depth, 4);
         cr_assert_eq(call_stack_return(&stack, places[i] - 2, true), 1);
         /* The handler leaves by siglongjmp: the next thing happens on the ordinary stack. */
@@ -115,7 +131,7 @@ Test(call_stack, random_programs_with_missed_returns)
         struct call_stack stack = {0};
         uint64_t truth[64];
         uint32_t functions[64];
-        size_t depth = 0, balance = 0, closed;
+        size_t depth = 0, balance = 0;
 
         srand(seed);
         for (int step = 0; step < 2000; step++) {
@@ -132,8 +148,7 @@ Test(call_stack, random_programs_with_missed_returns)
 
                 truth[depth] = top - 16;
                 functions[depth] = (uint32_t)rand() % 5;
-                call_stack_call(&stack, truth[depth], false, functions[depth], NONE, &closed);
-                balance += 1 - closed;
+                balance += 1 - call(&stack, truth[depth], functions[depth]);
                 depth++;
                 /* All frames have the same size here, so that rule 1 sees every missed return. */
                 cr_assert_eq(stack.depth, depth);
