@@ -34,7 +34,8 @@ struct call_tree {
     bool fold;
     struct frame *frames; /* the first is no call, it holds the outermost ones */
     size_t depth, capacity;
-    size_t held; /* nodes */
+    size_t printed; /* frames, which are the outermost; only the last of them has children */
+    size_t held;    /* nodes, without those of printed frames */
 };
 
 /* ------------------------------------------------------------------------------------------ nodes */
@@ -239,16 +240,18 @@ static void print_frame(struct call_tree *tree, size_t frame)
     line = line_of(tree->frames[frame].node, frame - 1);
     tree->sink->begin(tree->context, &line);
     tree->frames[frame].printed = true;
+    tree->printed++;
+    tree->held--;
 }
 
 /* Prints from the outside until few enough are held back. */
 static void relieve(struct call_tree *tree, size_t limit)
 {
-    for (size_t i = 0; i < tree->depth && tree->held > limit; i++) {
-        if (i)
-            print_children(tree, i - 1, 0);
-        print_frame(tree, i);
-        print_children(tree, i, FOLDABLE);
+    print_children(tree, tree->printed - 1, FOLDABLE);
+    while (tree->printed < tree->depth && tree->held > limit) {
+        print_children(tree, tree->printed - 1, 0);
+        print_frame(tree, tree->printed);
+        print_children(tree, tree->printed - 1, FOLDABLE);
     }
 }
 
@@ -294,6 +297,8 @@ struct call_tree *call_tree_new(const struct call_tree_sink *sink, void *context
         return NULL;
     }
     tree->frames[0].printed = true;
+    tree->printed = 1;
+    tree->held = 0;
     return tree;
 }
 
@@ -342,6 +347,8 @@ int call_tree_return(struct call_tree *tree)
     print_children(tree, frame, 0);
     tree->sink->end(tree->context, &line);
     tree->depth--;
+    tree->printed--;
+    tree->held++; /* for node_free to take back */
     node_free(tree, node);
     return 0;
 }
