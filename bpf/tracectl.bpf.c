@@ -130,11 +130,16 @@ static __always_inline bool report_loss(__u32 tid)
     return true;
 }
 
+static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
+{
+    return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
 static __always_inline void fill_call(struct wire_call *record, __u8 kind, struct task_struct *task, __u64 sp,
                                       __u32 function)
 {
     record->header.kind = kind;
-    record->header.flags = sp - task->sas_ss_sp < task->sas_ss_size ? WIRE_ON_SIGNAL_STACK : 0;
+    record->header.flags = on_signal_stack(task, sp) ? WIRE_ON_SIGNAL_STACK : 0;
     record->header.sp_high = (__u16)(sp >> 32);
     record->header.tid = (__u32)task->pid;
     record->header.ns = now();
@@ -252,6 +257,8 @@ static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, _
         return;
     }
     fill_call(&record->call, WIRE_CALL_FROM, task, sp, (__u32)cookie);
+    if (!catch_return)
+        record->call.header.flags |= WIRE_RETURN_UNSEEN;
     record->return_address = return_address;
     record->gone = gone;
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -264,8 +271,11 @@ static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, _
  * return. So there are return probes on the thread's own stack only.
  *
  * The main thread's stack ends at mm->start_stack, and the kernel puts nothing else into the 128 MiB below
- * it. Any other thread has its control block (fs) at the upper end of its stack's mapping.
+ * it. Any other thread has its control block (fs) at the upper end of its stack: what lies closely below is
+ * the stack, what lies further down must be in the same mapping. That look-up fails when the process changes
+ * its mappings at this very moment; then the return is inferred.
  */
+#define THREAD_STACK_TOP (64ul << 10)
 #define MAIN_STACK_ROOM (128ul << 20)
 
 struct stack_bounds {
@@ -301,8 +311,12 @@ static __always_inline bool on_own_stack(struct task_struct *task, __u64 sp)
     struct stack_question question = {};
     struct stack_bounds *known;
 
+    if (on_signal_stack(task, sp)) /* which may be a variable on the thread's stack */
+        return false;
     if (task->pid == task->tgid)
         return task->mm->start_stack - sp < MAIN_STACK_ROOM;
+    if (task->thread.fsbase - sp < THREAD_STACK_TOP)
+        return true;
     known = bpf_map_lookup_elem(&stacks, &tid);
     if (known && sp - known->start < known->end - known->start)
         return true;

@@ -26,6 +26,7 @@ enum wire_kind {
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
+    WIRE_RETURN_UNSEEN = 4,   /* a call without a return probe: its return will have to be inferred */
 };
 
 /* Starts every record. Without times (--time none) `ns` is 0. */

@@ -354,7 +354,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     while (r > 0);
     release_forgotten(recorder);
     if (!r)
-        r = streams_collect_losses(recorder->streams, err);
+        r = streams_settle(recorder->streams, err);
     if (!r)
         r = store_blind_spots(recorder, err);
     return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);

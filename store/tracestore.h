@@ -244,6 +244,9 @@ int thread_writer_anchor(struct thread_writer *thread, uint64_t ns);
 int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
                        struct error *err);
 
+/* Some of the thread's open calls may have returned unseen: its returns count as inferred from now on. */
+int thread_writer_infers(struct thread_writer *thread, struct error *err);
+
 /* The thread ended; its open calls never come back. */
 int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *err);
 

@@ -18,6 +18,13 @@ int trace_writer_exec(struct trace_writer *writer, int64_t process_id,
                   process_id);
 }
 
+int thread_writer_infers(struct thread_writer *thread, struct error *err)
+{
+    return db_run(thread->writer->db, "cannot write a thread", err,
+                  "UPDATE threads SET returns = 'inferred' WHERE thread_id = ?1 AND returns = 'probed'", "i",
+                  thread->thread_id);
+}
+
 int trace_writer_abandon(struct trace_writer *writer, struct error *err)
 {
     int code =

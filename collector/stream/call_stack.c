@@ -52,7 +52,12 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
     if (call->caller != CALL_STACK_NO_CALLER)
         depth = depth_of_caller(stack, depth, call->caller);
     *ret_closed = stack->depth - depth;
-    stack->frames[depth] = (struct call_frame){call->sp, call->function, call->on_signal_stack};
+    stack->frames[depth] = (struct call_frame){
+        .sp = call->sp,
+        .function = call->function,
+        .on_signal_stack = call->on_signal_stack,
+        .return_unseen = call->return_unseen,
+    };
     stack->depth = depth + 1;
     return 0;
 }
@@ -63,4 +68,20 @@ size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_s
 
     stack->depth = depth;
     return closed;
+}
+
+/* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h): further in, return probes are left out. */
+#define RETURN_PROBE_DEPTH 64
+
+bool call_stack_is_uncertain(const struct call_stack *stack, uint32_t never_returns)
+{
+    size_t probed = 0;
+
+    for (size_t d = 0; d < stack->depth; d++) {
+        const struct call_frame *frame = &stack->frames[d];
+
+        if (frame->return_unseen ? frame->function != never_returns : ++probed > RETURN_PROBE_DEPTH)
+            return true;
+    }
+    return false;
 }

@@ -270,6 +270,7 @@ static struct call_evidence evidence_of(const struct wire_call *record)
         .on_signal_stack = record->header.flags & WIRE_ON_SIGNAL_STACK,
         .function = record->function,
         .caller = CALL_STACK_NO_CALLER,
+        .return_unseen = record->header.flags & WIRE_RETURN_UNSEEN,
     };
 }
 
@@ -334,13 +335,25 @@ static int handle_lost(struct streams *streams, const struct wire_lost *record)
 
 /* ------------------------------------------------------------------------------------ life cycle */
 
-static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
+/* What the thread has lost and not told; and whether its open calls are known to be open. */
+static int settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
     struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
+    const struct traced_image *image = thread->process->image;
     int r = 0;
 
     if (lost.calls + lost.returns)
         r = write_loss(streams, thread, ns, lost.calls + lost.returns);
+    if (!r && thread->writer &&
+        call_stack_is_uncertain(&thread->stack, image ? image->entry_index : IMAGE_NO_PROBE))
+        r = thread_writer_infers(thread->writer, &streams->error);
+    return r;
+}
+
+static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
+{
+    int r = settle_thread(streams, thread, ns);
+
     if (!r && thread->writer)
         r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
     registry_remove_thread(&streams->registry, thread);
@@ -492,14 +505,12 @@ int streams_handle(void *context, const void *record, size_t size)
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
 }
 
-int streams_collect_losses(struct streams *streams, struct error *err)
+int streams_settle(struct streams *streams, struct error *err)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
     for (struct traced_thread *thread = streams->registry.threads; thread; thread = thread->hh.next) {
-        struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
-
-        if (lost.calls + lost.returns && write_loss(streams, thread, now, lost.calls + lost.returns)) {
+        if (settle_thread(streams, thread, now)) {
             if (err)
                 *err = streams->error;
             return streams->error.code;

@@ -58,8 +58,9 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
 
-/* Stores what each thread has lost and did not report any more: at the end of a recording. */
-int streams_collect_losses(struct streams *streams, struct error *err);
+/* At the end of a recording, for the threads that live on: stores what each has lost and not reported, and
+ * whether its open calls are known to be open. */
+int streams_settle(struct streams *streams, struct error *err);
 
 /* Processes that have not ended. */
 size_t streams_live_processes(const struct streams *streams);

@@ -11,12 +11,12 @@ void *memset(void *to, int byte, unsigned long size);
 struct entry {
     void *map;
     __u32 key;
-    char value[160];
+    char value[160] __attribute__((aligned(8)));
     int used;
 };
 
 struct kept_record {
-    char bytes[64];
+    char bytes[64] __attribute__((aligned(8)));
     int submitted;
     int woke;
 };

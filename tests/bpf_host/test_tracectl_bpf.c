@@ -141,10 +141,21 @@ Test(kernel_side, signal_stack_is_flagged_at_its_edges)
     kernel_call(7, 7, 0x1000, 1);
     kernel_call(7, 7, 0x10ff, 1);
     kernel_call(7, 7, 0x1100, 1);
-    cr_assert_eq(header_at(0)->flags, 0);
-    cr_assert_eq(header_at(1)->flags, WIRE_ON_SIGNAL_STACK);
-    cr_assert_eq(header_at(2)->flags, WIRE_ON_SIGNAL_STACK);
-    cr_assert_eq(header_at(3)->flags, 0);
+    cr_assert_not(header_at(0)->flags & WIRE_ON_SIGNAL_STACK);
+    cr_assert(header_at(1)->flags & WIRE_ON_SIGNAL_STACK);
+    cr_assert(header_at(2)->flags & WIRE_ON_SIGNAL_STACK);
+    cr_assert_not(header_at(3)->flags & WIRE_ON_SIGNAL_STACK);
+}
+
+Test(kernel_side, no_return_probe_on_a_signal_stack_even_if_it_lies_in_the_threads_own)
+{
+    kernel_trace(7);
+    kernel_set_main_stack(SP + 4096);
+    kernel_set_signal_stack(SP - 1000, 2000);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 1);
+    cr_assert(header_at(0)->flags & WIRE_RETURN_UNSEEN);
+    cr_assert_eq(kernel_call(7, 7, SP - 1001, 1), 0);
+    cr_assert_not(header_at(1)->flags & WIRE_RETURN_UNSEEN);
 }
 
 /* A return probe on a stack that the thread was not born with would kill it (see bpf/tracectl.bpf.c). */
@@ -162,15 +173,17 @@ Test(kernel_side, main_thread_gets_return_probes_on_its_own_stack_only)
 Test(kernel_side, other_threads_get_return_probes_on_the_stack_that_holds_their_block)
 {
     kernel_trace(7);
-    kernel_set_mapping(SP - 4096, SP + 4096, SP + 2048);
+    kernel_set_mapping(SP - 400000, SP + 4096, SP + 2048);
     cr_assert_eq(kernel_call(7, 8, SP, 1), 0);
-    cr_assert_eq(kernel_call(7, 8, SP - 64, 1), 0);
+    cr_assert_eq(kernel_mapping_lookups(), 0, "closely below the thread's block");
+    cr_assert_eq(kernel_call(7, 8, SP - 200000, 1), 0);
+    cr_assert_eq(kernel_call(7, 8, SP - 200064, 1), 0);
     cr_assert_eq(kernel_mapping_lookups(), 1, "the stack is remembered");
     cr_assert_eq(kernel_call(7, 8, SP + 3000, 1), 1, "behind the thread's block");
-    cr_assert_eq(kernel_call(7, 8, SP - 5000, 1), 1);
+    cr_assert_eq(kernel_call(7, 8, SP - 500000, 1), 1);
     kernel_exit(7, 8, 0, 0, 0);
-    kernel_set_mapping(SP + 100000, SP + 200000, SP + 190000);
-    cr_assert_eq(kernel_call(7, 8, SP + 150000, 1), 0, "a new thread with an old number");
+    kernel_set_mapping(SP + 1000000, SP + 2000000, SP + 1900000);
+    cr_assert_eq(kernel_call(7, 8, SP + 1500000, 1), 0, "a new thread with an old number");
     cr_assert_eq(kernel_call(7, 9, SP, 1), 1, "a stack in no mapping");
 }
 

@@ -123,6 +123,27 @@ Test(call_stack, signal_stack_above_and_below_the_ordinary_one)
     }
 }
 
+Test(call_stack, calls_without_a_return_probe_leave_doubt)
+{
+    struct call_stack stack = {0};
+
+    call_with(&stack,
+              (struct call_evidence){.sp = 1000, .function = 0, .caller = NONE, .return_unseen = true});
+    call(&stack, 900, 1);
+    cr_assert_not(call_stack_is_uncertain(&stack, 0), "the entry point never returns");
+    call_with(&stack,
+              (struct call_evidence){.sp = 800, .function = 2, .caller = NONE, .return_unseen = true});
+    cr_assert(call_stack_is_uncertain(&stack, 0));
+    call_stack_return(&stack, 908, false);
+    cr_assert_not(call_stack_is_uncertain(&stack, 0));
+    for (uint64_t i = 0; i < 64; i++)
+        call(&stack, 800 - i, 1);
+    cr_assert_not(call_stack_is_uncertain(&stack, 0));
+    call(&stack, 700, 1);
+    cr_assert(call_stack_is_uncertain(&stack, 0), "the kernel nests 64 return probes");
+    call_stack_release(&stack);
+}
+
 /* A program in a test tube: it knows which calls are open; some of its returns are not told. What the stack
  * believes is open always contains the truth, and equals it wherever the rules can know. */
 Test(call_stack, random_programs_with_missed_returns)

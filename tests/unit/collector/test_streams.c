@@ -318,7 +318,7 @@ Test(streams, losses_of_threads_that_live_on_come_at_the_end_of_the_recording)
 
     process_begins(100);
     world.pending[100] = (struct wire_losses){0, 4};
-    cr_assert_eq(streams_collect_losses(world.streams, &err), 0);
+    cr_assert_eq(streams_settle(world.streams, &err), 0);
     expect("0.0: !");
 }
 
