@@ -133,7 +133,7 @@ static struct node *nth_last(const struct node *parent, size_t n)
 
 static void drop_last(struct call_tree *tree, struct node *parent, size_t count)
 {
-    while (count--) {
+    while (count-- && parent->last) {
         struct node *last = parent->last;
 
         unlink_child(parent, last);
@@ -222,7 +222,7 @@ static void print_children(struct call_tree *tree, size_t frame, size_t keep)
 {
     struct node *parent = tree->frames[frame].node;
 
-    while (parent->children > keep) {
+    while (parent->first && parent->children > keep) {
         struct node *child = parent->first;
 
         unlink_child(parent, child);

@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
     cli_parse(&cmd_rm, argc, argv, &input);
     doomed = calloc((size_t)input.count + 1, sizeof(*doomed));
     r = doomed ? remove_all(&input, doomed, &err) : error_no_memory(&err);
-    if (r == 0 && cli.json)
+    if (r == 0 && doomed && cli.json)
         print_json(&input, doomed);
     for (int i = 0; doomed && i < input.count; i++) {
         tracestore_run_release(&doomed[i].run);

@@ -375,7 +375,8 @@ static int number_threads(struct u16_plan *plan, struct error *err)
 {
     uint64_t next = 0;
 
-    qsort(plan->files, plan->file_count, sizeof(*plan->files), compare_files);
+    if (plan->file_count)
+        qsort(plan->files, plan->file_count, sizeof(*plan->files), compare_files);
     for (size_t i = 0; i < plan->file_count; i++) {
         struct u16_file *file = &plan->files[i], *before = i ? file - 1 : NULL;
 
@@ -434,7 +435,7 @@ static int load_names(struct u16_plan *plan, struct u16_file *file, struct u16_n
     int r = 0;
 
     *ret_names = NULL;
-    if (file->names_index == SIZE_MAX)
+    if (!plan->infos || file->names_index == SIZE_MAX)
         return 0;
     info = &plan->infos[file->names_index];
     if (!info->names) {
@@ -790,5 +791,5 @@ int tracestore_import_u16(struct tracestore *store, const char *dir, const char 
     CLEANUP(cleanup_plan) struct u16_plan *plan = NULL;
     int r = u16_plan_new(dir, &plan, err);
 
-    return r < 0 ? r : u16_plan_write(plan, store, name, NULL, ret_run_id, err);
+    return r < 0 || !plan ? r : u16_plan_write(plan, store, name, NULL, ret_run_id, err);
 }
