@@ -8,7 +8,6 @@
  * immutable.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,21 +67,27 @@ static uint32_t big_endian(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Whether the file is shorter than its own header says, and nothing beside it holds the rest. */
-static bool is_cut_short(const char *path)
+/*
+ * Whether the file is shorter than its own header says, and nothing beside it holds the rest. Read through
+ * SQLite's own descriptor: closing any other descriptor of the file would drop this process's locks on it, as
+ * POSIX has it, and then the next reader that leaves deletes the log that a recorder is writing.
+ */
+static bool is_cut_short(const struct tracestore *store)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    uint8_t header[100];
-    struct stat status;
+    sqlite3_file *file = NULL;
     uint64_t page_size, pages;
+    sqlite3_int64 size;
+    uint8_t header[100];
 
-    if (fd < 0 || fstat(fd, &status) || pread(fd, header, sizeof(header), 0) != sizeof(header))
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
+        !file->pMethods || file->pMethods->xRead(file, header, sizeof(header), 0) != SQLITE_OK ||
+        file->pMethods->xFileSize(file, &size) != SQLITE_OK)
         return false;
     if (memcmp(header, "SQLite format 3", 16) != 0 || big_endian(header + 68) != STORE_APPLICATION_ID)
         return false;
     page_size = big_endian(header + 16) >> 16;
     pages = big_endian(header + 28);
-    return (uint64_t)status.st_size < (page_size == 1 ? 65536 : page_size) * pages && !has_log(path);
+    return (uint64_t)size < (page_size == 1 ? 65536 : page_size) * pages && !has_log(store->path);
 }
 
 static int check_file(const char *path, enum tracestore_mode mode, struct error *err)
@@ -272,14 +277,14 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
         return error_no_memory(err);
     store->mode = mode;
     if (connect_db(store) != SQLITE_OK)
-        return is_cut_short(path)
+        return is_cut_short(store)
                    ? fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup")
                    : fail_db(err, path, store->db);
     if (mode == TRACESTORE_CREATE)
         code = create_if_empty(store, err);
     if (!code)
         code = check_format(store, err);
-    if (!code && is_cut_short(path))
+    if (!code && is_cut_short(store))
         code = fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup, or record again");
     if (!code)
         code = set_up(store, err);
