@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fixture.h"
 
@@ -309,5 +311,43 @@ Test(writer, losses_and_ends_are_rows)
                  "the thread has ended");
     cr_assert_eq(trace_writer_relabel_process(fixture.writer, fixture.process_id, 12, NULL), 0);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM threads WHERE label = '12.0'"), 1);
+    fixture_close(&fixture);
+}
+
+/* A reader of another process: 0 when the journal has `rows` rows. */
+static int visit(const char *path, int64_t rows)
+{
+    struct tracestore *store;
+    int status;
+    pid_t pid = fork();
+
+    if (!pid) {
+        if (tracestore_open(path, TRACESTORE_READ, &store, NULL))
+            _exit(2);
+        status = ask(tracestore_db(store), "SELECT count(*) FROM journal") == rows ? 0 : 1;
+        tracestore_free(store);
+        _exit(status);
+    }
+    waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+/* The last reader to leave a database folds and deletes the log, unless a lock says that somebody else is there:
+ * the writer must not lose that lock by anything it does. */
+Test(writer, readers_that_come_and_go_do_not_take_the_log_away)
+{
+    struct fixture fixture;
+    struct thread_writer *thread;
+    uint32_t function;
+
+    fixture_open(&fixture, NULL);
+    thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
+    function = fixture_function(&fixture, "f");
+    for (int64_t i = 1; i <= 5; i++) {
+        thread_writer_call(thread, function);
+        thread_writer_return(thread);
+        flush(&fixture, (uint64_t)i * 1000);
+        cr_assert_eq(visit(fixture.path, i), 0, "flush %d is not seen", (int)i);
+    }
     fixture_close(&fixture);
 }
