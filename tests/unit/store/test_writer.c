@@ -314,7 +314,7 @@ Test(writer, losses_and_ends_are_rows)
     fixture_close(&fixture);
 }
 
-/* A reader of another process: 0 when the journal has `rows` rows. */
+/* Another process that opens the store and leaves it: 0 when the journal has `rows` rows. */
 static int visit(const char *path, int64_t rows)
 {
     struct tracestore *store;
@@ -322,7 +322,7 @@ static int visit(const char *path, int64_t rows)
     pid_t pid = fork();
 
     if (!pid) {
-        if (tracestore_open(path, TRACESTORE_READ, &store, NULL))
+        if (tracestore_open(path, TRACESTORE_CHANGE, &store, NULL))
             _exit(2);
         status = ask(tracestore_db(store), "SELECT count(*) FROM journal") == rows ? 0 : 1;
         tracestore_free(store);
@@ -332,9 +332,9 @@ static int visit(const char *path, int64_t rows)
     return WEXITSTATUS(status);
 }
 
-/* The last reader to leave a database folds and deletes the log, unless a lock says that somebody else is there:
+/* The last one to leave a database folds and deletes the log, unless a lock says that somebody else is there:
  * the writer must not lose that lock by anything it does. */
-Test(writer, readers_that_come_and_go_do_not_take_the_log_away)
+Test(writer, others_that_come_and_go_do_not_take_the_log_away)
 {
     struct fixture fixture;
     struct thread_writer *thread;
