@@ -26,7 +26,7 @@ P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
 PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
-	$(P)/million_stripped $(P)/forks_nop5 $(P)/recursion_nonpie
+	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -49,6 +49,12 @@ $(P)/static_hello: PROGRAM_FLAGS += -static
 $(P)/million_stripped: $(P)/million
 	$(say) STRIP $@
 	$(Q)strip -o $@ $<
+
+# Every function begins with a push, which the kernel emulates: the cheapest probes.
+$(P)/million_frames: tests/programs/million.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -fno-omit-frame-pointer -o $@ $<
 
 # Five-byte nops at every entry: where the kernel optimises probes on them, fork children of a probed process die.
 $(P)/forks_nop5: tests/programs/forks.c
