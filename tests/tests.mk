@@ -54,7 +54,7 @@ $(P)/million_stripped: $(P)/million
 $(P)/million_frames: tests/programs/million.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
-	$(Q)gcc $(PROGRAM_FLAGS) -O1 -fno-omit-frame-pointer -o $@ $<
+	$(Q)gcc $(PROGRAM_FLAGS) -O0 -o $@ $<
 
 # Five-byte nops at every entry: where the kernel optimises probes on them, fork children of a probed process die.
 $(P)/forks_nop5: tests/programs/forks.c
