@@ -5,8 +5,7 @@
 #include "store/db.h"
 #include "store/journal.h"
 
-/* ------------------------------------------------------------------------------------------ rows and chunks
- */
+/* ---------------------------------------------------------------------------------------- rows and chunks */
 
 int journal_row_open(const uint8_t *data, size_t size, struct bytes_reader *ret_reader)
 {
@@ -134,8 +133,7 @@ struct segment_parts journal_tail_parts(const struct journal_tail *tail)
     return parts;
 }
 
-/* ------------------------------------------------------------------------------------------ all rows of a
- * run */
+/* -------------------------------------------------------------------------------------- all rows of a run */
 
 typedef int (*chunk_visitor)(void *context, const struct journal_chunk *chunk, uint64_t ns);
 
@@ -277,12 +275,22 @@ static int apply_to_all(void *context, const struct journal_chunk *chunk, uint64
     return code;
 }
 
+static void all_tails_release(struct all_tails *all)
+{
+    struct thread_tail *thread, *next;
+
+    HASH_ITER (hh, all->threads, thread, next) {
+        HASH_DEL(all->threads, thread);
+        journal_tail_release(&thread->tail);
+        free(thread);
+    }
+}
+
 int journal_visit_tails(struct sqlite3 *db, int64_t run_id,
                         int (*visit)(void *context, int64_t thread_id, const struct journal_tail *tail),
                         void *context, struct error *err)
 {
     struct all_tails all = {.db = db, .err = err};
-    struct thread_tail *thread, *next;
     bool own_snapshot = sqlite3_get_autocommit(db);
     int code = own_snapshot ? db_exec(db, "BEGIN", "cannot read the journal", err) : 0;
 
@@ -297,12 +305,9 @@ int journal_visit_tails(struct sqlite3 *db, int64_t run_id,
     sqlite3_finalize(all.next_seq);
     if (own_snapshot)
         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    HASH_ITER (hh, all.threads, thread, next) {
-        if (!code && thread->tail.event_count)
+    for (struct thread_tail *thread = all.threads; thread && !code; thread = thread->hh.next)
+        if (thread->tail.event_count)
             code = visit(context, thread->thread_id, &thread->tail);
-        HASH_DEL(all.threads, thread);
-        journal_tail_release(&thread->tail);
-        free(thread);
-    }
+    all_tails_release(&all);
     return code;
 }

@@ -25,8 +25,8 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
  * stay, called or not: that they were not called is news, too. */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
-    bool alive;
-    int64_t journal_rows;
+    bool alive = false;
+    int64_t journal_rows = 0;
     int code = any_recorder_alive(db, &alive, err);
 
     if (!code)

@@ -7,8 +7,7 @@
 
 static const char what[] = "cannot read the catalog";
 
-/* ------------------------------------------------------------------------------------------ called functions
- */
+/* --------------------------------------------------------------------------------------- called functions */
 
 struct id_list {
     uint32_t *ids;
@@ -117,6 +116,11 @@ static const char catalog_bytes_sql[] =
     "  FROM functions WHERE function_id IN (SELECT function_id FROM segments"
     "  JOIN segment_functions USING (segment_id) WHERE run_id = ?1))";
 
+/* Losses whose extent is not known; a run that has not ended counts as one. */
+static const char unknown_losses_sql[] =
+    "SELECT (SELECT count(*) FROM losses WHERE run_id = ?1 AND count IS NULL)"
+    " + (SELECT ended_ns IS NULL FROM runs WHERE run_id = ?1)";
+
 /* Each total that is the answer to one question. */
 static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, int64_t *lost_events,
                        int64_t *unknown, struct error *err)
@@ -133,8 +137,7 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
         "SELECT sum(length(data)) FROM journal WHERE run_id = ?1",
         catalog_bytes_sql,
         "SELECT count(*) FROM losses WHERE run_id = ?1 AND seq NOTNULL",
-        "SELECT (SELECT count(*) FROM losses WHERE run_id = ?1 AND count IS NULL)"
-        " + (SELECT ended_ns IS NULL FROM runs WHERE run_id = ?1)",
+        unknown_losses_sql,
     };
 
     for (size_t i = 0; i < 11; i++) {

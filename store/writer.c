@@ -21,13 +21,13 @@ DEFINE_CLEANUP(cleanup_writer, struct trace_writer *, trace_writer_free)
 static int make_name(struct trace_writer *writer, const char *command, struct error *err)
 {
     AUTO_FREE char *name = NULL;
-    size_t length = strcspn(command ? command : "", " ");
-    const char *start = command ? command : "";
+    const char *word = command ? command : "", *start = word;
+    size_t length = strcspn(word, " ");
 
     for (size_t i = 0; i < length; i++)
-        if (command[i] == '/' && i + 1 < length)
-            start = command + i + 1;
-    length -= (size_t)(start - (command ? command : start));
+        if (word[i] == '/' && i + 1 < length)
+            start = word + i + 1;
+    length -= (size_t)(start - word);
     if (!length) {
         start = "run";
         length = 3;
@@ -111,8 +111,7 @@ size_t trace_writer_pending_bytes(const struct trace_writer *writer)
     return writer->closed_bytes;
 }
 
-/* ------------------------------------------------------------------------------------------ losses, blind
- * spots */
+/* ------------------------------------------------------------------------------------ losses, blind spots */
 
 int writer_queue_loss(struct trace_writer *writer, int64_t thread_id, int64_t seq, uint64_t ns,
                       uint64_t count, const char *cause)
@@ -150,8 +149,7 @@ int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64
                   calls_per_second);
 }
 
-/* ------------------------------------------------------------------------------------------ flush, end, free
- */
+/* --------------------------------------------------------------------------------------- flush, end, free */
 
 int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct error *err)
 {
