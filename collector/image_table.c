@@ -77,42 +77,6 @@ static struct traced_image *find_file(const struct image_table *table, const str
     return NULL;
 }
 
-/* Reads the image's functions and plans its probes. A refusal is returned as an error of the image. */
-static int plan_image(struct image_table *table, struct traced_image *image, const char *path,
-                      struct error *err)
-{
-    struct plan_options options = {
-        .want = table->options.want,
-        .ctx = table->options.context,
-        .no_return_probes = table->options.no_return_probes,
-    };
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int r;
-
-    if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
-    r = elf_image_open_fd(fd, image->path, &image->elf, err);
-    if (r)
-        return r;
-    r = image_functions(image->elf, &image->functions, &image->function_count, err);
-    if (r)
-        return r;
-    if (!image_functions_own(image->functions, image->function_count))
-        return error_say(err, -ENODATA,
-                         "cannot trace %s: it has no function symbols (use a binary that is not "
-                         "stripped)",
-                         image->path);
-    r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
-    if (r)
-        return r;
-    if (!image->plan->count)
-        return error_say(err, -ENODATA,
-                         "cannot trace %s: none of its %zu functions is wanted and can be probed",
-                         image->path, image->function_count);
-    image->returns = image->plan->return_probes ? TRACE_RETURNS_PROBED : TRACE_RETURNS_INFERRED;
-    return 0;
-}
-
 /* Whether some function's returns must be inferred, so that calls have to tell where they come from. The
  * entry point does not matter: it never returns. */
 static bool infers_returns(const struct plan *plan)
@@ -153,6 +117,43 @@ static int attach_image(struct image_table *table, struct uprobe_backend *backen
     return uprobe_backend_attach(backend, path, offsets, cookies, plan->count, err);
 }
 
+/* Reads the image's functions, plans its probes and attaches them. A refusal is returned as an error of the
+ * image. */
+static int probe_image(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
+                       const char *path, struct error *err)
+{
+    struct plan_options options = {
+        .want = table->options.want,
+        .ctx = table->options.context,
+        .no_return_probes = table->options.no_return_probes,
+    };
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r;
+
+    if (fd < 0)
+        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
+    r = elf_image_open_fd(fd, image->path, &image->elf, err);
+    if (r)
+        return r;
+    r = image_functions(image->elf, &image->functions, &image->function_count, err);
+    if (r)
+        return r;
+    if (!image_functions_own(image->functions, image->function_count))
+        return error_say(err, -ENODATA,
+                         "cannot trace %s: it has no function symbols (use a binary that is not "
+                         "stripped)",
+                         image->path);
+    r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
+    if (r)
+        return r;
+    if (!image->plan->count)
+        return error_say(err, -ENODATA,
+                         "cannot trace %s: none of its %zu functions is wanted and can be probed",
+                         image->path, image->function_count);
+    image->returns = image->plan->return_probes ? TRACE_RETURNS_PROBED : TRACE_RETURNS_INFERRED;
+    return attach_image(table, backend, image, path, err);
+}
+
 /* Errors that say something about the image and not about us. */
 static bool is_refusal(int code)
 {
@@ -180,9 +181,7 @@ int image_table_get(struct image_table *table, struct uprobe_backend *backend, c
     image->path = strdup(name);
     if (!image->path)
         return error_no_memory(err);
-    r = plan_image(table, image, path, &why);
-    if (!r)
-        r = attach_image(table, backend, image, path, &why);
+    r = probe_image(table, backend, image, path, &why);
     if (r && !is_refusal(r)) {
         if (err)
             *err = why;

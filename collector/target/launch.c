@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 
-/* Finds the file that `command` means, as execvp does; not its fallback, though: a file that is no program must not
- * be fed to a shell. Returns 0 or an errno. */
+/* Finds the file that `command` means, as execvp does; not its fallback, though: a file that is no program
+ * must not be fed to a shell. Returns 0 or an errno. */
 static int look_up(const char *command, char *ret_path, size_t size)
 {
     const char *path = getenv("PATH");
