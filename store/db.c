@@ -125,18 +125,27 @@ int db_step(sqlite3 *db, sqlite3_stmt *statement, const char *what, struct error
     return code;
 }
 
+/* A statement with its values. On failure, too, the caller finalizes what is in *ret_statement. */
+static int prepare_bound(sqlite3 *db, const char *what, struct error *err, const char *sql, const char *types,
+                         va_list values, sqlite3_stmt **ret_statement)
+{
+    int code = db_prepare(db, sql, what, ret_statement, err);
+
+    if (code)
+        return code;
+    return bind_values(*ret_statement, types, values) == SQLITE_OK ? 0 : db_fail(db, err, what);
+}
+
 int db_run(sqlite3 *db, const char *what, struct error *err, const char *sql, const char *types, ...)
 {
     AUTO_STATEMENT *statement = NULL;
     va_list values;
-    int code = db_prepare(db, sql, what, &statement, err), result;
+    int code;
 
-    if (code)
-        return code;
     va_start(values, types);
-    result = bind_values(statement, types, values);
+    code = prepare_bound(db, what, err, sql, types, values, &statement);
     va_end(values);
-    return result == SQLITE_OK ? db_step(db, statement, what, err) : db_fail(db, err, what);
+    return code ? code : db_step(db, statement, what, err);
 }
 
 int db_number(sqlite3 *db, const char *what, int64_t *ret_number, struct error *err, const char *sql,
@@ -144,15 +153,14 @@ int db_number(sqlite3 *db, const char *what, int64_t *ret_number, struct error *
 {
     AUTO_STATEMENT *statement = NULL;
     va_list values;
-    int code = db_prepare(db, sql, what, &statement, err), result;
+    int code, result;
 
+    va_start(values, types);
+    code = prepare_bound(db, what, err, sql, types, values, &statement);
+    va_end(values);
     if (code)
         return code;
-    va_start(values, types);
-    result = bind_values(statement, types, values);
-    va_end(values);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
+    result = sqlite3_step(statement);
     if (result != SQLITE_ROW && result != SQLITE_DONE)
         return db_fail(db, err, what);
     *ret_number = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/db.h"
 #include "store/vtab_scan.h"
 
 enum calls_column {
@@ -97,46 +98,35 @@ static int calls_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* ------------------------------------------------------------------------------------------ entering a
- * thread */
+/* -------------------------------------------------------------------------------------- entering a thread */
 
-/* One number from the catalog; `otherwise` when it is NULL. */
-static int read_number(const struct vtab_scan *scan, const char *sql, uint64_t otherwise,
-                       uint64_t *ret_number, struct error *err)
+/* One number of the thread that the scan is at. */
+static int read_number(const struct vtab_scan *scan, const char *sql, int64_t *ret_number, struct error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    int r = sqlite3_prepare_v2(scan->db, sql, -1, &statement, NULL);
-
-    if (r == SQLITE_OK) {
-        sqlite3_bind_int64(statement, 1, scan->thread_id);
-        sqlite3_bind_int64(statement, 2, scan->run_id);
-        r = sqlite3_step(statement);
-    }
-    if (r == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_NULL)
-        *ret_number = otherwise;
-    else if (r == SQLITE_ROW)
-        *ret_number = (uint64_t)sqlite3_column_int64(statement, 0);
-    else
-        error_say(err, -EIO, "reading thread %lld: %s", (long long)scan->thread_id, sqlite3_errmsg(scan->db));
-    sqlite3_finalize(statement);
-    return r == SQLITE_ROW ? 0 : -EIO;
+    return db_number(scan->db, "cannot read the thread", ret_number, err, sql, "ii", scan->thread_id,
+                     scan->run_id);
 }
 
 static int read_gaps(const struct vtab_scan *scan, struct thread_gaps *ret_gaps, struct error *err)
 {
-    int r = read_number(scan, "SELECT max(seq) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2",
-                        UINT64_MAX, &ret_gaps->lost_seq, err);
+    int64_t lost_seq, loss_ns;
+    int r = read_number(scan,
+                        "SELECT coalesce(max(seq), -1) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2",
+                        &lost_seq, err);
 
     if (r < 0)
         return r;
     /* Where such a loss was is not known; that it was before it was noticed is. Of a run that its recorder
      * did not end, all after the last flush is missing. */
-    return read_number(
-        scan,
-        "SELECT max(CASE cause WHEN 'unfinished' THEN 9223372036854775807 ELSE max(ns, 1) END) "
-        "FROM main.losses WHERE run_id = ?2 AND (thread_id IS NULL OR thread_id = ?1) "
-        "AND (seq IS NULL OR count IS NULL)",
-        0, &ret_gaps->loss_ns, err);
+    r = read_number(scan,
+                    "SELECT max(CASE cause WHEN 'unfinished' THEN 9223372036854775807 ELSE max(ns, 1) END) "
+                    "FROM main.losses WHERE run_id = ?2 AND (thread_id IS NULL OR thread_id = ?1) "
+                    "AND (seq IS NULL OR count IS NULL)",
+                    &loss_ns, err);
+    if (r < 0)
+        return r;
+    *ret_gaps = (struct thread_gaps){.lost_seq = (uint64_t)lost_seq, .loss_ns = (uint64_t)loss_ns};
+    return 0;
 }
 
 static int open_thread(struct calls_cursor *cursor, struct error *err)
@@ -144,7 +134,7 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
     struct vtab_scan *scan = &cursor->scan;
     const struct vtab_constraints *constraints = &scan->constraints;
     struct event_range range = {.first_seq = constraints->first_seq, .last_seq = UINT64_MAX};
-    uint64_t last_segment = 0;
+    int64_t last_segment = 0;
     int r = read_gaps(scan, &cursor->gaps, err);
 
     if (r < 0)
@@ -160,8 +150,8 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
         /* Only from a segment's start on are the calls open at the end known; ones that began in time or are
          * of that function may be on its list. */
         r = read_number(scan, "SELECT max(first_seq) FROM main.segments WHERE thread_id = ?1 AND run_id = ?2",
-                        0, &last_segment, err);
-        range = (struct event_range){.first_seq = last_segment, .last_seq = UINT64_MAX};
+                        &last_segment, err);
+        range = (struct event_range){.first_seq = (uint64_t)last_segment, .last_seq = UINT64_MAX};
     }
     return r < 0 ? r : vtab_scan_open_events(scan, &range, err);
 }
