@@ -119,17 +119,9 @@ static void print_text(const struct check *checks, const struct self_test *test,
         printf("%-24s %8.0f ns\n", self_test_cost_name((enum self_test_cost)i), test->cost_ns[i]);
 }
 
-static error_t parse_doctor(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key == ARGP_KEY_ARG)
-        argp_usage(state);
-    return ARGP_ERR_UNKNOWN;
-}
-
 static const struct argp_child doctor_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp doctor_argp = {
-    .parser = parse_doctor,
+    .parser = cli_parse_no_arguments,
     .doc =
         "Try what recording needs on this machine and say what is missing, with the remedy; and measure what "
         "a "

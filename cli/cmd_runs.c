@@ -81,16 +81,9 @@ static int list(struct tracestore *store, struct error *err)
     return r < 0 ? r : 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    if (key == ARGP_KEY_ARG)
-        argp_usage(state);
-    return ARGP_ERR_UNKNOWN;
-}
-
 static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    .parser = parse,
+    .parser = cli_parse_no_arguments,
     .doc =
         "List the runs of the store.\v"
         "STATE is 'incomplete' where events are known to be missing (tracectl show RUN says which) and 'not "

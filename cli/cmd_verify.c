@@ -68,16 +68,9 @@ static int verify(struct tracestore *store, struct error *err)
     return cli_finish(found ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    if (key == ARGP_KEY_ARG)
-        argp_usage(state);
-    return ARGP_ERR_UNKNOWN;
-}
-
 static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    .parser = parse,
+    .parser = cli_parse_no_arguments,
     .doc =
         "Check the database, then decode every segment and compare it with its checksum and counts.\v"
         "Exit status: 0 no problem, 1 problems found (one line each), 3 could not be checked.",

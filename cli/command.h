@@ -52,4 +52,7 @@ int cli_fail(const struct error *err);
  * `input` goes to the parser (state->input). */
 void cli_parse(const struct command *command, int argc, char **argv, void *input);
 
+/* The parser of a subcommand that takes neither arguments nor options of its own. */
+error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state);
+
 #endif

@@ -120,6 +120,13 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
         exit(EXIT_USAGE);
 }
 
+error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG)
+        argp_usage(state);
+    return ARGP_ERR_UNKNOWN;
+}
+
 /* `tracectl help [COMMAND]`: the same as --help. `tracectl manual [COMMAND]`: troff, for the man pages. */
 static int run_help(int argc, char **argv, bool manual)
 {
