@@ -8,8 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* ------------------------------------------------------------------------------------------ numbers for
- * elements */
+/* ----------------------------------------------------------------------------------- numbers for elements */
 
 /* Gives equal elements equal numbers, from 0 on. */
 struct numbering {

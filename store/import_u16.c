@@ -180,8 +180,7 @@ static int read_info(const char *path, struct u16_names **ret_names, struct erro
     return u16_names_parse(text, size, path, ret_names, err);
 }
 
-/* ------------------------------------------------------------------------------------------ checking words
- */
+/* ----------------------------------------------------------------------------------------- checking words */
 
 static int check_word(struct u16_check *check, uint32_t word, const struct u16_names *names, bool *used,
                       const char *path, struct error *err)
@@ -331,8 +330,7 @@ static int list_directory(struct u16_plan *plan, struct error *err)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ naming threads
- */
+/* ----------------------------------------------------------------------------------------- naming threads */
 
 /* Processes in order, within one its main thread first. */
 static int compare_files(const void *left, const void *right)
@@ -397,8 +395,7 @@ static int number_threads(struct u16_plan *plan, struct error *err)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ names of a file
- */
+/* ---------------------------------------------------------------------------------------- names of a file */
 
 static size_t find_info(const struct u16_plan *plan, const char *stem, size_t length)
 {
@@ -448,8 +445,7 @@ static int load_names(struct u16_plan *plan, struct u16_file *file, struct u16_n
     return r;
 }
 
-/* ------------------------------------------------------------------------------------------ passes over
- * words */
+/* -------------------------------------------------------------------------------------- passes over words */
 
 /* Hands the file to `take` in pieces. */
 static int read_pieces(const char *path, int (*take)(void *context, const uint8_t *bytes, size_t size),

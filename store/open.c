@@ -128,8 +128,7 @@ static bool may_write(const char *path)
     return access(folder, W_OK | X_OK) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------ the connection
- */
+/* ----------------------------------------------------------------------------------------- the connection */
 
 static int open_immutable(struct tracestore *store)
 {

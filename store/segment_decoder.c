@@ -74,8 +74,8 @@ static int clock_init(struct clock_reader *clock, const struct section *section,
     return clock_look_ahead(clock, event_count);
 }
 
-/* Goes on to the anchors of event `index` and gives its time: exact if it has an anchor of its own, else the interval
- * between the anchors around it. */
+/* Goes on to the anchors of event `index` and gives its time: exact if it has an anchor of its own, else the
+ * interval between the anchors around it. */
 static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_t event_count,
                              struct event *event)
 {

@@ -121,8 +121,7 @@ int tracestore_functions(struct tracestore *store, int64_t run_id, struct traces
                          size_t *ret_count, struct error *err);
 void tracestore_functions_free(struct tracestore_function *functions, size_t count);
 
-/* ------------------------------------------------------------------------------------------ reading events
- */
+/* ----------------------------------------------------------------------------------------- reading events */
 
 enum event_kind { EVENT_RETURN = 0, EVENT_CALL = 1, EVENT_LOST = 2 };
 

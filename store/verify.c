@@ -46,8 +46,7 @@ static void problem(struct verifier *verifier, const char *format, ...)
         verifier->report(verifier->context, &found);
 }
 
-/* ------------------------------------------------------------------------------------------ SQLite's own
- * checks */
+/* ------------------------------------------------------------------------------------ SQLite's own checks */
 
 static void check_database(struct verifier *verifier)
 {

@@ -55,11 +55,11 @@ int vtab_fail(sqlite3_vtab *table, int code, const struct error *err)
 /* ------------------------------------------------------------------------------------------ xBestIndex */
 
 /* The operators that can be pushed down: ranges for numbers that grow along a stream, else equality. */
-static const char *operator_text(enum vtab_term term, unsigned char operator)
+static const char *operator_text(enum vtab_term term, unsigned char op)
 {
     bool ordered = term == TERM_SEQ || term == TERM_NS;
 
-    switch (operator) {
+    switch (op) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
         return "=?";
     case SQLITE_INDEX_CONSTRAINT_NE:
@@ -78,14 +78,14 @@ static const char *operator_text(enum vtab_term term, unsigned char operator)
 }
 
 /* How much of the rows a constraint leaves, roughly: the planner only has to prefer the right one. */
-static double selectivity(enum vtab_term term, unsigned char operator)
+static double selectivity(enum vtab_term term, unsigned char op)
 {
     static const double equal[TERM_COUNT] = {
         [TERM_RUN] = 0.1,      [TERM_THREAD] = 0.01, [TERM_SEQ] = 1e-5,  [TERM_NS] = 1e-4,
         [TERM_FUNCTION] = 0.2, [TERM_KIND] = 0.5,    [TERM_STATE] = 0.3,
     };
 
-    return operator== SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
+    return op == SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
 }
 
 int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
@@ -96,17 +96,17 @@ int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
 
     for (int i = 0; text && i < info->nConstraint; i++) {
         const struct vtab_column *column = columns;
-        const char *operator;
+        const char *op;
         char *longer;
 
         while (column->name && column->column != info->aConstraint[i].iColumn)
             column++;
         if (!column->name || !info->aConstraint[i].usable)
             continue;
-        operator= operator_text(column->term, info->aConstraint[i].op);
-        if (!operator)
+        op = operator_text(column->term, info->aConstraint[i].op);
+        if (!op)
             continue;
-        longer = sqlite3_mprintf("%s%s%s%s", text, *text ? " " : "", column->name, operator);
+        longer = sqlite3_mprintf("%s%s%s%s", text, *text ? " " : "", column->name, op);
         sqlite3_free(text);
         text = longer;
         info->aConstraintUsage[i].argvIndex = ++argument;
@@ -166,12 +166,11 @@ static bool integer_value(sqlite3_value *value, int direction, int64_t *ret_inte
     }
 }
 
-/* Narrows [*first, *last] of unsigned numbers by `operator` and a signed bound. */
-static void narrow(uint64_t *first, uint64_t *last, const char *operator, sqlite3_value * value,
-                   bool *nothing)
+/* Narrows [*first, *last] of unsigned numbers by `op` and a signed bound. */
+static void narrow(uint64_t *first, uint64_t *last, const char *op, sqlite3_value *value, bool *nothing)
 {
-    bool least = operator[0] == '>' || operator[0] == '=', most = operator[0] == '<' || operator[0] == '=';
-    bool open = operator[1] == '?' && operator[0] != '='; /* '>' or '<' */
+    bool least = op[0] == '>' || op[0] == '=', most = op[0] == '<' || op[0] == '=';
+    bool open = op[1] == '?' && op[0] != '='; /* '>' or '<' */
     bool whole = sqlite3_value_numeric_type(value) == SQLITE_INTEGER;
     int64_t bound;
 
@@ -228,19 +227,19 @@ static void narrow_kind(struct vtab_constraints *constraints, sqlite3_value *val
     }
 }
 
-static void narrow_state(struct vtab_constraints *constraints, const char *operator, sqlite3_value * value)
+static void narrow_state(struct vtab_constraints *constraints, const char *op, sqlite3_value *value)
 {
     const char *text =
         sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : "";
 
     for (unsigned i = 0; text && i < ARRAY_SIZE(state_names); i++)
         if (!strcmp(text, state_names[i]))
-            constraints->states &= *operator== '=' ? 1u << i : ~(1u << i);
+            constraints->states &= *op == '=' ? 1u << i : ~(1u << i);
     constraints->nothing |= !constraints->states;
 }
 
-static void apply(struct vtab_constraints *constraints, enum vtab_term term, const char *operator,
-                  sqlite3_value * value)
+static void apply(struct vtab_constraints *constraints, enum vtab_term term, const char *op,
+                  sqlite3_value *value)
 {
     bool *nothing = &constraints->nothing;
 
@@ -252,11 +251,11 @@ static void apply(struct vtab_constraints *constraints, enum vtab_term term, con
         narrow_id(&constraints->has_thread, &constraints->thread_id, value, nothing);
         break;
     case TERM_SEQ:
-        narrow(&constraints->first_seq, &constraints->last_seq, operator, value, nothing);
+        narrow(&constraints->first_seq, &constraints->last_seq, op, value, nothing);
         break;
     case TERM_NS:
         constraints->has_ns = true;
-        narrow(&constraints->from_ns, &constraints->to_ns, operator, value, nothing);
+        narrow(&constraints->from_ns, &constraints->to_ns, op, value, nothing);
         break;
     case TERM_FUNCTION:
         narrow_function(constraints, value);
@@ -265,7 +264,7 @@ static void apply(struct vtab_constraints *constraints, enum vtab_term term, con
         narrow_kind(constraints, value);
         break;
     case TERM_STATE:
-        narrow_state(constraints, operator, value);
+        narrow_state(constraints, op, value);
         break;
     case TERM_COUNT:
         break;
@@ -280,10 +279,10 @@ void vtab_read_constraints(const char *index_text, int argc, sqlite3_value **arg
     *constraints = (struct vtab_constraints){.last_seq = INT64_MAX, .to_ns = INT64_MAX, .states = STATE_ANY};
     for (int i = 0; i < argc; i++) {
         size_t length = strcspn(index_text, "=<>");
-        const char *operator= index_text + length;
+        const char *op = index_text + length;
 
-        apply(constraints, term_of_word(index_text, length), operator, argv[i]);
-        index_text = operator+ strcspn(operator, " ");
+        apply(constraints, term_of_word(index_text, length), op, argv[i]);
+        index_text = op + strcspn(op, " ");
         index_text += *index_text == ' ';
     }
     if (constraints->first_seq > constraints->last_seq || constraints->from_ns > constraints->to_ns)
@@ -367,8 +366,7 @@ int vtab_scan_open_events(struct vtab_scan *scan, const struct event_range *rang
     return event_iter_open_db(scan->db, scan->thread_id, range, &scan->iter, err);
 }
 
-/* ------------------------------------------------------------------------------------------ the open calls
- */
+/* ----------------------------------------------------------------------------------------- the open calls */
 
 static int copy_open_calls(struct vtab_scan *scan)
 {

@@ -119,8 +119,7 @@ int trace_writer_functions(struct trace_writer *writer, int64_t image_id,
     return code;
 }
 
-/* ------------------------------------------------------------------------------------------ processes,
- * threads */
+/* ------------------------------------------------------------------------------------- processes, threads */
 
 int trace_writer_process(struct trace_writer *writer, const struct trace_process_description *process,
                          int64_t *ret_process_id, struct error *err)

@@ -169,8 +169,7 @@ static int write_ending(struct trace_writer *writer, const struct writer_ending 
     return code;
 }
 
-/* ------------------------------------------------------------------------------------------ the transaction
- */
+/* ---------------------------------------------------------------------------------------- the transaction */
 
 static int write_rows(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
                       bool rewrite, size_t *journal_total, struct error *err)

@@ -216,8 +216,7 @@ Test(diff_nlr, blocks_in_plain_words)
                 "L0 ran 4 times instead of 3, then L1 ran 3 times");
 }
 
-/* ------------------------------------------------------------------------------------------ what is unknown
- */
+/* ---------------------------------------------------------------------------------------- what is unknown */
 
 Test(diff_nlr, lost_events_are_no_difference)
 {

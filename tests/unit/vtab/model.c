@@ -56,8 +56,7 @@ static void execf(sqlite3 *db, const char *format, ...)
     sqlite3_free(sql);
 }
 
-/* ------------------------------------------------------------------------------------------ writing a thread
- */
+/* --------------------------------------------------------------------------------------- writing a thread */
 
 struct stream {
     struct thread_writer *writer;
@@ -244,8 +243,7 @@ static void write_run(struct builder *builder, struct tracestore *store, bool en
     free(streams);
 }
 
-/* ------------------------------------------------------------------------------------------ expected times
- */
+/* ----------------------------------------------------------------------------------------- expected times */
 
 /* Times are not what this model is about: it takes those of the event iterator, which has its own tests. */
 static void copy_times(struct model *model)

@@ -55,8 +55,7 @@ Test(vtab, whole_streams)
     }
 }
 
-/* ------------------------------------------------------------------------------------------ random queries
- */
+/* ----------------------------------------------------------------------------------------- random queries */
 
 static void add_term(struct model *model, char *sql, size_t size, bool calls)
 {
@@ -149,8 +148,7 @@ Test(vtab, joins)
     model_release(&model);
 }
 
-/* ------------------------------------------------------------------------------------------ how much is
- * decoded */
+/* ------------------------------------------------------------------------------------ how much is decoded */
 
 static uint64_t decoded_by(struct model *model, const char *sql)
 {
