@@ -49,9 +49,14 @@ typedef struct {
     int counter;
 } atomic_t;
 
+struct pid;
+struct tty_struct;
+
 struct signal_struct {
     atomic_t live;
     int group_exit_code;
+    struct pid *pids[4]; /* by enum pid_type */
+    struct tty_struct *tty;
     unsigned int flags;
 };
 
@@ -76,6 +81,7 @@ struct task_struct {
     int exit_code;
     unsigned long sas_ss_sp;
     unsigned long sas_ss_size; /* size_t in the kernel */
+    struct task_struct *real_parent;
     struct task_struct *group_leader;
     struct signal_struct *signal;
     char comm[16];

@@ -429,21 +429,33 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 #define SIGSTOP 19
+#define PIDTYPE_PGID 2
+
+/* A shell with job control would take the stop for its user's Ctrl-Z, and the terminal with it. Such a shell
+ * gives each job a process group of its own. */
+static __always_inline bool is_job(struct task_struct *task)
+{
+    return task->signal->tty &&
+           task->signal->pids[PIDTYPE_PGID] != task->real_parent->signal->pids[PIDTYPE_PGID];
+}
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 {
     __u32 tgid = (__u32)task->tgid, one = 1;
     struct wire_exec *record;
+    bool hold;
 
     if (!bpf_map_lookup_elem(&processes, &tgid))
         return 0;
     /* Held only if it is on the list: whoever is stopped must be found again. */
-    if (!bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+    hold = !is_job(task) && !bpf_map_update_elem(&held, &tgid, &one, BPF_ANY);
+    if (hold)
         bpf_send_signal(SIGSTOP);
     record = reserve_life_cycle(sizeof(*record), WIRE_EXEC, tgid);
     if (!record)
         return 0;
+    record->header.flags = hold ? WIRE_HELD : 0;
     record->old_tid = (__u32)old_tid;
     record->unused = 0;
     bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);

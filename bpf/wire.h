@@ -19,13 +19,14 @@ enum wire_kind {
     WIRE_CALL_FROM = 3, /* struct wire_call_from: a call whose return will not be seen, or may not be */
     WIRE_LOST = 4,      /* struct wire_lost */
     WIRE_FORK = 5,      /* struct wire_fork: a thread or a process */
-    WIRE_EXEC = 6,      /* struct wire_exec: the process stands still until it is let go */
+    WIRE_EXEC = 6,      /* struct wire_exec */
     WIRE_EXIT = 7,      /* struct wire_exit: a thread; the last one of a process says so */
 };
 
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
+    WIRE_HELD = 8,            /* WIRE_EXEC: the process stands still until it is let go */
     WIRE_RETURN_UNSEEN = 4,   /* a call without a return probe: its return will have to be inferred */
 };
 

@@ -100,17 +100,34 @@ static int load_program(struct recorder *recorder, pid_t pid, struct traced_imag
     return streams_set_program(recorder->streams, pid, &program, err);
 }
 
-/* A process stands still after exec. Whatever happens here, it must be let go. */
-static int on_exec(void *context, pid_t pid, struct error *err)
+/* Whether a process that was not held has run without probes: its program was not known before, or it has
+ * ended before anybody could look at it. */
+static bool began_unseen(const struct recorder *recorder, const struct traced_image *newest_before, bool gone)
+{
+    const struct traced_image *newest = image_table_images(recorder->images);
+
+    return gone || (newest != newest_before && !newest->refusal);
+}
+
+/* A process has a new program. Whatever happens here, a held one must be let go. */
+static int on_exec(void *context, pid_t pid, bool held, struct error *err)
 {
     struct recorder *recorder = context;
+    const struct traced_image *newest = image_table_images(recorder->images);
     struct traced_image *image;
+    bool gone = false;
     int r = 0;
 
-    if (!recorder->closing)
+    if (!recorder->closing) {
         r = load_program(recorder, pid, &image, err);
-    uprobe_backend_release(recorder->backend, pid);
-    return r == -ENOENT || r == -ESRCH ? 0 : r; /* it was killed meanwhile */
+        gone = r == -ENOENT || r == -ESRCH;
+    }
+    if (held)
+        uprobe_backend_release(recorder->backend, pid);
+    else if (!recorder->closing && (!r || gone) && began_unseen(recorder, newest, gone))
+        return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
+                                 "a program began before its probes", err);
+    return gone ? 0 : r;
 }
 
 static struct wire_losses take_losses(void *context, uint32_t tid)

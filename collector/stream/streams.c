@@ -458,7 +458,8 @@ static int handle_exec(struct streams *streams, const struct wire_exec *record)
         return streams->error.code ? streams->error.code : no_memory(streams);
     call_stack_release(&thread->stack);
     process->image = NULL;
-    return streams->options.on_exec(streams->options.context, pid, &streams->error);
+    return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
+                                    &streams->error);
 }
 
 static int handle_exit(struct streams *streams, const struct wire_exit *record)

@@ -13,6 +13,7 @@
 #ifndef TRACECTL_COLLECTOR_STREAM_STREAMS_H
 #define TRACECTL_COLLECTOR_STREAM_STREAMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,9 +28,9 @@ enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
 
 struct stream_options {
     enum stream_times times;
-    /* A process stands still after exec: the callee looks at its new program, calls streams_set_program and
-     * lets it go. */
-    int (*on_exec)(void *context, pid_t pid, struct error *err);
+    /* A process has a new program: the callee looks at it, calls streams_set_program and, if it is held, lets
+     * it go. */
+    int (*on_exec)(void *context, pid_t pid, bool held, struct error *err);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;

@@ -276,11 +276,28 @@ void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint3
     on_fork(&parent, &child);
 }
 
+static void run_exec(uint32_t tgid, uint32_t old_tid, int terminal, int own_group)
+{
+    static char group, parent_group, tty;
+    struct signal_struct parent_signal = {0}, signal = {0};
+    struct task_struct parent = {.signal = &parent_signal};
+    struct task_struct task = {
+        .tgid = (int)tgid, .pid = (int)tgid, .signal = &signal, .real_parent = &parent};
+
+    parent_signal.pids[PIDTYPE_PGID] = (struct pid *)&parent_group;
+    signal.pids[PIDTYPE_PGID] = (struct pid *)(own_group ? &group : &parent_group);
+    signal.tty = terminal ? (struct tty_struct *)&tty : NULL;
+    on_exec(&task, (int)old_tid);
+}
+
 void kernel_exec(uint32_t tgid, uint32_t old_tid)
 {
-    struct task_struct task = {.tgid = (int)tgid, .pid = (int)tgid};
+    run_exec(tgid, old_tid, 0, 1);
+}
 
-    on_exec(&task, (int)old_tid);
+void kernel_exec_on_terminal(uint32_t tgid, int own_group)
+{
+    run_exec(tgid, tgid, 1, own_group);
 }
 
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit)

@@ -52,6 +52,16 @@ not_followed() {
     same 1 "$(q "SELECT count(*) AS n FROM processes WHERE run_id = $id")"
 }
 
+jobs_of_a_shell() { # a stop would look like Ctrl-Z to the shell
+    printf '%s\n' "'$PROGRAMS/million' 10" "'$PROGRAMS/million' 20" 'echo "$(jobs | wc -l) jobs"' exit |
+        script -qec "'$TRACECTL' -q record -n jobs -- bash --norc -i" /dev/null >"$WORK/out"
+    cat "$WORK/out"
+    same 2 "$(grep -c 'main 1' "$WORK/out")"
+    same 1 "$(grep -c '0 jobs' "$WORK/out")"
+    same 0 "$(grep -c Stopped "$WORK/out" || true)"
+    (($(q "SELECT count(*) AS n FROM losses WHERE run_id = $(run_id jobs) AND cause LIKE '%before its probes'") > 0))
+}
+
 through_a_shell() { # the first program is not the one that matters
     record shell --functions '^step$' -- sh -c "'$PROGRAMS/forks' && '$PROGRAMS/forks'" >"$WORK/out"
     same 10 "$(grep -c ok "$WORK/out")"
@@ -66,4 +76,5 @@ run_case "children with inferred returns" children_are_followed forks --no-retur
 run_case "five-byte nops at the entries do not kill fork children" children_are_followed forks_nop5
 run_case "--no-follow leaves children alone" not_followed
 run_case "programs started by a shell" through_a_shell
+run_case "jobs of an interactive shell are not stopped" jobs_of_a_shell
 finish

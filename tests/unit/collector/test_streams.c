@@ -48,12 +48,13 @@ static struct {
     uint64_t ns;
 } world;
 
-static int on_exec(void *context, pid_t pid, struct error *err)
+static int on_exec(void *context, pid_t pid, bool held, struct error *err)
 {
     struct stream_program program = {
         .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = world.rank};
 
     (void)context;
+    (void)held;
     world.execs++;
     return streams_set_program(world.streams, pid, &program, err);
 }
