@@ -86,7 +86,7 @@ size_t nlr_builder_count(const struct nlr_builder *builder)
 static int grow(struct nlr_builder *builder)
 {
     size_t capacity = builder->capacity, prefixes = builder->capacity ? builder->capacity + 1 : 0;
-    size_t marks = builder->capacity, loops = builder->capacity;
+    size_t marks = builder->capacity, loops = marks;
     size_t wanted = builder->capacity ? builder->capacity * 2 : 64;
 
     if (builder->count >= UINT32_MAX - 1)

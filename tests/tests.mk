@@ -145,12 +145,12 @@ fuzz-build: $(FUZZERS)
 # ------------------------------------------------------------------------------------------ what people call
 
 export FUZZ_SECONDS
-RUN_TESTS = O=$(PLAIN_O) SAN_O=$(SAN_O) tests/run
+RUN_TESTS = O=$(PLAIN_O) SAN_O=$(SAN_O) PKG_CFLAGS="$(PKG_CFLAGS)" tests/run
 
 packages-%:
 	$(Q)tools/install-packages $(subst -, ,$*)
 
-test: packages-build-demo-test
+test: packages-build-demo-test-lint
 	$(Q)$(MAKE) all programs unit-build
 	$(Q)$(MAKE) fuzz-build
 	$(Q)$(MAKE) SAN=$(SAN_FLAGS) O=$(SAN_O) $(SAN_O)/tracectl unit-build
@@ -181,8 +181,8 @@ san: programs
 check: all programs unit-build
 	$(Q)$(RUN_TESTS) lint unit
 
-lint: packages-build-test-lint $(O)/bpf/tracectl.skel.h
-	$(Q)O=$(O) CFLAGS="$(PKG_CFLAGS)" tests/lint/run
+lint: packages-build-test-lint $(O)/bpf/tracectl.skel.h $(STORE_SQL)
+	$(Q)$(RUN_TESTS) lint
 
 bench: packages-build-demo-test
 	$(Q)$(MAKE) all programs

@@ -53,6 +53,7 @@ not_followed() {
 }
 
 jobs_of_a_shell() { # a stop would look like Ctrl-Z to the shell
+    # shellcheck disable=SC2016 # the traced shell expands it
     printf '%s\n' "'$PROGRAMS/million' 10" "'$PROGRAMS/million' 20" 'echo "$(jobs | wc -l) jobs"' exit |
         script -qec "'$TRACECTL' -q record -n jobs -- bash --norc -i" /dev/null >"$WORK/out"
     cat "$WORK/out"
