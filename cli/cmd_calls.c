@@ -52,13 +52,10 @@ static const struct argp argp = {
     .args_doc = "RUN [P.T]",
     .doc =
         "Print the call tree of a thread, or of all threads.\v"
-        "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'; several calls that are "
-        "repeated "
-        "as a whole are the body of 'loop x COUNT:'. '(never returned)' "
-        "marks "
-        "calls that were open at the end, '(unknown)' those of which it is not known, and '...' a place "
-        "where "
-        "events were lost. On a terminal the output goes through $PAGER.",
+        "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'; several calls that "
+        "are repeated as a whole are the body of 'loop x COUNT:'. '(never returned)' marks calls that were "
+        "open at the end, '(unknown)' those of which it is not known, and '...' a place where events were "
+        "lost. On a terminal the output goes through $PAGER.",
     .children = children,
 };
 

@@ -123,9 +123,9 @@ static const struct argp_child doctor_children[] = {{&cli_common_argp, 0, NULL, 
 static const struct argp doctor_argp = {
     .parser = cli_parse_no_arguments,
     .doc =
-        "Try what recording needs on this machine and say what is missing, with the remedy; and measure what "
-        "a "
-        "probe costs here.\vExits with 0 when recording works, else with 3.",
+        "Try what recording needs on this machine and say what is missing, with the remedy; and measure "
+        "what a probe costs here.\v"
+        "Exits with 0 when recording works, else with 3.",
     .children = doctor_children,
 };
 

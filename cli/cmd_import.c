@@ -54,12 +54,10 @@ static const struct argp argp = {
     .args_doc = "DIR",
     .doc =
         "Make a run of call traces from elsewhere.\v"
-        "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 for "
-        "a "
-        "return. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a process "
-        "of "
-        "its own. .info files name the functions with one 'NUMBER NAME' line each. Damaged input is refused "
-        "and leaves nothing behind.",
+        "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 "
+        "for a return. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a "
+        "process of its own. .info files name the functions with one 'NUMBER NAME' line each. Damaged "
+        "input is refused and leaves nothing behind.",
     .children = children,
 };
 

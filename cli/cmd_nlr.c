@@ -130,11 +130,9 @@ static const struct argp argp = {
     .args_doc = "RUN [P.T]",
     .doc =
         "Show what the threads of a run did, or thread P.T alone, as a sequence of functions and loops.\v"
-        "L0 ^ 16 is sixteen times what the legend says of L0. Expanding all loops gives the calls back that "
-        "the "
-        "filter keeps, in order. ? is a place where events are missing. A loop means the same in all "
-        "threads; to "
-        "that end all threads are read, also for P.T alone.",
+        "L0 ^ 16 is sixteen times what the legend says of L0. Expanding all loops gives the calls back "
+        "that the filter keeps, in order. ? is a place where events are missing. A loop means the same in "
+        "all threads; to that end all threads are read, also for P.T alone.",
     .children = children,
 };
 

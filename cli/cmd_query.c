@@ -49,10 +49,9 @@ static const struct argp argp = {
     .args_doc = "SQL",
     .doc =
         "Run one SQL statement that reads the store.\v"
-        "Tables: runs, processes, threads, functions, segments, losses, blind and more; events and calls are "
-        "decoded while they are read; views: call_counts, call_graph, open_calls. docs/sql.md describes "
-        "them. "
-        "With --json the rows are an array of objects.",
+        "Tables: runs, processes, threads, functions, segments, losses, blind and more; events and calls "
+        "are decoded while they are read; views: call_counts, call_graph, open_calls. docs/sql.md "
+        "describes them. With --json the rows are an array of objects.",
     .children = children,
 };
 

@@ -32,9 +32,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Describe a run: its processes and threads, its functions, the events that were lost, the functions "
-        "that "
-        "were muted for some time, and its size.",
+        "Describe a run: its processes and threads, its functions, the events that were lost, the "
+        "functions that were muted for some time, and its size.",
     .children = children,
 };
 
