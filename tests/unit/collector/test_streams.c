@@ -400,16 +400,20 @@ Test(streams, a_tid_that_comes_round_again_is_a_new_thread)
     expect("0.1: f1( | 0.2: f2(");
 }
 
-Test(streams, ranks_name_processes)
+static void takes_rank(uint32_t pid, int rank)
 {
-    struct stream_program program = {.image = &world.image, .rank = 5};
+    struct stream_program program = {
+        .image = &world.image, .rank = rank, .exe = strdup("/bin/test"), .argv = strdup("test")};
     struct error err = {0};
 
+    streams_set_program(world.streams, pid, &program, &err);
+}
+
+Test(streams, ranks_name_processes)
+{
     process_begins(100);
     process_begins(200);
-    program.exe = strdup("/bin/test");
-    program.argv = strdup("test");
-    streams_set_program(world.streams, 200, &program, &err);
+    takes_rank(200, 5);
     call(200, TOP, 1);
     call(100, TOP, 2);
     expect("0.0: f2( | 5.0: f1(");
@@ -417,14 +421,9 @@ Test(streams, ranks_name_processes)
 
 Test(streams, a_rank_displaces_a_process_without_one)
 {
-    struct stream_program program = {.image = &world.image, .rank = 0};
-    struct error err = {0};
-
     process_begins(100);
     process_begins(200);
-    program.exe = strdup("/bin/test");
-    program.argv = strdup("test");
-    streams_set_program(world.streams, 200, &program, &err);
+    takes_rank(200, 0);
     call(100, TOP, 1);
     call(200, TOP, 2);
     forks(100, 100, 101);
