@@ -17,9 +17,35 @@ static const struct command *const commands[] = {
 
 const char *argp_program_version = "tracectl " TRACECTL_VERSION;
 
+/* argp lets a hint of two lines follow each error ("Try `...' for more information"); one line is enough. */
+static ssize_t write_without_hint(void *cookie, const char *text, size_t size)
+{
+    const char *hint = memmem(text, size, "Try `", strlen("Try `"));
+    bool *hint_seen = cookie;
+
+    if (!*hint_seen)
+        fwrite(text, 1, hint ? (size_t)(hint - text) : size, stderr);
+    *hint_seen |= hint != NULL;
+    return (ssize_t)size;
+}
+
+/* Where argp writes its errors; flushed when argp ends the process. */
+static FILE *error_stream(void)
+{
+    static bool hint_seen;
+    static FILE *stream;
+
+    if (!stream)
+        stream = fopencookie(&hint_seen, "w", (cookie_io_functions_t){.write = write_without_hint});
+    return stream ? stream : stderr;
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->err_stream = error_stream();
+        return 0;
     case 'd':
         cli.store_path = arg;
         return 0;
@@ -149,9 +175,10 @@ int main(int argc, char **argv)
 {
     const struct command *command;
     const char *environment = getenv("TRACECTL_DB");
-    char name[64];
+    char name[64], tool[] = "tracectl";
     int index = 0;
 
+    argv[0] = tool; /* what getopt begins its messages with */
     argp_err_exit_status = EXIT_USAGE;
     cli.store_path = environment && *environment ? environment : "tracectl.db";
     if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &index) || !index)
