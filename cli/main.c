@@ -157,15 +157,17 @@ error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)
 static int run_help(int argc, char **argv, bool manual)
 {
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+    char name[64];
 
     if (argc > 1 && !command)
         return unknown_command(argv[1]);
+    snprintf(name, sizeof(name), "tracectl %s", command ? command->name : "");
     if (manual && command)
         manual_command(stdout, command);
     else if (manual)
         manual_overview(stdout, &main_argp, commands, ARRAY_SIZE(commands));
     else if (command)
-        argp_help(command->argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, argv[1]);
+        argp_help(command->argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, name);
     else
         argp_help(&main_argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, (char *)"tracectl");
     return fflush(stdout) ? EXIT_FAILED : EXIT_NOTHING_FOUND;
