@@ -198,17 +198,24 @@ int image_table_get(struct image_table *table, struct uprobe_backend *backend, c
     return 0;
 }
 
-static int catalog_function(struct trace_writer *writer, const struct traced_image *image,
-                            const struct image_function *function, uint32_t *ret_function_id,
-                            struct error *err)
+/* Puts the image into the catalog, once. */
+static int catalog_image(struct trace_writer *writer, struct traced_image *image, struct error *err)
 {
     const char *build_id = elf_image_facts(image->elf)->build_id;
-    const struct trace_image_description described_image = {
+    const struct trace_image_description description = {
         .path = image->path,
         .build_id = build_id ? build_id : "",
         .kind = "main",
     };
-    const struct trace_function_description described = {
+
+    return image->image_id ? 0 : trace_writer_image(writer, &description, &image->image_id, err);
+}
+
+static int catalog_function(struct trace_writer *writer, struct traced_image *image,
+                            const struct image_function *function, uint32_t *ret_function_id,
+                            struct error *err)
+{
+    const struct trace_function_description description = {
         .name = function->name,
         .demangled = function->demangled,
         .address = function->address,
@@ -216,10 +223,9 @@ static int catalog_function(struct trace_writer *writer, const struct traced_ima
         .file = function->file,
         .line = (int)function->line,
     };
-    int64_t image_id;
-    int r = trace_writer_image(writer, &described_image, &image_id, err);
+    int r = catalog_image(writer, image, err);
 
-    return r ? r : trace_writer_function(writer, image_id, &described, ret_function_id, err);
+    return r ? r : trace_writer_function(writer, image->image_id, &description, ret_function_id, err);
 }
 
 int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t index,
@@ -232,7 +238,7 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
         return error_say(err, -ENOENT, "a record names probe %u of %zu", index, table->probe_count);
     probe = &table->probes[index];
     if (!probe->function_id) {
-        const struct traced_image *image = probe->image;
+        struct traced_image *image = probe->image;
         size_t function = image->plan->probes[index - image->first_index].function;
 
         r = catalog_function(writer, image, &image->functions[function], &probe->function_id, err);
@@ -249,8 +255,7 @@ static bool is_blind(enum site_refusal reason)
     return reason != SITE_FRAGMENT && reason != SITE_IFUNC && reason != SITE_START_UP;
 }
 
-static int store_blind_functions(const struct traced_image *image, struct trace_writer *writer,
-                                 struct error *err)
+static int store_blind_functions(struct traced_image *image, struct trace_writer *writer, struct error *err)
 {
     for (size_t i = 0; i < image->plan->refusal_count; i++) {
         const struct plan_refusal *refusal = &image->plan->refusals[i];
@@ -270,7 +275,7 @@ static int store_blind_functions(const struct traced_image *image, struct trace_
 
 int image_table_store_blind(struct image_table *table, struct trace_writer *writer, struct error *err)
 {
-    for (const struct traced_image *image = table->images; image; image = image->next) {
+    for (struct traced_image *image = table->images; image; image = image->next) {
         AUTO_FREE char *key = NULL;
         int r;
 

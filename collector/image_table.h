@@ -33,6 +33,7 @@ struct traced_image {
     enum trace_returns returns;
     uint32_t entry_index; /* of the probe on the entry point (_start), IMAGE_NO_PROBE if there is none */
     uint32_t main_index;  /* of the probe on main() */
+    int64_t image_id;     /* in the catalog, 0: not yet */
     struct traced_image *next;
 };
 
