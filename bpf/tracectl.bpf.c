@@ -172,6 +172,8 @@ static __always_inline void emit_call(struct task_struct *task, __u64 sp, __u64 
  * slot that still holds its address proves nothing.
  */
 #define SHADOW_DEPTH 8 /* a power of two */
+#define SHADOW_REACH \
+    (8 << 20) /* a frame further away lies on another stack: it says nothing about this one */
 
 struct shadow {
     __u32 next;  /* where the next frame goes, modulo SHADOW_DEPTH */
@@ -197,7 +199,7 @@ static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
     for (int i = 0; i < SHADOW_DEPTH && shadow->count; i++) {
         __u32 top = (shadow->next - 1) & (SHADOW_DEPTH - 1);
 
-        if (shadow->frames[top].sp > sp) {
+        if (shadow->frames[top].sp > sp && shadow->frames[top].sp - sp < SHADOW_REACH) {
             if (bpf_probe_read_user(&slot, sizeof(slot), (const void *)shadow->frames[top].sp) ||
                 slot == shadow->frames[top].return_address)
                 break;
@@ -209,7 +211,8 @@ static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
     return gone;
 }
 
-/* `keep`: the call's return is not probed. (A return probe overwrites the slot itself.) */
+/* `keep`: the call is on an ordinary stack and its return is not probed. (A return probe overwrites the slot
+ * itself.) */
 static __always_inline __u64 update_shadow(__u32 tid, __u64 sp, __u64 return_address, bool keep)
 {
     struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid);
@@ -246,7 +249,7 @@ static __always_inline void emit_call_from(struct task_struct *task, __u64 sp, _
 
     if (bpf_probe_read_user(&return_address, sizeof(return_address), (const void *)sp))
         return_address = 0;
-    gone = update_shadow(tid, sp, return_address, !catch_return);
+    gone = update_shadow(tid, sp, return_address, !catch_return && !on_signal_stack(task, sp));
     if (!report_loss(tid)) {
         count_loss(tid, false);
         return;
@@ -449,6 +452,9 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
     if (!bpf_map_lookup_elem(&processes, &tgid))
         return 0;
     /* Held only if it is on the list: whoever is stopped must be found again. */
+    /* What is known about the old program's stack means nothing on the new one. */
+    bpf_map_delete_elem(&shadows, &tgid);
+    bpf_map_delete_elem(&stacks, &tgid);
     hold = !is_job(task) && !bpf_map_update_elem(&held, &tgid, &one, BPF_ANY);
     if (hold)
         bpf_send_signal(SIGSTOP);

@@ -103,6 +103,39 @@ Test(kernel_side, an_overwritten_return_slot_tells_that_its_call_is_gone)
     cr_assert_eq(gone_at(4), SP, "all of them");
 }
 
+Test(kernel_side, slots_of_another_stack_or_another_program_say_nothing)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+
+    kernel_trace(7);
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_call(7, 7, SP, 1 | flags);
+    kernel_set_stack_word(SP, 0xdead);
+    kernel_call(7, 7, SP - (64u << 20), 2 | flags);
+    cr_assert_eq(gone_at(1), 0, "a coroutine's stack, far away");
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_call(7, 8, SP, 1 | flags);
+    kernel_exec(8, 8);
+    kernel_call(7, 7, SP, 1 | flags);
+    kernel_exec(7, 7);
+    kernel_set_stack_word(SP, 0xdead);
+    kernel_call(7, 7, SP - 16, 1 | flags);
+    cr_assert_eq(gone_at(kernel_records() - 1), 0, "before exec it was another stack");
+}
+
+Test(kernel_side, slots_on_a_signal_stack_say_nothing_about_the_ordinary_one)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+
+    kernel_trace(7);
+    kernel_set_signal_stack(SP, 4096);
+    kernel_set_stack_word(SP + 64, 0x401000);
+    kernel_call(7, 7, SP + 64, 1 | flags);
+    kernel_set_stack_word(SP + 64, 0xdead);
+    kernel_call(7, 7, SP - 160, 2 | flags);
+    cr_assert_eq(gone_at(1), 0);
+}
+
 Test(kernel_side, a_return_probe_overwrites_the_slot_itself)
 {
     kernel_trace(7);
