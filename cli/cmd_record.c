@@ -335,9 +335,8 @@ static void give_up(struct recorder *recorder)
 
 /* ------------------------------------------------------------------------------------ the report */
 
-static int print_json(const struct record_arguments *arguments, const struct recorder *recorder,
-                      const struct tracestore_run *run, const struct tracestore_totals *totals,
-                      double seconds)
+static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
+                      const struct tracestore_totals *totals, double seconds)
 {
     struct stream_counts counts = recorder_counts(recorder);
     int status = recorder_exit_status(recorder);
@@ -352,7 +351,6 @@ static int print_json(const struct record_arguments *arguments, const struct rec
                   (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
                   (json_int_t)counts.unmatched_returns, "complete", totals->complete);
 
-    (void)arguments;
     if (!document)
         return -ENOMEM;
     if (json_dumpf(document, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout)) {
@@ -386,8 +384,8 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
                 (unsigned long long)totals->lost, (long long)run->run_id);
 }
 
-static int report(struct tracestore *store, const struct record_arguments *arguments,
-                  const struct recorder *recorder, double seconds, struct error *err)
+static int report(struct tracestore *store, const struct recorder *recorder, double seconds,
+                  struct error *err)
 {
     struct tracestore_totals totals;
     struct tracestore_run run = {0};
@@ -399,7 +397,7 @@ static int report(struct tracestore *store, const struct record_arguments *argum
     if (!r)
         r = tracestore_run_totals(store, run.run_id, &totals, err);
     if (!r && cli.json) {
-        r = print_json(arguments, recorder, &run, &totals, seconds);
+        r = print_json(recorder, &run, &totals, seconds);
         if (r)
             error_set(err, r, NULL, "cannot write standard output");
     } else if (!r && cli.verbosity >= 0) {
@@ -422,7 +420,7 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
     if (r)
         give_up(recorder);
     else
-        r = report(store, arguments, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
+        r = report(store, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
     if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
         r = recorder_exit_status(recorder);
     recorder_free(recorder);

@@ -16,12 +16,17 @@
 #include "collector/target/exec_guard.h"
 #include "collector/target/launch.h"
 #include "collector/target/process.h"
+#include "collector/target/wait_status.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
 /* Records between two looks at the clock, so that commits come in time however busy the target is. */
 #define ROUND_RECORDS (1u << 16)
 #define HELD_AT_ONCE 64
+/* Closed segments in memory: commit before the interval is over; and the most that a locked store may pile
+ * up. */
+#define PENDING_BYTES (16u << 20)
+#define PENDING_BYTES_MAX (512u << 20)
 
 struct recorder {
     struct recorder_options options;
@@ -35,7 +40,7 @@ struct recorder {
     int epoll, stop;
     int exit_status;
     bool closing; /* programs that appear now are let go without probes */
-    uint64_t life_cycle_losses;
+    uint64_t life_cycle_losses, flushed_ns;
 };
 
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err)
@@ -281,14 +286,27 @@ static void release_forgotten(struct recorder *recorder)
     if (losses == recorder->life_cycle_losses && !recorder->closing)
         return;
     recorder->life_cycle_losses = losses;
-    count = uprobe_backend_held(recorder->backend, pids, HELD_AT_ONCE);
-    for (size_t i = 0; i < count; i++)
-        uprobe_backend_release(recorder->backend, pids[i]);
+    do { /* a released process leaves the list */
+        count = uprobe_backend_held(recorder->backend, pids, HELD_AT_ONCE);
+        for (size_t i = 0; i < count; i++)
+            uprobe_backend_release(recorder->backend, pids[i]);
+    } while (count == HELD_AT_ONCE);
 }
 
-static int shell_status(int status)
+/* Commits if it is time, or if much has gathered. Another process may keep the store locked for long: nothing
+ * is lost by that but time, so the next round tries again. */
+static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *err)
 {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    int r;
+
+    if (now - recorder->flushed_ns < recorder->options.flush_interval_ns &&
+        trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES)
+        return 0;
+    r = trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+    if (r == -EBUSY && trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES_MAX)
+        return 0;
+    recorder->flushed_ns = now;
+    return r;
 }
 
 /* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
@@ -303,7 +321,7 @@ static int targets_ended(struct recorder *recorder, struct error *err)
         return r;
     if (waitpid(recorder->launch.pid, &status, WNOHANG) != recorder->launch.pid)
         return 0;
-    recorder->exit_status = shell_status(status);
+    recorder->exit_status = wait_status_code(status);
     return 1;
 }
 
@@ -316,10 +334,11 @@ static bool stop_wanted(const struct recorder *recorder)
 
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
 {
-    uint64_t begun = clock_ns(CLOCK_MONOTONIC), flushed = begun, now;
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC), now;
     struct epoll_event event;
     int r, records = 0;
 
+    recorder->flushed_ns = begun;
     for (;;) {
         if (records < (int)ROUND_RECORDS)
             epoll_wait(recorder->epoll, &event, 1, POLL_MS);
@@ -328,12 +347,9 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
             return records;
         release_forgotten(recorder);
         now = clock_ns(CLOCK_MONOTONIC);
-        if (now - flushed >= recorder->options.flush_interval_ns) {
-            r = trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
-            if (r)
-                return r;
-            flushed = now;
-        }
+        r = flush_if_due(recorder, now, err);
+        if (r)
+            return r;
         r = targets_ended(recorder, err);
         if (r)
             return r < 0 ? r : 0;
@@ -398,7 +414,7 @@ void recorder_wait(struct recorder *recorder)
     while (waitpid(recorder->launch.pid, &status, 0) < 0)
         if (errno != EINTR)
             return;
-    recorder->exit_status = shell_status(status);
+    recorder->exit_status = wait_status_code(status);
 }
 
 void recorder_free(struct recorder *recorder)

@@ -192,13 +192,6 @@ int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct
     return r ? error_set(err, r, NULL, "cannot trace process %d", (int)pid) : 0;
 }
 
-void uprobe_backend_remove_process(struct uprobe_backend *backend, pid_t pid)
-{
-    uint32_t tgid = (uint32_t)pid;
-
-    bpf_map_delete_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid);
-}
-
 int uprobe_backend_fd(const struct uprobe_backend *backend)
 {
     return ring_buffer__epoll_fd(backend->ring);

@@ -44,9 +44,9 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, cons
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);
 
-/* Starts and stops recording a process (the probes themselves are inode-wide). */
+/* Starts recording a process (the probes themselves are inode-wide), and its children if they are followed.
+ */
 int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err);
-void uprobe_backend_remove_process(struct uprobe_backend *backend, pid_t pid);
 
 /* Readable when a life-cycle record has come; calls alone do not wake anybody (1.2 us each). */
 int uprobe_backend_fd(const struct uprobe_backend *backend);

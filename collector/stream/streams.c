@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -13,6 +12,7 @@
 #include "collector/stream/labels.h"
 #include "collector/stream/registry.h"
 #include "collector/target/process.h"
+#include "collector/target/wait_status.h"
 
 #define ANCHOR_NS 1000000u /* a time every millisecond of activity */
 
@@ -197,6 +197,11 @@ static int no_memory(struct streams *streams)
     return error_no_memory(&streams->error);
 }
 
+static int cannot_append(struct streams *streams, int code)
+{
+    return error_set(&streams->error, code, NULL, "cannot append an event");
+}
+
 /* Says when the event that follows happened, if that is due. */
 static int anchor(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
@@ -210,10 +215,11 @@ static int anchor(struct streams *streams, struct traced_thread *thread, uint64_
 
 static int write_returns(struct streams *streams, struct thread_writer *writer, size_t count)
 {
-    while (count--)
-        if (thread_writer_return(writer))
-            return no_memory(streams);
-    return 0;
+    int r = 0;
+
+    while (!r && count--)
+        r = thread_writer_return(writer);
+    return r ? cannot_append(streams, r) : 0;
 }
 
 static struct traced_thread *thread_of(struct streams *streams, const struct wire_header *header)
@@ -246,6 +252,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
     uint32_t function_id;
     struct thread_writer *writer;
     size_t closed;
+    int r;
 
     if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
                                 &streams->error))
@@ -255,12 +262,13 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
         return streams->error.code;
     if (call_stack_call(&thread->stack, call, &closed))
         return no_memory(streams);
-    if (write_returns(streams, writer, closed))
-        return -ENOMEM;
-    /* Behind the inferred returns: nobody knows when those happened. */
-    if (anchor(streams, thread, ns) || thread_writer_call(writer, function_id))
-        return no_memory(streams);
-    return 0;
+    r = write_returns(streams, writer, closed);
+    if (r)
+        return r;
+    r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
+    if (!r)
+        r = thread_writer_call(writer, function_id);
+    return r ? cannot_append(streams, r) : 0;
 }
 
 static struct call_evidence evidence_of(const struct wire_call *record)
@@ -298,6 +306,7 @@ static int handle_return(struct streams *streams, const struct wire_call *record
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
     size_t closed;
+    int r;
 
     if (!thread)
         return 0;
@@ -307,11 +316,13 @@ static int handle_return(struct streams *streams, const struct wire_call *record
         return 0;
     }
     /* All but the last were inferred. A thread with an open call has a writer. */
-    if (write_returns(streams, thread->writer, closed - 1))
-        return -ENOMEM;
-    if (anchor(streams, thread, record->header.ns) || thread_writer_return(thread->writer))
-        return no_memory(streams);
-    return 0;
+    r = write_returns(streams, thread->writer, closed - 1);
+    if (r)
+        return r;
+    r = anchor(streams, thread, record->header.ns);
+    if (!r)
+        r = thread_writer_return(thread->writer);
+    return r ? cannot_append(streams, r) : 0;
 }
 
 static int write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t count)
@@ -369,12 +380,6 @@ static int end_threads(struct streams *streams, struct traced_process *process, 
         if (!r && thread->process == process)
             r = end_thread(streams, thread, ns);
     return r;
-}
-
-/* The exit status of runs and processes: 0 to 255, or 128 + the signal. */
-static int shell_status(uint32_t code)
-{
-    return WIFSIGNALED(code) ? 128 + WTERMSIG(code) : WEXITSTATUS(code);
 }
 
 static int end_process(struct streams *streams, struct traced_process *process, uint64_t ns, int status)
@@ -469,7 +474,7 @@ static int handle_exit(struct streams *streams, const struct wire_exit *record)
     int r = thread ? end_thread(streams, thread, record->header.ns) : 0;
 
     if (!r && process && record->header.flags & WIRE_LAST_THREAD)
-        r = end_process(streams, process, record->header.ns, shell_status(record->exit_code));
+        r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
     return r;
 }
 
