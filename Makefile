@@ -15,10 +15,10 @@ CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
+comma := ,
 ifneq ($(SAN),)
 O := $(O)-$(subst $(comma),-,$(SAN))
 endif
-comma := ,
 
 ifeq ($(V),1)
 Q :=
