@@ -176,7 +176,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         parse_times(arguments, arg, state);
         return 0;
     case KEY_NO_RETURNS:
-        arguments->recorder.no_return_probes = true;
+        arguments->recorder.returns = PLAN_RETURNS_INFER;
         return 0;
     case KEY_FOLLOW:
     case KEY_NO_FOLLOW:

@@ -125,7 +125,7 @@ static int probe_image(struct image_table *table, struct uprobe_backend *backend
     struct plan_options options = {
         .want = table->options.want,
         .ctx = table->options.context,
-        .no_return_probes = table->options.no_return_probes,
+        .returns = table->options.returns,
     };
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     int r;

@@ -40,7 +40,7 @@ struct traced_image {
 struct image_table_options {
     bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
     void *context;
-    bool no_return_probes;
+    enum plan_returns returns;
 };
 
 int image_table_new(const struct image_table_options *options, struct image_table **ret_table,

@@ -186,7 +186,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     struct image_table_options image = {
         .want = options->want,
         .context = options->want_context,
-        .no_return_probes = options->no_return_probes,
+        .returns = options->returns,
     };
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
@@ -201,7 +201,8 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         recorder->options.flush_interval_ns = 1000000000u;
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
     if (!r)
-        image.no_return_probes |= !uprobe_backend_has_sessions(recorder->backend);
+        if (!uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
+            image.returns = PLAN_RETURNS_INFER;
     if (!r)
         r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
     if (!r)

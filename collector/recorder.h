@@ -29,7 +29,7 @@ struct recorder_options {
     const char *name, *command, *options; /* of the run, as in trace_run_description */
     enum stream_times times;
     bool follow_children;
-    bool no_return_probes;
+    enum plan_returns returns;
     size_t ring_bytes;          /* 0: the default */
     uint64_t flush_interval_ns; /* 0: one second */
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */

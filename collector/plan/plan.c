@@ -71,7 +71,7 @@ static bool has_forbidden_name(const struct image_function *function)
 /* The reason that holds for all functions of the image, PLAN_RETURN_PROBED if there is none. */
 static enum plan_no_return image_no_return(const struct elf_image *image, const struct plan_options *options)
 {
-    if (options->no_return_probes)
+    if (options->returns == PLAN_RETURNS_INFER || options->returns == PLAN_RETURNS_NONE)
         return PLAN_RETURN_NOT_WANTED;
     if (elf_image_unwinds(image))
         return PLAN_RETURN_UNWIND;

@@ -23,7 +23,7 @@
 /* Why a probed function has no return probe. */
 enum plan_no_return {
     PLAN_RETURN_PROBED,
-    PLAN_RETURN_NOT_WANTED,  /* plan_options.no_return_probes */
+    PLAN_RETURN_NOT_WANTED,  /* plan_options.returns */
     PLAN_RETURN_UNWIND,      /* an exception or a panic may pass through frames of the image */
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
     PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
@@ -31,11 +31,28 @@ enum plan_no_return {
     PLAN_NO_RETURNS,
 };
 
+/* How returns come to be known (capture.md calls these modes; `record --returns`). */
+enum plan_returns {
+    PLAN_RETURNS_AUTO,  /* probed where that is safe and not dearer, else inferred */
+    PLAN_RETURNS_PROBE, /* probed wherever that is safe, whatever the entry costs; the others are inferred */
+    PLAN_RETURNS_INFER, /* no return probes: entries carry stack pointer and return address */
+    PLAN_RETURNS_NONE,  /* calls only */
+    PLAN_RETURNS_SITES, /* a probe on every RET instruction */
+    PLAN_RETURNS_MODES,
+};
+
+/* What is probed to see a call (or its end). */
+enum plan_site_kind {
+    PLAN_AT_ENTRY,  /* an instruction of the function's entry block */
+    PLAN_AT_CALL,   /* a `call rel32` of the function, in whatever function it stands */
+    PLAN_AT_RETURN, /* a RET of the function */
+};
+
 struct plan_options {
     /* Which functions are wanted; NULL: all. Asked once for each function, PLT stubs included. */
     bool (*want)(void *ctx, const struct image_function *function);
     void *ctx;
-    bool no_return_probes; /* entries only, for example since another image of the process can throw */
+    enum plan_returns returns;
     bool no_plt;           /* no probes on PLT stubs */
 };
 
@@ -44,6 +61,9 @@ struct plan_probe {
     uint64_t file_offset; /* of the probed instruction */
     uint64_t address;     /* the same, link-time */
     enum site_class class;
+    enum plan_site_kind kind;
+    uint32_t sp_offset; /* PLAN_AT_ENTRY: how many bytes rsp lies below its value at the first instruction; a
+                           multiple of 8, 0 where there is a return probe */
     bool return_probe;
     enum plan_no_return no_return; /* PLAN_RETURN_PROBED if return_probe */
 };

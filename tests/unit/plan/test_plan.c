@@ -171,7 +171,7 @@ static void expect_no_returns(const struct tiny_elf *tiny, const struct plan_opt
 Test(plan, returns_are_inferred_where_probes_would_harm)
 {
     struct tiny_elf tiny = c_program;
-    const struct plan_options entries = {.no_return_probes = true};
+    const struct plan_options entries = {.returns = PLAN_RETURNS_INFER};
 
     tiny.extra_section = ".gcc_except_table";
     expect_no_returns(&tiny, NULL, PLAN_RETURN_UNWIND);
