@@ -88,17 +88,18 @@ $(O)/store/%_sql.h: store/%.sql
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
 
-# BPF programs: one object, one skeleton.
-$(O)/bpf/tracectl.bpf.o: bpf/tracectl.bpf.c $(wildcard bpf/*.h) vmlinux.h
+# BPF programs: bpf/X.bpf.c is one object and one skeleton, bpf/X.skel.h with the struct X_bpf.
+SKELETONS := $(patsubst %.bpf.c,$(O)/%.skel.h,$(wildcard bpf/*.bpf.c))
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) vmlinux.h
 	$(say) BPF $@
 	@mkdir -p $(dir $@)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. -c -o $@ $<
 
-$(O)/bpf/tracectl.skel.h: $(O)/bpf/tracectl.bpf.o
+$(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 	$(say) SKEL $@
-	$(Q)$(BPFTOOL) gen skeleton $< name tracectl_bpf > $@.tmp && mv $@.tmp $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 
-$(COLLECTOR): $(O)/bpf/tracectl.skel.h
+$(COLLECTOR): $(SKELETONS)
 
 # Man pages come out of the option tables that --help prints.
 COMMANDS := $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c))

@@ -181,7 +181,7 @@ san: programs
 check: all programs unit-build
 	$(Q)$(RUN_TESTS) lint unit
 
-lint: packages-build-test-lint $(O)/bpf/tracectl.skel.h $(STORE_SQL)
+lint: packages-build-test-lint $(SKELETONS) $(STORE_SQL)
 	$(Q)$(RUN_TESTS) lint
 
 bench: packages-build-demo-test
