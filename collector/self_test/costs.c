@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Each form of function stands in several copies: unprobed, under an empty program, under the recorder's.
+ * They are all probed at once and called by turns, round after round, so that what else the machine does
+ * meets all of them alike; the medians of the rounds are compared.
+ */
+#include "collector/self_test/costs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "bpf/wire.h"
+#include "collector/backend/uprobe.h"
+#include "collector/self_test/isolate.h"
+#include "collector/self_test/sites.h"
+#include "collector/self_test/trial.h"
+
+#define HITS 500
+#define ROUNDS 7
+#define RING_BYTES (8u << 20) /* holds the records of a round */
+
+/* What is called by turns: the entry costs by form, then call and return at a push. */
+static const struct {
+    enum probe_cost cost;
+    enum self_test_form form;
+} entries[] = {
+    {COST_CALL_EMULATED, FORM_PUSH},      {COST_CALL_NOP, FORM_NOP},   {COST_CALL_JUMP, FORM_JUMP},
+    {COST_CALL_BRANCH, FORM_BRANCH},      {COST_CALL_CALL, FORM_CALL}, {COST_CALL_NOP5, FORM_NOP5},
+    {COST_CALL_SINGLE_STEPPED, FORM_MOV}, {COST_CALL_SUB, FORM_SUB},   {COST_CALL_RET, FORM_RET},
+};
+
+const char *probe_cost_name(enum probe_cost cost)
+{
+    static const char *const names[] = {
+        [COST_CALL_EMULATED] = "call_emulated",
+        [COST_CALL_NOP] = "call_nop",
+        [COST_CALL_JUMP] = "call_jump",
+        [COST_CALL_BRANCH] = "call_branch",
+        [COST_CALL_CALL] = "call_call",
+        [COST_CALL_NOP5] = "call_nop5",
+        [COST_CALL_SINGLE_STEPPED] = "call_single_stepped",
+        [COST_CALL_SUB] = "call_sub",
+        [COST_CALL_RET] = "call_ret",
+        [COST_CALL_AND_RETURN] = "call_and_return",
+        [COST_RETURN] = "return",
+    };
+
+    return names[cost];
+}
+
+/* Everything that is attached while the calls are timed. */
+struct arms {
+    struct uprobe_backend *backend;
+    struct trial empty, empty_session;
+    uint64_t records; /* that have arrived */
+};
+
+static int count_record(void *context, const void *record, size_t size)
+{
+    const struct wire_header *header = record;
+    uint64_t *records = context;
+
+    if (header->kind == WIRE_CALL || header->kind == WIRE_CALL_FROM || header->kind == WIRE_RETURN)
+        ++*records;
+    return 0;
+}
+
+static void take_records(struct arms *arms)
+{
+    while (uprobe_backend_consume(arms->backend, 1u << 16, count_record, &arms->records) > 0)
+        ;
+}
+
+static int attach_recorder(struct arms *arms, struct probe_costs *costs)
+{
+    unsigned long offsets[ARRAY_SIZE(entries) + 1];
+    uint64_t cookies[ARRAY_SIZE(entries) + 1];
+    size_t count = 0;
+    int r = uprobe_backend_add_process(arms->backend, getpid(), &costs->why);
+
+    for (; !r && count < ARRAY_SIZE(entries); count++) {
+        cookies[count] = COOKIE_ENTRY_ONLY | count;
+        r = self_test_site_offset(self_test_site(entries[count].form, COPY_RECORDED), &offsets[count]);
+    }
+    if (!r && costs->sessions) {
+        cookies[count] = count;
+        r = self_test_site_offset(self_test_site(FORM_PUSH, COPY_RECORDED_RETURN), &offsets[count]);
+        count++;
+    }
+    return r ? r
+             : uprobe_backend_attach(arms->backend, "/proc/self/exe", offsets, cookies, count, &costs->why);
+}
+
+static int attach_empty(struct arms *arms, struct probe_costs *costs)
+{
+    self_test_function functions[ARRAY_SIZE(entries)];
+    self_test_function with_return = self_test_site(FORM_PUSH, COPY_EMPTY_RETURN);
+    int r = trial_load(&arms->empty, "empty", TRIAL_CALLS);
+
+    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+        functions[i] = self_test_site(entries[i].form, COPY_EMPTY);
+    if (!r)
+        r = trial_probe(&arms->empty, functions, NULL, ARRAY_SIZE(entries), 0);
+    if (!r && costs->sessions)
+        r = trial_load(&arms->empty_session, "empty_session", TRIAL_SESSION);
+    if (!r && costs->sessions)
+        r = trial_probe(&arms->empty_session, &with_return, NULL, 1, 0);
+    return r ? error_set(&costs->why, r, NULL, "cannot attach empty programs") : 0;
+}
+
+static int attach(struct arms *arms, struct probe_costs *costs)
+{
+    const struct uprobe_options options = {.ring_bytes = RING_BYTES, .with_time = true};
+    int r = uprobe_backend_open(&options, &arms->backend, &costs->why);
+
+    if (r)
+        return r;
+    costs->loads = true;
+    costs->sessions = uprobe_backend_has_sessions(arms->backend);
+    r = attach_recorder(arms, costs);
+    return r ? r : attach_empty(arms, costs);
+}
+
+static void detach(struct arms *arms)
+{
+    uprobe_backend_free(arms->backend);
+    trial_end(&arms->empty);
+    trial_end(&arms->empty_session);
+}
+
+/* CPU nanoseconds of one call. */
+static double time_call(self_test_function function)
+{
+    uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+    for (int i = 0; i < HITS; i++)
+        function();
+    return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun) / HITS;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+
+    return (*a > *b) - (*a < *b);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof(*values), by_value);
+    return values[ROUNDS / 2];
+}
+
+/* Medians of what a probed call takes longer than an unprobed one. */
+static void time_form(struct arms *arms, enum self_test_form form, enum self_test_copy empty,
+                      enum self_test_copy recorded, struct probe_costs *costs, enum probe_cost cost)
+{
+    double empty_ns[ROUNDS], recorded_ns[ROUNDS];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double plain = time_call(self_test_site(form, COPY_PLAIN));
+
+        empty_ns[round] = time_call(self_test_site(form, empty)) - plain;
+        recorded_ns[round] = time_call(self_test_site(form, recorded)) - plain;
+        take_records(arms);
+    }
+    costs->empty_ns[cost] = median(empty_ns);
+    costs->recorded_ns[cost] = median(recorded_ns);
+}
+
+static void measure(void *answer)
+{
+    struct probe_costs *costs = answer;
+    struct arms arms = {.empty = {.probe = -1}, .empty_session = {.probe = -1}};
+    uint64_t expected = (uint64_t)ROUNDS * HITS * ARRAY_SIZE(entries);
+
+    if (attach(&arms, costs)) {
+        detach(&arms);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+        time_form(&arms, entries[i].form, COPY_EMPTY, COPY_RECORDED, costs, entries[i].cost);
+    if (costs->sessions) {
+        time_form(&arms, FORM_PUSH, COPY_EMPTY_RETURN, COPY_RECORDED_RETURN, costs, COST_CALL_AND_RETURN);
+        expected += 2ull * ROUNDS * HITS;
+    }
+    detach(&arms);
+    costs->delivers = arms.records == expected;
+    if (!costs->delivers)
+        error_say(&costs->why, -EIO, "probes on tracectl itself delivered %llu of %llu records",
+                  (unsigned long long)arms.records, (unsigned long long)expected);
+}
+
+static double added_by_return(const double *ns)
+{
+    return ns[COST_CALL_AND_RETURN] ? ns[COST_CALL_AND_RETURN] - ns[COST_CALL_EMULATED] : 0;
+}
+
+void probe_costs_measure(struct probe_costs *ret_costs)
+{
+    int r;
+
+    memset(ret_costs, 0, sizeof(*ret_costs));
+    r = isolate(measure, ret_costs, sizeof(*ret_costs));
+    if (r < 0)
+        error_set(&ret_costs->why, r, NULL, "cannot start a child process");
+    else if (r > 0)
+        error_say(&ret_costs->why, -EIO, "a process with probes on itself was ended by signal %d", r);
+    ret_costs->recorded_ns[COST_RETURN] = added_by_return(ret_costs->recorded_ns);
+    ret_costs->empty_ns[COST_RETURN] = added_by_return(ret_costs->empty_ns);
+}
