@@ -2,13 +2,17 @@
 /*
  * The capabilities that recording needs, found out by experiment (Linux 6.18):
  *
- *   CAP_BPF, CAP_PERFMON     load the programs, attach probes and tracepoints; all that `record -- COMMAND`
- * needs CAP_SYS_PTRACE           look at processes of other users, and of programs that one may not read
- *   CAP_KILL                 let a process of another user and another session go that was held at its exec:
- *                            without it the process would stay stopped
- *   CAP_CHECKPOINT_RESTORE   open deleted or replaced libraries through /proc/PID/map_files
+ *   CAP_BPF, CAP_PERFMON     load the programs and attach the tracepoints; all that a user needs who records
+ *                            programs that have no more capabilities than the recorder
+ *   CAP_SYS_PTRACE           look at processes of other users, at those with more capabilities, and at
+ * programs that one may not read CAP_KILL                 let a process of another user and another session
+ * go that was held at its exec: without it the process stays stopped CAP_CHECKPOINT_RESTORE   open deleted or
+ * replaced libraries through /proc/PID/map_files
  *
- * CAP_SYS_ADMIN stands for the first two and the last one, as it does in the kernel; nothing needs it.
+ * CAP_SYS_ADMIN stands for the first two and the last one, as it does in the kernel; nothing needs it. Once
+ * the programs are loaded, attaching them, reading and changing their maps and detaching take no capability:
+ * the descriptors are enough (since 5.19, commit c8644cd0efe7, "bpf: refine kernel.unprivileged_bpf_disabled
+ * behaviour").
  */
 #ifndef TRACECTL_COLLECTOR_PRIVILEGES_H
 #define TRACECTL_COLLECTOR_PRIVILEGES_H
@@ -29,8 +33,8 @@ enum {
     PRIVILEGE_CHECKPOINT_RESTORE = 16,
     PRIVILEGES_TO_RECORD = PRIVILEGE_BPF | PRIVILEGE_PERFMON,
     PRIVILEGES_FOR_OTHERS = PRIVILEGE_SYS_PTRACE | PRIVILEGE_KILL,
-    /* What is still needed once everything is attached, when programs that appear later get probes too. */
-    PRIVILEGES_TO_FOLLOW = PRIVILEGES_TO_RECORD | PRIVILEGES_FOR_OTHERS | PRIVILEGE_CHECKPOINT_RESTORE,
+    /* What is of use once the programs are loaded, when programs that appear later get probes too. */
+    PRIVILEGES_TO_FOLLOW = PRIVILEGES_FOR_OTHERS | PRIVILEGE_CHECKPOINT_RESTORE,
 };
 
 /* Those of `wanted` that this process does not have in effect. */

@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +20,14 @@
 
 DEFINE_CLEANUP(cleanup_ring, struct ring_buffer *, ring_buffer__free)
 
+#define KERNEL_ENOTSUPP 524 /* what the kernel answers for an instruction that it does not probe */
+
 static void failed(struct self_check *check, const char *what, int code)
 {
     self_check_say(check, false, "%s: %s", what,
-                   code == -524 ? "not supported" : strerror(-code)); /* the kernel's own ENOTSUPP */
+                   code == -KERNEL_ENOTSUPP ? "not supported" : strerror(-code));
+    if (code == -EPERM)
+        check->remedy = "get the privileges named above";
 }
 
 /* Puts the program on a function of ours. Says why when that fails. */
@@ -99,7 +104,9 @@ static void run_child(void)
     pid_t pid = fork();
 
     if (!pid) {
-        if (!freopen("/dev/null", "w", stdout))
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        if (null < 0 || dup2(null, STDOUT_FILENO) < 0)
             _exit(1);
         execl("/proc/self/exe", "tracectl", "--version", (char *)NULL);
         _exit(1);
@@ -125,16 +132,16 @@ static int try_tracepoint(const char *program)
 
 void check_tracepoints(struct self_check *check)
 {
-    int fork = try_tracepoint("see_fork"), exec = try_tracepoint("see_exec"),
-        exit = try_tracepoint("see_exit");
-    int worst = fork < exec ? fork : exec;
+    int forks = try_tracepoint("see_fork"), execs = try_tracepoint("see_exec"),
+        exits = try_tracepoint("see_exit");
+    int fewest = forks < execs ? forks : execs;
 
-    if (exit < worst)
-        worst = exit;
-    if (worst < 0)
-        failed(check, "cannot attach", worst);
+    if (exits < fewest)
+        fewest = exits;
+    if (fewest < 0)
+        failed(check, "cannot attach", fewest);
     else
-        self_check_say(check, worst > 0, "of a child: %d fork, %d exec, %d exit seen", fork, exec, exit);
+        self_check_say(check, fewest > 0, "of a child: %d fork, %d exec, %d exit seen", forks, execs, exits);
 }
 
 void check_all_processes(struct self_check *check)
@@ -242,6 +249,13 @@ static bool listed(int iterator, uint32_t wanted)
     return false;
 }
 
+static void say_listed(struct self_check *check, int iterator)
+{
+    bool found = listed(iterator, (uint32_t)getpid());
+
+    self_check_say(check, found, "iter/task %s", found ? "lists tasks" : "does not list this process");
+}
+
 void check_iterators(struct self_check *check)
 {
     AUTO_TRIAL struct trial trial;
@@ -255,7 +269,7 @@ void check_iterators(struct self_check *check)
     if (r < 0)
         failed(check, "cannot attach", r);
     else
-        self_check_say(check, listed(iterator, (uint32_t)getpid()), "iter/task goes through the tasks");
+        say_listed(check, iterator);
 }
 
 /* The initial pid namespace has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
