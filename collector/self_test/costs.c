@@ -21,17 +21,34 @@
 
 #define HITS 500
 #define ROUNDS 7
+#define CALLS_ONLY COOKIE_ENTRY_ONLY
 #define RING_BYTES (8u << 20) /* holds the records of a round */
 
-/* What is called by turns: the entry costs by form, then call and return at a push. */
-static const struct {
+/* What is called by turns. `cookie`: what the recorder is told to do there. */
+static const struct entry {
     enum probe_cost cost;
     enum self_test_form form;
+    enum self_test_copy empty, recorded;
+    uint64_t cookie;
 } entries[] = {
-    {COST_CALL_EMULATED, FORM_PUSH},      {COST_CALL_NOP, FORM_NOP},   {COST_CALL_JUMP, FORM_JUMP},
-    {COST_CALL_BRANCH, FORM_BRANCH},      {COST_CALL_CALL, FORM_CALL}, {COST_CALL_NOP5, FORM_NOP5},
-    {COST_CALL_SINGLE_STEPPED, FORM_MOV}, {COST_CALL_SUB, FORM_SUB},   {COST_CALL_RET, FORM_RET},
+    {COST_CALL_EMULATED, FORM_PUSH, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_NOP, FORM_NOP, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_JUMP, FORM_JUMP, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_BRANCH, FORM_BRANCH, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_CALL, FORM_CALL, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_NOP5, FORM_NOP5, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_SINGLE_STEPPED, FORM_MOV, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_SUB, FORM_SUB, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_RET, FORM_RET, COPY_EMPTY, COPY_RECORDED, CALLS_ONLY},
+    {COST_CALL_INFERRED, FORM_PUSH, COPY_EMPTY, COPY_RECORDED_INFERRED, COOKIE_ENTRY_ONLY},
+    {COST_CALL_AND_RETURN, FORM_PUSH, COPY_EMPTY_RETURN, COPY_RECORDED_RETURN, 0},
 };
+
+/* Whether kernels without sessions can do it. */
+static bool is_possible(const struct entry *entry, const struct probe_costs *costs)
+{
+    return costs->sessions || entry->cookie & COOKIE_ENTRY_ONLY;
+}
 
 const char *probe_cost_name(enum probe_cost cost)
 {
@@ -45,6 +62,7 @@ const char *probe_cost_name(enum probe_cost cost)
         [COST_CALL_SINGLE_STEPPED] = "call_single_stepped",
         [COST_CALL_SUB] = "call_sub",
         [COST_CALL_RET] = "call_ret",
+        [COST_CALL_INFERRED] = "call_inferred",
         [COST_CALL_AND_RETURN] = "call_and_return",
         [COST_RETURN] = "return",
     };
@@ -77,19 +95,16 @@ static void take_records(struct arms *arms)
 
 static int attach_recorder(struct arms *arms, struct probe_costs *costs)
 {
-    unsigned long offsets[ARRAY_SIZE(entries) + 1];
-    uint64_t cookies[ARRAY_SIZE(entries) + 1];
+    unsigned long offsets[ARRAY_SIZE(entries)];
+    uint64_t cookies[ARRAY_SIZE(entries)];
     size_t count = 0;
     int r = uprobe_backend_add_process(arms->backend, getpid(), &costs->why);
 
-    for (; !r && count < ARRAY_SIZE(entries); count++) {
-        cookies[count] = COOKIE_ENTRY_ONLY | count;
-        r = self_test_site_offset(self_test_site(entries[count].form, COPY_RECORDED), &offsets[count]);
-    }
-    if (!r && costs->sessions) {
-        cookies[count] = count;
-        r = self_test_site_offset(self_test_site(FORM_PUSH, COPY_RECORDED_RETURN), &offsets[count]);
-        count++;
+    for (size_t i = 0; !r && i < ARRAY_SIZE(entries); i++) {
+        if (!is_possible(&entries[i], costs))
+            continue;
+        cookies[count] = entries[i].cookie | i;
+        r = self_test_site_offset(self_test_site(entries[i].form, entries[i].recorded), &offsets[count++]);
     }
     return r ? r
              : uprobe_backend_attach(arms->backend, "/proc/self/exe", offsets, cookies, count, &costs->why);
@@ -97,14 +112,14 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
 
 static int attach_empty(struct arms *arms, struct probe_costs *costs)
 {
-    self_test_function functions[ARRAY_SIZE(entries)];
+    self_test_function functions[SELF_TEST_FORMS];
     self_test_function with_return = self_test_site(FORM_PUSH, COPY_EMPTY_RETURN);
     int r = trial_load(&arms->empty, "empty", TRIAL_CALLS);
 
-    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-        functions[i] = self_test_site(entries[i].form, COPY_EMPTY);
+    for (int form = 0; form < SELF_TEST_FORMS; form++)
+        functions[form] = self_test_site((enum self_test_form)form, COPY_EMPTY);
     if (!r)
-        r = trial_probe(&arms->empty, functions, NULL, ARRAY_SIZE(entries), 0);
+        r = trial_probe(&arms->empty, functions, NULL, SELF_TEST_FORMS, 0);
     if (!r && costs->sessions)
         r = trial_load(&arms->empty_session, "empty_session", TRIAL_SESSION);
     if (!r && costs->sessions)
@@ -156,37 +171,36 @@ static double median(double *values)
 }
 
 /* Medians of what a probed call takes longer than an unprobed one. */
-static void time_form(struct arms *arms, enum self_test_form form, enum self_test_copy empty,
-                      enum self_test_copy recorded, struct probe_costs *costs, enum probe_cost cost)
+static void time_entry(struct arms *arms, const struct entry *entry, struct probe_costs *costs)
 {
     double empty_ns[ROUNDS], recorded_ns[ROUNDS];
 
     for (int round = 0; round < ROUNDS; round++) {
-        double plain = time_call(self_test_site(form, COPY_PLAIN));
+        double plain = time_call(self_test_site(entry->form, COPY_PLAIN));
 
-        empty_ns[round] = time_call(self_test_site(form, empty)) - plain;
-        recorded_ns[round] = time_call(self_test_site(form, recorded)) - plain;
+        empty_ns[round] = time_call(self_test_site(entry->form, entry->empty)) - plain;
+        recorded_ns[round] = time_call(self_test_site(entry->form, entry->recorded)) - plain;
         take_records(arms);
     }
-    costs->empty_ns[cost] = median(empty_ns);
-    costs->recorded_ns[cost] = median(recorded_ns);
+    costs->empty_ns[entry->cost] = median(empty_ns);
+    costs->recorded_ns[entry->cost] = median(recorded_ns);
 }
 
 static void measure(void *answer)
 {
     struct probe_costs *costs = answer;
     struct arms arms = {.empty = {.probe = -1}, .empty_session = {.probe = -1}};
-    uint64_t expected = (uint64_t)ROUNDS * HITS * ARRAY_SIZE(entries);
+    uint64_t expected = 0;
 
     if (attach(&arms, costs)) {
         detach(&arms);
         return;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-        time_form(&arms, entries[i].form, COPY_EMPTY, COPY_RECORDED, costs, entries[i].cost);
-    if (costs->sessions) {
-        time_form(&arms, FORM_PUSH, COPY_EMPTY_RETURN, COPY_RECORDED_RETURN, costs, COST_CALL_AND_RETURN);
-        expected += 2ull * ROUNDS * HITS;
+    for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+        if (!is_possible(&entries[i], costs))
+            continue;
+        time_entry(&arms, &entries[i], costs);
+        expected += (entries[i].cookie & COOKIE_ENTRY_ONLY ? 1ull : 2ull) * ROUNDS * HITS;
     }
     detach(&arms);
     costs->delivers = arms.records == expected;

@@ -21,6 +21,7 @@ enum probe_cost {
     COST_CALL_SINGLE_STEPPED, /* at a mov */
     COST_CALL_SUB,
     COST_CALL_RET,
+    COST_CALL_INFERRED,   /* at a push, with what inferring its return takes */
     COST_CALL_AND_RETURN, /* at a push, both */
     COST_RETURN,          /* what a return probe adds there */
     PROBE_COSTS,

@@ -14,9 +14,9 @@
 #define FORM(name, body) \
     ".hidden " name "\n.globl " name "\n.type " name ", @function\n" name \
     ":\n" \
-    ".rept 6\n" body "\n.balign 16, 0xcc\n.endr\n.size " name ", . - " name "\n"
+    ".rept 7\n" body "\n.balign 16, 0xcc\n.endr\n.size " name ", . - " name "\n"
 
-_Static_assert(SELF_TEST_COPIES == 6, "the count of .rept");
+_Static_assert(SELF_TEST_COPIES == 7, "the count of .rept");
 
 __asm__(".pushsection .text\n.balign 16\n" FORM("self_test_push", "push %rbp\npop %rbp\nret")
             FORM("self_test_nop", "nop\nret") FORM("self_test_jump", "jmp 1f\n1: ret")

@@ -26,6 +26,7 @@ enum self_test_copy {
     COPY_EMPTY_RETURN,
     COPY_RECORDED,
     COPY_RECORDED_RETURN,
+    COPY_RECORDED_INFERRED, /* with its return address */
     SELF_TEST_COPIES,
 };
 
