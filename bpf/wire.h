@@ -21,16 +21,19 @@ enum wire_kind {
     WIRE_FORK = 5,      /* struct wire_fork: a thread or a process */
     WIRE_EXEC = 6,      /* struct wire_exec */
     WIRE_EXIT = 7,      /* struct wire_exit: a thread; the last one of a process says so */
+    WIRE_LIBRARIES = 8, /* struct wire_libraries: the dynamic linker has mapped or unmapped libraries */
 };
 
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
-    WIRE_HELD = 8,            /* WIRE_EXEC: the process stands still until it is let go */
-    WIRE_RETURN_UNSEEN = 4,   /* a call without a return probe: its return will have to be inferred */
+    WIRE_RETURN_UNSEEN = 4,   /* a call whose return is not probed: it will have to be inferred */
+    WIRE_HELD = 8,            /* EXEC, LIBRARIES: the process stands still until it is let go */
+    WIRE_WAITING = 16,        /* LIBRARIES: the thread waits, for a moment, until it is let go */
 };
 
-/* Starts every record. Without times (--time none) `ns` is 0. */
+/* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one
+ * record in four, or the first one after a tick or another thread, is enough for --time anchor. */
 struct wire_header {
     __u8 kind;
     __u8 flags;
@@ -69,6 +72,11 @@ struct wire_exec {
     __u32 old_tid, unused;     /* the thread that called exec */
 };
 
+struct wire_libraries {
+    struct wire_header header;
+    __u32 tgid, unused;
+};
+
 struct wire_exit {
     struct wire_header header;
     __u32 tgid;
@@ -83,10 +91,40 @@ _Static_assert(sizeof(struct wire_lost) == 24, "wire_lost");
 _Static_assert(sizeof(struct wire_fork) == 32, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
 _Static_assert(sizeof(struct wire_exit) == 40, "wire_exit");
+_Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 
-/* A probe's cookie: its index in the low half, what to do with it in the high half. */
+/*
+ * A probe's cookie: its index in the low half, what to do with it in the high half. Unless a flag says
+ * otherwise the probe stands where rsp points to the return address, and the return is probed as well.
+ */
 #define COOKIE_ENTRY_ONLY (1ull << 32)          /* no return probe: it would harm here */
 #define COOKIE_WANT_RETURN_ADDRESS (1ull << 33) /* send WIRE_CALL_FROM */
+#define COOKIE_AT_CALL (1ull << 34)             /* on the `call rel32` (5 bytes) of a caller */
+#define COOKIE_AT_RETURN (1ull << 35)           /* on a RET */
+#define COOKIE_RETURN_SEEN (1ull << 36) /* with ENTRY_ONLY: the function's RET instructions are probed */
+#define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: nobody wants to know when it returns */
+#define COOKIE_SP_SHIFT 48              /* above: by how many words rsp lies below the return address */
+#define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
+
+/* What the kernel side knows of a traced process; kept in the map `processes`. */
+enum process_flags {
+    PROCESS_TRACED = 1,
+    PROCESS_WATCHED = 2,       /* the collector wants to see libraries before they run */
+    PROCESS_STARTING = 4,      /* since an exec: it has one thread, and may be stopped once more */
+    PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
+};
+
+struct code_range {
+    __u64 start, end;
+};
+
+#define PROCESS_RANGES 6
+
+struct process_state {
+    __u32 flags; /* enum process_flags */
+    __u32 unused;
+    struct code_range cannot_throw[PROCESS_RANGES]; /* with PROCESS_CHECK_CALLERS */
+};
 
 static inline __u64 wire_sp(const struct wire_call *call)
 {

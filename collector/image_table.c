@@ -6,21 +6,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/wire.h"
 
-struct probe_entry {
+struct known_function {
     struct traced_image *image;
     uint32_t function_id; /* 0: not in the catalog yet */
+    bool probed;
 };
 
 struct image_table {
     struct image_table_options options;
     struct traced_image *images;
-    struct probe_entry *probes;
+    struct known_function *functions;
+    size_t function_count, function_capacity;
+    uint32_t *probes; /* the function of each */
     size_t probe_count, probe_capacity;
 };
 
@@ -43,6 +45,9 @@ static void image_free(struct traced_image *image)
     plan_free(image->plan);
     image_functions_free(image->functions, image->function_count);
     elf_image_free(image->elf);
+    free(image->offsets);
+    free(image->cookies);
+    free(image->refused_by_kernel);
     free(image->path);
     free(image->refusal);
     free(image);
@@ -60,6 +65,7 @@ void image_table_free(struct image_table *table)
         next = image->next;
         image_free(image);
     }
+    free(table->functions);
     free(table->probes);
     free(table);
 }
@@ -69,10 +75,14 @@ const struct traced_image *image_table_images(const struct image_table *table)
     return table->images;
 }
 
+/* ------------------------------------------------------------------------------------ new images */
+
 static struct traced_image *find_file(const struct image_table *table, const struct stat *file)
 {
     for (struct traced_image *image = table->images; image; image = image->next)
-        if (image->device == file->st_dev && image->inode == file->st_ino)
+        if (image->file.st_dev == file->st_dev && image->file.st_ino == file->st_ino &&
+            image->file.st_size == file->st_size && image->file.st_mtim.tv_sec == file->st_mtim.tv_sec &&
+            image->file.st_mtim.tv_nsec == file->st_mtim.tv_nsec)
             return image;
     return NULL;
 }
@@ -84,64 +94,96 @@ static bool infers_returns(const struct plan *plan)
     return plan->return_probes + plan->by_no_return[PLAN_RETURN_ENTRY_POINT] < plan->count;
 }
 
-static void note_landmarks(struct traced_image *image, const struct image_function *function, uint32_t index)
+static enum trace_returns image_returns(const struct image_table *table, const struct traced_image *image)
 {
-    if (function->flags & IMAGE_FUNCTION_ENTRY_POINT)
-        image->entry_index = index;
-    if (!strcmp(function->name, "main"))
-        image->main_index = index;
+    if (table->options.returns == PLAN_RETURNS_NONE || elf_image_facts(image->elf)->is_go)
+        return TRACE_RETURNS_NONE;
+    return infers_returns(image->plan) ? TRACE_RETURNS_INFERRED : TRACE_RETURNS_PROBED;
 }
 
-/* Gives the plan's probes their indexes and attaches them, all in one link. */
-static int attach_image(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
-                        const char *path, struct error *err)
+static uint64_t cookie_flags(const struct traced_image *image, const struct plan_probe *probe,
+                             const bool *return_seen)
+{
+    uint64_t flags = (uint64_t)(probe->sp_offset / 8) << COOKIE_SP_SHIFT;
+
+    if (!probe->return_probe)
+        flags |= COOKIE_ENTRY_ONLY;
+    if (image->returns == TRACE_RETURNS_INFERRED)
+        flags |= COOKIE_WANT_RETURN_ADDRESS;
+    if (image->returns == TRACE_RETURNS_NONE)
+        flags |= COOKIE_CALLS_ONLY;
+    if (probe->kind == PLAN_AT_CALL)
+        flags |= COOKIE_AT_CALL;
+    if (probe->kind == PLAN_AT_RETURN)
+        flags |= COOKIE_AT_RETURN;
+    else if (return_seen[probe->function])
+        flags |= COOKIE_RETURN_SEEN;
+    return flags;
+}
+
+/* Functions whose every RET is probed (PLAN_RETURNS_SITES). */
+static void mark_return_sites(const struct plan *plan, bool *return_seen)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->probes[i].kind == PLAN_AT_RETURN)
+            return_seen[plan->probes[i].function] = true;
+}
+
+static void note_landmarks(struct traced_image *image, size_t function)
+{
+    if (image->functions[function].flags & IMAGE_FUNCTION_ENTRY_POINT)
+        image->entry_function = image->first_function + (uint32_t)function;
+    if (!strcmp(image->functions[function].name, "main"))
+        image->main_function = image->first_function + (uint32_t)function;
+}
+
+/* Numbers the image's functions and probes, and spells out the latter for the kernel. */
+static int enter_plan(struct image_table *table, struct traced_image *image, struct error *err)
 {
     const struct plan *plan = image->plan;
-    AUTO_FREE unsigned long *offsets = calloc(plan->count, sizeof(*offsets));
-    AUTO_FREE uint64_t *cookies = calloc(plan->count, sizeof(*cookies));
-    uint64_t flags = infers_returns(plan) ? COOKIE_WANT_RETURN_ADDRESS : 0;
+    AUTO_FREE bool *return_seen = calloc(image->function_count, sizeof(*return_seen));
 
-    if (!offsets || !cookies ||
-        array_reserve(&table->probes, &table->probe_capacity, table->probe_count + plan->count))
+    image->offsets = calloc(plan->count, sizeof(*image->offsets));
+    image->cookies = calloc(plan->count, sizeof(*image->cookies));
+    image->refused_by_kernel = calloc(plan->count, sizeof(*image->refused_by_kernel));
+    if (!return_seen || !image->offsets || !image->cookies || !image->refused_by_kernel ||
+        array_reserve(&table->probes, &table->probe_capacity, table->probe_count + plan->count) ||
+        array_reserve(&table->functions, &table->function_capacity,
+                      table->function_count + image->function_count))
         return error_no_memory(err);
+    image->first_function = (uint32_t)table->function_count;
     image->first_index = (uint32_t)table->probe_count;
-    image->entry_index = image->main_index = IMAGE_NO_PROBE;
+    image->entry_function = image->main_function = NO_FUNCTION;
+    for (size_t i = 0; i < image->function_count; i++)
+        table->functions[table->function_count++] = (struct known_function){.image = image};
+    mark_return_sites(plan, return_seen);
     for (size_t i = 0; i < plan->count; i++) {
-        offsets[i] = plan->probes[i].file_offset;
-        cookies[i] =
-            (image->first_index + i) | flags | (plan->probes[i].return_probe ? 0 : COOKIE_ENTRY_ONLY);
-        table->probes[image->first_index + i] = (struct probe_entry){image, 0};
-        note_landmarks(image, &image->functions[plan->probes[i].function], image->first_index + (uint32_t)i);
+        const struct plan_probe *probe = &plan->probes[i];
+        uint32_t function = image->first_function + (uint32_t)probe->function;
+
+        image->offsets[i] = probe->file_offset;
+        image->cookies[i] = table->probe_count | cookie_flags(image, probe, return_seen);
+        table->probes[table->probe_count++] = function;
+        table->functions[function].probed = true;
+        note_landmarks(image, probe->function);
     }
-    table->probe_count += plan->count;
-    return uprobe_backend_attach(backend, path, offsets, cookies, plan->count, err);
+    return 0;
 }
 
-/* Reads the image's functions, plans its probes and attaches them. A refusal is returned as an error of the
- * image. */
-static int probe_image(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
-                       const char *path, struct error *err)
+/* Reads the image's functions and plans its probes. A refusal is returned as an error of the image. */
+static int plan_image(struct image_table *table, struct traced_image *image, struct error *err)
 {
     struct plan_options options = {
         .want = table->options.want,
         .ctx = table->options.context,
         .returns = table->options.returns,
     };
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int r;
+    int r = image_functions(image->elf, &image->functions, &image->function_count, err);
 
-    if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
-    r = elf_image_open_fd(fd, image->path, &image->elf, err);
-    if (r)
-        return r;
-    r = image_functions(image->elf, &image->functions, &image->function_count, err);
     if (r)
         return r;
     if (!image_functions_own(image->functions, image->function_count))
-        return error_say(err, -ENODATA,
-                         "cannot trace %s: it has no function symbols (use a binary that is not "
-                         "stripped)",
+        return error_say(err, -ENODATA, "cannot trace %s: nothing tells where its functions are",
                          image->path);
     r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
     if (r)
@@ -150,8 +192,20 @@ static int probe_image(struct image_table *table, struct uprobe_backend *backend
         return error_say(err, -ENODATA,
                          "cannot trace %s: none of its %zu functions is wanted and can be probed",
                          image->path, image->function_count);
-    image->returns = image->plan->return_probes ? TRACE_RETURNS_PROBED : TRACE_RETURNS_INFERRED;
-    return attach_image(table, backend, image, path, err);
+    image->returns = image_returns(table, image);
+    return enter_plan(table, image, err);
+}
+
+static int read_image(struct image_table *table, struct traced_image *image, const char *path,
+                      struct error *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r;
+
+    if (fd < 0)
+        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
+    r = elf_image_open_fd(fd, image->path, &image->elf, err);
+    return r || !image->chosen ? r : plan_image(table, image, err);
 }
 
 /* Errors that say something about the image and not about us. */
@@ -160,8 +214,15 @@ static bool is_refusal(int code)
     return code != -ENOMEM && code != -EPERM && code != -EACCES && code != -EMFILE && code != -ENFILE;
 }
 
-int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path,
-                    const char *name, struct traced_image **ret_image, struct error *err)
+static bool is_chosen(const struct image_table *table, const char *name, enum image_kind kind)
+{
+    if (!table->options.want_image)
+        return kind == IMAGE_MAIN;
+    return table->options.want_image(table->options.context, name, kind);
+}
+
+int image_table_get(struct image_table *table, const char *path, const char *name, enum image_kind kind,
+                    struct traced_image **ret_image, struct error *err)
 {
     CLEANUP(cleanup_image) struct traced_image *image = NULL;
     struct error why = {0};
@@ -171,17 +232,18 @@ int image_table_get(struct image_table *table, struct uprobe_backend *backend, c
     if (stat(path, &file))
         return error_set(err, -errno, NULL, "cannot trace %s", name);
     *ret_image = find_file(table, &file);
-    if (*ret_image)
+    if (*ret_image && ((*ret_image)->chosen || !is_chosen(table, name, kind)))
         return 0;
     image = calloc(1, sizeof(*image));
     if (!image)
         return error_no_memory(err);
-    image->device = file.st_dev;
-    image->inode = file.st_ino;
+    image->file = file;
+    image->kind = kind;
+    image->chosen = is_chosen(table, name, kind);
     image->path = strdup(name);
     if (!image->path)
         return error_no_memory(err);
-    r = probe_image(table, backend, image, path, &why);
+    r = read_image(table, image, path, &why);
     if (r && !is_refusal(r)) {
         if (err)
             *err = why;
@@ -198,6 +260,29 @@ int image_table_get(struct image_table *table, struct uprobe_backend *backend, c
     return 0;
 }
 
+int image_table_attach(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
+                       const char *path, pid_t pid, struct error *err)
+{
+    const struct uprobe_sites sites = {
+        .path = path,
+        .offsets = image->offsets,
+        .cookies = image->cookies,
+        .count = image->plan->count,
+        .refused = image->refused_by_kernel,
+    };
+    int r;
+
+    (void)table;
+    if (image->everywhere)
+        return 0;
+    r = uprobe_backend_attach(backend, &sites, pid, err);
+    if (!r && !pid)
+        image->everywhere = true;
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ the catalog */
+
 /* Puts the image into the catalog, once. */
 static int catalog_image(struct trace_writer *writer, struct traced_image *image, struct error *err)
 {
@@ -205,7 +290,7 @@ static int catalog_image(struct trace_writer *writer, struct traced_image *image
     const struct trace_image_description description = {
         .path = image->path,
         .build_id = build_id ? build_id : "",
-        .kind = "main",
+        .kind = image->kind == IMAGE_MAIN ? "main" : "library",
     };
 
     return image->image_id ? 0 : trace_writer_image(writer, &description, &image->image_id, err);
@@ -228,23 +313,26 @@ static int catalog_function(struct trace_writer *writer, struct traced_image *im
     return r ? r : trace_writer_function(writer, image->image_id, &description, ret_function_id, err);
 }
 
-int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t index,
+uint32_t image_table_probed_function(const struct image_table *table, uint32_t index)
+{
+    return index < table->probe_count ? table->probes[index] : NO_FUNCTION;
+}
+
+int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t function,
                             uint32_t *ret_function_id, struct error *err)
 {
-    struct probe_entry *probe;
+    struct known_function *known;
     int r = 0;
 
-    if (index >= table->probe_count)
-        return error_say(err, -ENOENT, "a record names probe %u of %zu", index, table->probe_count);
-    probe = &table->probes[index];
-    if (!probe->function_id) {
-        struct traced_image *image = probe->image;
-        size_t function = image->plan->probes[index - image->first_index].function;
-
-        r = catalog_function(writer, image, &image->functions[function], &probe->function_id, err);
-    }
+    if (function >= table->function_count)
+        return error_say(err, -ENOENT, "a record names a probe that there is not");
+    known = &table->functions[function];
+    if (!known->function_id)
+        r = catalog_function(writer, known->image,
+                             &known->image->functions[function - known->image->first_function],
+                             &known->function_id, err);
     if (!r)
-        *ret_function_id = probe->function_id;
+        *ret_function_id = known->function_id;
     return r;
 }
 
@@ -255,58 +343,57 @@ static bool is_blind(enum site_refusal reason)
     return reason != SITE_FRAGMENT && reason != SITE_IFUNC && reason != SITE_START_UP;
 }
 
+static int store_blind_function(struct traced_image *image, size_t function, const char *why,
+                                struct trace_writer *writer, struct error *err)
+{
+    uint32_t function_id;
+    int r = catalog_function(writer, image, &image->functions[function], &function_id, err);
+
+    return r ? r : trace_writer_blind(writer, function_id, 0, 0, why, 0, err);
+}
+
 static int store_blind_functions(struct traced_image *image, struct trace_writer *writer, struct error *err)
 {
-    for (size_t i = 0; i < image->plan->refusal_count; i++) {
-        const struct plan_refusal *refusal = &image->plan->refusals[i];
-        uint32_t function_id;
-        int r;
+    const struct plan *plan = image->plan;
+    int r = 0;
 
-        if (!is_blind(refusal->reason))
-            continue;
-        r = catalog_function(writer, image, &image->functions[refusal->function], &function_id, err);
-        if (!r)
-            r = trace_writer_blind(writer, function_id, 0, 0, site_refusal_text(refusal->reason), 0, err);
-        if (r)
-            return r;
-    }
-    return 0;
+    for (size_t i = 0; !r && i < plan->refusal_count; i++)
+        if (is_blind(plan->refusals[i].reason))
+            r = store_blind_function(image, plan->refusals[i].function,
+                                     site_refusal_text(plan->refusals[i].reason), writer, err);
+    for (size_t i = 0; !r && i < plan->count; i++)
+        if (image->refused_by_kernel[i])
+            r = store_blind_function(image, plan->probes[i].function, "the kernel refuses its instruction",
+                                     writer, err);
+    return r;
 }
 
 int image_table_store_blind(struct image_table *table, struct trace_writer *writer, struct error *err)
 {
     for (struct traced_image *image = table->images; image; image = image->next) {
         AUTO_FREE char *key = NULL;
-        int r;
+        int r = 0;
 
-        if (image->refusal && asprintf(&key, "untraced:%s", image->path) < 0)
+        if (image->refusal && image->chosen && asprintf(&key, "untraced:%s", image->path) < 0)
             return error_no_memory(err);
-        r = image->refusal ? trace_writer_tag(writer, key, image->refusal, err)
-                           : store_blind_functions(image, writer, err);
+        if (key)
+            r = trace_writer_tag(writer, key, image->refusal, err);
+        else if (image_is_traced(image))
+            r = store_blind_functions(image, writer, err);
         if (r)
             return r;
     }
     return 0;
 }
 
-uint32_t image_table_find(const struct traced_image *image, uint64_t address)
+uint32_t image_table_find(const struct image_table *table, const struct traced_image *image, uint64_t address)
 {
     const struct image_function *function =
         image_functions_find(image->functions, image->function_count, address);
-    size_t low = 0, high = image->plan->count, wanted;
+    uint32_t number;
 
     if (!function)
-        return IMAGE_NO_PROBE;
-    wanted = (size_t)(function - image->functions);
-    while (low < high) { /* probes stand in the order of their functions */
-        size_t middle = low + (high - low) / 2;
-
-        if (image->plan->probes[middle].function < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == image->plan->count || image->plan->probes[low].function != wanted)
-        return IMAGE_NO_PROBE;
-    return image->first_index + (uint32_t)low;
+        return NO_FUNCTION;
+    number = image->first_function + (uint32_t)(function - image->functions);
+    return table->functions[number].probed ? number : NO_FUNCTION;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The images that a recording probes: each file once, with its plan, and the meaning of the indexes that its
- * probes carry in their cookies.
+ * The images that a recording meets: each file once, with the plan of its probes if it is one to trace, and
+ * the meaning of the indexes that probes carry in their cookies.
+ *
+ * Functions have numbers here, counted through all images of the recording; several probes may stand for one
+ * function.
  */
 #ifndef TRACECTL_COLLECTOR_IMAGE_TABLE_H
 #define TRACECTL_COLLECTOR_IMAGE_TABLE_H
@@ -9,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -18,26 +22,38 @@
 
 struct image_table;
 
-#define IMAGE_NO_PROBE UINT32_MAX
+#define NO_FUNCTION UINT32_MAX
+
+enum image_kind { IMAGE_MAIN, IMAGE_LIBRARY };
 
 struct traced_image {
-    dev_t device;
-    ino_t inode;
+    struct stat file;      /* a file that has changed is another image */
+    enum image_kind kind;  /* as it was first met */
     char *path;            /* as the first process that ran it saw it */
-    char *refusal;         /* why it is not probed; NULL: it is */
-    struct elf_image *elf; /* from here on: unset when refused */
+    bool chosen;           /* it is one to trace (image_table_options.want_image) */
+    char *refusal;         /* why it is not probed although it was chosen; NULL: it is */
+    struct elf_image *elf; /* NULL when it cannot be read */
+
+    /* From here on: unset unless it is probed. */
     struct image_function *functions;
     size_t function_count;
     struct plan *plan;
-    uint32_t first_index; /* of its probes; probe i of the plan has index first_index + i */
+    uint32_t first_function; /* function i of the image has number first_function + i */
+    uint32_t first_index;    /* probe i of the plan has index first_index + i */
     enum trace_returns returns;
-    uint32_t entry_index; /* of the probe on the entry point (_start), IMAGE_NO_PROBE if there is none */
-    uint32_t main_index;  /* of the probe on main() */
-    int64_t image_id;     /* in the catalog, 0: not yet */
+    uint32_t entry_function; /* the probed entry point (_start), NO_FUNCTION if there is none */
+    uint32_t main_function;  /* the probed main() */
+    unsigned long *offsets;  /* of the plan's probes, and their cookies */
+    uint64_t *cookies;
+    bool *refused_by_kernel; /* of each probe */
+    bool everywhere;         /* its probes are in all processes that map it, not in one at a time */
+    int64_t image_id;        /* in the catalog, 0: not yet */
     struct traced_image *next;
 };
 
 struct image_table_options {
+    /* Which images are traced; NULL: programs, no libraries. `path` as the process sees it. */
+    bool (*want_image)(void *context, const char *path, enum image_kind kind);
     bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
@@ -47,25 +63,39 @@ int image_table_new(const struct image_table_options *options, struct image_tabl
                     struct error *err);
 void image_table_free(struct image_table *table);
 
-/* The image in `path` (through which it is opened: "/proc/PID/exe") known to people as `name`; probes it when
- * it is new. An image that cannot be traced is an answer, not an error: `refusal` is set. Errors are failures
- * of ours: no memory, no permission to probe. */
-int image_table_get(struct image_table *table, struct uprobe_backend *backend, const char *path,
-                    const char *name, struct traced_image **ret_image, struct error *err);
+/* The image in `path` (through which it is opened: "/proc/PID/exe") known to people as `name`; it is planned
+ * when it is new and chosen. An image that cannot be traced is an answer, not an error: `refusal` is set.
+ * Errors are failures of ours: no memory, no permission. */
+int image_table_get(struct image_table *table, const char *path, const char *name, enum image_kind kind,
+                    struct traced_image **ret_image, struct error *err);
 
-/* First of the list of all images. */
+/* Whether it has a plan to attach. */
+static inline bool image_is_traced(const struct traced_image *image)
+{
+    return image->plan && !image->refusal;
+}
+
+/* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). `path`: as above. */
+int image_table_attach(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
+                       const char *path, pid_t pid, struct error *err);
+
+/* First of the list of all images, the newest first. */
 const struct traced_image *image_table_images(const struct image_table *table);
 
-/* The store's function_id of probe `index`; the function enters the catalog when it is first asked for.
- * -ENOENT: no such probe. */
-int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t index,
+/* The function that probe `index` is for. NO_FUNCTION: no such probe. */
+uint32_t image_table_probed_function(const struct image_table *table, uint32_t index);
+
+/* The store's function_id of a function; it enters the catalog when it is first asked for. -ENOENT: no such
+ * function. */
+int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t function,
                             uint32_t *ret_function_id, struct error *err);
 
 /* Stores which wanted functions carry no probe, and as tags "untraced:PATH" which images carry none, with the
  * reasons. */
 int image_table_store_blind(struct image_table *table, struct trace_writer *writer, struct error *err);
 
-/* The index of the probe on the function of `image` that `address` (link-time) lies in, or IMAGE_NO_PROBE. */
-uint32_t image_table_find(const struct traced_image *image, uint64_t address);
+/* The function of `image` that `address` (link-time) lies in, if it is probed, or NO_FUNCTION. */
+uint32_t image_table_find(const struct image_table *table, const struct traced_image *image,
+                          uint64_t address);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/backend/uprobe.h"
+#include "collector/loader.h"
 #include "collector/target/exec_guard.h"
 #include "collector/target/launch.h"
 #include "collector/target/process.h"
@@ -34,6 +35,7 @@ struct recorder {
     struct uprobe_backend *backend;
     struct image_table *images;
     struct streams *streams;
+    struct loader *loader;
     struct exec_guard guard;
     struct launch launch; /* pid 0: no command */
     char *command;        /* argv[0] */
@@ -76,33 +78,12 @@ void recorder_stop(struct recorder *recorder)
         return; /* the counter is at its limit: it has been told */
 }
 
-/* Looks at the program that `pid` runs now and probes it. */
-static int load_program(struct recorder *recorder, pid_t pid, struct traced_image **ret_image,
-                        struct error *err)
-{
-    struct stream_program program = {.rank = process_rank(pid)};
-    struct traced_image *image = NULL;
-    uint64_t start, offset;
-    char link[64];
-    int r;
+/* ------------------------------------------------------------------------------------ new code in targets */
 
-    program.exe = process_exe(pid);
-    program.argv = process_command_line(pid);
-    process_exe_link(pid, link, sizeof(link));
-    r = image_table_get(recorder->images, recorder->backend, link, program.exe ? program.exe : link, &image,
-                        err);
-    if (r) {
-        free(program.exe);
-        free(program.argv);
-        return r;
-    }
-    if (!image->refusal) {
-        program.image = image;
-        if (!process_exe_mapping(pid, &start, &offset))
-            elf_image_load_bias(image->elf, start, offset, &program.load_bias);
-    }
-    *ret_image = image;
-    return streams_set_program(recorder->streams, pid, &program, err);
+/* A stretch that nobody saw, of unknown length. */
+static int blind_stretch(struct recorder *recorder, const char *cause, struct error *err)
+{
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, cause, err);
 }
 
 /* Whether a process that was not held has run without probes: its program was not known before, or it has
@@ -111,28 +92,63 @@ static bool began_unseen(const struct recorder *recorder, const struct traced_im
 {
     const struct traced_image *newest = image_table_images(recorder->images);
 
-    return gone || (newest != newest_before && !newest->refusal);
+    return gone || (newest != newest_before && image_is_traced(newest));
+}
+
+static bool is_gone(int code)
+{
+    return code == -ENOENT || code == -ESRCH;
 }
 
 /* A process has a new program. Whatever happens here, a held one must be let go. */
 static int on_exec(void *context, pid_t pid, bool held, struct error *err)
 {
     struct recorder *recorder = context;
-    const struct traced_image *newest = image_table_images(recorder->images);
-    struct traced_image *image;
-    bool gone = false;
+    const struct traced_image *newest = image_table_images(recorder->images), *image;
     int r = 0;
 
-    if (!recorder->closing) {
-        r = load_program(recorder, pid, &image, err);
-        gone = r == -ENOENT || r == -ESRCH;
-    }
+    if (!recorder->closing)
+        r = loader_program(recorder->loader, pid, &image, err);
     if (held)
         uprobe_backend_release(recorder->backend, pid);
-    else if (!recorder->closing && (!r || gone) && began_unseen(recorder, newest, gone))
-        return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
-                                 "a program began before its probes", err);
-    return gone ? 0 : r;
+    else if (!recorder->closing && (!r || is_gone(r)) && began_unseen(recorder, newest, is_gone(r)))
+        return blind_stretch(recorder, "a program began before its probes", err);
+    return is_gone(r) ? 0 : r;
+}
+
+static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
+{
+    struct recorder *recorder = context;
+    bool news = false, in_time = flags & WIRE_HELD;
+    int r = 0;
+
+    if (!recorder->closing)
+        r = loader_libraries(recorder->loader, pid, &news, err);
+    if (flags & WIRE_HELD)
+        uprobe_backend_release(recorder->backend, pid);
+    if (flags & WIRE_WAITING)
+        in_time = uprobe_backend_end_wait(recorder->backend, tid);
+    if (!r && news && !in_time)
+        return blind_stretch(recorder, "a library ran before its probes", err);
+    return is_gone(r) ? 0 : r;
+}
+
+static int on_fork(void *context, pid_t parent, pid_t child, struct error *err)
+{
+    struct recorder *recorder = context;
+    bool news = false;
+    int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, err);
+
+    if (r || !news)
+        return r;
+    return blind_stretch(recorder, "a forked child ran before the probes of its libraries", err);
+}
+
+static void on_end(void *context, pid_t pid)
+{
+    struct recorder *recorder = context;
+
+    loader_end(recorder->loader, pid);
 }
 
 static struct wire_losses take_losses(void *context, uint32_t tid)
@@ -167,12 +183,19 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     const struct stream_options stream = {
         .times = options->times,
         .on_exec = on_exec,
+        .on_libraries = on_libraries,
+        .on_fork = on_fork,
+        .on_end = on_end,
         .take_losses = take_losses,
         .context = recorder,
     };
     int r = trace_writer_begin(store, &run, NULL, &recorder->writer, err);
 
-    return r ? r : streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
+    if (!r)
+        r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
+    return r ? r
+             : loader_new(recorder->images, recorder->backend, recorder->streams, options->want_image != NULL,
+                          &recorder->loader, err);
 }
 
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
@@ -181,9 +204,11 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     const struct uprobe_options uprobe = {
         .ring_bytes = options->ring_bytes,
         .with_time = options->times != STREAM_TIMES_NONE,
+        .full_time = options->times == STREAM_TIMES_FULL,
         .follow_children = options->follow_children,
     };
     struct image_table_options image = {
+        .want_image = options->want_image,
         .want = options->want,
         .context = options->want_context,
         .returns = options->returns,
@@ -237,7 +262,7 @@ int recorder_launch(struct recorder *recorder, char *const *argv, struct error *
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
 {
     pid_t process = process_of_thread(pid);
-    struct traced_image *image;
+    const struct traced_image *image;
     AUTO_FREE pid_t *tids = NULL;
     size_t count;
     int r;
@@ -256,7 +281,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r)
         r = streams_add_process(recorder->streams, pid, tids, count, err);
     if (!r)
-        r = load_program(recorder, pid, &image, err);
+        r = loader_program(recorder->loader, pid, &image, err);
     if (!r && image->refusal)
         r = error_say(err, -ENOTSUP, "%s", image->refusal);
     return r;
@@ -426,6 +451,7 @@ void recorder_free(struct recorder *recorder)
         recorder_detach(recorder);
     exec_guard_stop(&recorder->guard);
     launch_release(&recorder->launch);
+    loader_free(recorder->loader);
     streams_free(recorder->streams);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);

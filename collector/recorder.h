@@ -33,7 +33,9 @@ struct recorder_options {
     size_t ring_bytes;          /* 0: the default */
     uint64_t flush_interval_ns; /* 0: one second */
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */
-    bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
+    /* As in struct image_table_options. */
+    bool (*want_image)(void *context, const char *path, enum image_kind kind);
+    bool (*want)(void *context, const struct image_function *function);
     void *want_context;
 };
 

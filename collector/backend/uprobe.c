@@ -22,11 +22,16 @@ enum {
     KERNEL_ENOTSUPP = 524,      /* what uprobes answer for an instruction they refuse */
 };
 
+struct probe_link {
+    int fd;
+    pid_t pid; /* 0: every process */
+};
+
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_buffer *ring;
     bool sessions;
-    int *links;
+    struct probe_link *links;
     size_t link_count, link_capacity;
 
     /* One round of uprobe_backend_consume. */
@@ -74,6 +79,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     if (options->ring_bytes)
         bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
     skeleton->rodata->with_time = options->with_time;
+    skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
     r = tracectl_bpf__load(skeleton);
     if (r) {
@@ -149,46 +155,137 @@ bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
     return backend->sessions;
 }
 
-int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
-                          const uint64_t *cookies, size_t count, struct error *err)
+/* One link on `count` places. Returns its descriptor, or a negative errno. */
+static int create_link(const struct bpf_program *program, uint32_t type, const struct uprobe_sites *sites,
+                       pid_t pid)
 {
-    const struct tracectl_bpf *skeleton = backend->skeleton;
-    const struct bpf_program *program =
-        backend->sessions ? skeleton->progs.on_session : skeleton->progs.on_call_only;
     struct link_create_attr attr = {
         .prog_fd = (uint32_t)bpf_program__fd(program),
-        .attach_type = backend->sessions ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
-        .path = (uintptr_t)path,
-        .offsets = (uintptr_t)offsets,
-        .cookies = (uintptr_t)cookies,
-        .count = (uint32_t)count,
+        .attach_type = type,
+        .path = (uintptr_t)sites->path,
+        .offsets = (uintptr_t)sites->offsets,
+        .cookies = (uintptr_t)sites->cookies,
+        .count = (uint32_t)sites->count,
+        .pid = (uint32_t)pid,
     };
-    int fd;
+    int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
-    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1))
-        return error_no_memory(err);
-    fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-    if (fd < 0 && errno == KERNEL_ENOTSUPP)
-        return error_say(err, -EOPNOTSUPP, "cannot probe %s: the kernel refuses one of the instructions",
-                         path);
-    if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot attach %zu probes to %s", count, path);
-    backend->links[backend->link_count++] = fd;
+    return fd < 0 ? -errno : fd;
+}
+
+static int keep_link(struct uprobe_backend *backend, int fd, pid_t pid)
+{
+    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1)) {
+        close(fd);
+        return -ENOMEM;
+    }
+    backend->links[backend->link_count++] = (struct probe_link){fd, pid};
     return 0;
+}
+
+/* Attaches all sites in one link. One that the kernel refuses fails the whole link: halves are tried then, so
+ * that it is found in a logarithm of steps. */
+static int attach_sites(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid)
+{
+    const struct tracectl_bpf *skeleton = backend->skeleton;
+    struct uprobe_sites first = *sites, second = *sites;
+    int fd = backend->sessions ? create_link(skeleton->progs.on_session, ATTACH_UPROBE_SESSION, sites, pid)
+                               : create_link(skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, sites, pid);
+    int r;
+
+    if (fd >= 0)
+        return keep_link(backend, fd, pid);
+    if (fd != -KERNEL_ENOTSUPP)
+        return fd;
+    if (sites->count == 1) {
+        sites->refused[0] = true;
+        return 0;
+    }
+    first.count = sites->count / 2;
+    second.count -= first.count;
+    second.offsets += first.count;
+    second.cookies += first.count;
+    second.refused += first.count;
+    r = attach_sites(backend, &first, pid);
+    return r ? r : attach_sites(backend, &second, pid);
+}
+
+static void close_links_from(struct uprobe_backend *backend, size_t first)
+{
+    while (backend->link_count > first)
+        close(backend->links[--backend->link_count].fd);
+}
+
+int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                          struct error *err)
+{
+    size_t before = backend->link_count;
+    int r = sites->count ? attach_sites(backend, sites, pid) : 0;
+
+    if (!r)
+        return 0;
+    close_links_from(backend, before);
+    return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->path);
+}
+
+void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < backend->link_count; i++) {
+        if (backend->links[i].pid == pid)
+            close(backend->links[i].fd);
+        else
+            backend->links[kept++] = backend->links[i];
+    }
+    backend->link_count = kept;
+}
+
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path, unsigned long offset,
+                                struct error *err)
+{
+    const uint64_t no_cookie = 0;
+    const struct uprobe_sites site = {.path = path, .offsets = &offset, .cookies = &no_cookie, .count = 1};
+    int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, 0);
+    int r = fd < 0 ? fd : keep_link(backend, fd, 0);
+
+    return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", path) : 0;
 }
 
 void uprobe_backend_detach(struct uprobe_backend *backend)
 {
-    while (backend->link_count)
-        close(backend->links[--backend->link_count]);
+    close_links_from(backend, 0);
     tracectl_bpf__detach(backend->skeleton);
+}
+
+void uprobe_backend_stop_recording(struct uprobe_backend *backend)
+{
+    __atomic_store_n(&backend->skeleton->bss->closed, true, __ATOMIC_SEQ_CST);
+}
+
+int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const struct process_state *state)
+{
+    uint32_t tgid = (uint32_t)pid;
+    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, state, BPF_EXIST);
+
+    __atomic_fetch_add(&backend->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
+    return r;
+}
+
+bool uprobe_backend_process(const struct uprobe_backend *backend, pid_t pid, struct process_state *ret_state)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    return !bpf_map_lookup_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, ret_state);
 }
 
 int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err)
 {
-    uint32_t tgid = (uint32_t)pid, one = 1;
-    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &one, BPF_ANY);
+    const struct process_state state = {.flags = PROCESS_TRACED};
+    uint32_t tgid = (uint32_t)pid;
+    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &state, BPF_ANY);
 
+    __atomic_fetch_add(&backend->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
     return r ? error_set(err, r, NULL, "cannot trace process %d", (int)pid) : 0;
 }
 
@@ -259,4 +356,11 @@ void uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
 
     kill(pid, SIGCONT);
     bpf_map_delete_elem(uprobe_backend_held_fd(backend), &tgid);
+}
+
+bool uprobe_backend_end_wait(struct uprobe_backend *backend, pid_t tid)
+{
+    uint32_t key = (uint32_t)tid;
+
+    return !bpf_map_delete_elem(bpf_map__fd(backend->skeleton->maps.waiting), &key);
 }

@@ -14,12 +14,14 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "bpf/wire.h"
 
 struct uprobe_backend;
 
 struct uprobe_options {
     size_t ring_bytes;    /* a power of two of at least a page; 0: the default, 32 MiB */
-    bool with_time;       /* stamp records (41 ns each) */
+    bool with_time;       /* stamp records: 41 ns each, so only as often as --time anchor needs */
+    bool full_time;       /* stamp every record */
     bool follow_children; /* trace the processes that traced processes make */
 };
 
@@ -35,18 +37,41 @@ void uprobe_backend_free(struct uprobe_backend *backend);
  * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
 
-/* Probes `count` places of the file at `path`, given by their file offsets, in every process that maps it. A
- * cookie is an index in its low half and the COOKIE_ flags of bpf/wire.h. Fails as a whole: -EOPNOTSUPP and
- * the kernel's ENOTSUPP (524) mean that it refuses one of the instructions. */
-int uprobe_backend_attach(struct uprobe_backend *backend, const char *path, const unsigned long *offsets,
-                          const uint64_t *cookies, size_t count, struct error *err);
+/* What is to be probed of one image. */
+struct uprobe_sites {
+    const char *path;             /* of the file, as this process can open it */
+    const unsigned long *offsets; /* in the file */
+    const uint64_t *cookies;      /* an index in the low half and the COOKIE_ flags of bpf/wire.h */
+    size_t count;
+    bool *refused; /* `count` answers, false before: the kernel does not take this instruction */
+};
+
+/* Probes an image in every process that maps it (`pid` 0), or in one process and its threads, not its
+ * children. What the kernel refuses is marked and left out; everything else is attached, or nothing. */
+int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                          struct error *err);
+
+/* Removes the probes of one process alone, when it has ended. Takes the kernel some 40 ms a link. */
+void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid);
+
+/* Lets watched processes (PROCESS_WATCHED) announce new libraries: `offset` is that of _dl_debug_state in the
+ * dynamic linker at `path`. */
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path, unsigned long offset,
+                                struct error *err);
 
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);
 
-/* Starts recording a process (the probes themselves are inode-wide), and its children if they are followed.
- */
+/* From now on no call or return is recorded, whatever is still attached. */
+void uprobe_backend_stop_recording(struct uprobe_backend *backend);
+
+/* Starts recording a process, and its children if they are followed. */
 int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err);
+
+/* What the kernel side knows of a traced process, and a change of it. False, -ENOENT: it is not traced. The
+ * process must stand still where a call could depend on it. */
+bool uprobe_backend_process(const struct uprobe_backend *backend, pid_t pid, struct process_state *ret_state);
+int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const struct process_state *state);
 
 /* Readable when a life-cycle record has come; calls alone do not wake anybody (1.2 us each). */
 int uprobe_backend_fd(const struct uprobe_backend *backend);
@@ -73,5 +98,9 @@ struct uprobe_loss_totals uprobe_backend_loss_totals(const struct uprobe_backend
 int uprobe_backend_held_fd(const struct uprobe_backend *backend);
 size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, size_t capacity);
 void uprobe_backend_release(struct uprobe_backend *backend, pid_t pid);
+
+/* Lets a thread go that waits for its libraries (WIRE_WAITING). False: it waited too long and runs already.
+ */
+bool uprobe_backend_end_wait(struct uprobe_backend *backend, pid_t tid);
 
 #endif

@@ -97,6 +97,9 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
 {
     unsigned long offsets[ARRAY_SIZE(entries)];
     uint64_t cookies[ARRAY_SIZE(entries)];
+    bool refused[ARRAY_SIZE(entries)] = {false};
+    struct uprobe_sites sites = {
+        .path = "/proc/self/exe", .offsets = offsets, .cookies = cookies, .refused = refused};
     size_t count = 0;
     int r = uprobe_backend_add_process(arms->backend, getpid(), &costs->why);
 
@@ -106,8 +109,8 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
         cookies[count] = entries[i].cookie | i;
         r = self_test_site_offset(self_test_site(entries[i].form, entries[i].recorded), &offsets[count++]);
     }
-    return r ? r
-             : uprobe_backend_attach(arms->backend, "/proc/self/exe", offsets, cookies, count, &costs->why);
+    sites.count = count;
+    return r ? r : uprobe_backend_attach(arms->backend, &sites, 0, &costs->why);
 }
 
 static int attach_empty(struct arms *arms, struct probe_costs *costs)

@@ -88,6 +88,7 @@ void registry_remove_process(struct registry *registry, struct traced_process *p
     HASH_DEL(registry->processes, process);
     free(process->exe);
     free(process->argv);
+    free(process->code);
     free(process);
 }
 

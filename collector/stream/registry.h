@@ -11,11 +11,15 @@
 #include "collector/image_table.h"
 #include "collector/stream/call_stack.h"
 
+struct stream_code;
+
 struct traced_process {
     pid_t pid;
     struct traced_process *parent;    /* NULL: none that is traced and alive */
-    const struct traced_image *image; /* NULL: nothing that is traced */
-    uint64_t load_bias;
+    const struct traced_image *image; /* its program; NULL: nothing that is traced */
+    struct stream_code *code;         /* in ascending order */
+    size_t code_count;
+    enum trace_returns returns; /* of all its traced code together */
     char *exe, *argv;
     int rank;             /* -1: none */
     int64_t parent_id;    /* process_id of a parent that has ended, 0: none in the store */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "bpf/wire.h"
 #include "collector/stream/labels.h"
+#include "collector/stream/process_code.h"
 #include "collector/stream/registry.h"
 #include "collector/target/process.h"
 #include "collector/target/wait_status.h"
@@ -126,7 +127,7 @@ static int store_exec(struct streams *streams, struct traced_process *process)
         .rank = process->rank,
         .exe = process->exe,
         .argv = process->argv,
-        .returns = process->image ? process->image->returns : TRACE_RETURNS_PROBED,
+        .returns = process->image ? process->image->returns : process->returns,
     };
     int r = trace_writer_exec(streams->writer, process->process_id, &program, &streams->error);
 
@@ -139,10 +140,38 @@ static int store_exec(struct streams *streams, struct traced_process *process)
                                             &streams->error);
 }
 
+/* A stream has calls and returns or calls alone, from its beginning to its end. A process that goes on with a
+ * program of the other kind is another one in the store. */
+static int part_from_store(struct streams *streams, struct traced_process *process)
+{
+    uint64_t now = streams_realtime(streams, clock_ns(CLOCK_MONOTONIC));
+    struct traced_thread *thread, *next;
+    int r = 0;
+
+    HASH_ITER (hh, streams->registry.threads, thread, next) {
+        if (r || thread->process != process || !thread->writer)
+            continue;
+        r = thread_writer_end(thread->writer, now, &streams->error);
+        thread->writer = NULL;
+    }
+    if (!r)
+        r = trace_writer_process_end(streams->writer, process->process_id, now, -1, &streams->error);
+    process->parent_id = process->process_id;
+    process->parent = NULL;
+    process->process_id = 0;
+    return r;
+}
+
+static bool changes_kind(const struct traced_process *process, const struct traced_image *image)
+{
+    return image && (image->returns == TRACE_RETURNS_NONE) != (process->returns == TRACE_RETURNS_NONE);
+}
+
 int streams_set_program(struct streams *streams, pid_t pid, const struct stream_program *program,
                         struct error *err)
 {
     struct traced_process *process = registry_process(&streams->registry, pid);
+    int r = 0;
 
     if (!process || !program->exe || !program->argv) {
         free(program->exe);
@@ -154,13 +183,49 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
     process->exe = program->exe;
     process->argv = program->argv;
     process->image = program->image;
-    process->load_bias = program->load_bias;
     process->rank = program->rank;
-    if (!process->process_id || !store_exec(streams, process))
+    if (process->process_id)
+        r = changes_kind(process, program->image) ? part_from_store(streams, process)
+                                                  : store_exec(streams, process);
+    if (r && err)
+        *err = streams->error;
+    return r;
+}
+
+/* The calls that are open may have returned unseen from now on. */
+static int infer_from_now(struct streams *streams, const struct traced_process *process)
+{
+    struct traced_thread *thread, *next;
+    int r = 0;
+
+    HASH_ITER (hh, streams->registry.threads, thread, next)
+        if (!r && thread->process == process && thread->writer)
+            r = thread_writer_infers(thread->writer, &streams->error);
+    return r;
+}
+
+int streams_set_code(struct streams *streams, pid_t pid, const struct stream_code *code, size_t count,
+                     struct error *err)
+{
+    struct traced_process *process = registry_process(&streams->registry, pid);
+    enum trace_returns before;
+
+    if (!process)
+        return 0; /* it has ended meanwhile */
+    before = process->returns;
+    if (process_code_set(process, code, count))
+        return error_no_memory(err);
+    if (process->returns != TRACE_RETURNS_INFERRED || before == TRACE_RETURNS_INFERRED ||
+        !infer_from_now(streams, process))
         return 0;
     if (err)
         *err = streams->error;
     return streams->error.code;
+}
+
+bool streams_knows_process(struct streams *streams, pid_t pid)
+{
+    return registry_process(&streams->registry, pid) != NULL;
 }
 
 /* The thread's writer, made at its first event; NULL on failure. */
@@ -182,7 +247,7 @@ static struct thread_writer *writer_of(struct streams *streams, struct traced_th
         .label = label,
         .name = name,
         .started_ns = streams_realtime(streams, thread->started_ns),
-        .returns = process->image ? process->image->returns : TRACE_RETURNS_INFERRED,
+        .returns = process->returns,
     };
     if (trace_writer_thread(streams->writer, &description, &thread->writer, &streams->error))
         return NULL;
@@ -231,19 +296,24 @@ static struct traced_thread *thread_of(struct streams *streams, const struct wir
     return thread;
 }
 
-/* Which open call this one came out of, as a probe index, where that is certain. */
-static uint32_t caller_of(const struct traced_process *process, uint32_t function, uint64_t return_address)
+/* Which function the call came out of, where that is certain. */
+static uint32_t caller_of(const struct streams *streams, const struct traced_process *process,
+                          uint32_t function, uint64_t return_address)
 {
-    uint32_t caller;
+    const struct traced_image *program = process->image;
+    const struct stream_code *code;
+    uint32_t caller = NO_FUNCTION;
 
-    if (!process->image || !return_address)
+    if (!return_address)
         return CALL_STACK_NO_CALLER;
     /* A return address points behind the call, which may be the caller's last instruction. */
-    caller = image_table_find(process->image, return_address - 1 - process->load_bias);
+    code = process_code_find(process, return_address - 1);
+    if (code && image_is_traced(code->image))
+        caller = image_table_find(streams->images, code->image, return_address - 1 - code->load_bias);
     /* main() is called by the C library, when all constructors have come back: only _start is open then. */
-    if (caller == IMAGE_NO_PROBE && function == process->image->main_index)
-        caller = process->image->entry_index;
-    return caller == IMAGE_NO_PROBE ? CALL_STACK_NO_CALLER : caller;
+    if (caller == NO_FUNCTION && program && function == program->main_function)
+        caller = program->entry_function;
+    return caller == NO_FUNCTION ? CALL_STACK_NO_CALLER : caller;
 }
 
 static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
@@ -251,7 +321,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
 {
     uint32_t function_id;
     struct thread_writer *writer;
-    size_t closed;
+    size_t closed = 0;
     int r;
 
     if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
@@ -260,7 +330,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
     writer = writer_of(streams, thread);
     if (!writer)
         return streams->error.code;
-    if (call_stack_call(&thread->stack, call, &closed))
+    if (thread->process->returns != TRACE_RETURNS_NONE && call_stack_call(&thread->stack, call, &closed))
         return no_memory(streams);
     r = write_returns(streams, writer, closed);
     if (r)
@@ -271,12 +341,12 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
     return r ? cannot_append(streams, r) : 0;
 }
 
-static struct call_evidence evidence_of(const struct wire_call *record)
+static struct call_evidence evidence_of(const struct streams *streams, const struct wire_call *record)
 {
     return (struct call_evidence){
         .sp = wire_sp(record),
         .on_signal_stack = record->header.flags & WIRE_ON_SIGNAL_STACK,
-        .function = record->function,
+        .function = image_table_probed_function(streams->images, record->function),
         .caller = CALL_STACK_NO_CALLER,
         .return_unseen = record->header.flags & WIRE_RETURN_UNSEEN,
     };
@@ -285,7 +355,7 @@ static struct call_evidence evidence_of(const struct wire_call *record)
 static int handle_call(struct streams *streams, const struct wire_call *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
-    const struct call_evidence call = evidence_of(record);
+    const struct call_evidence call = evidence_of(streams, record);
 
     return thread ? write_call(streams, thread, &call, record->header.ns) : 0;
 }
@@ -293,11 +363,11 @@ static int handle_call(struct streams *streams, const struct wire_call *record)
 static int handle_call_from(struct streams *streams, const struct wire_call_from *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->call.header);
-    struct call_evidence call = evidence_of(&record->call);
+    struct call_evidence call = evidence_of(streams, &record->call);
 
     if (!thread)
         return 0;
-    call.caller = caller_of(thread->process, call.function, record->return_address);
+    call.caller = caller_of(streams, thread->process, call.function, record->return_address);
     call.gone = record->gone;
     return write_call(streams, thread, &call, record->call.header.ns);
 }
@@ -308,7 +378,7 @@ static int handle_return(struct streams *streams, const struct wire_call *record
     size_t closed;
     int r;
 
-    if (!thread)
+    if (!thread || thread->process->returns == TRACE_RETURNS_NONE)
         return 0;
     closed = call_stack_return(&thread->stack, wire_sp(record), record->header.flags & WIRE_ON_SIGNAL_STACK);
     if (!closed) {
@@ -331,8 +401,6 @@ static int write_loss(struct streams *streams, struct traced_thread *thread, uin
 
     if (!writer)
         return streams->error.code;
-    if (!ns) /* recorded without times */
-        ns = clock_ns(CLOCK_MONOTONIC);
     return thread_writer_lost(writer, streams_realtime(streams, ns), count, "ring full", &streams->error);
 }
 
@@ -356,7 +424,7 @@ static int settle_thread(struct streams *streams, struct traced_thread *thread, 
     if (lost.calls + lost.returns)
         r = write_loss(streams, thread, ns, lost.calls + lost.returns);
     if (!r && thread->writer &&
-        call_stack_is_uncertain(&thread->stack, image ? image->entry_index : IMAGE_NO_PROBE))
+        call_stack_is_uncertain(&thread->stack, image ? image->entry_function : NO_FUNCTION))
         r = thread_writer_infers(thread->writer, &streams->error);
     return r;
 }
@@ -389,6 +457,7 @@ static int end_process(struct streams *streams, struct traced_process *process, 
     if (!r && process->process_id)
         r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns),
                                      status, &streams->error);
+    streams->options.on_end(streams->options.context, process->pid);
     registry_remove_process(&streams->registry, process);
     return r;
 }
@@ -404,17 +473,18 @@ static struct traced_process *fork_process(struct streams *streams, const struct
         return child;
     child->parent = parent;
     child->image = parent->image;
-    child->load_bias = parent->load_bias;
+    child->returns = parent->returns;
     child->rank = parent->rank;
     child->exe = parent->exe ? strdup(parent->exe) : NULL;
     child->argv = parent->argv ? strdup(parent->argv) : NULL;
-    return child;
+    return process_code_set(child, parent->code, parent->code_count) ? NULL : child;
 }
 
 static int handle_fork(struct streams *streams, const struct wire_fork *record)
 {
     struct traced_thread *stale = registry_thread(&streams->registry, record->header.tid);
     struct traced_process *process;
+    bool child = false;
 
     /* When attaching, /proc shows a new thread before its record comes. */
     if (stale && stale->process->pid == (pid_t)record->tgid && !stale->writer)
@@ -423,11 +493,15 @@ static int handle_fork(struct streams *streams, const struct wire_fork *record)
     if (stale && end_thread(streams, stale, record->header.ns))
         return streams->error.code;
     process = registry_process(&streams->registry, (pid_t)record->tgid);
-    if (!process)
+    if (!process) {
         process = fork_process(streams, record);
+        child = true;
+    }
     if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
         return no_memory(streams);
-    return 0;
+    return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
+                                            (pid_t)record->tgid, &streams->error)
+                 : 0;
 }
 
 /* The thread that called exec becomes the main thread, whatever it was; all others are gone. */
@@ -478,13 +552,19 @@ static int handle_exit(struct streams *streams, const struct wire_exit *record)
     return r;
 }
 
+static int handle_libraries(struct streams *streams, const struct wire_libraries *record)
+{
+    return streams->options.on_libraries(streams->options.context, (pid_t)record->tgid,
+                                         (pid_t)record->header.tid, record->header.flags, &streams->error);
+}
+
 int streams_handle(void *context, const void *record, size_t size)
 {
     static const size_t sizes[] = {
         [WIRE_CALL] = sizeof(struct wire_call),           [WIRE_RETURN] = sizeof(struct wire_call),
         [WIRE_CALL_FROM] = sizeof(struct wire_call_from), [WIRE_LOST] = sizeof(struct wire_lost),
         [WIRE_FORK] = sizeof(struct wire_fork),           [WIRE_EXEC] = sizeof(struct wire_exec),
-        [WIRE_EXIT] = sizeof(struct wire_exit),
+        [WIRE_EXIT] = sizeof(struct wire_exit),           [WIRE_LIBRARIES] = sizeof(struct wire_libraries),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -507,6 +587,8 @@ int streams_handle(void *context, const void *record, size_t size)
         return handle_exec(streams, record);
     case WIRE_EXIT:
         return handle_exit(streams, record);
+    case WIRE_LIBRARIES:
+        return handle_libraries(streams, record);
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
 }

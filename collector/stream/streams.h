@@ -31,6 +31,12 @@ struct stream_options {
     /* A process has a new program: the callee looks at it, calls streams_set_program and, if it is held, lets
      * it go. */
     int (*on_exec)(void *context, pid_t pid, bool held, struct error *err);
+    /* A process has other libraries: the callee calls streams_set_code and lets it, or its thread, go.
+     * `flags`: those of struct wire_libraries. */
+    int (*on_libraries)(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err);
+    /* A process has a child that runs the same code. */
+    int (*on_fork)(void *context, pid_t parent, pid_t child, struct error *err);
+    void (*on_end)(void *context, pid_t pid);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;
@@ -44,15 +50,26 @@ void streams_free(struct streams *streams);
 int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count,
                         struct error *err);
 
+bool streams_knows_process(struct streams *streams, pid_t pid);
+
 struct stream_program {
     const struct traced_image *image; /* NULL: nothing that is traced */
-    uint64_t load_bias;
-    char *exe, *argv; /* taken over, also on failure */
-    int rank;         /* -1: none */
+    char *exe, *argv;                 /* taken over, also on failure */
+    int rank;                         /* -1: none */
 };
 /* What a known process runs from now on. */
 int streams_set_program(struct streams *streams, pid_t pid, const struct stream_program *program,
                         struct error *err);
+
+/* Code that a process has mapped. */
+struct stream_code {
+    uint64_t start, end; /* addresses in the process */
+    uint64_t load_bias;  /* added to link-time addresses */
+    const struct traced_image *image;
+};
+/* All the code of a known process, in ascending order, from now on; copied. */
+int streams_set_code(struct streams *streams, pid_t pid, const struct stream_code *code, size_t count,
+                     struct error *err);
 
 /* Translates one record; a wire_handler whose context is the streams. On failure streams_error() says more.
  */

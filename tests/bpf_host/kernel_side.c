@@ -28,7 +28,9 @@ static struct {
     unsigned long record_count, ring_room, overflow_room;
     struct task_struct current_task, leader;
     struct signal_struct signal;
-    __u64 cookie, user_word, time;
+    __u64 cookie, user_word, time, jiffies, instruction;
+    struct seen_thread seen;
+    unsigned let_go_at; /* turn of a wait in which the collector lets the thread go, 0: never */
     int is_return, readable;
     unsigned stops, mapping_lookups;
     struct mm_struct mm;
@@ -50,8 +52,11 @@ static struct entry *find(void *map, __u32 key)
 
 void *host_lookup(void *map, const void *key)
 {
-    struct entry *entry = find(map, *(const __u32 *)key);
+    struct entry *entry;
 
+    if (map == (void *)&seen_threads) /* an array: it has all its entries from the beginning */
+        return &kernel.seen;
+    entry = find(map, *(const __u32 *)key);
     return entry ? entry->value : NULL;
 }
 
@@ -114,6 +119,27 @@ unsigned long long bpf_ktime_get_ns(void)
     return ++kernel.time;
 }
 
+unsigned long long bpf_jiffies64(void)
+{
+    return kernel.jiffies;
+}
+
+/* A turn takes a millisecond. */
+long bpf_loop(unsigned turns, void *callback, void *context, unsigned long long flags)
+{
+    long (*turn)(__u64, void *) = callback;
+    __u32 tid = (__u32)kernel.current_task.pid;
+
+    for (unsigned i = 0; i < turns; i++) {
+        if (i + 1 == kernel.let_go_at)
+            host_delete(&waiting, &tid);
+        if (turn(i, context))
+            return i;
+        kernel.time += 1000000;
+    }
+    return turns;
+}
+
 struct task_struct *bpf_get_current_task_btf(void)
 {
     return &kernel.current_task;
@@ -169,6 +195,8 @@ void kernel_reset(void)
     memset(&kernel, 0, sizeof(kernel));
     memset(&totals, 0, sizeof(totals));
     losing_threads = 0;
+    generation = 0;
+    closed = false;
     kernel.map_room = MAX_ENTRIES;
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
@@ -192,9 +220,56 @@ void kernel_set_map_room(size_t entries)
 
 void kernel_trace(uint32_t tgid)
 {
-    __u32 one = 1;
+    kernel_trace_as(tgid, PROCESS_TRACED);
+}
 
-    bpf_map_update_elem(&processes, &tgid, &one, BPF_ANY);
+void kernel_trace_as(uint32_t tgid, uint32_t flags)
+{
+    const struct process_state state = {.flags = flags, .cannot_throw = {{0x400000, 0x500000}}};
+
+    bpf_map_update_elem(&processes, &tgid, &state, BPF_ANY);
+    processes_changed();
+}
+
+uint32_t kernel_process_flags(uint32_t tgid)
+{
+    const struct process_state *state = bpf_map_lookup_elem(&processes, &tgid);
+
+    return state ? state->flags : 0;
+}
+
+void kernel_tick(void)
+{
+    kernel.jiffies++;
+}
+
+void kernel_close(void)
+{
+    closed = true;
+}
+
+void kernel_set_instruction(uint64_t address)
+{
+    kernel.instruction = address;
+}
+
+void kernel_set_let_go(unsigned turn)
+{
+    kernel.let_go_at = turn;
+}
+
+int kernel_is_waiting(uint32_t tid)
+{
+    return bpf_map_lookup_elem(&waiting, &tid) != NULL;
+}
+
+void kernel_libraries(uint32_t tgid, uint32_t tid)
+{
+    struct pt_regs registers = {0};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    on_libraries(&registers);
 }
 
 int kernel_is_traced(uint32_t tgid)
@@ -220,7 +295,7 @@ void kernel_set_stack_word(uint64_t address, uint64_t value)
 
 static int run_session(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie, int is_return)
 {
-    struct pt_regs registers = {.sp = sp};
+    struct pt_regs registers = {.sp = sp, .ip = kernel.instruction};
 
     kernel.current_task.tgid = (int)tgid;
     kernel.current_task.pid = (int)tid;

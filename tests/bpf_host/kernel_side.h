@@ -16,6 +16,9 @@ void kernel_set_room(size_t ring, size_t overflow);
 void kernel_set_map_room(size_t entries);
 
 void kernel_trace(uint32_t tgid);
+/* With these flags (enum process_flags); code at 0x400000 to 0x500000 cannot throw. */
+void kernel_trace_as(uint32_t tgid, uint32_t flags);
+uint32_t kernel_process_flags(uint32_t tgid);
 int kernel_is_traced(uint32_t tgid);
 int kernel_is_held(uint32_t tgid);
 unsigned kernel_stops_sent(void);
@@ -23,6 +26,16 @@ unsigned kernel_stops_sent(void);
 /* Runs the session program as thread `tid` of `tgid`. Returns what it returns. */
 int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
+
+/* The timer's tick; the end of the recording; the address of the probed instruction. */
+void kernel_tick(void);
+void kernel_close(void);
+void kernel_set_instruction(uint64_t address);
+
+/* The dynamic linker has mapped libraries. A thread that waits is let go in this turn, of 1 ms; 0: never. */
+void kernel_libraries(uint32_t tgid, uint32_t tid);
+void kernel_set_let_go(unsigned turn);
+int kernel_is_waiting(uint32_t tid);
 
 /* The alternate signal stack of all threads from here on. */
 void kernel_set_signal_stack(uint64_t start, uint64_t size);

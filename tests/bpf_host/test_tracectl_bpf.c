@@ -34,6 +34,7 @@ Test(kernel_side, call_and_return_carry_thread_function_and_stack)
 
     kernel_trace(7);
     cr_assert_eq(kernel_call(7, 8, SP, 41), 0);
+    kernel_tick();
     kernel_return(7, 8, SP + 8, 41);
     cr_assert_eq(kernel_records(), 2);
     call = kernel_record(0);
@@ -417,4 +418,175 @@ Test(kernel_side, exit_code_of_a_process_whose_threads_ended_one_by_one_is_its_l
     kernel_trace(7);
     kernel_exit(7, 7, 1, 0x300, 0);
     cr_assert_eq(((const struct wire_exit *)kernel_record(0))->exit_code, 0x300);
+}
+
+/* ------------------------------------------------------------------------------------ where probes stand */
+
+Test(kernel_side, a_probe_behind_pushes_gives_the_entrys_stack_pointer_and_return_address)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+    const struct wire_call_from *record;
+
+    kernel_trace(7);
+    kernel_set_stack_word(SP, 0x401234);
+    cr_assert_eq(kernel_call(7, 7, SP - 40, 5 | flags | 5ull << COOKIE_SP_SHIFT), 1);
+    record = kernel_record(0);
+    cr_assert_eq(wire_sp(&record->call), SP);
+    cr_assert_eq(record->return_address, 0x401234);
+    cr_assert_eq(record->call.function, 5);
+}
+
+Test(kernel_side, a_probe_on_a_call_knows_the_callees_stack_pointer_and_return_address)
+{
+    const struct wire_call_from *record;
+
+    kernel_trace(7);
+    kernel_set_instruction(0x401000);
+    kernel_set_user_word(0xdead, 1);
+    cr_assert_eq(kernel_call(7, 7, SP, 5 | COOKIE_AT_CALL | COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS),
+                 1);
+    record = kernel_record(0);
+    cr_assert_eq(record->call.header.kind, WIRE_CALL_FROM);
+    cr_assert_eq(wire_sp(&record->call), SP - 8);
+    cr_assert_eq(record->return_address, 0x401005);
+    cr_assert(record->call.header.flags & WIRE_RETURN_UNSEEN);
+}
+
+Test(kernel_side, a_probe_on_ret_is_a_return)
+{
+    const struct wire_call *record;
+
+    kernel_trace(7);
+    cr_assert_eq(kernel_call(7, 7, SP, 5 | COOKIE_AT_RETURN | COOKIE_ENTRY_ONLY), 1);
+    record = kernel_record(0);
+    cr_assert_eq(record->header.kind, WIRE_RETURN);
+    cr_assert_eq(wire_sp(record), SP + 8, "just above the slot");
+    kernel_call(7, 7, SP, 5 | COOKIE_ENTRY_ONLY | COOKIE_RETURN_SEEN);
+    cr_assert_not(header_at(1)->flags & WIRE_RETURN_UNSEEN, "its RET is probed");
+}
+
+Test(kernel_side, calls_only_are_the_small_record)
+{
+    kernel_trace(7);
+    cr_assert_eq(kernel_call(7, 7, SP, 5 | COOKIE_ENTRY_ONLY | COOKIE_CALLS_ONLY), 1);
+    cr_assert_eq(header_at(0)->kind, WIRE_CALL);
+}
+
+/* ------------------------------------------------------------------------------------ what a CPU remembers
+ */
+
+Test(kernel_side, one_record_in_four_has_a_time_and_the_first_one_after_a_tick_or_another_thread)
+{
+    static const bool stamped[] = {true, false, false, false, true, false, true, true, true, false};
+
+    kernel_trace(7);
+    for (int i = 0; i < 6; i++)
+        kernel_call(7, 7, SP, 1);
+    kernel_tick();
+    kernel_call(7, 7, SP, 1);
+    kernel_call(7, 8, SP, 1);
+    kernel_call(7, 7, SP, 1);
+    kernel_call(7, 7, SP, 1);
+    for (size_t i = 0; i < 10; i++)
+        cr_expect_eq(header_at(i)->ns != 0, stamped[i], "record %zu", i);
+}
+
+Test(kernel_side, what_is_remembered_ends_with_every_change_of_the_processes)
+{
+    kernel_call(7, 7, SP, 1);
+    cr_assert_eq(kernel_records(), 0);
+    kernel_trace(7);
+    kernel_call(7, 7, SP, 1);
+    cr_assert_eq(kernel_records(), 1, "traced from now on");
+    kernel_fork(7, 7, 8, 8);
+    kernel_call(8, 8, SP, 1);
+    cr_assert_eq(kernel_records(), 3);
+    kernel_exit(8, 8, 1, 0, 0);
+    kernel_call(8, 8, SP, 1);
+    cr_assert_eq(kernel_records(), 4, "another process with its number is not traced");
+}
+
+Test(kernel_side, nothing_is_recorded_after_the_end)
+{
+    kernel_trace(7);
+    kernel_close();
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 1);
+    kernel_return(7, 7, SP + 8, 1);
+    cr_assert_eq(kernel_records(), 0);
+}
+
+/* ------------------------------------------------------------------------------------ code that can throw */
+
+Test(kernel_side, no_return_probe_in_a_callback_out_of_code_that_can_throw)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_CHECK_CALLERS);
+    kernel_set_main_stack(SP + 4096);
+    kernel_set_stack_word(SP, 0x401000);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 0, "called from quiet code");
+    kernel_set_stack_word(SP - 104, 0x7f0000001000);
+    cr_assert_eq(kernel_call(7, 7, SP - 104, 2), 1, "called back");
+    kernel_set_stack_word(SP - 160, 0x401100);
+    cr_assert_eq(kernel_call(7, 7, SP - 160, 3), 1, "called inside the callback");
+    kernel_set_stack_word(SP - 96, 0x401100);
+    cr_assert_eq(kernel_call(7, 7, SP - 96, 4), 0, "the callback is over");
+    kernel_set_stack_word(SP - 160, 0x401100);
+    cr_assert_eq(kernel_call(7, 7, SP - 160, 5), 0);
+}
+
+Test(kernel_side, a_caller_that_cannot_be_read_may_throw)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_CHECK_CALLERS);
+    kernel_set_main_stack(SP + 4096);
+    kernel_set_user_word(0, 0);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 1);
+}
+
+/* ------------------------------------------------------------------------------------ new libraries */
+
+Test(kernel_side, only_watched_processes_announce_libraries)
+{
+    kernel_libraries(7, 7);
+    kernel_trace(7);
+    kernel_libraries(7, 7);
+    cr_assert_eq(kernel_records(), 0);
+    cr_assert_eq(kernel_stops_sent(), 0);
+}
+
+Test(kernel_side, a_starting_program_is_stopped_at_its_libraries)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED | PROCESS_STARTING);
+    kernel_libraries(7, 7);
+    cr_assert_eq(header_at(0)->kind, WIRE_LIBRARIES);
+    cr_assert_eq(header_at(0)->flags, WIRE_HELD);
+    cr_assert(kernel_record_woke(0));
+    cr_assert(kernel_is_held(7));
+    cr_assert_eq(kernel_stops_sent(), 1);
+    cr_assert_not(kernel_is_waiting(7));
+}
+
+Test(kernel_side, a_running_one_waits_until_it_is_let_go)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED);
+    kernel_set_let_go(20);
+    kernel_libraries(7, 8);
+    cr_assert_eq(header_at(0)->kind, WIRE_LIBRARIES);
+    cr_assert_eq(header_at(0)->flags, WIRE_WAITING);
+    cr_assert_eq(kernel_stops_sent(), 0, "all its threads would see a stop");
+    cr_assert_not(kernel_is_waiting(8));
+}
+
+Test(kernel_side, nobody_waits_for_ever)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED);
+    kernel_libraries(7, 8);
+    cr_assert_not(kernel_is_waiting(8), "it has deleted the entry itself: the collector comes too late");
+}
+
+Test(kernel_side, exec_forgets_what_was_known_of_the_code)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED | PROCESS_CHECK_CALLERS);
+    kernel_exec(7, 7);
+    cr_assert_eq(kernel_process_flags(7), PROCESS_TRACED | PROCESS_STARTING);
+    kernel_fork(7, 7, 8, 8);
+    cr_assert_eq(kernel_process_flags(8), PROCESS_TRACED | PROCESS_STARTING, "a child has its parent's");
 }

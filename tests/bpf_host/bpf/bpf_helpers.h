@@ -30,6 +30,8 @@ void host_submit(void *record, unsigned long long flags);
 #define bpf_ringbuf_submit(record, flags) host_submit(record, flags)
 
 unsigned long long bpf_ktime_get_ns(void);
+unsigned long long bpf_jiffies64(void);
+long bpf_loop(unsigned turns, void *callback, void *context, unsigned long long flags);
 struct task_struct *bpf_get_current_task_btf(void);
 unsigned long long bpf_get_attach_cookie(void *context);
 long bpf_probe_read_user(void *to, unsigned size, const void *from);

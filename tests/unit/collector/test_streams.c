@@ -30,10 +30,17 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
     return r ? r : trace_writer_function(writer, image_id, &function, ret_function_id, err);
 }
 
-uint32_t image_table_find(const struct traced_image *image, uint64_t address)
+uint32_t image_table_probed_function(const struct image_table *table, uint32_t index)
 {
+    (void)table;
+    return index;
+}
+
+uint32_t image_table_find(const struct image_table *table, const struct traced_image *image, uint64_t address)
+{
+    (void)table;
     (void)image;
-    return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : IMAGE_NO_PROBE;
+    return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : NO_FUNCTION;
 }
 
 static struct {
@@ -43,7 +50,8 @@ static struct {
     struct streams *streams;
     struct traced_image image;
     struct wire_losses pending[2000];
-    unsigned execs;
+    struct plan plan;
+    unsigned execs, forks, ends;
     int rank;
     uint64_t ns;
 } world;
@@ -53,10 +61,31 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     struct stream_program program = {
         .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = world.rank};
 
+    const struct stream_code code = {.start = 0x1000, .end = 0x2000, .image = &world.image};
+    int r;
+
     (void)context;
     (void)held;
     world.execs++;
-    return streams_set_program(world.streams, pid, &program, err);
+    r = streams_set_program(world.streams, pid, &program, err);
+    return r ? r : streams_set_code(world.streams, pid, &code, 1, err);
+}
+
+static int on_fork(void *context, pid_t parent, pid_t child, struct error *err)
+{
+    (void)context;
+    (void)parent;
+    (void)child;
+    (void)err;
+    world.forks++;
+    return 0;
+}
+
+static void on_end(void *context, pid_t pid)
+{
+    (void)context;
+    (void)pid;
+    world.ends++;
 }
 
 static struct wire_losses take_losses(void *context, uint32_t tid)
@@ -71,7 +100,12 @@ static struct wire_losses take_losses(void *context, uint32_t tid)
 static void begin(void)
 {
     const struct stream_options options = {
-        .times = STREAM_TIMES_ANCHOR, .on_exec = on_exec, .take_losses = take_losses};
+        .times = STREAM_TIMES_ANCHOR,
+        .on_exec = on_exec,
+        .on_fork = on_fork,
+        .on_end = on_end,
+        .take_losses = take_losses,
+    };
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};
 
@@ -79,8 +113,9 @@ static void begin(void)
     world.ns = 1000 * MS;
     world.rank = -1;
     world.image.returns = TRACE_RETURNS_PROBED;
-    world.image.entry_index = 0;
-    world.image.main_index = 9;
+    world.image.plan = &world.plan;
+    world.image.entry_function = 0;
+    world.image.main_function = 9;
     snprintf(world.path, sizeof(world.path), "/tmp/test_streams_%d.db", (int)getpid());
     unlink(world.path);
     cr_assert_eq(tracestore_open(world.path, TRACESTORE_CREATE, &world.store, &err), 0, "%s", err.message);

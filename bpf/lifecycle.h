@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The life of the traced processes. */
+#ifndef TRACECTL_BPF_LIFECYCLE_H
+#define TRACECTL_BPF_LIFECYCLE_H
+
+#include "bpf/callers.h"
+#include "bpf/own_stack.h"
+#include "bpf/processes.h"
+#include "bpf/ring.h"
+#include "bpf/shadow.h"
+
+/* Stopped after an exec, or while new libraries are probed, until the collector lets go. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, MAX_PROCESSES);
+    __type(key, __u32); /* tgid */
+    __type(value, __u32);
+} held SEC(".maps");
+
+const volatile bool follow_children = true;
+
+#define SIGSTOP 19
+#define PIDTYPE_PGID 2
+
+/* A shell with job control would take the stop for its user's Ctrl-Z, and the terminal with it. Such a shell
+ * gives each job a process group of its own. */
+static __always_inline bool is_job(struct task_struct *task)
+{
+    return task->signal->tty &&
+           task->signal->pids[PIDTYPE_PGID] != task->real_parent->signal->pids[PIDTYPE_PGID];
+}
+
+/* Stops the current process if that is harmless and if it is on the list then: whoever is stopped must be
+ * found again. */
+static __always_inline bool hold(struct task_struct *task)
+{
+    __u32 tgid = (__u32)task->tgid, one = 1;
+
+    if (is_job(task) || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+        return false;
+    bpf_send_signal(SIGSTOP);
+    return true;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+    __u32 parent_tgid = (__u32)parent->tgid, tgid = (__u32)child->tgid;
+    struct process_state *state = process_of(parent);
+    struct wire_fork *record;
+
+    if (!state)
+        return 0;
+    if (tgid != parent_tgid) {
+        if (!follow_children)
+            return 0;
+        if (bpf_map_update_elem(&processes, &tgid, state, BPF_ANY)) {
+            __sync_fetch_and_add(&totals.processes, 1);
+            return 0;
+        }
+    }
+    processes_changed();
+    record = reserve_life_cycle(sizeof(*record), WIRE_FORK, (__u32)child->pid);
+    if (!record)
+        return 0;
+    record->tgid = tgid;
+    record->parent_tid = (__u32)parent->pid;
+    record->parent_tgid = parent_tgid;
+    record->unused = 0;
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+/* What is known about the old program's stack and code means nothing in the new one. */
+static __always_inline void forget_program(struct process_state *state, __u32 tgid)
+{
+    state->flags = PROCESS_TRACED | PROCESS_STARTING;
+    processes_changed();
+    bpf_map_delete_elem(&shadows, &tgid);
+    bpf_map_delete_elem(&stacks, &tgid);
+    bpf_map_delete_elem(&callbacks, &tgid);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
+{
+    struct process_state *state = process_of(task);
+    __u32 tgid = (__u32)task->tgid;
+    struct wire_exec *record;
+    bool stopped;
+
+    if (!state)
+        return 0;
+    forget_program(state, tgid);
+    stopped = hold(task);
+    record = reserve_life_cycle(sizeof(*record), WIRE_EXEC, tgid);
+    if (!record)
+        return 0;
+    record->header.flags = stopped ? WIRE_HELD : 0;
+    record->old_tid = (__u32)old_tid;
+    record->unused = 0;
+    bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+    return 0;
+}
+
+#define SIGNAL_GROUP_EXIT 4 /* signal_struct.flags: the exit code is the group's */
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_task_exit, struct task_struct *task)
+{
+    __u32 tgid = (__u32)task->tgid, tid = (__u32)task->pid;
+    bool last = task->signal->live.counter == 0;
+    struct wire_exit *record;
+
+    if (!process_of(task))
+        return 0;
+    if (last) {
+        bpf_map_delete_elem(&processes, &tgid);
+        bpf_map_delete_elem(&held, &tgid);
+    }
+    processes_changed();
+    report_loss(tid);
+    bpf_map_delete_elem(&stacks, &tid);
+    bpf_map_delete_elem(&shadows, &tid);
+    bpf_map_delete_elem(&callbacks, &tid);
+    record = reserve_life_cycle(sizeof(*record), WIRE_EXIT, tid);
+    if (!record)
+        return 0;
+    record->header.flags = last ? WIRE_LAST_THREAD : 0;
+    record->tgid = tgid;
+    if (last && task->signal->flags & SIGNAL_GROUP_EXIT)
+        record->exit_code = (__u32)task->signal->group_exit_code;
+    else if (last)
+        record->exit_code = (__u32)task->group_leader->exit_code;
+    else
+        record->exit_code = (__u32)task->exit_code;
+    __builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
+    bpf_ringbuf_submit(record, last ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The innermost calls of a thread whose returns are not probed, with the return address that each found in
+ * its slot on the stack. When another call comes from deeper down and a slot holds something else by now,
+ * that call has returned: this is how a callback out of a library is told from a call inside the last one. A
+ * slot that still holds its address proves nothing.
+ */
+#ifndef TRACECTL_BPF_SHADOW_H
+#define TRACECTL_BPF_SHADOW_H
+
+#include "bpf/limits.h"
+
+#define SHADOW_DEPTH 8 /* a power of two */
+/* A frame further away lies on another stack: it says nothing about this one. */
+#define SHADOW_REACH (8 << 20)
+
+struct shadow {
+    __u32 next;  /* where the next frame goes, modulo SHADOW_DEPTH */
+    __u32 count; /* frames that are known, at most SHADOW_DEPTH */
+    struct {
+        __u64 sp, return_address;
+    } frames[SHADOW_DEPTH];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, MAX_THREAD_STACKS);
+    __type(key, __u32); /* tid */
+    __type(value, struct shadow);
+} shadows SEC(".maps");
+
+/* Drops the frames that are gone; returns the highest entry stack pointer among those that a slot gave away.
+ */
+static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
+{
+    __u64 gone = 0, slot;
+
+    for (int i = 0; i < SHADOW_DEPTH && shadow->count; i++) {
+        __u32 top = (shadow->next - 1) & (SHADOW_DEPTH - 1);
+
+        if (shadow->frames[top].sp > sp && shadow->frames[top].sp - sp < SHADOW_REACH) {
+            if (bpf_probe_read_user(&slot, sizeof(slot), (const void *)shadow->frames[top].sp) ||
+                slot == shadow->frames[top].return_address)
+                break;
+            gone = shadow->frames[top].sp;
+        }
+        shadow->next--;
+        shadow->count--;
+    }
+    return gone;
+}
+
+/* `keep`: the call is on an ordinary stack and its return is not probed. (A return probe overwrites the slot
+ * itself.) */
+static __always_inline __u64 update_shadow(__u32 tid, __u64 sp, __u64 return_address, bool keep)
+{
+    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid);
+    __u64 gone;
+
+    if (!shadow) {
+        struct shadow empty = {};
+
+        if (!keep || bpf_map_update_elem(&shadows, &tid, &empty, BPF_ANY))
+            return 0;
+        shadow = bpf_map_lookup_elem(&shadows, &tid);
+        if (!shadow)
+            return 0;
+    }
+    gone = drop_gone(shadow, sp);
+    if (keep) {
+        __u32 top = shadow->next & (SHADOW_DEPTH - 1);
+
+        shadow->frames[top].sp = sp;
+        shadow->frames[top].return_address = return_address;
+        shadow->next++;
+        if (shadow->count < SHADOW_DEPTH)
+            shadow->count++;
+    }
+    return gone;
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "collector/target/maps.h"
+#include "collector/target/process.h"
+
+/* The probes of an image in one process. */
+struct attachment {
+    struct attachment_key {
+        struct traced_image *image;
+        int64_t pid;
+    } key;
+    UT_hash_handle hh;
+};
+
+/* A dynamic linker that is watched, or one that cannot be. */
+struct linker {
+    dev_t device;
+    ino_t inode;
+};
+
+struct loader {
+    struct image_table *images;
+    struct uprobe_backend *backend;
+    struct streams *streams;
+    bool libraries;
+    struct attachment *attachments;
+    struct linker *linkers;
+    size_t linker_count, linker_capacity;
+};
+
+int loader_new(struct image_table *images, struct uprobe_backend *backend, struct streams *streams,
+               bool libraries, struct loader **ret_loader, struct error *err)
+{
+    struct loader *loader = calloc(1, sizeof(*loader));
+
+    if (!loader)
+        return error_no_memory(err);
+    loader->images = images;
+    loader->backend = backend;
+    loader->streams = streams;
+    loader->libraries = libraries;
+    *ret_loader = loader;
+    return 0;
+}
+
+void loader_free(struct loader *loader)
+{
+    struct attachment *attachment, *next;
+
+    if (!loader)
+        return;
+    HASH_ITER (hh, loader->attachments, attachment, next) {
+        HASH_DEL(loader->attachments, attachment);
+        free(attachment);
+    }
+    free(loader->linkers);
+    free(loader);
+}
+
+/* ------------------------------------------------------------------------------------ attaching */
+
+static struct attachment_key key_of(struct traced_image *image, pid_t pid)
+{
+    struct attachment_key key;
+
+    memset(&key, 0, sizeof(key)); /* it is hashed with its padding */
+    key.image = image;
+    key.pid = pid;
+    return key;
+}
+
+static bool is_attached(const struct loader *loader, struct traced_image *image, pid_t pid)
+{
+    const struct attachment_key key = key_of(image, pid);
+    struct attachment *found;
+
+    HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
+    return image->everywhere || found;
+}
+
+static int attach_to_process(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                             struct error *err)
+{
+    AUTO_FREE struct attachment *attachment = calloc(1, sizeof(*attachment));
+    int r;
+
+    if (!attachment)
+        return error_no_memory(err);
+    attachment->key = key_of(image, pid);
+    r = image_table_attach(loader->images, loader->backend, image, path, pid, err);
+    if (r)
+        return r;
+    HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
+    take_pointer(attachment);
+    return 0;
+}
+
+static bool is_ours(void *context, pid_t pid)
+{
+    struct loader *loader = context;
+
+    return streams_knows_process(loader->streams, pid);
+}
+
+/* Attaches an image that is mapped by `pid` and not probed there yet. */
+static int attach(struct loader *loader, struct traced_image *image, const struct code_mapping *mapping,
+                  pid_t pid, struct error *err)
+{
+    if (image->kind == IMAGE_MAIN ||
+        !file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader))
+        return image_table_attach(loader->images, loader->backend, image, mapping->link, 0, err);
+    return attach_to_process(loader, image, mapping->link, pid, err);
+}
+
+void loader_end(struct loader *loader, pid_t pid)
+{
+    struct attachment *attachment, *next;
+    bool any = false;
+
+    HASH_ITER (hh, loader->attachments, attachment, next) {
+        if (attachment->key.pid != pid)
+            continue;
+        any = true;
+        HASH_DEL(loader->attachments, attachment);
+        free(attachment);
+    }
+    if (any)
+        uprobe_backend_detach_process(loader->backend, pid);
+}
+
+/* The image of a mapping that is probed in `pid` alone; NULL: none is. */
+static struct traced_image *attached_image(const struct loader *loader, pid_t pid,
+                                           const struct code_mapping *mapping)
+{
+    struct attachment *attachment, *next;
+
+    HASH_ITER (hh, loader->attachments, attachment, next)
+        if (attachment->key.pid == pid && attachment->key.image->file.st_dev == mapping->device &&
+            attachment->key.image->file.st_ino == mapping->inode)
+            return attachment->key.image;
+    return NULL;
+}
+
+int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
+{
+    struct code_mapping *mappings;
+    size_t count;
+    int r = 0;
+
+    *ret_news = false;
+    if (!loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
+        return 0; /* nothing to bring, or nobody there any more */
+    for (size_t i = 0; !r && i < count; i++) {
+        struct traced_image *image = attached_image(loader, parent, &mappings[i]);
+
+        if (!image || is_attached(loader, image, child))
+            continue;
+        *ret_news = true;
+        r = attach_to_process(loader, image, mappings[i].link, child, err);
+    }
+    code_mappings_free(mappings, count);
+    return r == -ESRCH || r == -ENOENT ? 0 : r;
+}
+
+/* ------------------------------------------------------------------------------------ the dynamic linker */
+
+/* The place of _dl_debug_state in the linker's file, 0 if it has none. */
+static unsigned long find_rendezvous(const char *path)
+{
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    struct image_function *functions;
+    unsigned long offset = 0;
+    size_t count;
+
+    if (elf_image_open(path, &image, NULL) || image_functions(image, &functions, &count, NULL))
+        return 0;
+    for (size_t i = 0; !offset && i < count; i++) {
+        bool found = !strcmp(functions[i].name, "_dl_debug_state");
+
+        for (char **alias = functions[i].aliases; !found && alias && *alias; alias++)
+            found = !strcmp(*alias, "_dl_debug_state");
+        if (found)
+            offset = functions[i].file_offset;
+    }
+    image_functions_free(functions, count);
+    return offset;
+}
+
+/* Watches the linker that `pid` runs its program with, once for each linker there is. */
+static int watch_linker(struct loader *loader, pid_t pid, const struct traced_image *program,
+                        struct error *err)
+{
+    const char *interpreter = program->elf ? elf_image_facts(program->elf)->interpreter : NULL;
+    struct stat file;
+    char path[4096];
+    unsigned long offset;
+
+    if (!interpreter)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, interpreter);
+    if (stat(path, &file))
+        return 0;
+    for (size_t i = 0; i < loader->linker_count; i++)
+        if (loader->linkers[i].device == file.st_dev && loader->linkers[i].inode == file.st_ino)
+            return 0;
+    if (array_reserve(&loader->linkers, &loader->linker_capacity, loader->linker_count + 1))
+        return error_no_memory(err);
+    loader->linkers[loader->linker_count++] = (struct linker){file.st_dev, file.st_ino};
+    offset = find_rendezvous(path);
+    return offset ? uprobe_backend_watch_linker(loader->backend, path, offset, err) : 0;
+}
+
+/* ------------------------------------------------------------------------------------ all of a process */
+
+/* What is found out about a process's code. */
+struct survey {
+    struct stream_code *code;
+    size_t count;
+    size_t images; /* different ones, more or less: a file's mappings follow each other */
+    bool can_throw, probes_returns, news;
+};
+
+static void survey_release(struct survey *survey)
+{
+    free(survey->code);
+}
+
+static bool can_throw(const struct traced_image *image)
+{
+    const struct elf_image_facts *facts = elf_image_facts(image->elf);
+
+    return facts->needs_unwinder || facts->is_go || facts->is_rust;
+}
+
+static bool is_file(const struct code_mapping *mapping, const struct stat *file)
+{
+    return mapping->device == file->st_dev && mapping->inode == file->st_ino;
+}
+
+static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
+                          const struct stat *program, struct survey *survey, struct error *err)
+{
+    enum image_kind kind = is_file(mapping, program) ? IMAGE_MAIN : IMAGE_LIBRARY;
+    struct stream_code *code = &survey->code[survey->count];
+    struct traced_image *image;
+    int r;
+
+    r = image_table_get(loader->images, mapping->link, mapping->path, kind, &image, err);
+    if (r == -ENOENT)
+        return 0; /* unmapped meanwhile */
+    if (r || !image->elf)
+        return r;
+    if (image_is_traced(image) && !is_attached(loader, image, pid)) {
+        survey->news = true;
+        r = attach(loader, image, mapping, pid, err);
+        if (r)
+            return r;
+    }
+    if (elf_image_load_bias(image->elf, mapping->start, mapping->offset, &code->load_bias))
+        return 0;
+    code->start = mapping->start;
+    code->end = mapping->end;
+    code->image = image;
+    survey->images += !survey->count || code[-1].image != image;
+    survey->count++;
+    survey->can_throw |= can_throw(image);
+    survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
+    return 0;
+}
+
+static bool is_c_library(const struct traced_image *image)
+{
+    const char *slash = strrchr(image->path, '/');
+
+    return !strncmp(slash ? slash + 1 : image->path, "libc.", 5);
+}
+
+/* The ranges that calls come from without an exception behind them: the program's own and the C library's
+ * first, then as many others as there is room for. */
+static void list_quiet_ranges(const struct survey *survey, struct process_state *state)
+{
+    size_t used = 0;
+
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < survey->count && used < PROCESS_RANGES; i++) {
+            const struct traced_image *image = survey->code[i].image;
+            bool first = image->kind == IMAGE_MAIN || is_c_library(image);
+
+            if (first == !round && !can_throw(image))
+                state->cannot_throw[used++] = (struct code_range){survey->code[i].start, survey->code[i].end};
+        }
+    }
+}
+
+/* Tells the kernel side and the streams what has been found. */
+static int tell(struct loader *loader, pid_t pid, struct survey *survey, struct error *err)
+{
+    bool starting = survey->images <= 2; /* the program and its dynamic linker: libraries are still to come */
+    struct process_state state;
+
+    if (uprobe_backend_process(loader->backend, pid, &state)) {
+        memset(state.cannot_throw, 0, sizeof(state.cannot_throw));
+        state.flags = PROCESS_TRACED | (starting ? state.flags & PROCESS_STARTING : 0);
+        if (loader->libraries || survey->probes_returns)
+            state.flags |= PROCESS_WATCHED;
+        if (survey->can_throw && survey->probes_returns) {
+            state.flags |= PROCESS_CHECK_CALLERS;
+            list_quiet_ranges(survey, &state);
+        }
+        uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
+    }
+    return streams_set_code(loader->streams, pid, survey->code, survey->count, err);
+}
+
+static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool *ret_news,
+                          struct error *err)
+{
+    CLEANUP(survey_release) struct survey survey = {0};
+    struct code_mapping *mappings;
+    size_t count;
+    int r = process_code_mappings(pid, &mappings, &count, err);
+
+    if (r)
+        return r;
+    survey.code = calloc(count ? count : 1, sizeof(*survey.code));
+    if (!survey.code)
+        r = error_no_memory(err);
+    for (size_t i = 0; !r && i < count; i++)
+        r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
+    code_mappings_free(mappings, count);
+    *ret_news = survey.news;
+    return r ? r : tell(loader, pid, &survey, err);
+}
+
+int loader_program(struct loader *loader, pid_t pid, const struct traced_image **ret_main, struct error *err)
+{
+    struct stream_program program = {.rank = process_rank(pid)};
+    struct traced_image *image = NULL;
+    char link[64];
+    bool news;
+    int r;
+
+    program.exe = process_exe(pid);
+    program.argv = process_command_line(pid);
+    process_exe_link(pid, link, sizeof(link));
+    r = image_table_get(loader->images, link, program.exe ? program.exe : link, IMAGE_MAIN, &image, err);
+    if (r) {
+        free(program.exe);
+        free(program.argv);
+        return r;
+    }
+    program.image = image_is_traced(image) ? image : NULL;
+    *ret_main = image;
+    r = streams_set_program(loader->streams, pid, &program, err);
+    if (!r)
+        r = watch_linker(loader, pid, image, err);
+    return r ? r : survey_process(loader, pid, &image->file, &news, err);
+}
+
+int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err)
+{
+    struct stat program;
+    char link[64];
+
+    *ret_news = false;
+    process_exe_link(pid, link, sizeof(link));
+    if (stat(link, &program))
+        return 0; /* it has ended */
+    return survey_process(loader, pid, &program, ret_news, err);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Brings probes to the code of traced processes: to their programs at exec or when they are attached to, to
+ * libraries when the dynamic linker has mapped them, to the children that inherit mapped libraries.
+ *
+ * A program's probes are in every process that runs it, since a traced process's children are traced too, and
+ * nobody else's hits are recorded. A library that other processes map as well is probed in each traced
+ * process on its own, so that the others do not pay.
+ */
+#ifndef TRACECTL_COLLECTOR_LOADER_H
+#define TRACECTL_COLLECTOR_LOADER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collector/backend/uprobe.h"
+#include "collector/image_table.h"
+#include "collector/stream/streams.h"
+
+struct loader;
+
+/* `libraries`: image_table_options.want_image may choose some. */
+int loader_new(struct image_table *images, struct uprobe_backend *backend, struct streams *streams,
+               bool libraries, struct loader **ret_loader, struct error *err);
+void loader_free(struct loader *loader);
+
+/* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `*ret_main`
+ * is the image of the program, traced or refused. -ESRCH, -ENOENT: the process is gone. */
+int loader_program(struct loader *loader, pid_t pid, const struct traced_image **ret_main, struct error *err);
+
+/* The same for libraries only; `*ret_news` tells whether there was something new to trace. */
+int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);
+
+/* A process has a child that runs the same code. `*ret_news`: probes had to be brought to the child, which
+ * may have run before they came. */
+int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err);
+
+/* A process has ended. */
+void loader_end(struct loader *loader, pid_t pid);
+
+#endif

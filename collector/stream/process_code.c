@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/stream/process_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A program whose returns nobody looks for has calls only, whatever its libraries do. Otherwise one image
+ * with inferred returns is enough to make the open calls of a thread uncertain. */
+static enum trace_returns returns_of(const struct traced_process *process)
+{
+    if (process->image && process->image->returns == TRACE_RETURNS_NONE)
+        return TRACE_RETURNS_NONE;
+    for (size_t i = 0; i < process->code_count; i++) {
+        const struct traced_image *image = process->code[i].image;
+
+        if (image_is_traced(image) && image->returns != TRACE_RETURNS_PROBED)
+            return process->image ? TRACE_RETURNS_INFERRED : image->returns;
+    }
+    return TRACE_RETURNS_PROBED;
+}
+
+int process_code_set(struct traced_process *process, const struct stream_code *code, size_t count)
+{
+    struct stream_code *copy = calloc(count ? count : 1, sizeof(*copy));
+
+    if (!copy)
+        return -ENOMEM;
+    if (count)
+        memcpy(copy, code, count * sizeof(*copy));
+    free(process->code);
+    process->code = copy;
+    process->code_count = count;
+    process->returns = returns_of(process);
+    return 0;
+}
+
+const struct stream_code *process_code_find(const struct traced_process *process, uint64_t address)
+{
+    size_t low = 0, high = process->code_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (process->code[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < process->code_count && process->code[low].start <= address ? &process->code[low] : NULL;
+}

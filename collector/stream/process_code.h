@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The code that a traced process has mapped: which image an address belongs to, and how returns come to be
+ * known there. */
+#ifndef TRACECTL_COLLECTOR_STREAM_PROCESS_CODE_H
+#define TRACECTL_COLLECTOR_STREAM_PROCESS_CODE_H
+
+#include "collector/stream/registry.h"
+#include "collector/stream/streams.h"
+
+/* Replaces the process's code by a copy of `code`, and finds out its `returns`. -ENOMEM. */
+int process_code_set(struct traced_process *process, const struct stream_code *code, size_t count);
+
+/* The mapping that holds `address`, NULL if none does. O(log count). */
+const struct stream_code *process_code_find(const struct traced_process *process, uint64_t address);
+
+#endif

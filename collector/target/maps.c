@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/target/maps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+static FILE *open_maps(pid_t pid)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    return fopen(name, "re");
+}
+
+/* A line of maps, if it is an executable mapping of a file. `*ret_path` points into the line. */
+static bool parse_line(char *line, struct code_mapping *ret_mapping, char **ret_path)
+{
+    char rights[8];
+    uint64_t inode;
+    int path = 0;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &ret_mapping->start,
+               &ret_mapping->end, rights, &ret_mapping->offset, &inode, &path) != 5)
+        return false;
+    if (!inode || rights[2] != 'x' || !path || line[path] != '/')
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    ret_mapping->inode = (ino_t)inode;
+    *ret_path = line + path;
+    return true;
+}
+
+static void cut_deleted(char *path)
+{
+    static const char suffix[] = " (deleted)";
+    size_t length = strlen(path);
+
+    if (length > strlen(suffix) && !strcmp(path + length - strlen(suffix), suffix))
+        path[length - strlen(suffix)] = '\0';
+}
+
+/* Finds the file behind a mapping. Some file systems (btrfs, overlayfs) show another device in maps than stat
+ * tells, so it is asked for here. */
+static bool reach_file(pid_t pid, struct code_mapping *mapping)
+{
+    struct stat file;
+
+    snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+             mapping->start, mapping->end);
+    if (stat(mapping->link, &file))
+        return false;
+    mapping->device = file.st_dev;
+    mapping->inode = file.st_ino;
+    return true;
+}
+
+void code_mappings_free(struct code_mapping *mappings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(mappings[i].path);
+    free(mappings);
+}
+
+int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t *ret_count, struct error *err)
+{
+    AUTO_FCLOSE FILE *maps = open_maps(pid);
+    AUTO_FREE char *line = NULL;
+    struct code_mapping *mappings = NULL;
+    size_t count = 0, capacity = 0, size = 0;
+
+    if (!maps)
+        return error_set(err, errno == ENOENT ? -ESRCH : -errno, NULL, "cannot trace process %d", (int)pid);
+    while (getline(&line, &size, maps) > 0) {
+        struct code_mapping mapping = {0};
+        char *path;
+
+        if (!parse_line(line, &mapping, &path) || !reach_file(pid, &mapping))
+            continue;
+        cut_deleted(path);
+        mapping.path = strdup(path);
+        if (!mapping.path || array_reserve(&mappings, &capacity, count + 1)) {
+            free(mapping.path);
+            code_mappings_free(mappings, count);
+            return error_no_memory(err);
+        }
+        mappings[count++] = mapping;
+    }
+    *ret_mappings = mappings;
+    *ret_count = count;
+    return 0;
+}
+
+static bool maps_file(pid_t pid, dev_t device, ino_t inode)
+{
+    AUTO_FCLOSE FILE *maps = open_maps(pid);
+    AUTO_FREE char *line = NULL;
+    size_t size = 0;
+
+    while (maps && getline(&line, &size, maps) > 0) {
+        struct code_mapping mapping = {0};
+        char *path;
+
+        if (parse_line(line, &mapping, &path) && mapping.inode == inode && reach_file(pid, &mapping) &&
+            mapping.device == device && mapping.inode == inode)
+            return true;
+    }
+    return false;
+}
+
+bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid),
+                              void *context)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    bool found = false;
+
+    if (!processes)
+        return true; /* who cannot look must assume it */
+    while (!found && (entry = readdir(processes))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        found = pid > 0 && !is_ours(context, pid) && maps_file(pid, device, inode);
+    }
+    closedir(processes);
+    return found;
+}
