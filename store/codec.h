@@ -42,6 +42,8 @@ struct codec {
     void (*encoder_reset)(struct codec_encoder *encoder);
     void (*encoder_free)(struct codec_encoder *encoder); /* accepts NULL */
 
+    /* Makes room: the next encode cannot fail. -ENOMEM. */
+    int (*reserve)(struct codec_encoder *encoder);
     /* Appends one word. -ENOMEM: nothing has changed. */
     int (*encode)(struct codec_encoder *encoder, uint16_t word);
     /* Does not disturb the encoder. */

@@ -176,12 +176,20 @@ static struct codec_encoder *parlot_encoder_new(void)
     return encoder ? &encoder->base : NULL;
 }
 
+static int parlot_reserve(struct codec_encoder *base)
+{
+    struct parlot_encoder *encoder = (struct parlot_encoder *)base;
+
+    /* Two words, and the bitmaps of the groups they begin. */
+    return history_make_room(&encoder->history) || bytes_reserve(&base->code, 8) ? -ENOMEM : 0;
+}
+
 static int parlot_encode(struct codec_encoder *base, uint16_t word)
 {
     struct parlot_encoder *encoder = (struct parlot_encoder *)base;
     struct history *history = &encoder->history;
 
-    if (history_make_room(history))
+    if (parlot_reserve(base))
         return -ENOMEM;
     if (history->matching && history->words[history->source] == word && encoder->length < MATCH_MAX) {
         history->source++;
@@ -189,8 +197,6 @@ static int parlot_encode(struct codec_encoder *base, uint16_t word)
         history_add(history, word);
         return 0;
     }
-    if (bytes_reserve(&base->code, 8)) /* two words and the bitmaps of the groups they begin */
-        return -ENOMEM;
     if (history->matching)
         put_word(encoder, (uint16_t)encoder->length);
     put_word(encoder, word);
@@ -310,6 +316,7 @@ const struct codec codec_parlot = {
     .encoder_new = parlot_encoder_new,
     .encoder_reset = parlot_encoder_reset,
     .encoder_free = parlot_encoder_free,
+    .reserve = parlot_reserve,
     .encode = parlot_encode,
     .snapshot = parlot_snapshot,
     .decoder_new = parlot_decoder_new,

@@ -125,7 +125,8 @@ static int damaged(struct event_iter *iter, int code, struct error *err)
 static int start_decoder(struct event_iter *iter, uint64_t first_seq, uint64_t event_count, uint64_t until_ns,
                          struct error *err)
 {
-    int code = segment_decoder_open(&iter->parts, first_seq, event_count, until_ns, &iter->decoder);
+    int code = segment_decoder_open(&iter->parts, first_seq, event_count, until_ns, !iter->range.no_sites,
+                                    &iter->decoder);
 
     if (code)
         return damaged(iter, code, err);

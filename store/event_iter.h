@@ -6,6 +6,7 @@
 #ifndef TRACESTORE_EVENT_ITER_H
 #define TRACESTORE_EVENT_ITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/segment.h"
@@ -17,6 +18,7 @@ struct event_range {
     uint64_t first_seq, last_seq; /* both included; last_seq UINT64_MAX: to the end */
     uint64_t from_ns, to_ns;      /* both included; to_ns 0: no constraint on time */
     uint32_t function;            /* calls, returns or losses (TRACESTORE_LOST_FUNCTION); 0: any */
+    bool no_sites;                /* call sites are not asked for, and not decoded */
 };
 
 /* Like event_iter_open. `range` may be NULL: everything. `db` must outlive the iterator. */

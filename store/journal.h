@@ -9,6 +9,7 @@
 #ifndef TRACESTORE_JOURNAL_H
 #define TRACESTORE_JOURNAL_H
 
+#include "store/numbering.h"
 #include "store/segment.h"
 
 #define JOURNAL_VERSION 1
@@ -18,6 +19,7 @@ struct sqlite3;
 /* How much of the open segment is in the journal already: where the next chunk's sections begin. */
 struct journal_mark {
     size_t offsets[SECTION_COUNT];
+    size_t next_offsets[SECTION_COUNT]; /* once the chunk added last is committed */
     uint64_t event_count;
     uint32_t *calls; /* of each local id */
     size_t call_count, call_capacity;
@@ -28,10 +30,10 @@ void journal_mark_release(struct journal_mark *mark);
 /* Begins a row in the empty `row`. -ENOMEM. */
 int journal_row_begin(struct bytes *row);
 
-/* Appends the chunk that leads from `mark` to the builder's state. The mark stays where it is (it only gets
- * room for journal_advance). -ENOMEM. */
+/* Appends the chunk that leads from `mark` to the builder's state, with ids in place of numbers. The mark
+ * stays where it is (it is only prepared for journal_advance). -ENOMEM. */
 int journal_add_chunk(struct bytes *row, int64_t thread_id, const struct segment_builder *builder,
-                      struct journal_mark *mark);
+                      const struct numbering numberings[NUMBER_KINDS], struct journal_mark *mark);
 
 /* Moves `mark` to the builder's state, once the row with the chunk just added is committed. */
 void journal_advance(struct journal_mark *mark, const struct segment_builder *builder);

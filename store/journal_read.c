@@ -40,6 +40,7 @@ static int next_chunk(struct bytes_reader *reader, int64_t only_thread, struct b
 static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
 {
     struct journal_chunk chunk = {0};
+    int count;
 
     chunk.thread_id = (int64_t)reader_varint(&in);
     chunk.first_seq = reader_varint(&in);
@@ -47,14 +48,17 @@ static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
     chunk.codec = reader_u8(&in);
     chunk.flags = reader_u8(&in);
     chunk.first_ns = reader_varint(&in);
-    for (int i = 0; i < SECTION_COUNT; i++) {
+    count = segment_section_count(chunk.flags);
+    for (int i = 0; i < count; i++) {
         chunk.offsets[i] = reader_varint(&in);
         chunk.sections[i].size = reader_varint(&in);
     }
     chunk.calls.size = reader_varint(&in);
-    for (int i = 0; i < SECTION_COUNT; i++)
+    for (int i = 0; i < count; i++)
         chunk.sections[i].data = reader_take(&in, chunk.sections[i].size);
     chunk.calls.data = reader_take(&in, chunk.calls.size);
+    if (chunk.flags & ~SEGMENT_KNOWN_FLAGS)
+        return -ENOTSUP;
     if (in.failed || reader_left(&in) || chunk.event_count > SEGMENT_MAX_EVENTS)
         return -EBADMSG;
     *ret_chunk = chunk;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/schema_additions_sql.h"
 #include "store/schema_sql.h"
 #include "store/store.h"
 #include "store/vtab.h"
@@ -171,9 +172,21 @@ static int connect_db(struct tracestore *store)
     return result;
 }
 
+int store_has_additions(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    int64_t columns;
+    int code = db_number(db, "cannot read the tables", &columns, err,
+                         "SELECT count(*) FROM pragma_table_info('losses', 'main') WHERE name = 'calls'", "");
+
+    if (!code)
+        *ret_has = columns > 0;
+    return code;
+}
+
 int store_create_schema(sqlite3 *db, struct error *err)
 {
     static const char what[] = "cannot make tables";
+    bool complete = false;
     int64_t tables;
     int code = db_begin(db, what, err);
 
@@ -185,6 +198,10 @@ int store_create_schema(sqlite3 *db, struct error *err)
         code = db_exec(db, schema_sql, what, err);
     if (!code && !tables)
         code = db_exec(db, "PRAGMA application_id = 0x74726163; PRAGMA user_version = 1", what, err);
+    if (!code)
+        code = store_has_additions(db, &complete, err);
+    if (!code && !complete)
+        code = db_exec(db, schema_additions_sql, what, err);
     if (!code)
         return db_commit(db, what, err);
     db_rollback(db);
@@ -202,6 +219,15 @@ static int create_if_empty(struct tracestore *store, struct error *err)
     code = db_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
                    "cannot make tables", err);
     return code ? code : store_create_schema(store->db, err);
+}
+
+/* An older store gets what this version adds when it may be written to. */
+static int complete_schema(struct tracestore *store, struct error *err)
+{
+    bool complete = true;
+    int code = store->mode == TRACESTORE_READ ? 0 : store_has_additions(store->db, &complete, err);
+
+    return code || complete ? code : store_create_schema(store->db, err);
 }
 
 static int check_features(struct tracestore *store, struct error *err)
@@ -285,6 +311,8 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
         code = check_format(store, err);
     if (!code && is_cut_short(store))
         code = fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup, or record again");
+    if (!code)
+        code = complete_schema(store, err);
     if (!code)
         code = set_up(store, err);
     if (code)

@@ -21,8 +21,10 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
     return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
 }
 
-/* Deletes the images, with their functions, that no run mentions any more. Functions of a mentioned image
- * stay, called or not: that they were not called is news, too. */
+/* Deletes the images, with their functions and call sites, that no run mentions any more. Functions of a
+ * mentioned image stay, called or not: that they were not called is news, too. Which call sites a segment
+ * names is not in the catalog, so all of them stay as long as any segment has sites (its third byte has the
+ * flag). */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
     bool alive = false;
@@ -33,14 +35,17 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
         code = db_number(db, what, &journal_rows, err, "SELECT count(*) FROM journal", "");
     if (code || alive || journal_rows) /* what a journal mentions is not in the catalog */
         return code;
-    return db_exec(db,
-                   "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
-                   " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
-                   " UNION SELECT function_id FROM main.blind);"
-                   "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-                   "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-                   "DROP TABLE temp.used_images",
-                   what, err);
+    return db_exec(
+        db,
+        "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
+        " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
+        " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
+        " WHERE EXISTS (SELECT 1 FROM main.segments WHERE hex(substr(data, 3, 1)) IN ('02', '03'));"
+        "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
+        "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
+        "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
+        "DROP TABLE temp.used_images",
+        what, err);
 }
 
 static int check_deletable(struct tracestore *store, int64_t run_id, struct error *err)

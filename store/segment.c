@@ -8,16 +8,18 @@ int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret
     struct segment_parts parts = {0};
     uint8_t version = reader_u8(&reader);
     uint64_t sizes[SECTION_COUNT];
+    int count;
 
     parts.codec = reader_u8(&reader);
     parts.flags = reader_u8(&reader);
-    for (int i = 0; i < SECTION_COUNT; i++)
-        sizes[i] = reader_varint(&reader);
     if (reader.failed)
         return -EBADMSG;
     if (version != SEGMENT_VERSION || parts.flags & ~SEGMENT_KNOWN_FLAGS)
         return -ENOTSUP;
-    for (int i = 0; i < SECTION_COUNT; i++) {
+    count = segment_section_count(parts.flags);
+    for (int i = 0; i < count; i++)
+        sizes[i] = reader_varint(&reader);
+    for (int i = 0; i < count; i++) {
         parts.sections[i].data = reader_take(&reader, sizes[i]);
         parts.sections[i].size = (size_t)sizes[i];
     }
@@ -29,9 +31,10 @@ int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret
 
 int segment_assemble(const struct segment_parts *parts, struct bytes *payload)
 {
+    int count = segment_section_count(parts->flags);
     size_t size = 3 + SECTION_COUNT * VARINT_MAX_BYTES;
 
-    for (int i = 0; i < SECTION_COUNT; i++)
+    for (int i = 0; i < count; i++)
         size += parts->sections[i].size;
     if (bytes_reserve(payload, size))
         return -ENOMEM;
@@ -39,37 +42,14 @@ int segment_assemble(const struct segment_parts *parts, struct bytes *payload)
     bytes_add_u8(payload, SEGMENT_VERSION);
     bytes_add_u8(payload, parts->codec);
     bytes_add_u8(payload, parts->flags);
-    for (int i = 0; i < SECTION_COUNT; i++)
+    for (int i = 0; i < count; i++)
         payload->size += varint_put(payload->data + payload->size, parts->sections[i].size);
-    for (int i = 0; i < SECTION_COUNT; i++)
+    for (int i = 0; i < count; i++)
         bytes_add(payload, parts->sections[i].data, parts->sections[i].size);
     return 0;
 }
 
 int segment_dictionary(const struct section *section, uint32_t **ret_functions, size_t *ret_count)
 {
-    struct bytes_reader reader = reader_over(section->data, section->size);
-    uint32_t *functions = NULL, previous = 0;
-    size_t count = 0, capacity = 0;
-    int code = 0;
-
-    while (!code && reader_left(&reader)) {
-        uint64_t step = reader_varint(&reader);
-
-        if (reader.failed || step > UINT32_MAX || count == SEGMENT_MAX_FUNCTIONS)
-            code = -EBADMSG;
-        else if (array_reserve(&functions, &capacity, count + 1))
-            code = -ENOMEM;
-        else
-            functions[count++] = previous += unzigzag32((uint32_t)step) + 1;
-        if (!code && !previous)
-            code = -EBADMSG;
-    }
-    if (code) {
-        free(functions);
-        return code;
-    }
-    *ret_functions = functions;
-    *ret_count = count;
-    return 0;
+    return dictionary_read(section->data, section->size, 1, ret_functions, ret_count);
 }

@@ -15,24 +15,43 @@
 
 #include "store/bytes.h"
 #include "store/codec.h"
+#include "store/dictionary.h"
+#include "store/sites.h"
 #include "store/tracestore.h"
 
 #define SEGMENT_VERSION 1
 #define SEGMENT_MAX_EVENTS ((uint64_t)16 << 20) /* a reader refuses more: bounds its time and memory */
-#define SEGMENT_MAX_FUNCTIONS 65535u            /* local ids 1..65535 */
+#define SEGMENT_MAX_FUNCTIONS DICTIONARY_MAX
 
 /* Flags of a segment. A reader refuses segments with flags that it does not know. */
 #define SEGMENT_CALLS_ONLY 1u /* the thread's returns are not recorded: a call opens nothing */
-#define SEGMENT_KNOWN_FLAGS 1u
+#define SEGMENT_CALL_SITES 2u /* every call has its site: the three sections of sites are there */
+#define SEGMENT_KNOWN_FLAGS 3u
 
 struct open_call {
     uint64_t seq;      /* of the call event */
     uint64_t ns;       /* of the anchor at or before it, 0 when there is none */
     uint32_t function; /* function_id */
+    uint32_t site;     /* site_id, 0: unknown or not asked for; readers only */
 };
 
 /* The sections of a segment, in their order in the file. */
-enum segment_section { SECTION_STACK, SECTION_DICTIONARY, SECTION_TIME, SECTION_CODE, SECTION_COUNT };
+enum segment_section {
+    SECTION_STACK,
+    SECTION_DICTIONARY,
+    SECTION_TIME,
+    SECTION_CODE,
+    SECTION_SITE_STACK, /* this one and those behind it: with SEGMENT_CALL_SITES */
+    SECTION_SITE_DICTIONARY,
+    SECTION_SITE_CODE,
+    SECTION_COUNT
+};
+
+/* Sections of a segment with these flags: the first so many. */
+static inline int segment_section_count(uint8_t flags)
+{
+    return flags & SEGMENT_CALL_SITES ? SECTION_COUNT : SECTION_SITE_STACK;
+}
 
 struct section {
     const uint8_t *data;
@@ -56,9 +75,10 @@ int segment_assemble(const struct segment_parts *parts, struct bytes *payload);
 struct segment_decoder;
 
 /* Starts decoding; `parts` (and what it borrows) must outlive the decoder. `until_ns` bounds the events
- * behind the last time anchor, 0 when nothing does. -EBADMSG, -ENOTSUP (codec), -ENOMEM. */
+ * behind the last time anchor, 0 when nothing does. Without `sites` the sections of sites are not looked at,
+ * and all sites are 0. -EBADMSG, -ENOTSUP (codec), -ENOMEM. */
 int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, uint64_t event_count,
-                         uint64_t until_ns, struct segment_decoder **ret_decoder);
+                         uint64_t until_ns, bool sites, struct segment_decoder **ret_decoder);
 void segment_decoder_free(struct segment_decoder *decoder);
 
 /* 0 with an event, 1 at the end of a segment that was right to its last bit, <0 on error. */
@@ -73,30 +93,22 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
 
 /* ------------------------------------------------------------------------------------------ writing */
 
-/* A slot of the table from function ids to local ids; local 0: free. */
-struct local_id {
-    uint32_t function;
-    uint32_t local;
-};
-
 /*
  * The open segment of one thread. Memory: this struct and the open calls while the segment has no events;
- * about 10 KiB from the first event on, which grows with the number of events by 128 KiB at most, and the
- * payload.
+ * about 10 KiB from the first event on (40 KiB with call sites), which grows with the number of events by 128
+ * KiB at most (twice that with call sites), and the payload.
  */
 struct segment_builder {
     const struct codec *codec;
     struct codec_encoder *encoder; /* NULL until the first event */
+    struct site_encoder *sites;    /* NULL without SEGMENT_CALL_SITES, or until the first event */
     uint8_t flags;
 
     uint64_t first_seq, event_count;
-    struct bytes stack, dictionary, time;
-
-    uint32_t *functions; /* of local id i + 1 */
-    uint32_t *calls;     /* events of each */
-    size_t function_count, function_capacity, calls_capacity;
-    struct local_id *table; /* open addressing */
-    size_t table_size;      /* a power of two, or 0 */
+    struct bytes stack, time;
+    struct dictionary functions;
+    uint32_t *calls; /* of the function with local id i + 1 */
+    size_t calls_capacity;
 
     uint64_t first_ns;    /* the segment's events happened from then on, 0: not known */
     uint64_t previous_ns; /* the anchor before the last */
@@ -115,9 +127,10 @@ struct segment_builder {
 void segment_builder_init(struct segment_builder *builder, const struct codec *codec, uint8_t flags);
 void segment_builder_release(struct segment_builder *builder);
 
-/* Append an event. -EINVAL (no call to return from, function 0), -ENOMEM, -E2BIG (the dictionary is full:
- * close the segment first); then the stream has not changed. */
-int segment_builder_call(struct segment_builder *builder, uint32_t function);
+/* Append an event. -EINVAL (no call to return from, function 0, a site in a stream without them), -ENOMEM,
+ * -E2BIG (a dictionary is full: close the segment first); then the stream has not changed. `site` 0: unknown.
+ */
+int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site);
 int segment_builder_return(struct segment_builder *builder);
 int segment_builder_lost(struct segment_builder *builder);
 
@@ -127,10 +140,20 @@ int segment_builder_anchor(struct segment_builder *builder, uint64_t ns);
 /* Payload bytes of the segment as it stands, but for a few. */
 size_t segment_builder_bytes(const struct segment_builder *builder);
 
-/* The sections as they would be if the segment ended now, borrowed. The code's last bytes are in `tail`: the
- * code section proper is the first tail.keep bytes of the part's code. */
+/* The last bytes of the sections that codecs write. */
+struct segment_tails {
+    struct codec_tail code, sites;
+};
+
+/* The tail of a section, NULL: it has none. */
+static inline const struct codec_tail *segment_tail(const struct segment_tails *tails, int section)
+{
+    return section == SECTION_CODE ? &tails->code : section == SECTION_SITE_CODE ? &tails->sites : NULL;
+}
+
+/* The sections as they would be if the segment ended now, borrowed; those with a tail without it. */
 void segment_builder_snapshot(const struct segment_builder *builder, struct segment_parts *ret_parts,
-                              struct codec_tail *ret_tail);
+                              struct segment_tails *ret_tails);
 
 struct function_calls {
     uint32_t function;
@@ -139,7 +162,7 @@ struct function_calls {
 
 struct closed_segment {
     struct closed_segment *next; /* for the queue of whoever owns it */
-    int64_t thread_id;           /* set by the owner */
+    int64_t thread;              /* the thread's number, set by the owner */
     uint64_t first_seq, event_count;
     uint64_t first_ns; /* 0: no times */
     uint64_t last_ns;  /* the events happened before it; set by the owner */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes a segment event by event: dictionary, times, the calls open at its start, and the code. */
+/* Makes a segment event by event: dictionary, times, the calls open at its start, the code, and call sites.
+ */
 #include "base/cleanup.h"
 #include "store/segment.h"
 
-#define FIRST_TABLE_SIZE 32u
 #define NO_ANCHOR SIZE_MAX
 
 DEFINE_CLEANUP(cleanup_closed, struct closed_segment *, closed_segment_free)
@@ -24,113 +24,91 @@ void segment_builder_release(struct segment_builder *builder)
 void segment_builder_rest(struct segment_builder *builder)
 {
     builder->codec->encoder_free(take_pointer(builder->encoder));
-    free(take_pointer(builder->functions));
+    site_encoder_free(take_pointer(builder->sites));
     free(take_pointer(builder->calls));
-    free(take_pointer(builder->table));
     free(take_pointer(builder->returned));
-    builder->function_count = builder->function_capacity = builder->calls_capacity = 0;
-    builder->table_size = builder->returned_count = builder->returned_capacity = 0;
-    bytes_release(&builder->dictionary);
-}
-
-/* ------------------------------------------------------------------------------------------ dictionary */
-
-/* The slot of `function`, or the free one where it belongs. */
-static inline struct local_id *table_slot(const struct segment_builder *builder, uint32_t function)
-{
-    size_t mask = builder->table_size - 1;
-    size_t at = (uint32_t)(function * 2654435769u) >> 7 & mask;
-
-    while (builder->table[at].local && builder->table[at].function != function)
-        at = (at + 1) & mask;
-    return &builder->table[at];
-}
-
-static int table_grow(struct segment_builder *builder)
-{
-    size_t size = builder->table_size ? 2 * builder->table_size : FIRST_TABLE_SIZE;
-    struct local_id *table = calloc(size, sizeof(*table));
-
-    if (!table)
-        return -ENOMEM;
-    free(builder->table);
-    builder->table = table;
-    builder->table_size = size;
-    for (size_t i = 0; i < builder->function_count; i++)
-        *table_slot(builder, builder->functions[i]) =
-            (struct local_id){.function = builder->functions[i], .local = (uint32_t)i + 1};
-    return 0;
-}
-
-/* Gives `function` the next local id. An entry that no event names, for lack of memory, does no harm. */
-static int dictionary_add(struct segment_builder *builder, uint32_t function, uint16_t *ret_local)
-{
-    size_t count = builder->function_count;
-    uint32_t previous = count ? builder->functions[count - 1] : 0;
-
-    if (count == SEGMENT_MAX_FUNCTIONS)
-        return -E2BIG;
-    if (array_reserve(&builder->functions, &builder->function_capacity, count + 1) ||
-        array_reserve(&builder->calls, &builder->calls_capacity, count + 1) ||
-        (2 * count + 2 > builder->table_size && table_grow(builder)) ||
-        bytes_add_varint(&builder->dictionary, zigzag32(function - previous - 1)))
-        return -ENOMEM;
-    builder->functions[count] = function;
-    builder->calls[count] = 0;
-    builder->function_count++;
-    *table_slot(builder, function) = (struct local_id){.function = function, .local = (uint32_t)count + 1};
-    *ret_local = (uint16_t)(count + 1);
-    return 0;
-}
-
-static inline int dictionary_find(struct segment_builder *builder, uint32_t function, uint16_t *ret_local)
-{
-    if (builder->table_size) {
-        struct local_id *slot = table_slot(builder, function);
-
-        if (slot->local) {
-            *ret_local = (uint16_t)slot->local;
-            return 0;
-        }
-    }
-    return dictionary_add(builder, function, ret_local);
+    builder->calls_capacity = builder->returned_count = builder->returned_capacity = 0;
+    dictionary_release(&builder->functions);
 }
 
 /* ------------------------------------------------------------------------------------------ events */
 
-static inline int append(struct segment_builder *builder, uint16_t word)
+/* The sites of a thread that goes on after its end: those of the calls that are open are not known any more.
+ */
+static int start_sites(struct segment_builder *builder)
 {
-    int code;
+    AUTO_FREE uint32_t *unknown = calloc(builder->depth + 1, sizeof(*unknown));
 
+    if (!unknown)
+        return -ENOMEM;
+    builder->sites = site_encoder_new(builder->codec);
+    if (builder->sites && site_encoder_begin(builder->sites, unknown, builder->depth) == 0)
+        return 0;
+    site_encoder_free(take_pointer(builder->sites));
+    return -ENOMEM;
+}
+
+/* Room for one word: an append after it cannot fail. */
+static inline int prepare(struct segment_builder *builder)
+{
     if (!builder->encoder) {
         builder->encoder = builder->codec->encoder_new();
         if (!builder->encoder)
             return -ENOMEM;
     }
-    code = builder->codec->encode(builder->encoder, word);
-    if (!code)
-        builder->event_count++;
-    return code;
+    if (builder->flags & SEGMENT_CALL_SITES && !builder->sites && start_sites(builder))
+        return -ENOMEM;
+    return builder->codec->reserve(builder->encoder);
 }
 
-int segment_builder_call(struct segment_builder *builder, uint32_t function)
+static inline void append(struct segment_builder *builder, uint16_t word)
 {
-    uint64_t seq = builder->first_seq + builder->event_count;
-    uint16_t local;
+    builder->codec->encode(builder->encoder, word);
+    builder->event_count++;
+}
+
+/* The local id of `function`. An entry that no event names, for lack of memory, does no harm. */
+static inline int find_function(struct segment_builder *builder, uint32_t function, uint16_t *ret_local)
+{
+    uint16_t local = dictionary_local(&builder->functions, function);
     int code;
 
-    if (function == TRACESTORE_NO_FUNCTION || function == TRACESTORE_LOST_FUNCTION)
+    if (!local) {
+        if (array_reserve(&builder->calls, &builder->calls_capacity, builder->functions.count + 1))
+            return -ENOMEM;
+        code = dictionary_add(&builder->functions, function, &local);
+        if (code)
+            return code;
+        builder->calls[local - 1] = 0;
+    }
+    *ret_local = local;
+    return 0;
+}
+
+int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site)
+{
+    uint64_t seq = builder->first_seq + builder->event_count;
+    bool opens = !(builder->flags & SEGMENT_CALLS_ONLY);
+    uint16_t local, local_site = 0;
+    int code;
+
+    if (function == TRACESTORE_NO_FUNCTION || function == TRACESTORE_LOST_FUNCTION ||
+        (site && !(builder->flags & SEGMENT_CALL_SITES)))
         return -EINVAL;
-    code = dictionary_find(builder, function, &local);
+    code = find_function(builder, function, &local);
+    if (!code)
+        code = prepare(builder);
+    if (!code && builder->sites)
+        code = site_encoder_prepare(builder->sites, local, site, &local_site);
     if (code)
         return code;
     if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1))
         return -ENOMEM;
-    code = append(builder, local);
-    if (code)
-        return code;
+    append(builder, local);
     builder->calls[local - 1]++;
-    if (!(builder->flags & SEGMENT_CALLS_ONLY))
+    if (builder->sites)
+        site_encoder_call(builder->sites, local, local_site, opens);
+    if (opens)
         builder->open[builder->depth++] =
             (struct open_call){.seq = seq, .ns = builder->anchor_ns, .function = function};
     return 0;
@@ -145,9 +123,12 @@ int segment_builder_return(struct segment_builder *builder)
     if (builder->depth == builder->low_depth &&
         array_reserve(&builder->returned, &builder->returned_capacity, builder->returned_count + 1))
         return -ENOMEM;
-    code = append(builder, 0);
+    code = prepare(builder);
     if (code)
         return code;
+    append(builder, 0);
+    if (builder->sites)
+        site_encoder_return(builder->sites);
     builder->depth--;
     if (builder->depth < builder->low_depth) {
         builder->low_depth = builder->depth;
@@ -159,9 +140,13 @@ int segment_builder_return(struct segment_builder *builder)
 int segment_builder_lost(struct segment_builder *builder)
 {
     uint16_t local;
-    int code = dictionary_find(builder, TRACESTORE_LOST_FUNCTION, &local);
+    int code = find_function(builder, TRACESTORE_LOST_FUNCTION, &local);
 
-    return code ? code : append(builder, local);
+    if (!code)
+        code = prepare(builder);
+    if (!code)
+        append(builder, local);
+    return code;
 }
 
 /* An anchor at the place of the last one replaces it, so that a thread that only waits does not grow. */
@@ -195,23 +180,36 @@ int segment_builder_anchor(struct segment_builder *builder, uint64_t ns)
 
 size_t segment_builder_bytes(const struct segment_builder *builder)
 {
-    return 3 + SECTION_COUNT + builder->stack.size + builder->dictionary.size + builder->time.size +
-           (builder->encoder ? builder->encoder->code.size : 0);
+    return 3 + SECTION_COUNT + builder->stack.size + builder->functions.section.size + builder->time.size +
+           (builder->encoder ? builder->encoder->code.size : 0) +
+           (builder->sites ? site_encoder_bytes(builder->sites) : 0);
+}
+
+static struct section section_of(const struct bytes *bytes)
+{
+    return (struct section){bytes->data, bytes->size};
 }
 
 void segment_builder_snapshot(const struct segment_builder *builder, struct segment_parts *ret_parts,
-                              struct codec_tail *ret_tail)
+                              struct segment_tails *ret_tails)
 {
     struct segment_parts parts = {.codec = builder->codec->id, .flags = builder->flags};
     struct section *sections = parts.sections;
+    const struct site_encoder *sites = builder->sites;
 
-    *ret_tail = (struct codec_tail){0};
-    sections[SECTION_STACK] = (struct section){builder->stack.data, builder->stack.size};
-    sections[SECTION_DICTIONARY] = (struct section){builder->dictionary.data, builder->dictionary.size};
-    sections[SECTION_TIME] = (struct section){builder->time.data, builder->time.size};
+    *ret_tails = (struct segment_tails){0};
+    sections[SECTION_STACK] = section_of(&builder->stack);
+    sections[SECTION_DICTIONARY] = section_of(&builder->functions.section);
+    sections[SECTION_TIME] = section_of(&builder->time);
     if (builder->encoder) {
-        builder->codec->snapshot(builder->encoder, ret_tail);
-        sections[SECTION_CODE] = (struct section){builder->encoder->code.data, ret_tail->keep};
+        builder->codec->snapshot(builder->encoder, &ret_tails->code);
+        sections[SECTION_CODE] = (struct section){builder->encoder->code.data, ret_tails->code.keep};
+    }
+    if (sites) {
+        sections[SECTION_SITE_STACK] = section_of(&sites->stack);
+        sections[SECTION_SITE_DICTIONARY] = section_of(&sites->dictionary.section);
+        builder->codec->snapshot(sites->words, &ret_tails->sites);
+        sections[SECTION_SITE_CODE] = (struct section){sites->words->code.data, ret_tails->sites.keep};
     }
     *ret_parts = parts;
 }
@@ -252,44 +250,50 @@ static int compare_u32(const void *a, const void *b)
 
 static int collect_functions(struct segment_builder *builder, struct closed_segment *closed)
 {
-    size_t count = 0, most = builder->function_count + builder->returned_count;
+    const struct dictionary *functions = &builder->functions;
+    size_t count = 0, most = functions->count + builder->returned_count;
 
     closed->functions = calloc(most ? most : 1, sizeof(*closed->functions));
     if (!closed->functions)
         return -ENOMEM;
-    for (size_t i = 0; i < builder->function_count; i++) {
-        uint32_t function = builder->functions[i];
-
+    for (size_t i = 0; i < functions->count; i++)
         closed->functions[count++] = (struct function_calls){
-            .function = function,
-            .calls = function == TRACESTORE_LOST_FUNCTION ? 0 : builder->calls[i],
+            .function = functions->ids[i],
+            .calls = functions->ids[i] == TRACESTORE_LOST_FUNCTION ? 0 : builder->calls[i],
         };
-    }
     if (builder->returned_count)
         qsort(builder->returned, builder->returned_count, sizeof(uint32_t), compare_u32);
     for (size_t i = 0; i < builder->returned_count; i++) {
         uint32_t function = builder->returned[i];
 
-        if ((!i || function != builder->returned[i - 1]) &&
-            !(builder->table_size && table_slot(builder, function)->local))
+        if ((!i || function != builder->returned[i - 1]) && !dictionary_local(functions, function))
             closed->functions[count++] = (struct function_calls){.function = function};
     }
     closed->function_count = count;
     return 0;
 }
 
-/* The payload: the sections of the snapshot, with the tail behind the code. */
+/* A section of the snapshot with its tail. */
+static int join_tail(struct section *section, const struct codec_tail *tail, struct bytes *joined)
+{
+    if (bytes_add(joined, section->data, section->size) || bytes_add(joined, tail->data, tail->size))
+        return -ENOMEM;
+    *section = (struct section){joined->data, joined->size};
+    return 0;
+}
+
+/* The payload: the sections of the snapshot, with their tails. */
 static int write_payload(const struct segment_builder *builder, struct bytes *payload)
 {
     AUTO_BYTES code = {0};
+    AUTO_BYTES sites = {0};
     struct segment_parts parts;
-    struct codec_tail tail;
+    struct segment_tails tails;
 
-    segment_builder_snapshot(builder, &parts, &tail);
-    if (bytes_add(&code, parts.sections[SECTION_CODE].data, parts.sections[SECTION_CODE].size) ||
-        bytes_add(&code, tail.data, tail.size))
+    segment_builder_snapshot(builder, &parts, &tails);
+    if (join_tail(&parts.sections[SECTION_CODE], &tails.code, &code) ||
+        join_tail(&parts.sections[SECTION_SITE_CODE], &tails.sites, &sites))
         return -ENOMEM;
-    parts.sections[SECTION_CODE] = (struct section){code.data, code.size};
     return segment_assemble(&parts, payload);
 }
 
@@ -301,11 +305,8 @@ static void begin_next(struct segment_builder *builder, struct bytes *stack, str
     builder->stack = *stack;
     builder->time = *time;
     *stack = *time = (struct bytes){0};
-    builder->dictionary.size = 0;
-    builder->function_count = 0;
+    dictionary_clear(&builder->functions);
     builder->returned_count = 0;
-    if (builder->table_size)
-        memset(builder->table, 0, builder->table_size * sizeof(*builder->table));
     if (builder->encoder)
         builder->codec->encoder_reset(builder->encoder);
     builder->first_seq += builder->event_count;
@@ -315,13 +316,27 @@ static void begin_next(struct segment_builder *builder, struct bytes *stack, str
     builder->anchor_at = NO_ANCHOR;
 }
 
+static int begin_next_sites(struct segment_builder *builder)
+{
+    AUTO_FREE uint32_t *open = NULL;
+    size_t count;
+
+    if (!builder->sites)
+        return 0;
+    return site_encoder_open_sites(builder->sites, &open, &count) ||
+                   site_encoder_begin(builder->sites, open, count)
+               ? -ENOMEM
+               : 0;
+}
+
 int segment_builder_close(struct segment_builder *builder, struct closed_segment **ret_closed)
 {
     CLEANUP(cleanup_closed) struct closed_segment *closed = calloc(1, sizeof(*closed));
     AUTO_BYTES stack = {0}, time = {0};
 
     if (!closed || write_payload(builder, &closed->payload) || collect_functions(builder, closed) ||
-        write_stack(builder, &stack) || (builder->anchor_ns && bytes_add_varint(&time, builder->anchor_ns)))
+        write_stack(builder, &stack) || (builder->anchor_ns && bytes_add_varint(&time, builder->anchor_ns)) ||
+        begin_next_sites(builder))
         return -ENOMEM;
     closed->first_seq = builder->first_seq;
     closed->event_count = builder->event_count;

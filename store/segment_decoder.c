@@ -20,6 +20,7 @@ struct segment_decoder {
     uint32_t *functions;
     size_t function_count;
     struct clock_reader clock;
+    struct site_decoder *sites; /* NULL: there are none, or nobody wants them */
     struct open_call *open;
     size_t depth, open_capacity;
     struct open_call ended;
@@ -33,6 +34,7 @@ void segment_decoder_free(struct segment_decoder *decoder)
         return;
     if (decoder->codec)
         decoder->codec->decoder_free(decoder->words);
+    site_decoder_free(decoder->sites);
     free(decoder->functions);
     free(decoder->open);
     free(decoder);
@@ -127,8 +129,22 @@ static int read_stack(struct segment_decoder *decoder, const struct section *sec
     return 0;
 }
 
+/* Behind the stack, whose calls get their sites. */
+static int open_sites(struct segment_decoder *decoder, const struct segment_parts *parts)
+{
+    const struct section *stack = &parts->sections[SECTION_SITE_STACK],
+                         *dictionary = &parts->sections[SECTION_SITE_DICTIONARY],
+                         *words = &parts->sections[SECTION_SITE_CODE];
+    int code = site_decoder_open(decoder->codec, stack->data, stack->size, dictionary->data, dictionary->size,
+                                 words->data, words->size, decoder->depth, &decoder->sites);
+
+    for (size_t i = 0; !code && i < decoder->depth; i++)
+        decoder->open[i].site = site_decoder_open_site(decoder->sites, i);
+    return code;
+}
+
 int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, uint64_t event_count,
-                         uint64_t until_ns, struct segment_decoder **ret_decoder)
+                         uint64_t until_ns, bool sites, struct segment_decoder **ret_decoder)
 {
     CLEANUP(cleanup_decoder) struct segment_decoder *decoder = NULL;
     const struct section *code_section = &parts->sections[SECTION_CODE];
@@ -154,6 +170,8 @@ int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, 
         code = clock_init(&decoder->clock, &parts->sections[SECTION_TIME], event_count, until_ns);
     if (!code)
         code = read_stack(decoder, &parts->sections[SECTION_STACK]);
+    if (!code && sites && parts->flags & SEGMENT_CALL_SITES)
+        code = open_sites(decoder, parts);
     if (!code)
         *ret_decoder = take_pointer(decoder);
     return code;
@@ -169,22 +187,30 @@ static int decode_return(struct segment_decoder *decoder, struct event *event)
     event->kind = EVENT_RETURN;
     event->function = decoder->ended.function;
     event->depth = (uint32_t)decoder->depth;
+    if (decoder->sites)
+        site_decoder_return(decoder->sites);
     return 0;
 }
 
 static int decode_call(struct segment_decoder *decoder, uint16_t local, struct event *event)
 {
+    bool opens = !(decoder->flags & SEGMENT_CALLS_ONLY);
+    int code;
+
     if (local > decoder->function_count)
         return -EBADMSG;
     event->function = decoder->functions[local - 1];
     event->depth = (uint32_t)decoder->depth;
     event->kind = event->function == TRACESTORE_LOST_FUNCTION ? EVENT_LOST : EVENT_CALL;
-    if (event->kind == EVENT_LOST || decoder->flags & SEGMENT_CALLS_ONLY)
+    if (event->kind == EVENT_LOST)
         return 0;
+    code = decoder->sites ? site_decoder_call(decoder->sites, local, opens, &event->call_site) : 0;
+    if (code || !opens)
+        return code;
     if (array_reserve(&decoder->open, &decoder->open_capacity, decoder->depth + 1))
         return -ENOMEM;
-    decoder->open[decoder->depth++] =
-        (struct open_call){.seq = event->seq, .ns = event->ns, .function = event->function};
+    decoder->open[decoder->depth++] = (struct open_call){
+        .seq = event->seq, .ns = event->ns, .function = event->function, .site = event->call_site};
     return 0;
 }
 
@@ -196,6 +222,8 @@ static int check_end(struct segment_decoder *decoder)
     while (clock->ahead_index != UINT64_MAX)
         if (clock_look_ahead(&decoder->clock, decoder->event_count))
             return -EBADMSG;
+    if (decoder->sites && !site_decoder_at_end(decoder->sites))
+        return -EBADMSG;
     return decoder->codec->at_end(decoder->words) ? 1 : -EBADMSG;
 }
 
@@ -211,6 +239,7 @@ int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_even
     if (code)
         return code;
     event.seq = decoder->first_seq + decoder->index;
+    event.call_site = 0;
     code = clock_read(&decoder->clock, decoder->index, decoder->event_count, &event);
     if (!code)
         code = word ? decode_call(decoder, word, &event) : decode_return(decoder, &event);

@@ -3,6 +3,8 @@
 #ifndef TRACESTORE_STORE_H
 #define TRACESTORE_STORE_H
 
+#include <stdbool.h>
+
 #include "store/db.h"
 #include "store/tracestore.h"
 
@@ -15,8 +17,12 @@ struct tracestore {
     enum tracestore_mode mode;
 };
 
-/* Makes the tables in the empty database `db`, whatever else tries to at the same time. */
+/* Makes the tables in the empty database `db`, or what an older store lacks, whatever else tries to at the
+ * same time. */
 int store_create_schema(sqlite3 *db, struct error *err);
+
+/* Whether the store has what schema_additions.sql adds. */
+int store_has_additions(sqlite3 *db, bool *ret_has, struct error *err);
 
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,

@@ -10,7 +10,7 @@ int writer_close_segment(struct thread_writer *thread)
 
     if (code)
         return code;
-    closed->thread_id = thread->thread_id;
+    closed->thread = thread->number;
     *writer->closed_end = closed;
     writer->closed_end = &closed->next;
     writer->closed_bytes += closed->payload.size;
@@ -41,19 +41,24 @@ static inline void appended(struct thread_writer *thread)
         writer_close_segment(thread);
 }
 
-int thread_writer_call(struct thread_writer *thread, uint32_t function_id)
+int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, uint32_t site_id)
 {
-    int code = segment_builder_call(&thread->builder, function_id);
+    int code = segment_builder_call(&thread->builder, function_id, site_id);
 
     if (code == -E2BIG) {
         code = writer_close_segment(thread);
         if (!code)
-            code = segment_builder_call(&thread->builder, function_id);
+            code = segment_builder_call(&thread->builder, function_id, site_id);
     }
     if (code)
         return code;
     appended(thread);
     return 0;
+}
+
+int thread_writer_call(struct thread_writer *thread, uint32_t function_id)
+{
+    return thread_writer_call_from(thread, function_id, 0);
 }
 
 int thread_writer_return(struct thread_writer *thread)
@@ -81,12 +86,12 @@ int thread_writer_anchor(struct thread_writer *thread, uint64_t ns)
     return segment_builder_anchor(&thread->builder, ns);
 }
 
-int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
-                       struct error *err)
+static int append_loss(struct thread_writer *thread, uint64_t ns, const struct lost_events *lost,
+                       const char *cause, struct error *err)
 {
     struct trace_writer *writer = thread->writer;
     int64_t seq = (int64_t)(thread->builder.first_seq + thread->builder.event_count);
-    int code = writer_queue_loss(writer, thread->thread_id, seq, ns, count, cause);
+    int code = writer_queue_loss(writer, thread->number, seq, ns, lost, cause);
 
     if (code)
         return error_no_memory(err);
@@ -97,22 +102,37 @@ int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count
             code = segment_builder_lost(&thread->builder);
     }
     if (code) {
-        free(writer->losses[--writer->loss_count].cause);
+        catalog_queue_drop_last(&writer->catalog);
         return error_no_memory(err);
     }
     appended(thread);
     return 0;
 }
 
+int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
+                       struct error *err)
+{
+    const struct lost_events lost = {.count = count, .calls = -1, .returns = -1};
+
+    return append_loss(thread, ns, &lost, cause, err);
+}
+
+int thread_writer_lost_by_kind(struct thread_writer *thread, uint64_t ns, uint64_t calls, uint64_t returns,
+                               const char *cause, struct error *err)
+{
+    const struct lost_events lost = {
+        .count = calls + returns, .calls = (int64_t)calls, .returns = (int64_t)returns};
+
+    return append_loss(thread, ns, &lost, cause, err);
+}
+
 int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *err)
 {
-    if (thread->builder.event_count && writer_close_segment(thread))
+    if (writer_queue_thread_end(thread, ns) || (thread->builder.event_count && writer_close_segment(thread)))
         return error_no_memory(err);
     set_bound(thread, ns);
     segment_builder_rest(&thread->builder);
     journal_mark_release(&thread->mark);
-    thread->ended_ns = ns;
-    thread->end_is_news = true;
     writer_mark_dirty(thread);
     return 0;
 }

@@ -133,6 +133,7 @@ struct event {
         function;   /* function_id of a call and of the call that a return ends; see above for the others */
     uint32_t depth; /* open calls around it: a call and its return have the same depth */
     uint32_t kind;  /* enum event_kind */
+    uint32_t call_site; /* of a call: site_id of where it was called from; 0: unknown, or not a call */
 };
 
 /* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded
@@ -156,6 +157,16 @@ struct trace_writer_options {
     uint64_t segment_events; /* or at this number of events; 0: 4 Mi */
 };
 
+/*
+ * What a run consists of (tags, images, functions, call sites, processes, threads, losses, blind spots) is
+ * written by the next flush, in the same transaction as the events that name it. The functions below only
+ * fail with -ENOMEM, or -EOVERFLOW when the store has too many of a kind; a store that is locked or full
+ * makes the flush fail, and it is made again.
+ *
+ * Ids given out before a flush are the ids that the rows will have, unless another recorder adds rows to the
+ * same store meanwhile: use them with this writer only.
+ */
+
 /* Begins a run. Until trace_writer_end the run carries a loss of cause 'unfinished' (see docs/sql.md), so
  * that a recorder killed at any moment leaves a store that says so. `options` may be NULL. */
 int trace_writer_begin(struct tracestore *store, const struct trace_run_description *run,
@@ -173,7 +184,8 @@ struct trace_image_description {
     const char *build_id; /* lower-case hex, or "" */
     const char *kind;     /* "main", "library", "import" */
 };
-/* Images and functions are shared by all runs of a store: the same image gives the same id again. */
+/* Images, functions and call sites are shared by all runs of a store: the same image gives the same id again.
+ */
 int trace_writer_image(struct trace_writer *writer, const struct trace_image_description *image,
                        int64_t *ret_image_id, struct error *err);
 
@@ -186,10 +198,21 @@ struct trace_function_description {
 int trace_writer_function(struct trace_writer *writer, int64_t image_id,
                           const struct trace_function_description *function, uint32_t *ret_function_id,
                           struct error *err);
-/* The same for `count` functions in one transaction: for the thousands that an image has. */
+/* The same for `count` functions. */
 int trace_writer_functions(struct trace_writer *writer, int64_t image_id,
                            const struct trace_function_description *functions, size_t count,
                            uint32_t *ret_function_ids, struct error *err);
+
+struct trace_call_site_description {
+    int64_t image_id;
+    uint64_t address;     /* the return address, as a virtual address in the image's file */
+    uint32_t function_id; /* the function that it lies in, 0: unknown */
+    const char *file;     /* NULL when unknown */
+    int line;             /* 0 when unknown */
+};
+/* The same image and address give the same id again, whatever else is said. */
+int trace_writer_call_site(struct trace_writer *writer, const struct trace_call_site_description *site,
+                           uint32_t *ret_site_id, struct error *err);
 
 struct trace_process_description {
     int32_t pid;
@@ -220,11 +243,13 @@ struct trace_thread_description {
     const char *label, *name; /* name NULL: "" */
     uint64_t started_ns;
     enum trace_returns returns;
+    bool call_sites; /* its calls come with thread_writer_call_from */
 };
 /* The thread writer belongs to the writer and lives until trace_writer_free. */
 int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
                         struct thread_writer **ret_thread, struct error *err);
 
+/* The store's thread_id, certain once a flush has committed the thread. */
 int64_t thread_writer_id(const struct thread_writer *thread);
 
 /* Gives the threads of a process, ended ones included, the labels "NUMBER.T" in place of "P.T". */
@@ -234,6 +259,8 @@ int trace_writer_relabel_process(struct trace_writer *writer, int64_t process_id
 /* Appends one event. These are the hot path: a few nanoseconds, no I/O, nothing that grows with the length of
  * the stream; -ENOMEM is the only failure. A return without an open call is refused with -EINVAL. */
 int thread_writer_call(struct thread_writer *thread, uint32_t function_id);
+/* A call from `site_id` (0: unknown), in a thread described with call_sites. -EINVAL in others. */
+int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, uint32_t site_id);
 int thread_writer_return(struct thread_writer *thread);
 
 /* The next event appended happened at `ns`. Between two anchors a reader knows an interval only. */
@@ -242,6 +269,9 @@ int thread_writer_anchor(struct thread_writer *thread, uint64_t ns);
 /* `count` events are missing here, at `ns`: an event of kind lost in the stream and a row in losses. */
 int thread_writer_lost(struct thread_writer *thread, uint64_t ns, uint64_t count, const char *cause,
                        struct error *err);
+/* The same where it is known how many of them are calls, how many returns. */
+int thread_writer_lost_by_kind(struct thread_writer *thread, uint64_t ns, uint64_t calls, uint64_t returns,
+                               const char *cause, struct error *err);
 
 /* Some of the thread's open calls may have returned unseen: its returns count as inferred from now on. */
 int thread_writer_infers(struct thread_writer *thread, struct error *err);

@@ -90,7 +90,7 @@ static int decode_all(struct verifier *verifier, const struct segment_parts *par
     const struct open_call *open;
     struct event event;
     size_t depth;
-    int code = segment_decoder_open(parts, first_seq, event_count, 0, &decoder);
+    int code = segment_decoder_open(parts, first_seq, event_count, 0, true, &decoder);
 
     if (code)
         return code;

@@ -40,3 +40,17 @@ LEFT JOIN main.functions f ON f.function_id = c.function_id
 WHERE t.returns <> 'none'
 ORDER BY c.run_id, CAST(t.label AS INTEGER), CAST(ltrim(substr(t.label, instr(t.label, '.') + 1), 'g') AS INTEGER),
     t.label, c.depth;
+
+-- Where each call comes from, for threads recorded with call sites. A constraint on function_id, the function called,
+-- finds its segments; one on name has to look at all events.
+CREATE TEMP VIEW IF NOT EXISTS event_sites AS
+SELECT e.run_id AS run_id, e.thread_id AS thread_id, e.seq AS seq, e.ns AS ns, e.depth AS depth,
+    e.function_id AS function_id, coalesce(f.demangled, f.name) AS name,
+    s.function_id AS caller_id, coalesce(c.demangled, c.name) AS caller, s.file AS file, s.line AS line,
+    i.path AS image, s.address AS address, e.call_site AS site_id
+FROM events e
+LEFT JOIN main.functions f ON f.function_id = e.function_id
+LEFT JOIN call_sites s ON s.site_id = e.call_site
+LEFT JOIN main.functions c ON c.function_id = s.function_id
+LEFT JOIN main.images i ON i.image_id = s.image_id
+WHERE e.kind = 'call';

@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/vtab.h"
 
+#include <stdbool.h>
+
 #include "base/array.h"
+#include "store/store.h"
 #include "store/views_sql.h"
 #include "store/vtab_scan.h"
+
+/* What an older store lacks (schema_additions.sql), as empty as it would be there, so that a query need not
+ * care.
+ */
+static const char shims_sql[] =
+    "CREATE TEMP VIEW IF NOT EXISTS call_sites AS SELECT NULL AS site_id, NULL AS image_id, NULL AS address,"
+    " NULL AS function_id, NULL AS file, NULL AS line WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS losses AS SELECT *, NULL AS calls, NULL AS returns FROM main.losses";
+
+static int add_shims(struct sqlite3 *db, char **ret_message)
+{
+    bool complete;
+
+    if (store_has_additions(db, &complete, NULL) || complete)
+        return SQLITE_OK;
+    return sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
+}
 
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
 {
@@ -26,5 +46,6 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
             *ret_message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
         return r;
     }
-    return sqlite3_exec(db, views_sql, NULL, NULL, ret_message);
+    r = sqlite3_exec(db, views_sql, NULL, NULL, ret_message);
+    return r == SQLITE_OK ? add_shims(db, ret_message) : r;
 }

@@ -117,7 +117,7 @@ static int count_event(struct edges_cursor *cursor, const struct event *event)
 static int count_thread(struct edges_cursor *cursor, struct error *err)
 {
     struct vtab_scan *scan = &cursor->scan;
-    struct event_range range = {.last_seq = UINT64_MAX};
+    struct event_range range = {.last_seq = UINT64_MAX, .no_sites = true};
     struct event event;
     int r;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state): one row a
- * call.
+ * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state, call_site):
+ * one row a call. Call sites are decoded only when a query looks at them: idxNum is 1 then.
  *
  * A row comes when its call ends, the calls that never do at the end of the stream, innermost first: memory
  * is bounded by the depth of the calls, not by their number. A thread whose returns were not recorded gives a
@@ -26,7 +26,8 @@ enum calls_column {
     CALLS_DEPTH,
     CALLS_NS,
     CALLS_DURATION,
-    CALLS_STATE
+    CALLS_STATE,
+    CALLS_CALL_SITE
 };
 
 static const struct vtab_column columns[] = {
@@ -57,6 +58,7 @@ struct calls_cursor {
     sqlite3_vtab_cursor base;
     struct vtab_scan scan;
     struct thread_gaps gaps;
+    bool no_sites; /* the query does not look at them */
     enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS, AT_END } place;
     size_t wanted_open; /* of the open calls, how many could be rows that were asked for */
     struct call_row row;
@@ -69,12 +71,13 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
     return vtab_connect(db,
                         "CREATE TABLE calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER, "
                         "parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, "
-                        "duration_ns INTEGER, state TEXT)",
+                        "duration_ns INTEGER, state TEXT, call_site INTEGER)",
                         ret_table);
 }
 
 static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
+    info->idxNum = vtab_column_used(info, CALLS_CALL_SITE);
     return vtab_best_index(info, columns);
 }
 
@@ -153,6 +156,7 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
                         &last_segment, err);
         range = (struct event_range){.first_seq = (uint64_t)last_segment, .last_seq = UINT64_MAX};
     }
+    range.no_sites = cursor->no_sites;
     return r < 0 ? r : vtab_scan_open_events(scan, &range, err);
 }
 
@@ -219,7 +223,7 @@ static void take_returned_call(struct calls_cursor *cursor, const struct open_ca
 static void take_bare_call(struct calls_cursor *cursor, const struct event *event)
 {
     cursor->row = (struct call_row){
-        .call = {event->seq, event->ns, event->function},
+        .call = {event->seq, event->ns, event->function, event->call_site},
         .depth = event->depth,
         .parent_seq = UINT64_MAX,
         .end_seq = UINT64_MAX,
@@ -344,6 +348,7 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     vtab_scan_stop(&cursor->scan);
     vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->place = NEED_THREAD;
+    cursor->no_sites = !index_number;
     cursor->row_number = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : calls_next(base);
@@ -405,6 +410,10 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
         break;
     case CALLS_STATE:
         result_state(context, row->state);
+        break;
+    case CALLS_CALL_SITE:
+        if (row->call.site)
+            sqlite3_result_int64(context, row->call.site);
         break;
     }
     return SQLITE_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events(run_id, thread_id, seq, ns, ns_error, kind, function_id, depth): the streams, event by event, in the
- * order run, thread label, seq.
+ * events(run_id, thread_id, seq, ns, ns_error, kind, function_id, depth, call_site): the streams, event by
+ * event, in the order run, thread label, seq. Call sites are decoded only when a query looks at them: idxNum
+ * is 1 then.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@ enum events_column {
     EVENTS_NS_ERROR,
     EVENTS_KIND,
     EVENTS_FUNCTION,
-    EVENTS_DEPTH
+    EVENTS_DEPTH,
+    EVENTS_CALL_SITE
 };
 
 static const struct vtab_column columns[] = {
@@ -42,7 +44,8 @@ static int events_connect(sqlite3 *db, void *context, int argc, const char *cons
 {
     return vtab_connect(db,
                         "CREATE TABLE events(run_id INTEGER, thread_id INTEGER, seq INTEGER, ns INTEGER, "
-                        "ns_error INTEGER, kind TEXT, function_id INTEGER, depth INTEGER)",
+                        "ns_error INTEGER, kind TEXT, function_id INTEGER, depth INTEGER, "
+                        "call_site INTEGER)",
                         ret_table);
 }
 
@@ -69,6 +72,7 @@ static bool in_order(const sqlite3_index_info *info)
 static int events_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     info->orderByConsumed = in_order(info);
+    info->idxNum = vtab_column_used(info, EVENTS_CALL_SITE);
     return vtab_best_index(info, columns);
 }
 
@@ -161,6 +165,7 @@ static int events_filter(sqlite3_vtab_cursor *base, int index_number, const char
     vtab_scan_stop(&cursor->scan);
     vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->range = range_of(&constraints);
+    cursor->range.no_sites = !index_number;
     cursor->in_thread = false;
     cursor->row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
@@ -204,6 +209,10 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
         break;
     case EVENTS_DEPTH:
         sqlite3_result_int64(context, event->depth);
+        break;
+    case EVENTS_CALL_SITE:
+        if (event->call_site)
+            sqlite3_result_int64(context, event->call_site);
         break;
     }
     return SQLITE_OK;

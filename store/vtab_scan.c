@@ -121,6 +121,11 @@ int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
     return SQLITE_OK;
 }
 
+bool vtab_column_used(const sqlite3_index_info *info, int column)
+{
+    return info->colUsed >> column & 1;
+}
+
 /* ------------------------------------------------------------------------------------------ xFilter */
 
 static bool term_is(const char *word, size_t length, const char *name)
@@ -394,7 +399,8 @@ const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct ev
     } else if (event->kind == EVENT_CALL && scan->returns != TRACE_RETURNS_NONE) {
         *ret_result = array_reserve(&scan->open, &scan->capacity, scan->depth + 1);
         if (*ret_result == 0)
-            scan->open[scan->depth++] = (struct open_call){event->seq, event->ns, event->function};
+            scan->open[scan->depth++] =
+                (struct open_call){event->seq, event->ns, event->function, event->call_site};
     }
     if (*ret_result < 0 || event->kind != EVENT_RETURN)
         return NULL;

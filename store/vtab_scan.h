@@ -41,6 +41,8 @@ struct vtab_constraints {
 
 /* Fills idxStr, estimatedCost, estimatedRows and each constraint's argvIndex. */
 int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns);
+/* Whether the query looks at a column, one of the first 63. */
+bool vtab_column_used(const sqlite3_index_info *info, int column);
 /* Reads what vtab_best_index wrote, with the values. */
 void vtab_read_constraints(const char *index_text, int argc, sqlite3_value **argv,
                            struct vtab_constraints *ret_constraints);

@@ -66,6 +66,28 @@ static int insert_run(struct trace_writer *writer, const struct trace_run_descri
     return code;
 }
 
+/* Of each kind the numbers go on behind the largest id. */
+static int start_numbers(struct trace_writer *writer, struct error *err)
+{
+    static const char *const questions[NUMBER_KINDS] = {
+        [NUMBER_IMAGE] = "SELECT max(image_id) FROM images",
+        [NUMBER_FUNCTION] = "SELECT max(function_id) FROM functions",
+        [NUMBER_SITE] = "SELECT max(site_id) FROM call_sites",
+        [NUMBER_PROCESS] = "SELECT max(process_id) FROM processes",
+        [NUMBER_THREAD] = "SELECT max(thread_id) FROM threads",
+    };
+
+    for (int kind = 0; kind < NUMBER_KINDS; kind++) {
+        int64_t largest;
+        int code = db_number(writer->db, "cannot begin a run", &largest, err, questions[kind], "");
+
+        if (code)
+            return code;
+        numbering_init(&writer->numberings[kind], largest);
+    }
+    return 0;
+}
+
 static void set_limits(struct trace_writer *writer, const struct trace_writer_options *options)
 {
     writer->segment_bytes = options && options->segment_bytes ? options->segment_bytes : SEGMENT_BYTES;
@@ -91,6 +113,8 @@ int trace_writer_begin(struct tracestore *store, const struct trace_run_descript
     if (code)
         return code;
     code = insert_run(writer, run, err);
+    if (!code)
+        code = start_numbers(writer, err);
     if (code) {
         db_rollback(writer->db);
         return code;
@@ -109,44 +133,6 @@ int64_t trace_writer_run_id(const struct trace_writer *writer)
 size_t trace_writer_pending_bytes(const struct trace_writer *writer)
 {
     return writer->closed_bytes;
-}
-
-/* ------------------------------------------------------------------------------------ losses, blind spots */
-
-int writer_queue_loss(struct trace_writer *writer, int64_t thread_id, int64_t seq, uint64_t ns,
-                      uint64_t count, const char *cause)
-{
-    char *copy;
-
-    if (array_reserve(&writer->losses, &writer->loss_capacity, writer->loss_count + 1))
-        return -ENOMEM;
-    copy = strdup(cause);
-    if (!copy)
-        return -ENOMEM;
-    writer->losses[writer->loss_count++] = (struct pending_loss){
-        .thread_id = thread_id,
-        .seq = seq,
-        .ns = ns,
-        .count = count,
-        .cause = copy,
-    };
-    return 0;
-}
-
-int trace_writer_loss(struct trace_writer *writer, uint64_t ns, uint64_t count, const char *cause,
-                      struct error *err)
-{
-    return writer_queue_loss(writer, 0, -1, ns, count, cause) ? error_no_memory(err) : 0;
-}
-
-int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns, uint64_t to_ns,
-                       const char *cause, double calls_per_second, struct error *err)
-{
-    return db_run(writer->db, "cannot write a blind spot", err,
-                  "INSERT INTO blind (run_id, function_id, from_ns, to_ns, cause, calls_per_second)"
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                  "iiiztd", writer->run_id, (int64_t)function_id, (int64_t)from_ns, (int64_t)to_ns, cause,
-                  calls_per_second);
 }
 
 /* --------------------------------------------------------------------------------------- flush, end, free */
@@ -170,6 +156,15 @@ int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_st
     return writer_flush(writer, ended_ns, &ending, err);
 }
 
+int trace_writer_abandon(struct trace_writer *writer, struct error *err)
+{
+    int code =
+        db_run(writer->db, "cannot delete the run", err,
+               "UPDATE runs SET recorder = '' WHERE run_id = ?1 AND ended_ns IS NULL", "i", writer->run_id);
+
+    return code ? code : tracestore_delete_run(writer->store, writer->run_id, err);
+}
+
 void trace_writer_free(struct trace_writer *writer)
 {
     if (!writer)
@@ -184,9 +179,11 @@ void trace_writer_free(struct trace_writer *writer)
         next = closed->next;
         closed_segment_free(closed);
     }
-    while (writer->loss_count)
-        free(writer->losses[--writer->loss_count].cause);
-    free(writer->losses);
-    sqlite3_finalize(writer->insert_thread);
+    catalog_queue_release(&writer->catalog);
+    shared_rows_release(&writer->shared);
+    for (int kind = 0; kind < NUMBER_KINDS; kind++)
+        numbering_release(&writer->numberings[kind]);
+    sqlite3_finalize(writer->find_function);
+    sqlite3_finalize(writer->find_site);
     free(writer);
 }

@@ -7,6 +7,7 @@
 #ifndef TRACESTORE_WRITER_H
 #define TRACESTORE_WRITER_H
 
+#include "store/catalog_queue.h"
 #include "store/journal.h"
 #include "store/segment.h"
 #include "store/store.h"
@@ -15,26 +16,24 @@ struct thread_writer {
     struct trace_writer *writer;
     struct thread_writer *next;       /* all threads of the writer */
     struct thread_writer *next_dirty; /* those that the next flush has to look at */
-    int64_t thread_id;
+    int64_t number;                   /* of the thread, until its row has an id */
     struct segment_builder builder;
     struct journal_mark mark;
     struct closed_segment *unbounded; /* the last one closed, until the time behind it is known */
     size_t journal_bytes;             /* of the open segment, if all of it were written in one chunk */
-    uint64_t ended_ns;
-    bool dirty, end_is_news;
+    bool dirty;
 };
 
-struct pending_loss {
-    int64_t thread_id; /* 0: none */
-    int64_t seq;       /* -1: none */
-    uint64_t ns, count;
-    char *cause;
+/* A part of the row of `losses`. */
+struct lost_events {
+    uint64_t count;         /* 0: unknown */
+    int64_t calls, returns; /* -1: unknown */
 };
 
 struct trace_writer {
     struct tracestore *store;
     sqlite3 *db;
-    sqlite3_stmt *insert_thread; /* kept, because threads come by the thousands */
+    sqlite3_stmt *find_function, *find_site; /* kept, because they come by the thousands */
     int64_t run_id;
     size_t segment_bytes;
     uint64_t segment_events;
@@ -42,8 +41,9 @@ struct trace_writer {
     struct thread_writer *threads, *dirty;
     struct closed_segment *closed, **closed_end; /* a queue */
     size_t closed_bytes;
-    struct pending_loss *losses;
-    size_t loss_count, loss_capacity;
+    struct catalog_queue catalog; /* what the next flush writes before them */
+    struct numbering numberings[NUMBER_KINDS];
+    struct shared_row *shared; /* images, functions and sites that this writer knows, by key */
 
     size_t journal_total; /* bytes of this run's rows */
     size_t journal_live;  /* what a rewritten journal would have: the sum of the threads' journal_bytes */
@@ -61,9 +61,13 @@ static inline void writer_mark_dirty(struct thread_writer *thread)
     thread->writer->dirty = thread;
 }
 
-/* Queues a row of `losses` for the next flush. -ENOMEM. */
-int writer_queue_loss(struct trace_writer *writer, int64_t thread_id, int64_t seq, uint64_t ns,
-                      uint64_t count, const char *cause);
+/* Queue a row for the next flush. `thread` is a number, 0: none; `seq` -1: none. -ENOMEM. */
+int writer_queue_loss(struct trace_writer *writer, int64_t thread, int64_t seq, uint64_t ns,
+                      const struct lost_events *lost, const char *cause);
+int writer_queue_thread_end(struct thread_writer *thread, uint64_t ns);
+
+struct shared_row;
+void shared_rows_release(struct shared_row **rows);
 
 /* `final`: the run ends; its journal and its 'unfinished' loss go. */
 struct writer_ending {

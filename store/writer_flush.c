@@ -16,22 +16,49 @@ static const char what[] = "cannot write events";
 
 /* ------------------------------------------------------------------------------------------ segments */
 
+/* The payload with ids in place of numbers: the segment's own where they are the same. */
+static int translate_payload(struct trace_writer *writer, const struct closed_segment *closed,
+                             struct bytes *translated, struct section *ret_payload, struct error *err)
+{
+    struct bytes scratch[SECTION_COUNT] = {0};
+    struct segment_parts parts;
+    int code;
+
+    *ret_payload = (struct section){closed->payload.data, closed->payload.size};
+    if (!writer->numberings[NUMBER_FUNCTION].renamed && !writer->numberings[NUMBER_SITE].renamed)
+        return 0;
+    code = segment_parse(closed->payload.data, closed->payload.size, &parts);
+    if (!code)
+        code = numbering_translate(writer->numberings, &parts, scratch);
+    if (!code)
+        code = segment_assemble(&parts, translated);
+    for (int i = 0; i < SECTION_COUNT; i++)
+        bytes_release(&scratch[i]);
+    *ret_payload = (struct section){translated->data, translated->size};
+    return code ? error_no_memory(err) : 0;
+}
+
 static int write_segment(struct trace_writer *writer, sqlite3_stmt *row, sqlite3_stmt *function,
                          const struct closed_segment *closed, struct error *err)
 {
-    const struct bytes *payload = &closed->payload;
+    AUTO_BYTES translated = {0};
+    struct section payload;
     int64_t segment_id;
-    int code;
+    int code = translate_payload(writer, closed, &translated, &payload, err);
 
-    db_bind(row, "iiiizziiib", writer->run_id, closed->thread_id, (int64_t)closed->first_seq,
+    if (code)
+        return code;
+    db_bind(row, "iiiizziiib", writer->run_id,
+            numbering_id(&writer->numberings[NUMBER_THREAD], closed->thread), (int64_t)closed->first_seq,
             (int64_t)closed->event_count, (int64_t)closed->first_ns,
             (int64_t)(closed->first_ns ? closed->last_ns : 0), (int64_t)closed->codec,
-            (int64_t)crc32(0, payload->data, (uInt)payload->size), (int64_t)(2 * closed->event_count),
-            (const void *)payload->data, payload->size);
+            (int64_t)crc32(0, payload.data, (uInt)payload.size), (int64_t)(2 * closed->event_count),
+            (const void *)payload.data, payload.size);
     code = db_step(writer->db, row, what, err);
     segment_id = sqlite3_last_insert_rowid(writer->db);
     for (size_t i = 0; i < closed->function_count && !code; i++) {
-        db_bind(function, "iii", segment_id, (int64_t)closed->functions[i].function,
+        db_bind(function, "iii", segment_id,
+                numbering_id(&writer->numberings[NUMBER_FUNCTION], closed->functions[i].function),
                 (int64_t)closed->functions[i].calls);
         code = db_step(writer->db, function, what, err);
     }
@@ -79,7 +106,7 @@ static int add_thread(struct trace_writer *writer, struct thread_writer *thread,
     if (!thread->builder.event_count)
         return 0;
     if ((!row->size && journal_row_begin(row)) ||
-        journal_add_chunk(row, thread->thread_id, &thread->builder, &thread->mark))
+        journal_add_chunk(row, thread_writer_id(thread), &thread->builder, writer->numberings, &thread->mark))
         return error_no_memory(err);
     return row->size < JOURNAL_ROW_BYTES ? 0 : insert_journal_row(writer, row, now_ns, total, err);
 }
@@ -124,37 +151,6 @@ static size_t measure_live(struct trace_writer *writer)
 
 /* ------------------------------------------------------------------------------------------ other rows */
 
-static int write_losses(struct trace_writer *writer, struct error *err)
-{
-    int code = 0;
-
-    for (size_t i = 0; i < writer->loss_count && !code; i++) {
-        const struct pending_loss *loss = &writer->losses[i];
-
-        code = db_run(writer->db, what, err,
-                      "INSERT INTO losses (run_id, thread_id, seq, ns, count, cause)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                      "iznizt", writer->run_id, loss->thread_id, loss->seq, (int64_t)loss->ns,
-                      (int64_t)loss->count, loss->cause);
-    }
-    return code;
-}
-
-static int write_thread_ends(struct trace_writer *writer, struct error *err)
-{
-    AUTO_STATEMENT *update = NULL;
-    int code =
-        db_prepare(writer->db, "UPDATE threads SET ended_ns = ?2 WHERE thread_id = ?1", what, &update, err);
-
-    for (struct thread_writer *thread = writer->dirty; thread && !code; thread = thread->next_dirty) {
-        if (!thread->end_is_news)
-            continue;
-        db_bind(update, "ii", thread->thread_id, (int64_t)thread->ended_ns);
-        code = db_step(writer->db, update, what, err);
-    }
-    return code;
-}
-
 static int write_ending(struct trace_writer *writer, const struct writer_ending *ending, struct error *err)
 {
     int code = db_run(writer->db, what, err, "DELETE FROM journal WHERE run_id = ?1", "i", writer->run_id);
@@ -174,12 +170,10 @@ static int write_ending(struct trace_writer *writer, const struct writer_ending 
 static int write_rows(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
                       bool rewrite, size_t *journal_total, struct error *err)
 {
-    int code = write_segments(writer, err);
+    int code = catalog_queue_write(&writer->catalog, writer->db, writer->numberings, err);
 
     if (!code)
-        code = write_losses(writer, err);
-    if (!code)
-        code = write_thread_ends(writer, err);
+        code = write_segments(writer, err);
     if (!code && ending)
         return write_ending(writer, ending, err);
     if (!code)
@@ -201,8 +195,9 @@ static void advance(struct trace_writer *writer, bool all)
     writer->closed = NULL;
     writer->closed_end = &writer->closed;
     writer->closed_bytes = 0;
-    while (writer->loss_count)
-        free(writer->losses[--writer->loss_count].cause);
+    catalog_queue_clear(&writer->catalog);
+    for (int kind = 0; kind < NUMBER_KINDS; kind++)
+        writer->numberings[kind].settled = writer->numberings[kind].next;
     for (thread = all ? writer->threads : NULL; thread; thread = thread->next)
         if (thread->builder.event_count)
             journal_advance(&thread->mark, &thread->builder);
@@ -210,7 +205,7 @@ static void advance(struct trace_writer *writer, bool all)
         next = thread->next_dirty;
         if (!all && thread->builder.event_count)
             journal_advance(&thread->mark, &thread->builder);
-        thread->dirty = thread->end_is_news = false;
+        thread->dirty = false;
         thread->next_dirty = NULL;
     }
     writer->dirty = NULL;

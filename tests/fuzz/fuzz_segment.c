@@ -22,7 +22,7 @@ static void decode(const struct segment_parts *parts, uint64_t first_seq, uint64
     size_t depth;
     int code;
 
-    if (segment_decoder_open(parts, first_seq, event_count, 0, &decoder))
+    if (segment_decoder_open(parts, first_seq, event_count, 0, true, &decoder))
         return;
     while ((code = segment_decoder_next(decoder, &event)) == 0) {
         const struct open_call *open = segment_decoder_open_calls(decoder, &depth);
@@ -30,6 +30,10 @@ static void decode(const struct segment_parts *parts, uint64_t first_seq, uint64
         if (event.seq != first_seq + events++ || event.kind > EVENT_LOST || !event.function)
             abort();
         if (event.kind == EVENT_CALL && depth && open[depth - 1].seq != event.seq)
+            abort();
+        if (event.call_site && (event.kind != EVENT_CALL || !(parts->flags & SEGMENT_CALL_SITES)))
+            abort();
+        if (event.kind == EVENT_CALL && depth && open[depth - 1].site != event.call_site)
             abort();
         if (event.kind == EVENT_RETURN && segment_decoder_ended_call(decoder)->seq >= event.seq)
             abort();

@@ -309,6 +309,7 @@ Test(writer, losses_and_ends_are_rows)
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM journal"), 0,
                  "the thread has ended");
     cr_assert_eq(trace_writer_relabel_process(fixture.writer, fixture.process_id, 12, NULL), 0);
+    flush(&fixture, 8000);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM threads WHERE label = '12.0'"), 1);
     fixture_close(&fixture);
 }

@@ -21,6 +21,7 @@ struct builder {
 struct frame {
     uint64_t seq;
     uint32_t function;
+    uint32_t site;
 };
 
 /* xorshift64*, so that a seed means the same everywhere. */
@@ -62,6 +63,7 @@ struct stream {
     struct thread_writer *writer;
     int64_t run_id, thread_id;
     enum trace_returns returns;
+    bool call_sites;
     struct frame stack[DEEPEST];
     uint32_t depth;
     uint64_t seq, last_lost;
@@ -69,11 +71,11 @@ struct stream {
 };
 
 static void expect_event(struct builder *builder, struct stream *stream, const char *kind, uint32_t function,
-                         uint32_t depth)
+                         uint32_t depth, uint32_t site)
 {
     execf(builder->expected,
-          "INSERT INTO x_events VALUES(%lld, %lld, %lld, NULL, NULL, '%s', nullif(%u, 0), %u)",
-          stream->run_id, stream->thread_id, stream->seq, kind, function, depth);
+          "INSERT INTO x_events VALUES(%lld, %lld, %lld, NULL, NULL, '%s', nullif(%u, 0), %u, nullif(%u, 0))",
+          stream->run_id, stream->thread_id, stream->seq, kind, function, depth, site);
 }
 
 static void expect_call(struct builder *builder, const struct stream *stream, uint32_t depth, int64_t end_seq,
@@ -83,19 +85,30 @@ static void expect_call(struct builder *builder, const struct stream *stream, ui
 
     execf(builder->expected,
           "INSERT INTO x_calls VALUES(%lld, %lld, %lld, nullif(%lld, -1), nullif(%lld, -1), %u, %u, NULL, "
-          "NULL, '%s')",
+          "NULL, '%s', nullif(%u, 0))",
           stream->run_id, stream->thread_id, frame->seq, end_seq, depth ? (int64_t)frame[-1].seq : -1ll,
-          frame->function, depth, state);
+          frame->function, depth, state, frame->site);
+}
+
+/* Mostly one of few, now and then none. */
+static uint32_t draw_site(struct model *model, const struct stream *stream)
+{
+    uint32_t roll = model_random(model, 40);
+
+    return !stream->call_sites || roll == 0 ? 0 : model->sites[roll < 30 ? roll % 3 : roll % 24];
 }
 
 static void append_call(struct builder *builder, struct stream *stream)
 {
     bool bare = stream->returns == TRACE_RETURNS_NONE;
     uint32_t function = builder->model->functions[model_random(builder->model, stream->seq < 30 ? 10 : 12)];
+    uint32_t site = draw_site(builder->model, stream);
 
-    cr_assert_eq(thread_writer_call(stream->writer, function), 0);
-    expect_event(builder, stream, "call", function, bare ? 0 : stream->depth);
-    stream->stack[bare ? 0 : stream->depth] = (struct frame){stream->seq, function};
+    cr_assert_eq(stream->call_sites ? thread_writer_call_from(stream->writer, function, site)
+                                    : thread_writer_call(stream->writer, function),
+                 0);
+    expect_event(builder, stream, "call", function, bare ? 0 : stream->depth, site);
+    stream->stack[bare ? 0 : stream->depth] = (struct frame){stream->seq, function, site};
     if (bare)
         expect_call(builder, stream, 0, -1, "unknown");
     else
@@ -107,7 +120,7 @@ static void append_return(struct builder *builder, struct stream *stream)
 {
     cr_assert_eq(thread_writer_return(stream->writer), 0);
     stream->depth--;
-    expect_event(builder, stream, "return", stream->stack[stream->depth].function, stream->depth);
+    expect_event(builder, stream, "return", stream->stack[stream->depth].function, stream->depth, 0);
     expect_call(builder, stream, stream->depth, (int64_t)stream->seq, "returned");
     stream->seq++;
 }
@@ -118,7 +131,7 @@ static void append_lost(struct builder *builder, struct stream *stream)
 
     must(thread_writer_lost(stream->writer, builder->now, 1 + model_random(builder->model, 9), "test", &err),
          &err);
-    expect_event(builder, stream, "lost", 0, stream->depth);
+    expect_event(builder, stream, "lost", 0, stream->depth, 0);
     stream->last_lost = stream->seq++;
     stream->any_lost = true;
 }
@@ -168,11 +181,13 @@ static void begin_streams(struct builder *builder, struct stream *streams, int64
             .label = label,
             .started_ns = builder->now,
             .returns = kinds[model_random(builder->model, 4)],
+            .call_sites = model_random(builder->model, 2),
         };
 
         snprintf(label, sizeof(label), "0.%d", i);
-        streams[i] =
-            (struct stream){.run_id = trace_writer_run_id(builder->writer), .returns = thread.returns};
+        streams[i] = (struct stream){.run_id = trace_writer_run_id(builder->writer),
+                                     .returns = thread.returns,
+                                     .call_sites = thread.call_sites};
         must(trace_writer_thread(builder->writer, &thread, &streams[i].writer, &err), &err);
     }
 }
@@ -197,7 +212,7 @@ static void write_functions(struct builder *builder)
 {
     static const struct trace_image_description image = {"/bin/model", "", "main"};
     struct error err = {0};
-    int64_t image_id, process_id;
+    int64_t image_id;
 
     must(trace_writer_image(builder->writer, &image, &image_id, &err), &err);
     for (int i = 0; i < 12; i++) {
@@ -210,7 +225,15 @@ static void write_functions(struct builder *builder)
         must(trace_writer_function(builder->writer, image_id, &function, &builder->model->functions[i], &err),
              &err);
     }
-    (void)process_id;
+    for (uint32_t i = 0; i < 24; i++) {
+        const struct trace_call_site_description site = {.image_id = image_id,
+                                                         .address = 0x1000 + 16 * (i / 2) + 4 + i % 2,
+                                                         .function_id = builder->model->functions[i / 2],
+                                                         .file = i % 4 ? "model.c" : NULL,
+                                                         .line = i % 4 ? 10 + (int)i : 0};
+
+        must(trace_writer_call_site(builder->writer, &site, &builder->model->sites[i], &err), &err);
+    }
 }
 
 static void write_run(struct builder *builder, struct tracestore *store, bool end)
@@ -284,8 +307,8 @@ static void copy_times(struct model *model)
 static void copy_expected(struct model *model, sqlite3 *from)
 {
     static const char *const queries[] = {"SELECT * FROM x_events", "SELECT * FROM x_calls"};
-    static const char *const inserts[] = {"INSERT INTO x_events VALUES(?,?,?,?,?,?,?,?)",
-                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?)"};
+    static const char *const inserts[] = {"INSERT INTO x_events VALUES(?,?,?,?,?,?,?,?,?)",
+                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
 
     for (int table = 0; table < 2; table++) {
         sqlite3_stmt *row, *insert;
@@ -305,9 +328,10 @@ static void copy_expected(struct model *model, sqlite3 *from)
 
 static const char expected_tables[] =
     "CREATE TEMP TABLE x_events(run_id INTEGER, thread_id INTEGER, seq INTEGER, ns INTEGER, ns_error INTEGER,"
-    " kind TEXT, function_id INTEGER, depth INTEGER);"
+    " kind TEXT, function_id INTEGER, depth INTEGER, call_site INTEGER);"
     "CREATE TEMP TABLE x_calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER,"
-    " parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, duration_ns INTEGER, state TEXT);"
+    " parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, duration_ns INTEGER, state TEXT,"
+    " call_site INTEGER);"
     "CREATE INDEX temp.x_by_seq ON x_events(thread_id, seq)";
 
 void model_init(struct model *model, const struct model_options *options)

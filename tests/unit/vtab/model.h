@@ -19,6 +19,7 @@ struct model {
     sqlite3 *db;
     uint64_t random;
     uint32_t functions[12]; /* function_ids */
+    uint32_t sites[24];     /* site_ids: two in each function, in the order of the functions */
 };
 
 struct model_options {

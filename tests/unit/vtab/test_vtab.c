@@ -63,7 +63,7 @@ static void add_term(struct model *model, char *sql, size_t size, bool calls)
     const char *compare_by = compares[model_random(model, 6)];
     size_t at = strlen(sql);
 
-    switch (model_random(model, 8)) {
+    switch (model_random(model, 9)) {
     case 0:
         snprintf(sql + at, size - at, " AND run_id = %u", model_random(model, 4));
         break;
@@ -90,6 +90,9 @@ static void add_term(struct model *model, char *sql, size_t size, bool calls)
         else
             snprintf(sql + at, size - at, " AND kind %s '%s'", model_random(model, 4) ? "=" : "<>",
                      (const char *[]){"call", "return", "lost", "none"}[model_random(model, 4)]);
+        break;
+    case 7:
+        snprintf(sql + at, size - at, " AND call_site %s %u", compare_by, 1 + model_random(model, 24));
         break;
     default:
         snprintf(sql + at, size - at, " AND depth %s %u", compare_by, model_random(model, 12));
