@@ -395,21 +395,22 @@ static int handle_return(struct streams *streams, const struct wire_call *record
     return r ? cannot_append(streams, r) : 0;
 }
 
-static int write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t count)
+static int write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
+                      uint64_t returns)
 {
     struct thread_writer *writer = writer_of(streams, thread);
 
     if (!writer)
         return streams->error.code;
-    return thread_writer_lost(writer, streams_realtime(streams, ns), count, "ring full", &streams->error);
+    return thread_writer_lost_by_kind(writer, streams_realtime(streams, ns), calls, returns, "ring full",
+                                      &streams->error);
 }
 
 static int handle_lost(struct streams *streams, const struct wire_lost *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
 
-    return thread ? write_loss(streams, thread, record->header.ns, (uint64_t)record->calls + record->returns)
-                  : 0;
+    return thread ? write_loss(streams, thread, record->header.ns, record->calls, record->returns) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ life cycle */
@@ -422,7 +423,7 @@ static int settle_thread(struct streams *streams, struct traced_thread *thread, 
     int r = 0;
 
     if (lost.calls + lost.returns)
-        r = write_loss(streams, thread, ns, lost.calls + lost.returns);
+        r = write_loss(streams, thread, ns, lost.calls, lost.returns);
     if (!r && thread->writer &&
         call_stack_is_uncertain(&thread->stack, image ? image->entry_function : NO_FUNCTION))
         r = thread_writer_infers(thread->writer, &streams->error);
