@@ -8,6 +8,7 @@
 # make fuzz       every fuzzer for FUZZ_SECONDS (5)
 # make san        unit tests and some e2e tests of a build with AddressSanitizer and UBSan
 # make lint, make bench, make demo
+# make bench-capture   what capturing costs, beside bpftrace, callgrind and uftrace (10 minutes; BENCH_QUICK=1: 2)
 
 FUZZ_SECONDS ?= 5
 SAN_FLAGS := address,undefined
@@ -188,9 +189,13 @@ bench: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/run
 
+bench-capture: packages-build-demo-test-bench
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/capture
+
 demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e fuzz san check lint bench demo
+.PHONY: programs unit-build fuzz-build test unit e2e fuzz san check lint bench bench-capture demo
 .SECONDARY:

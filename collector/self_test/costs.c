@@ -21,7 +21,7 @@
 
 #define HITS 500
 #define ROUNDS 7
-#define CALLS_ONLY COOKIE_ENTRY_ONLY
+#define CALLS_ONLY (COOKIE_ENTRY_ONLY | COOKIE_CALLS_ONLY)
 #define RING_BYTES (8u << 20) /* holds the records of a round */
 
 /* What is called by turns. `cookie`: what the recorder is told to do there. */

@@ -16,7 +16,8 @@ PORT = 47391
 
 class Command:
     """A program that runs and ends. `work` is the amount of it for a run under each tracer; what a run with an amount
-    of 1 takes is start-up and is subtracted. A program with `own_seconds` measures itself."""
+    of 1 takes is start-up and is subtracted; what was seen
+    is that of both. A program with `own_seconds` measures itself."""
 
     def __init__(self, name, command, work, image=None, images="main", launcher=(), own_seconds=None):
         self.name, self.arguments, self.work = name, command, work
@@ -31,8 +32,9 @@ class Command:
         """`execute` runs a command line and returns (CPU seconds, what was seen, output)."""
         amount = self.work[tracer]
         command = [*self.launcher, *self.arguments(1)]
-        start_up = 0 if self.own_seconds else execute(command)[0]
+        start_up, seen_then = (0, {}) if self.own_seconds else execute(command)[:2]
         cpu, seen, output = execute([*self.launcher, *self.arguments(amount)])
+        seen = {key: value + seen_then.get(key, 0) for key, value in seen.items()}
         return {"ns_per_work": (self.seconds(cpu, output) - start_up) / (amount - (not self.own_seconds)) * 1e9,
                 "seen": seen}
 
@@ -83,7 +85,7 @@ class Command:
         tracer = Tracectl(self.images)
         try:
             tracer.command([*self.launcher, *self.arguments(self.work["tracectl all"])])
-            return tracer.hottest("(SELECT max(run_id) FROM runs)", count)
+            return tracer.hottest(count)
         finally:
             tracer.close()
 
@@ -164,7 +166,7 @@ class Redis:
         tracer = Tracectl()
         try:
             self.under("tracectl all", begin=tracer.attach, end=tracer.detach)
-            return tracer.hottest("(SELECT max(run_id) FROM runs)", count)
+            return tracer.hottest(count)
         finally:
             tracer.close()
 
@@ -190,15 +192,15 @@ def programs(scale):
     entries = build("entries", "entries.c", flags=["-fno-shrink-wrap"])
     heat = build("mpi_heat", "mpi_heat.c", "mpicc")
     yield Command("million", lambda n: [frames, str(n)],
-                  amounts(20000000 // scale, *[600000 // scale] * 3, 2000000 // scale, 2000000 // scale))
+                  amounts(20000000 // scale, *[600000 // scale] * 3, 5000000 // scale, 5000000 // scale))
     yield Command("entries", lambda n: [entries, str(n)],
-                  amounts(20000000 // scale, *[100000 // scale] * 3, 2000000 // scale, 2000000 // scale))
+                  amounts(20000000 // scale, *[100000 // scale] * 3, 5000000 // scale, 5000000 // scale))
     yield Command("mpi_heat", lambda n: [heat, str(n), "64"], amounts(4000 // scale, *[20] * 3, 200 // scale),
                   image=heat, launcher=["mpiexec", "-n", "2"], own_seconds=r"seconds (\S+)")
-    yield Command("sqlite3", sqlite, amounts(20000 // scale, *[2000 // scale] * 3, 2000 // scale, 2000 // scale),
+    yield Command("sqlite3", sqlite, amounts(20000, *[200] * 3, 4000, 200),
                   image=library_of("/usr/bin/sqlite3", "libsqlite3"), images="*libsqlite3*")
     yield Command("python3", lambda n: ["/usr/bin/python3.11", "-S", f"{HERE}/programs/workload.py", str(n)],
-                  amounts(4000 // scale, *[50] * 3, 400 // scale, 50))
+                  amounts(4000, *[50] * 3, 1000, 50))
     yield Redis(amounts(100000 // scale, 10000 // scale, 2000 // scale, 10000 // scale, 10000 // scale))
 
 
@@ -207,16 +209,11 @@ def library_of(program, name):
     return next(line.split()[2] for line in listing.splitlines() if name in line)
 
 
-def measure(program, functions_wanted, rounds, note):
+def measure(program, functions_wanted, rounds):
     """One row: the medians of each tracer, and its slow-down."""
-    try:
-        functions = program.hottest(functions_wanted)
-    except Failure as failure:
-        if not str(getattr(program, "images", "main")).startswith("*"):
-            raise
-        note(f"{program.name}: {failure}; main image only")
-        program.images = "main"
-        functions = program.hottest(functions_wanted)
+    functions = program.hottest(functions_wanted)
+    if not functions:
+        raise Failure("no function of it was called")
     arms = {
         "native": program.native,
         "tracectl": lambda: program.tracectl(functions),

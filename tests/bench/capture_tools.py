@@ -45,8 +45,8 @@ def timed(command, prefix=(), **options):
 
 
 def choice(functions):
-    """record's options for these functions, whichever way the image names them."""
-    return ["--functions", "^(" + "|".join(map(re.escape, functions)) + ")(@plt)?$"] if functions else []
+    """record's options for these functions."""
+    return ["--functions", "^(" + "|".join(map(re.escape, functions)) + ")$"] if functions else []
 
 
 class Tracectl:
@@ -69,17 +69,15 @@ class Tracectl:
         return cpu, {"calls": report["calls"], "returns": report["returns"], "lost": report["lost"],
                      "stored_bytes": report["stored_bytes"]}, output
 
-    def hottest(self, run_name, count):
-        """The names of the most called functions of a run, without PLT stubs' suffix and without start-up code."""
+    def hottest(self, count):
+        """The names of the most called functions of the last run: those that every tool can name."""
         done = run([TRACECTL, "-d", self.store, "--json", "query",
-                    f"SELECT name, sum(calls) AS calls FROM call_counts WHERE run_id = {run_name} "
-                    "GROUP BY name ORDER BY calls DESC"])
+                    "SELECT name FROM call_counts WHERE run_id = (SELECT max(run_id) FROM runs) "
+                    "GROUP BY name ORDER BY sum(calls) DESC"])
         document = json.loads(done.stdout)
         rows = document["rows"] if isinstance(document, dict) else document
         names = [row["name"] if isinstance(row, dict) else row[0] for row in rows]
-        names = [name.removesuffix("@plt") for name in names]
-        usable = [name for name in dict.fromkeys(names) if re.fullmatch(r"[A-Za-z_]\w*", name)]
-        return usable[:count]
+        return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name) and name != "_start"][:count]
 
     def attach(self, pid, functions=()):
         process = subprocess.Popen([*self.record(functions), "-p", str(pid)], stdout=subprocess.PIPE,
