@@ -55,6 +55,7 @@ struct tty_struct;
 
 struct signal_struct {
     atomic_t live;
+    int nr_threads;
     int group_exit_code;
     struct pid *pids[4]; /* by enum pid_type */
     struct tty_struct *tty;

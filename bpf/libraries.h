@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The dynamic linker calls _dl_debug_state() when it has mapped or unmapped libraries, and before it runs any
- * of their code: it is there for debuggers, and so for us. A process that is watched waits there until its
- * new libraries have their probes.
+ * of their code: it is there for debuggers, and so for us.
  *
- * How it waits: a program that has just been started is stopped, as at its exec. Later, a stop would be seen
- * by all its threads (epoll_wait and others return EINTR after one) and by its parent: then only the thread
- * that loads the library waits, here, for at most LIBRARY_WAIT_NS.
+ * A process whose new libraries are to be probed waits there, and so does every program when it starts. One
+ * that has a single thread is stopped, as at
+ * its exec. In others all threads would see the stop (epoll_wait and others return EINTR after one): there
+ * only the thread that loads the library waits, here, for at most LIBRARY_WAIT_NS.
+ *
+ * Another process does not wait: until the collector has looked at them, calls out
+ * of them are taken for callbacks out of code that can throw (bpf/callers.h).
  */
 #ifndef TRACECTL_BPF_LIBRARIES_H
 #define TRACECTL_BPF_LIBRARIES_H
@@ -44,21 +47,49 @@ static __always_inline void wait_until_let_go(__u32 tid)
     bpf_map_delete_elem(&waiting, &tid);
 }
 
+#define RT_CONSISTENT 0 /* of struct r_debug, which <link.h> describes */
+#define R_STATE_OFFSET 24
+
+/* The linker calls before and after it changes its list; `cookie` is where its struct r_debug lies from the
+ * probe on, 0 when that is not known. */
+static __always_inline bool is_before_change(const struct pt_regs *ctx, __u64 cookie)
+{
+    int state;
+
+    return cookie &&
+           !bpf_probe_read_user(&state, sizeof(state), (const void *)(ctx->ip + cookie + R_STATE_OFFSET)) &&
+           state != RT_CONSISTENT;
+}
+
+/* How the process waits, as a flag of the record; 0: it does not. */
+static __always_inline __u8 begin_wait(struct task_struct *task, const struct process_state *state)
+{
+    __u32 tid = (__u32)task->pid, one = 1;
+
+    if (!(state->flags & (PROCESS_WATCHED | PROCESS_STARTING)))
+        return 0;
+    if (task->signal->nr_threads == 1 && hold(task))
+        return WIRE_HELD;
+    return bpf_map_update_elem(&waiting, &tid, &one, BPF_ANY) ? 0 : WIRE_WAITING;
+}
+
 SEC("uprobe.multi")
 int on_libraries(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct process_state *state = process_of(task);
     struct wire_libraries *record;
-    __u32 tid = (__u32)task->pid, one = 1;
-    __u8 how = 0;
+    __u32 tid = (__u32)task->pid;
+    __u8 how;
 
-    if (closed || !state || !(state->flags & PROCESS_WATCHED))
+    if (closed || !state || !(state->flags & PROCESS_CAN_LOAD) ||
+        is_before_change(ctx, bpf_get_attach_cookie(ctx)))
         return 0;
-    if (state->flags & PROCESS_STARTING && hold(task))
-        how = WIRE_HELD;
-    else if (!bpf_map_update_elem(&waiting, &tid, &one, BPF_ANY))
-        how = WIRE_WAITING;
+    how = begin_wait(task, state);
+    if (!how) {
+        state->flags |= PROCESS_CHECK_CALLERS;
+        processes_changed();
+    }
     record = reserve_life_cycle(sizeof(*record), WIRE_LIBRARIES, tid);
     if (!record) {
         bpf_map_delete_elem(&waiting, &tid);

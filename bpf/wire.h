@@ -109,8 +109,9 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 /* What the kernel side knows of a traced process; kept in the map `processes`. */
 enum process_flags {
     PROCESS_TRACED = 1,
-    PROCESS_WATCHED = 2,       /* the collector wants to see libraries before they run */
-    PROCESS_STARTING = 4,      /* since an exec: it has one thread, and may be stopped once more */
+    PROCESS_CAN_LOAD = 2,      /* the collector wants to know of new libraries */
+    PROCESS_WATCHED = 4,       /* and wants to probe them before they run */
+    PROCESS_STARTING = 16,     /* since an exec, until its first libraries have been looked at */
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
 };
 
@@ -123,7 +124,7 @@ struct code_range {
 struct process_state {
     __u32 flags; /* enum process_flags */
     __u32 unused;
-    struct code_range cannot_throw[PROCESS_RANGES]; /* with PROCESS_CHECK_CALLERS */
+    struct code_range cannot_throw[PROCESS_RANGES]; /* for PROCESS_CHECK_CALLERS */
 };
 
 static inline __u64 wire_sp(const struct wire_call *call)

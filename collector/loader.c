@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
+#include "image/object.h"
 
 /* The probes of an image in one process. */
 struct attachment {
@@ -174,26 +175,35 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */
 
-/* The place of _dl_debug_state in the linker's file, 0 if it has none. */
-static unsigned long find_rendezvous(const char *path)
+static bool is_called(const struct image_function *function, const char *name)
+{
+    bool found = !strcmp(function->name, name);
+
+    for (char **alias = function->aliases; !found && alias && *alias; alias++)
+        found = !strcmp(*alias, name);
+    return found;
+}
+
+/* False: this linker has no such place. */
+static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
 {
     AUTO_ELF_IMAGE struct elf_image *image = NULL;
     struct image_function *functions;
-    unsigned long offset = 0;
+    uint64_t state = 0, rendezvous = 0;
     size_t count;
 
     if (elf_image_open(path, &image, NULL) || image_functions(image, &functions, &count, NULL))
-        return 0;
-    for (size_t i = 0; !offset && i < count; i++) {
-        bool found = !strcmp(functions[i].name, "_dl_debug_state");
-
-        for (char **alias = functions[i].aliases; !found && alias && *alias; alias++)
-            found = !strcmp(*alias, "_dl_debug_state");
-        if (found)
-            offset = functions[i].file_offset;
+        return false;
+    for (size_t i = 0; !rendezvous && i < count; i++) {
+        if (!is_called(&functions[i], "_dl_debug_state"))
+            continue;
+        rendezvous = functions[i].address;
+        ret_sites->rendezvous = functions[i].file_offset;
     }
     image_functions_free(functions, count);
-    return offset;
+    ret_sites->state =
+        rendezvous && image_object_address(image, "_r_debug", &state) == 0 ? state - rendezvous : 0;
+    return rendezvous;
 }
 
 /* Watches the linker that `pid` runs its program with, once for each linker there is. */
@@ -201,9 +211,9 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct traced_im
                         struct error *err)
 {
     const char *interpreter = program->elf ? elf_image_facts(program->elf)->interpreter : NULL;
+    struct linker_sites sites;
     struct stat file;
     char path[4096];
-    unsigned long offset;
 
     if (!interpreter)
         return 0;
@@ -216,8 +226,8 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct traced_im
     if (array_reserve(&loader->linkers, &loader->linker_capacity, loader->linker_count + 1))
         return error_no_memory(err);
     loader->linkers[loader->linker_count++] = (struct linker){file.st_dev, file.st_ino};
-    offset = find_rendezvous(path);
-    return offset ? uprobe_backend_watch_linker(loader->backend, path, offset, err) : 0;
+    return find_rendezvous(path, &sites) ? uprobe_backend_watch_linker(loader->backend, path, &sites, err)
+                                         : 0;
 }
 
 /* ------------------------------------------------------------------------------------ all of a process */
@@ -226,7 +236,6 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct traced_im
 struct survey {
     struct stream_code *code;
     size_t count;
-    size_t images; /* different ones, more or less: a file's mappings follow each other */
     bool can_throw, probes_returns, news;
 };
 
@@ -271,7 +280,6 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     code->start = mapping->start;
     code->end = mapping->end;
     code->image = image;
-    survey->images += !survey->count || code[-1].image != image;
     survey->count++;
     survey->can_throw |= can_throw(image);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
@@ -303,27 +311,25 @@ static void list_quiet_ranges(const struct survey *survey, struct process_state 
 }
 
 /* Tells the kernel side and the streams what has been found. */
-static int tell(struct loader *loader, pid_t pid, struct survey *survey, struct error *err)
+static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool starting, struct error *err)
 {
-    bool starting = survey->images <= 2; /* the program and its dynamic linker: libraries are still to come */
-    struct process_state state;
+    struct process_state state = {.flags = PROCESS_TRACED};
 
-    if (uprobe_backend_process(loader->backend, pid, &state)) {
-        memset(state.cannot_throw, 0, sizeof(state.cannot_throw));
-        state.flags = PROCESS_TRACED | (starting ? state.flags & PROCESS_STARTING : 0);
-        if (loader->libraries || survey->probes_returns)
-            state.flags |= PROCESS_WATCHED;
-        if (survey->can_throw && survey->probes_returns) {
-            state.flags |= PROCESS_CHECK_CALLERS;
-            list_quiet_ranges(survey, &state);
-        }
-        uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
-    }
+    if (loader->libraries || survey->probes_returns)
+        state.flags |= PROCESS_CAN_LOAD;
+    if (loader->libraries)
+        state.flags |= PROCESS_WATCHED;
+    if (starting)
+        state.flags |= PROCESS_STARTING;
+    if (survey->can_throw && survey->probes_returns)
+        state.flags |= PROCESS_CHECK_CALLERS;
+    list_quiet_ranges(survey, &state);
+    uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
     return streams_set_code(loader->streams, pid, survey->code, survey->count, err);
 }
 
-static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool *ret_news,
-                          struct error *err)
+static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
+                          bool *ret_news, struct error *err)
 {
     CLEANUP(survey_release) struct survey survey = {0};
     struct code_mapping *mappings;
@@ -339,10 +345,11 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
     code_mappings_free(mappings, count);
     *ret_news = survey.news;
-    return r ? r : tell(loader, pid, &survey, err);
+    return r ? r : tell(loader, pid, &survey, starting, err);
 }
 
-int loader_program(struct loader *loader, pid_t pid, const struct traced_image **ret_main, struct error *err)
+int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
+                   struct error *err)
 {
     struct stream_program program = {.rank = process_rank(pid)};
     struct traced_image *image = NULL;
@@ -364,7 +371,7 @@ int loader_program(struct loader *loader, pid_t pid, const struct traced_image *
     r = streams_set_program(loader->streams, pid, &program, err);
     if (!r)
         r = watch_linker(loader, pid, image, err);
-    return r ? r : survey_process(loader, pid, &image->file, &news, err);
+    return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
 }
 
 int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err)
@@ -376,5 +383,5 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct er
     process_exe_link(pid, link, sizeof(link));
     if (stat(link, &program))
         return 0; /* it has ended */
-    return survey_process(loader, pid, &program, ret_news, err);
+    return survey_process(loader, pid, &program, false, ret_news, err);
 }

@@ -25,9 +25,11 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
                bool libraries, struct loader **ret_loader, struct error *err);
 void loader_free(struct loader *loader);
 
-/* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `*ret_main`
- * is the image of the program, traced or refused. -ESRCH, -ENOENT: the process is gone. */
-int loader_program(struct loader *loader, pid_t pid, const struct traced_image **ret_main, struct error *err);
+/* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
+ * it has just been loaded, its libraries are still to come. `*ret_main` is the image of the program, traced
+ * or refused. -ESRCH, -ENOENT: the process is gone. */
+int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
+                   struct error *err);
 
 /* The same for libraries only; `*ret_news` tells whether there was something new to trace. */
 int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);

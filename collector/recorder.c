@@ -108,7 +108,7 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     int r = 0;
 
     if (!recorder->closing)
-        r = loader_program(recorder->loader, pid, &image, err);
+        r = loader_program(recorder->loader, pid, true, &image, err);
     if (held)
         uprobe_backend_release(recorder->backend, pid);
     else if (!recorder->closing && (!r || is_gone(r)) && began_unseen(recorder, newest, is_gone(r)))
@@ -281,7 +281,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r)
         r = streams_add_process(recorder->streams, pid, tids, count, err);
     if (!r)
-        r = loader_program(recorder->loader, pid, &image, err);
+        r = loader_program(recorder->loader, pid, false, &image, err);
     if (!r && image->refusal)
         r = error_say(err, -ENOTSUP, "%s", image->refusal);
     return r;

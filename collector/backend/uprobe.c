@@ -241,11 +241,11 @@ void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
     backend->link_count = kept;
 }
 
-int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path, unsigned long offset,
-                                struct error *err)
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
+                                const struct linker_sites *linker, struct error *err)
 {
-    const uint64_t no_cookie = 0;
-    const struct uprobe_sites site = {.path = path, .offsets = &offset, .cookies = &no_cookie, .count = 1};
+    const struct uprobe_sites site = {
+        .path = path, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
     int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, 0);
     int r = fd < 0 ? fd : keep_link(backend, fd, 0);
 

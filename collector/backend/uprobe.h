@@ -54,10 +54,15 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_si
 /* Removes the probes of one process alone, when it has ended. Takes the kernel some 40 ms a link. */
 void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid);
 
-/* Lets watched processes (PROCESS_WATCHED) announce new libraries: `offset` is that of _dl_debug_state in the
- * dynamic linker at `path`. */
-int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path, unsigned long offset,
-                                struct error *err);
+/* The dynamic linker's meeting place with debuggers. */
+struct linker_sites {
+    unsigned long rendezvous; /* file offset of _dl_debug_state */
+    uint64_t state;           /* from there to _r_debug, in memory; 0: not known */
+};
+
+/* Lets processes announce new libraries (PROCESS_CAN_LOAD) that were loaded by the linker at `path`. */
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
+                                const struct linker_sites *linker, struct error *err);
 
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);

@@ -263,9 +263,16 @@ int kernel_is_waiting(uint32_t tid)
     return bpf_map_lookup_elem(&waiting, &tid) != NULL;
 }
 
-void kernel_libraries(uint32_t tgid, uint32_t tid)
+void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie)
 {
+    static char group;
+    struct task_struct parent = {.signal = &kernel.signal};
     struct pt_regs registers = {0};
+
+    kernel.signal.nr_threads = threads;
+    kernel.signal.pids[PIDTYPE_PGID] = (struct pid *)&group;
+    kernel.current_task.real_parent = &parent;
+    kernel.cookie = cookie;
 
     kernel.current_task.tgid = (int)tgid;
     kernel.current_task.pid = (int)tid;

@@ -32,8 +32,9 @@ void kernel_tick(void);
 void kernel_close(void);
 void kernel_set_instruction(uint64_t address);
 
-/* The dynamic linker has mapped libraries. A thread that waits is let go in this turn, of 1 ms; 0: never. */
-void kernel_libraries(uint32_t tgid, uint32_t tid);
+/* The dynamic linker of a process with `threads` threads has mapped libraries. A thread that waits is let go
+ * in this turn, of 1 ms; 0: never. */
+void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie);
 void kernel_set_let_go(unsigned turn);
 int kernel_is_waiting(uint32_t tid);
 

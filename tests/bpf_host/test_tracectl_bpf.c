@@ -543,20 +543,41 @@ Test(kernel_side, a_caller_that_cannot_be_read_may_throw)
 
 /* ------------------------------------------------------------------------------------ new libraries */
 
-Test(kernel_side, only_watched_processes_announce_libraries)
+#define LOADS (PROCESS_TRACED | PROCESS_CAN_LOAD)
+
+Test(kernel_side, only_processes_that_load_announce_libraries)
 {
-    kernel_libraries(7, 7);
+    kernel_libraries(7, 7, 1, 0);
     kernel_trace(7);
-    kernel_libraries(7, 7);
+    kernel_libraries(7, 7, 1, 0);
     cr_assert_eq(kernel_records(), 0);
-    cr_assert_eq(kernel_stops_sent(), 0);
 }
 
-Test(kernel_side, a_starting_program_is_stopped_at_its_libraries)
+Test(kernel_side, libraries_that_are_not_probed_are_announced_and_their_calls_taken_for_callbacks)
 {
-    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED | PROCESS_STARTING);
-    kernel_libraries(7, 7);
+    kernel_trace_as(7, LOADS);
+    kernel_libraries(7, 7, 1, 0);
     cr_assert_eq(header_at(0)->kind, WIRE_LIBRARIES);
+    cr_assert_eq(header_at(0)->flags, 0);
+    cr_assert_eq(kernel_stops_sent(), 0);
+    cr_assert_eq(kernel_process_flags(7), LOADS | PROCESS_CHECK_CALLERS);
+}
+
+Test(kernel_side, the_linkers_call_before_its_change_is_passed_over)
+{
+    kernel_trace_as(7, LOADS);
+    kernel_set_user_word(1, 1); /* RT_ADD */
+    kernel_libraries(7, 7, 1, 0x2000);
+    cr_assert_eq(kernel_records(), 0);
+    kernel_set_user_word(0, 1); /* RT_CONSISTENT */
+    kernel_libraries(7, 7, 1, 0x2000);
+    cr_assert_eq(kernel_records(), 1);
+}
+
+Test(kernel_side, a_process_with_one_thread_is_stopped_at_its_libraries)
+{
+    kernel_trace_as(7, LOADS | PROCESS_WATCHED);
+    kernel_libraries(7, 7, 1, 0);
     cr_assert_eq(header_at(0)->flags, WIRE_HELD);
     cr_assert(kernel_record_woke(0));
     cr_assert(kernel_is_held(7));
@@ -564,12 +585,18 @@ Test(kernel_side, a_starting_program_is_stopped_at_its_libraries)
     cr_assert_not(kernel_is_waiting(7));
 }
 
-Test(kernel_side, a_running_one_waits_until_it_is_let_go)
+Test(kernel_side, every_program_waits_when_it_starts)
 {
-    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED);
+    kernel_trace_as(7, LOADS | PROCESS_STARTING);
+    kernel_libraries(7, 7, 1, 0);
+    cr_assert_eq(header_at(0)->flags, WIRE_HELD);
+}
+
+Test(kernel_side, one_of_several_threads_waits_until_it_is_let_go)
+{
+    kernel_trace_as(7, LOADS | PROCESS_WATCHED);
     kernel_set_let_go(20);
-    kernel_libraries(7, 8);
-    cr_assert_eq(header_at(0)->kind, WIRE_LIBRARIES);
+    kernel_libraries(7, 8, 2, 0);
     cr_assert_eq(header_at(0)->flags, WIRE_WAITING);
     cr_assert_eq(kernel_stops_sent(), 0, "all its threads would see a stop");
     cr_assert_not(kernel_is_waiting(8));
@@ -577,16 +604,17 @@ Test(kernel_side, a_running_one_waits_until_it_is_let_go)
 
 Test(kernel_side, nobody_waits_for_ever)
 {
-    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED);
-    kernel_libraries(7, 8);
+    kernel_trace_as(7, LOADS | PROCESS_WATCHED);
+    kernel_libraries(7, 8, 2, 0);
     cr_assert_not(kernel_is_waiting(8), "it has deleted the entry itself: the collector comes too late");
 }
 
 Test(kernel_side, exec_forgets_what_was_known_of_the_code)
 {
-    kernel_trace_as(7, PROCESS_TRACED | PROCESS_WATCHED | PROCESS_CHECK_CALLERS);
+    kernel_trace_as(7, LOADS | PROCESS_WATCHED | PROCESS_CHECK_CALLERS);
+    kernel_fork(7, 7, 8, 8);
+    cr_assert_eq(kernel_process_flags(8), LOADS | PROCESS_WATCHED | PROCESS_CHECK_CALLERS,
+                 "a child has its parent's code");
     kernel_exec(7, 7);
     cr_assert_eq(kernel_process_flags(7), PROCESS_TRACED | PROCESS_STARTING);
-    kernel_fork(7, 7, 8, 8);
-    cr_assert_eq(kernel_process_flags(8), PROCESS_TRACED | PROCESS_STARTING, "a child has its parent's");
 }
