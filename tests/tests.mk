@@ -5,6 +5,7 @@
 # make test       packages, build, then all of the following; the last line is "N passed, N failed"
 # make unit       Criterion tests of every folder, and of the BPF logic compiled for the host
 # make e2e        tests/e2e/*.sh: record, query and compare real programs; E2E="record.sh signals.sh" picks some
+# make harm       tests/harm/run: programs that probes might hurt, and what tracectl says of them; HARM=REGEX picks rows
 # make fuzz       every fuzzer for FUZZ_SECONDS (5)
 # make san        unit tests and some e2e tests of a build with AddressSanitizer and UBSan
 # make lint, make bench, make demo
@@ -70,6 +71,8 @@ $(P)/recursion_nonpie: tests/programs/recursion.c tests/programs/truth.h
 	$(Q)gcc $(PROGRAM_FLAGS) -O2 -fno-pie -no-pie -fomit-frame-pointer -o $@ $<
 
 programs: $(PROGRAMS)
+
+include tests/harm/harm.mk
 
 # ------------------------------------------------------------------------------------------ unit tests
 
@@ -152,10 +155,10 @@ packages-%:
 	$(Q)tools/install-packages $(subst -, ,$*)
 
 test: packages-build-demo-test-lint
-	$(Q)$(MAKE) all programs unit-build
+	$(Q)$(MAKE) all programs harm-programs unit-build
 	$(Q)$(MAKE) fuzz-build
 	$(Q)$(MAKE) SAN=$(SAN_FLAGS) O=$(SAN_O) $(SAN_O)/tracectl unit-build
-	$(Q)$(RUN_TESTS) lint unit fuzz e2e san
+	$(Q)$(RUN_TESTS) lint unit fuzz e2e harm san
 
 ifneq ($(SAN),)
 # make SAN=address,undefined unit|e2e: the tests on the sanitized build.
@@ -170,6 +173,9 @@ unit: unit-build
 e2e: all programs
 	$(Q)$(RUN_TESTS) e2e $(E2E)
 endif
+
+harm: all programs harm-programs
+	$(Q)$(RUN_TESTS) harm
 
 fuzz: fuzz-build
 	$(Q)$(RUN_TESTS) fuzz
@@ -197,5 +203,5 @@ demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e fuzz san check lint bench bench-capture demo
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture demo
 .SECONDARY:

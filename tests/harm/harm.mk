@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Included by tests.mk: the targets of the harm matrix. A variant of a target is named by its suffix:
+#
+#   NAME               tests/harm/programs/NAME.c or .cc, or tests/programs/NAME.c or .cc: -O1, as a PIE
+#   NAME.instrumented  the same source with -finstrument-functions: counts and logs its own calls
+#   NAME.frames .nopie .static .static-pie .fewer-symbols .stripped   other ways to build it
+#   NAME.rust, NAME.go1.19 ...                      Rust, and Go of that version; .stripped and .pie of them
+#
+# Calls must be calls in both builds, and the same: nothing is inlined or becomes a jump.
+
+H := $(PLAIN_O)/tests/harm
+HARM_FLAGS := $(PROGRAM_FLAGS) -O1 -fno-inline -fno-optimize-sibling-calls -fno-ipa-icf -fno-ipa-cp -fno-ipa-sra \
+	-fno-partial-inlining
+HARM_INSTRUMENT := -DINSTRUMENTED -fno-omit-frame-pointer -finstrument-functions \
+	-finstrument-functions-exclude-file-list=truth.h,/usr/include,/usr/lib
+HARM_HEADERS := tests/harm/programs/harm.h tests/programs/truth.h
+HARM_GO := 1.19 1.22 1.23
+
+# Sources of the matrix that are built here as C or C++.
+HARM_C := $(patsubst tests/harm/programs/%.c,%,$(filter-out %/plugin.c,$(wildcard tests/harm/programs/*.c))) \
+	longjmp recursion signals contexts forks threads
+HARM_CC := $(patsubst tests/harm/programs/%.cc,%,$(wildcard tests/harm/programs/*.cc)) exceptions
+HARM_VARIANTS := forks_hot.frames deep.frames \
+	$(foreach p,deep jumps unwinding sorting,$p.nopie $p.static $p.static-pie $p.stripped) \
+	forks.nop5 seccomp.frames seccomp.static
+HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
+	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
+HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
+
+harm_source = $(firstword $(wildcard $(foreach d,tests/harm/programs tests/programs,$(d)/$(1).c $(d)/$(1).cc)))
+harm_compiler = $(if $(filter %.cc,$(call harm_source,$(1))),g++,gcc)
+
+# $(1): target without suffix, $(2): the suffix with its dot, $(3): flags
+define harm_rule
+$(H)/$(1)$(2): $(call harm_source,$(1)) $(HARM_HEADERS)
+	$$(say) PROG $$@
+	@mkdir -p $$(dir $$@)
+	$$(Q)$(call harm_compiler,$(1)) $$(HARM_FLAGS) -DPLUGIN='"plugin.so$(filter .instrumented,$(2))"' $(3) -o $$@ $$<
+endef
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,,)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.instrumented,$(HARM_INSTRUMENT) -rdynamic $(H)/instrument.o)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.frames,-fno-omit-frame-pointer)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.nopie,-fno-pie -no-pie)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static,-static)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static-pie,-static-pie)))
+$(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.nop5,-fno-pie -no-pie -pg -mfentry -mnop-mcount)))
+$(patsubst %,$(H)/%.instrumented,$(HARM_C) $(HARM_CC)): $(H)/instrument.o
+
+$(H)/%.stripped: $(H)/%
+	$(say) STRIP $@
+	$(Q)strip -o $@ $<
+
+$(H)/instrument.o: tests/harm/instrument.c
+	$(say) CC $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O2 -Wno-frame-address -fno-omit-frame-pointer -fPIC -c -o $@ $<
+
+$(H)/plugin.so: tests/harm/programs/plugin.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(HARM_FLAGS) -fPIC -shared -o $@ $<
+
+$(H)/plugin.so.instrumented: tests/harm/programs/plugin.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(HARM_FLAGS) $(HARM_INSTRUMENT) -fPIC -shared -o $@ $<
+
+$(H)/%.rust: tests/harm/programs/%.rs
+	$(say) RUSTC $@
+	@mkdir -p $(dir $@)
+	$(Q)env -u MAKEFLAGS rustc --edition 2021 -O -g -o $@ $<
+
+# $(1): version, $(2): suffix, $(3): flags
+define harm_go_rule
+$(H)/%.go$(1)$(2): tests/harm/programs/%.go
+	$$(say) GO $$@
+	@mkdir -p $$(dir $$@)
+	$$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOCACHE=$$(abspath $(H))/gocache /usr/lib/go-$(1)/bin/go build \
+		$(3) -o $$@ $$<
+endef
+$(foreach v,$(HARM_GO),$(eval $(call harm_go_rule,$(v),,)))
+$(foreach v,$(HARM_GO),$(eval $(call harm_go_rule,$(v),.stripped,-ldflags '-s -w')))
+$(foreach v,$(HARM_GO),$(eval $(call harm_go_rule,$(v),.pie,-buildmode=pie)))
+
+harm-programs: $(HARM_PROGRAMS)
+
+.PHONY: harm-programs

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The harm matrix: which targets, built how, recorded with which options, and how much of a recording must be right."""
+import dataclasses
+
+OPTIONS = {
+    "auto": [],
+    "infer": ["--returns", "infer"],
+    "probe": ["--returns", "probe"],
+    "sites": ["--returns", "sites"],
+    "none": ["--returns", "none"],
+    "all images": ["--images", "all"],
+}
+EVERY = tuple(OPTIONS)
+EACH_RETURN = ("auto", "infer", "probe", "sites", "none")
+TWO = ("auto", "infer")
+
+
+@dataclasses.dataclass
+class Row:
+    """One line of the matrix; `name` begins the names of its cases."""
+
+    name: str
+    program: str  # of the build's tests/harm, or an absolute path
+    arguments: tuple = ()
+    before: tuple = ()  # a command that runs the program: words before it
+    options: tuple = TWO
+    truth: str = "instrumented"  # "own": the program prints "calls NAME NUMBER"; "": only that it is unharmed
+    level: str = "tree"  # see truth.compare; without returns never more than "order"
+    status: int = 0  # of the program itself
+    attach: bool = False  # "TARGET loop" is recorded with -p, too (programs/harm.h)
+    files: tuple = ()  # other programs of tests/harm that it must find beside it
+
+
+def variants(name, program, suffixes, **more):
+    return [Row(f"{name}, {suffix}", f"{program}.{suffix}", **more) for suffix in suffixes]
+
+
+BUILDS = ("nopie", "static", "static-pie", "stripped")
+
+ROWS = [
+    Row("C++ exceptions through 20 frames", "unwinding", options=EVERY, attach=True),
+    Row("C++ exceptions caught, rethrown", "exceptions", options=EACH_RETURN),
+    *variants("C++ exceptions", "unwinding", BUILDS),
+    Row("C++ terminate by noexcept, own handler", "terminate", options=EACH_RETURN, status=42),
+    Row("C++ terminate by noexcept, abort", "terminate", ("abort",), options=TWO, status=134),
+    Row("Rust panics", "panics.rust", options=EACH_RETURN, truth="own", level="counts"),
+    Row("Rust panics, stripped", "panics.rust.stripped", truth="own", level="counts"),
+    *(
+        Row(f"Go {version}{build}", f"goroutines.go{version}{build}", truth="own", level="counts",
+            options=EACH_RETURN if not build else TWO)
+        for version in ("1.19", "1.22", "1.23")
+        for build in ("", ".pie", ".stripped")
+    ),
+    Row("longjmp over frames, libraries, signals", "jumps", options=EVERY, attach=True),
+    Row("longjmp and setjmp by turns", "longjmp", options=EACH_RETURN),
+    *variants("longjmp", "jumps", BUILDS),
+    Row("recursion 10,000 deep", "deep", options=EVERY, attach=True),
+    Row("recursion, frame pointers", "deep.frames", options=EACH_RETURN),
+    *variants("recursion", "deep", BUILDS),
+    Row("recursion of many kinds", "recursion", options=EACH_RETURN),
+    Row("qsort callbacks", "sorting", options=EVERY, attach=True),
+    *variants("qsort callbacks", "sorting", BUILDS),
+    Row("pthread_exit and cancellation", "thread_ends", options=EACH_RETURN, attach=True),
+    Row("threads", "threads", options=EACH_RETURN),
+    Row("signals on an alternate stack", "signals", options=EACH_RETURN),
+    Row("signals of a timer", "timer_signals", options=EACH_RETURN, level="counts", attach=True),
+    Row("makecontext coroutines", "coroutines", options=EACH_RETURN, level="counts", attach=True),
+    Row("makecontext coroutines by turns", "contexts", options=EACH_RETURN, level="counts"),
+    Row("fork without exec, hot probes", "forks_hot.frames", options=EACH_RETURN, attach=True),
+    Row("fork without exec, nop5 entries", "forks.nop5", options=EACH_RETURN),
+    Row("fork, vfork, posix_spawn with exec", "forks", options=EVERY),
+    Row("vfork", "vforks", options=EVERY, attach=True),
+    Row("execve of itself and of another binary", "execs", options=EVERY),
+    Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, files=("plugin.so",), level="order"),
+    Row("privileges dropped", "drops", options=EVERY),
+    Row("seccomp", "seccomp", options=EVERY),
+    Row("seccomp, frame pointers", "seccomp.frames", options=EACH_RETURN),
+    Row("seccomp, static", "seccomp.static"),
+    Row("code written and protected at run time", "code_writer", options=EACH_RETURN, attach=True),
+    Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f"), options=TWO),
+    Row("started by a shell with pipes", "deep", before=("bash", "-c", '"$0" | cat; exit "${PIPESTATUS[0]}"')),
+]
