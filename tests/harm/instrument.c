@@ -44,7 +44,7 @@ static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
 struct log {
     long tid;
     struct record *records;
-    long count;
+    atomic_long count;
 };
 
 /* By thread id and not thread-local: a vfork child shares its parent's memory, thread-local memory included.
@@ -161,19 +161,19 @@ PLAIN static struct log *log_of(long tid)
 PLAIN static void append(void *function, uint64_t exit, uint64_t frame)
 {
     int error = errno, module;
-    long tid = syscall(SYS_gettid);
+    long number, tid = syscall(SYS_gettid);
     struct log *log;
 
     if (!getenv("HARM_TRUTH"))
         return;
     log = log_of(tid);
-    if (log->count == RECORDS - 1)
+    number = log->count++; /* at once: a signal handler's calls log in between */
+    if (number >= RECORDS - 1)
         abort();
     module = module_of((uintptr_t)function);
-    log->records[log->count++] =
-        (struct record){((uintptr_t)function - modules[module].bias) |
-                            (uint64_t)(module + 1) << MODULE_SHIFT | exit << EXIT_SHIFT,
-                        frame};
+    log->records[number] = (struct record){((uintptr_t)function - modules[module].bias) |
+                                               (uint64_t)(module + 1) << MODULE_SHIFT | exit << EXIT_SHIFT,
+                                           frame};
     errno = error;
 }
 

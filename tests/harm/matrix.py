@@ -71,7 +71,7 @@ class Case:
         more.setdefault("env", self.environment)
         try:
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace",
-                                  timeout=LIMIT, stdin=subprocess.DEVNULL, check=False, **more)
+                                  timeout=LIMIT, stdin=subprocess.DEVNULL, umask=0, check=False, **more)
         except subprocess.TimeoutExpired as hung:
             raise Failure(f"ran into the limit of {LIMIT} s: {' '.join(map(str, hung.cmd))}") from hung
         return shell_status(done.returncode), done.stdout, done.stderr

@@ -23,12 +23,12 @@ class Row:
     program: str  # of the build's tests/harm, or an absolute path
     arguments: tuple = ()
     before: tuple = ()  # a command that runs the program: words before it
+    record: tuple = ()  # more options of record
     options: tuple = TWO
     truth: str = "instrumented"  # "own": the program prints "calls NAME NUMBER"; "": only that it is unharmed
     level: str = "tree"  # see truth.compare; without returns never more than "order"
     status: int = 0  # of the program itself
     attach: bool = False  # "TARGET loop" is recorded with -p, too (programs/harm.h)
-    files: tuple = ()  # other programs of tests/harm that it must find beside it
 
 
 def variants(name, program, suffixes, **more):
@@ -41,8 +41,8 @@ ROWS = [
     Row("C++ exceptions through 20 frames", "unwinding", options=EVERY, attach=True),
     Row("C++ exceptions caught, rethrown", "exceptions", options=EACH_RETURN),
     *variants("C++ exceptions", "unwinding", BUILDS),
-    Row("C++ terminate by noexcept, own handler", "terminate", options=EACH_RETURN, status=42),
-    Row("C++ terminate by noexcept, abort", "terminate", ("abort",), options=TWO, status=134),
+    Row("C++ terminate by noexcept, own handler", "terminate", options=EACH_RETURN, status=42, level="order"),
+    Row("C++ terminate by noexcept, abort", "terminate", ("abort",), status=134, level="order"),
     Row("Rust panics", "panics.rust", options=EACH_RETURN, truth="own", level="counts"),
     Row("Rust panics, stripped", "panics.rust.stripped", truth="own", level="counts"),
     *(
@@ -71,12 +71,12 @@ ROWS = [
     Row("fork, vfork, posix_spawn with exec", "forks", options=EVERY),
     Row("vfork", "vforks", options=EVERY, attach=True),
     Row("execve of itself and of another binary", "execs", options=EVERY),
-    Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, files=("plugin.so",), level="order"),
+    Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, record=("--images", "all")),
     Row("privileges dropped", "drops", options=EVERY),
     Row("seccomp", "seccomp", options=EVERY),
     Row("seccomp, frame pointers", "seccomp.frames", options=EACH_RETURN),
     Row("seccomp, static", "seccomp.static"),
     Row("code written and protected at run time", "code_writer", options=EACH_RETURN, attach=True),
-    Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f"), options=TWO),
+    Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f")),
     Row("started by a shell with pipes", "deep", before=("bash", "-c", '"$0" | cat; exit "${PIPESTATUS[0]}"')),
 ]

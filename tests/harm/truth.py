@@ -9,6 +9,7 @@ recording's own names do not matter, so stripped images compare with their unstr
 import collections
 import functools
 import glob
+import itertools
 import os
 import struct
 import subprocess
@@ -32,6 +33,16 @@ def symbols(path):
 
 def unstripped(path):
     return path.removesuffix(" (deleted)").removesuffix(".stripped")
+
+
+def leave_jumped_over(open_calls, frame):
+    """Takes away what longjmp has left when a frame is entered: what is open on other stacks, if its own was in use
+    before (a signal handler on an alternate one), and frames of its own stack at or below it."""
+    last = next((i for i in range(len(open_calls), 0, -1) if abs(open_calls[i - 1][1] - frame) < SAME_STACK), 0)
+    if last:
+        del open_calls[last:]
+        while open_calls and 0 <= frame - open_calls[-1][1] < SAME_STACK:
+            open_calls.pop()
 
 
 class Truth:
@@ -64,8 +75,7 @@ class Truth:
                 if call[0] is None:
                     continue
                 if not what >> 63:
-                    while open_calls and 0 <= frame - open_calls[-1][1] < SAME_STACK:
-                        open_calls.pop()  # longjmp left it
+                    leave_jumped_over(open_calls, frame)
                     stream.append((len(open_calls), call[0]))
                     open_calls.append(call)
                 elif call in open_calls:
@@ -125,6 +135,9 @@ def compare(wanted, got, level):
     if not missing or not extra:
         return f"{len(missing)} threads are missing, {len(extra)} too many\n{counts}"
     # The most alike of those that differ tell the most.
-    stream = missing[0]
-    twin = min(extra, key=lambda other: abs(len(other) - len(stream)))
+    def unlike(pair):
+        left, right = map(collections.Counter, pair)
+        return (left - right).total() + (right - left).total()
+
+    stream, twin = min(itertools.product(missing[:20], extra[:20]), key=unlike)
     return f"{counts}\n{first_difference(stream, twin)}"

@@ -4,6 +4,7 @@
  * alive, then of /bin/echo, which writes the result.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #define CALLED __attribute__((noipa))
 
 static char *self, *result;
+static atomic_int asleep;
 
 CALLED static int add(int a, int b)
 {
@@ -19,8 +21,10 @@ CALLED static int add(int a, int b)
 
 CALLED static void *sleeping(void *unused)
 {
-    for (;;)
+    for (;;) {
+        asleep = 1;
         pause();
+    }
     return NULL;
 }
 
@@ -52,6 +56,8 @@ int main(int argc, char **argv)
         return 1;
     if (generation == 1 && pthread_create(&thread, NULL, sleeping, NULL))
         return 1;
+    while (generation == 1 && !asleep)
+        usleep(100);
     exec_below(generation * 3, generation);
     return 1;
 }
