@@ -1,1 +1,276 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Cases of the harm matrix that are situations, not programs: where a target comes from, and what else holds it."""
+import mmap
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import truth
+from matrix import (HERE, Case, Skip, check, ends_unharmed, is_probed, program, same, state_of, text_is_clean, truth_of,
+                    wait_for)
+
 CASES = []
+
+
+def case(name, *arguments):
+    """Makes a case of a function; with `arguments` when it is called with them."""
+
+    def add(function):
+        def run():
+            with Case() as here:
+                function(here, *arguments)
+
+        CASES.append((name, run))
+        return function
+
+    return add
+
+
+def copy(here, name, to):
+    path = here.directory / to
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(program(name), path)
+    return path
+
+
+def libraries_of(path):
+    listing = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"(/\S+) \(0x", listing)
+
+
+def tree_is_right(here, name, build, path):
+    """The calls are those of the instrumented build of `name`; `path` is what the catalog calls the program `build`."""
+    wanted = truth_of((program(name + ".instrumented"),))
+    difference = truth.compare(wanted.streams, here.streams(wanted.known, {str(path): program(build)}), "tree")
+    check(not difference, difference)
+
+
+def only_child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read())
+
+
+# ------------------------------------------------------------------------------ where the program comes from
+
+
+@case("in a chroot, static", "deep.static")
+@case("in a chroot, dynamic", "deep")
+def in_a_chroot(here, name):
+    copy(here, name, "root/inside/target")
+    for library in libraries_of(program(name)) if name == "deep" else []:
+        target = here.directory / ("root" + library)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(library, target)
+    status, out, _ = here.record("--", "chroot", here.directory / "root", "/inside/target")
+    same("result", (0, "result 26000\n"), (status, out))
+    images = [path for path, in here.query("SELECT path FROM images") if path.endswith("/inside/target")]
+    same("images of the target", 1, len(images))
+    tree_is_right(here, "deep", name, images[0])
+
+
+@case("in a chroot, attached")
+def in_a_chroot_attached(here):
+    copy(here, "deep.static", "root/target")
+    target = here.spawn_ready("chroot", here.directory / "root", "/target", "loop")
+    here.record("-p", target.pid, "--duration", "0.2")
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
+@case("replaced on disk while running", "replaced")
+@case("deleted while running", "deleted")
+def replaced(here, how):
+    path = copy(here, "deep", "target")
+    target = here.spawn_ready(path, "loop")
+    if how == "replaced":
+        os.replace(copy(here, "sorting", "new"), path)
+    else:
+        path.unlink()
+    here.record("-p", target.pid, "--duration", "0.3")
+    names = {name for name, in here.query("SELECT DISTINCT name FROM call_counts")}
+    check("descend" in names and "compare" not in names, f"functions of another file: {sorted(names)}")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
+@case("replaced on disk while it is recorded")
+def replaced_meanwhile(here):
+    path = copy(here, "deep", "target")
+    target = here.spawn_ready(path, "loop")
+    recorder = here.spawn_recorder("-p", target.pid)
+    wait_for("probes", lambda: is_probed(target.pid))
+    os.replace(copy(here, "sorting", "new"), path)
+    other = here.run(path)
+    same("the new file's result", (0, "result 466\n"), other[:2])
+    recorder.send_signal(signal.SIGINT)
+    same("status of record", 0, recorder.wait(30))
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
+@case("set-user-id, started by an unprivileged user")
+def set_user_id(here):
+    if os.statvfs(here.directory).f_flag & os.ST_NOSUID:
+        raise Skip(f"{here.directory} is on a file system without set-user-id")
+    path = copy(here, "drops", "target")
+    path.chmod(0o4755)
+    before = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    status, out, _ = here.record("--", *before, path)
+    same("result", (0, "result 10100\n"), (status, out))
+    tree_is_right(here, "drops", "drops", path)
+    here.nothing_is_stopped()
+
+
+@case("in namespaces of its own, attached")
+def in_namespaces(here):
+    outer = here.spawn_ready("unshare", "-m", "-p", "-f", program("deep"), "loop")
+    pid = only_child(outer.pid)
+    here.record("-p", pid, "--duration", "0.2")
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+    text_is_clean(pid)
+    os.kill(pid, signal.SIGTERM)
+    out, err = outer.communicate(timeout=30)
+    check(outer.returncode == 0 and "unharmed" in out, f"it ended with {outer.returncode}: {out}{err}")
+
+
+# ----------------------------------------------------------------------------------------- interpreters
+
+
+@case("Python interpreter", "/usr/bin/python3", "interpreted.py")
+@case("bash with subshells, pipes, job control", "/bin/bash", "interpreted.sh")
+def interpreter(here, path, script):
+    command = (path, HERE / "programs" / script)
+    wanted = here.run(*command)
+    check(wanted[0] == 0, f"without tracectl: {wanted}")
+    # Few enough that the row is short, and inside of what recurses, throws, forks and waits.
+    functions = "^(_PyEval_EvalFrameDefault|PyErr_.*|_?PyObject_Call.*|execute_command.*|wait_for.*|make_child|expand_.*)"
+    status, out, err = here.record("--functions", functions, "--", *command)
+    check((status, out) == wanted[:2], f"wanted {wanted}, got {status} {out} {err}")
+    check(here.value("SELECT count(*) FROM events WHERE kind = 'call'") > 100, "hardly anything was recorded")
+    here.nothing_is_stopped()
+
+
+# ------------------------------------------------------------------------------- others that hold the target
+
+
+@case("under strace, attached")
+def under_strace(here):
+    tracer = here.spawn_ready("strace", "-f", "-e", "trace=none", "-o", "/dev/null", program("deep"), "loop")
+    pid = only_child(tracer.pid)
+    here.record("-p", pid, "--duration", "0.2")
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+    text_is_clean(pid)
+    check(state_of(pid) not in "T", "the target is left stopped")
+    os.kill(pid, signal.SIGTERM)
+    out, err = tracer.communicate(timeout=30)
+    check("unharmed" in out, f"it ended with {tracer.returncode}: {out}{err}")
+
+
+@case("a debugger in the recorded command: strace", ("strace", "-f", "-e", "trace=none", "-o", "/dev/null"))
+@case("a debugger in the recorded command: gdb", ("gdb", "-batch", "-nx", "-ex", "run", "--args"))
+def debugger_inside(here, debugger):
+    command = (*debugger, program("sorting"))
+    wanted = here.run(*command)
+    status, out, err = here.record("--functions", "^(work|sorted|fill)$", "--", *command)
+    check(status == wanted[0] and "result 466\n" in out, f"wanted {wanted}, got {status} {out} {err}")
+    check("signal SIG" not in out, f"the debugger sees signals: {out}")
+    here.nothing_is_stopped()
+
+
+@case("stopped before by SIGSTOP", signal.SIGSTOP)
+@case("stopped before by job control", signal.SIGTSTP)
+def stopped_before(here, how):
+    target = here.spawn_ready(program("deep"), "loop")
+    target.send_signal(how)
+    wait_for("the target to stop", lambda: state_of(target.pid) == "T")
+    here.record("-p", target.pid, "--duration", "0.2")
+    same("state after the recording", "T", state_of(target.pid))
+    text_is_clean(target.pid)
+    target.send_signal(signal.SIGCONT)
+    here.record("-p", target.pid, "--duration", "0.2")
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded once it went on")
+    ends_unharmed(target)
+
+
+@case("stopped and continued while it is recorded")
+def stopped_meanwhile(here):
+    target = here.spawn_ready(program("jumps"), "loop")
+    recorder = here.spawn_recorder("-p", target.pid)
+    wait_for("probes", lambda: is_probed(target.pid))
+    for _ in range(5):
+        target.send_signal(signal.SIGSTOP)
+        wait_for("the target to stop", lambda: state_of(target.pid) == "T")
+        target.send_signal(signal.SIGCONT)
+    target.send_signal(signal.SIGSTOP)
+    wait_for("the target to stop", lambda: state_of(target.pid) == "T")
+    recorder.send_signal(signal.SIGINT)
+    same("status of record", 0, recorder.wait(30))
+    same("state after the recording", "T", state_of(target.pid))
+    target.send_signal(signal.SIGCONT)
+    ends_unharmed(target)
+
+
+@case("waits are not interrupted when a recording begins or ends")
+def waits(here):
+    target = here.spawn_ready(program("waits"))
+    for _ in range(5):
+        here.record("-p", target.pid, "--duration", "0.1")
+    ends_unharmed(target)
+
+
+@case("recordings that begin and end while frames are open, ten times", "deep")
+@case("recordings that begin and end while exceptions fly, ten times", "unwinding")
+@case("recordings that begin and end while children are forked, ten times", "forks_hot.frames")
+def many_times(here, name):
+    target = here.spawn_ready(program(name), "loop")
+    for _ in range(10):
+        here.record("-p", target.pid, "--duration", "0.02")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
+@case("killed recorder, hot target", "coroutines")
+@case("killed recorder, deep target", "deep")
+def killed(here, name):
+    target = here.spawn_ready(program(name), "loop")
+    for _ in range(3):
+        recorder = here.spawn_recorder("-p", target.pid)
+        wait_for("probes", lambda: is_probed(target.pid))
+        recorder.kill()
+        recorder.wait()
+        text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
+def mapped_privately(path):
+    with open(path, "rb") as file:
+        with mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) as mapped:
+            return bytes(mapped)
+
+
+@case("the file of a recorded program is what it was for who reads it, and for who maps it afterwards")
+def file_is_unchanged(here):
+    path = copy(here, "deep", "target")
+    content = path.read_bytes()
+    target = here.spawn_ready(path, "loop")
+    recorder = here.spawn_recorder("-p", target.pid)
+    wait_for("probes", lambda: is_probed(target.pid))
+    check(path.read_bytes() == content, "who reads the file meanwhile sees probes")
+    recorder.send_signal(signal.SIGINT)
+    same("status of record", 0, recorder.wait(30))
+    text_is_clean(target.pid)
+    check(mapped_privately(path) == content, "who maps the file afterwards sees probes")
+    ends_unharmed(target)
+
+
+# ------------------------------------------------------------- what cannot be hidden, and is said in the README
+
+
+@case("a checksum of the own code: visible while recorded, right afterwards")
+def own_checksum(here):
+    same("plain", 0, here.run(program("text_sum"))[0])
+    same("while recorded", (1, "result 1\n"), here.record("--", program("text_sum"))[:2])
+    same("afterwards", 0, here.run(program("text_sum"))[0])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What every case of the harm matrix does: run a target, record it, look at both."""
 import csv
+import functools
 import io
 import os
 import pathlib
@@ -90,6 +91,9 @@ class Case:
         same("the target's first line", "ready\n", process.stdout.readline())
         return process
 
+    def spawn_recorder(self, *arguments):
+        return self.spawn(TRACECTL, "-q", "record", "-n", "run", *arguments)
+
     def record(self, *arguments, **more):
         """Records; fails unless tracectl itself ends well. The command's status and output."""
         status, out, err = self.run(TRACECTL, "-q", "record", "-n", "run", *arguments, **more)
@@ -112,6 +116,12 @@ class Case:
         numbers = ((*map(int, row[:4]), row[4]) for row in rows)
         return truth.recorded_streams(numbers, images or {}, known)
 
+    def blind(self, images=None):
+        """Names of functions that the recordings say they did not observe."""
+        rows = self.query("SELECT DISTINCT f.address, i.path FROM blind JOIN functions f USING (function_id) "
+                          "JOIN images i USING (image_id)")
+        return {truth.name_at(image, int(address), images or {}) for address, image in rows}
+
     def losses(self):
         return self.query("SELECT cause, sum(coalesce(count, 1)) FROM losses GROUP BY cause")
 
@@ -119,6 +129,18 @@ class Case:
         """No process of the recordings of this case is left stopped."""
         for pid, in self.query("SELECT pid FROM processes"):
             check(state_of(pid) not in "Tt", f"process {pid} is left stopped")
+
+
+@functools.lru_cache(maxsize=None)
+def truth_of(command, status=0):
+    """What a command that runs an instrumented build says that it called."""
+    with tempfile.TemporaryDirectory(prefix="tracectl-harm.") as directory:
+        os.chmod(directory, 0o777)  # targets give up their privileges
+        with Case() as case:
+            case.environment["HARM_TRUTH"] = f"{directory}/log"
+            got, out, err = case.run(*command)
+        check(got == status, f"the instrumented build ends with {got}: {out}{err}")
+        return truth.Truth(f"{directory}/log")
 
 
 def state_of(pid):

@@ -63,6 +63,7 @@ ROWS = [
     Row("pthread_exit and cancellation", "thread_ends", options=EACH_RETURN, attach=True),
     Row("threads", "threads", options=EACH_RETURN),
     Row("signals on an alternate stack", "signals", options=EACH_RETURN),
+    Row("signals on a stack above the thread's", "altstack_above", options=EACH_RETURN, attach=True),
     Row("signals of a timer", "timer_signals", options=EACH_RETURN, level="counts", attach=True),
     Row("makecontext coroutines", "coroutines", options=EACH_RETURN, level="counts", attach=True),
     Row("makecontext coroutines by turns", "contexts", options=EACH_RETURN, level="counts"),
@@ -77,6 +78,9 @@ ROWS = [
     Row("seccomp, frame pointers", "seccomp.frames", options=EACH_RETURN),
     Row("seccomp, static", "seccomp.static"),
     Row("code written and protected at run time", "code_writer", options=EACH_RETURN, attach=True),
+    Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
+    Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
+    Row("SIGCHLD and waits of a parent", "child_signals", options=EACH_RETURN),
     Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f")),
     Row("started by a shell with pipes", "deep", before=("bash", "-c", '"$0" | cat; exit "${PIPESTATUS[0]}"')),
 ]

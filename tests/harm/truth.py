@@ -83,20 +83,38 @@ class Truth:
         return stream
 
 
+def name_at(image, address, images):
+    path = unstripped(images.get(image, image))
+    return symbols(path).get(address) if os.path.exists(path) else None
+
+
 def recorded_streams(rows, images, known):
     """`rows`: thread, seq, parent seq, address, image, in the order of threads and seq. `images`: path of an image as
     the target names it -> path to read symbols from."""
     streams = collections.defaultdict(list)
     depths = {}
     for thread, seq, parent, address, image in rows:
-        path = unstripped(images.get(image, image))
-        name = symbols(path).get(address) if os.path.exists(path) else None
+        name = name_at(image, address, images)
         depth = depths.get((thread, parent), 0)
         if name in known:
             streams[thread].append((depth, name))
             depth += 1
         depths[thread, seq] = depth
     return list(streams.values())
+
+
+def without(streams, names):
+    """The streams as if functions of these names had not been there: those that a recording says it cannot see."""
+    result = []
+    for stream in streams:
+        around, kept = [], []  # of each open call: whether it is kept
+        for depth, name in stream:
+            del around[depth:]
+            if name not in names:
+                kept.append((sum(around), name))
+            around.append(name not in names)
+        result.append(kept)
+    return [stream for stream in result if stream]
 
 
 def by_name(streams):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Signal handlers on an alternate stack that lies above the stack of the thread that they interrupt: whoever takes
- * frames below the stack pointer for dead takes those of the interrupted functions for dead.
+ * Signal handlers on an alternate stack that lies above the stack of the thread that they interrupt: whoever
+ * takes frames below the stack pointer for dead takes those of the interrupted functions for dead.
  */
 #include <pthread.h>
 #include <sys/mman.h>
