@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "image/flow_length.h"
+
 struct disasm {
     csh handle;
     cs_insn *scratch;
@@ -96,6 +98,7 @@ static void read_opcode(struct instruction *instruction)
         instruction->opcode[0] = instruction->code[at++];
     if (instruction->opcode[0] == 0x0f && at < end)
         instruction->opcode[1] = instruction->code[at++];
+    instruction->modrm_at = (uint8_t)at;
     if (at < end)
         instruction->modrm = instruction->code[at];
 }
@@ -218,6 +221,14 @@ static uint64_t target_of(const struct instruction *instruction)
     return instruction->address + instruction->length + (uint64_t)(int64_t)distance;
 }
 
+/* What follows from where the instruction ends. */
+static void classify(struct instruction *instruction)
+{
+    read_opcode(instruction);
+    instruction->kind = kind_of(instruction);
+    instruction->target = target_of(instruction);
+}
+
 int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
                   struct instruction *ret_instruction)
 {
@@ -228,9 +239,18 @@ int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint6
     if (!cs_disasm_iter(disasm->handle, &cursor, &size, &next, disasm->scratch) || disasm->scratch->size == 0)
         return -EILSEQ;
     instruction.length = (uint8_t)disasm->scratch->size;
-    read_opcode(&instruction);
-    instruction.kind = kind_of(&instruction);
-    instruction.target = target_of(&instruction);
+    classify(&instruction);
     *ret_instruction = instruction;
+    return 0;
+}
+
+int disasm_skim(const uint8_t *code, size_t size, uint64_t address, struct instruction *ret_instruction)
+{
+    int length = flow_length(code, size);
+
+    if (length < 0)
+        return length;
+    *ret_instruction = (struct instruction){.address = address, .code = code, .length = (uint8_t)length};
+    classify(ret_instruction);
     return 0;
 }

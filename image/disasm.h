@@ -39,7 +39,8 @@ struct instruction {
     bool vex;            /* VEX, EVEX or XOP; the opcode is not given then */
     uint8_t rex;         /* 0 when there is none */
     uint8_t opcode[2];   /* the first byte of the opcode; its second one when the first is 0F, otherwise 0 */
-    uint8_t modrm; /* the byte behind those: ModRM if the opcode takes one; 0 where the instruction ends */
+    uint8_t modrm;    /* the byte behind those: ModRM if the opcode takes one; 0 where the instruction ends */
+    uint8_t modrm_at; /* where in `code` that byte is; `length` where the instruction ends */
     enum instruction_kind kind;
 };
 
@@ -53,5 +54,9 @@ DEFINE_CLEANUP(cleanup_disasm, struct disasm *, disasm_free)
  * -EILSEQ: not an instruction, or one that goes on beyond `size`. */
 int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
                   struct instruction *ret_instruction);
+
+/* The same from flow_length(): twenty times as fast and good enough to find branches and calls with, but it
+ * knows less well what is not an instruction. Never the only judge of a site. */
+int disasm_skim(const uint8_t *code, size_t size, uint64_t address, struct instruction *ret_instruction);
 
 #endif

@@ -1,69 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who gets a return probe. The kernel implements it by overwriting the return address when the probe is hit,
- * so it is harmless only where that address lies at [rsp], is used by `ret` alone, and the frame ends with
- * that `ret`:
+ * Who is probed where, and who gets a return probe. Images as a whole go without return probes
  *
- * - exceptions, panics and thread cancellation walk the stack and abort at the overwritten address. Any image
- *   with exception tables or an unwinding runtime is left alone as a whole;
- * - some functions return twice, switch stacks, or look at their caller's address (setjmp, vfork, dlsym): by
- * name;
- * - at the program's entry [rsp] is argc;
- * - static programs contain hand-written parts of the C library whose local symbols nobody can list.
+ * - if exceptions, panics or thread cancellation may walk their stacks, since those abort at the overwritten
+ * return address: any image with exception tables or an unwinding runtime, and Go, which moves its stacks as
+ * well;
+ * - if they are static: those contain hand-written parts of the C library whose local symbols nobody can
+ * list.
+ *
+ * The program's entry point has argc at [rsp]. For single functions see return_rules.h.
  */
 #include "collector/plan/plan.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/plan/planner.h"
+#include "collector/plan/return_rules.h"
+#include "collector/plan/return_sites.h"
+#include "image/flow_image.h"
 
-/* Patterns are tried without leading underscores, version and @plt. */
-static const char *const no_return_patterns[] = {
-    /* returns twice, or never to here */
-    "setjmp", "sigsetjmp", "bsd_setjmp", "savectx", "vfork", "libc_vfork", "vforkx", "longjmp", "siglongjmp",
-    "longjmp_chk", "libc_longjmp", "libc_siglongjmp", "longjmp_unwind", "getcontext", "setcontext",
-    "swapcontext", "makecontext", "start_context", "setcontext_*", "getcontext_*",
-    /* the thread that comes out of it has another stack */
-    "clone", "clone2", "clone3", "clone_internal*", "start_thread", "libc_start_main*",
-    "libc_start_call_main*", "rfork", "restore_rt", "sigreturn", "rt_sigreturn", "kernel_*sigreturn",
-    "fiber_switch", "coroutine_switch", "swapstack", "jump_fcontext", "make_fcontext", "ontop_fcontext",
-    "coro_transfer", "co_switch", "morestack*",
-    /* unwinds */
-    "Unwind_*", "cxa_throw", "cxa_rethrow", "cxa_end_catch", "cxa_bad_*", "cxa_throw_bad_*",
-    "gxx_personality*", "gcc_personality*", "rust_eh_personality", "pthread_exit", "pthread_unwind*",
-    "pthread_cancel", "pthread_testcancel", "do_cancel", "thrd_exit", "unw_*", "ULx86_64_*", "Ux86_64_*",
-    "backtrace", "register_frame*", "deregister_frame*", "objc_exception_throw", "objc_exception_rethrow",
-    /* looks at the address it was called from */
-    "dlopen", "dlmopen", "dlsym", "dlvsym", "libc_dlopen*", "libc_dlsym*", "dl_iterate_phdr", "dl_runtime_*",
-    "dl_start*", "dl_tlsdesc_*", "tls_get_addr*", "mcount*", "fentry*", "cyg_profile_func_*", "gmon_start*",
-    "asan_*", "hwasan_*", "tsan_*", "msan_*", "lsan_*", "ubsan_*", "sanitizer_*", "x86_return_thunk",
-    "x86_indirect_*", "llvm_retpoline_*"};
-
-bool plan_name_forbids_return(const char *name)
-{
-    char plain[128];
-    size_t length;
-
-    name += strspn(name, "_");
-    length = strcspn(name, "@");
-    if (length >= sizeof(plain))
-        return false; /* no pattern can mean such a name but by its beginning, and those names are short */
-    memcpy(plain, name, length);
-    plain[length] = '\0';
-    for (size_t i = 0; i < ARRAY_SIZE(no_return_patterns); i++)
-        if (fnmatch(no_return_patterns[i], plain, 0) == 0)
-            return true;
-    return false;
-}
+/* ---------------------------------------------------------------------------------------------- returns */
 
 static bool has_forbidden_name(const struct image_function *function)
 {
-    if (plan_name_forbids_return(function->name))
+    if (return_name_forbids(function->name))
         return true;
     for (char **alias = function->aliases; alias && *alias; alias++)
-        if (plan_name_forbids_return(*alias))
+        if (return_name_forbids(*alias))
             return true;
     return false;
 }
@@ -71,8 +36,12 @@ static bool has_forbidden_name(const struct image_function *function)
 /* The reason that holds for all functions of the image, PLAN_RETURN_PROBED if there is none. */
 static enum plan_no_return image_no_return(const struct elf_image *image, const struct plan_options *options)
 {
+    if (options->returns == PLAN_RETURNS_SITES)
+        return PLAN_RETURN_SITES;
     if (options->returns == PLAN_RETURNS_INFER || options->returns == PLAN_RETURNS_NONE)
         return PLAN_RETURN_NOT_WANTED;
+    if (elf_image_facts(image)->is_go)
+        return PLAN_RETURN_GO;
     if (elf_image_unwinds(image))
         return PLAN_RETURN_UNWIND;
     if (elf_image_facts(image)->is_static)
@@ -80,33 +49,36 @@ static enum plan_no_return image_no_return(const struct elf_image *image, const 
     return PLAN_RETURN_PROBED;
 }
 
-static enum plan_no_return function_no_return(const struct image_function *function)
+/* The next function's first byte is its own: nothing of this one reaches it. */
+static size_t own_size(const struct planner *planner, size_t index, size_t available)
 {
+    const struct image_function *function = &planner->functions[index];
+    uint64_t size = function->size < available ? function->size : available;
+
+    if (index + 1 < planner->count && function[1].address - function->address < size)
+        size = function[1].address - function->address;
+    return size;
+}
+
+static enum plan_no_return function_no_return(const struct planner *planner, size_t index)
+{
+    const struct image_function *function = &planner->functions[index];
+    const uint8_t *code;
+    size_t available = 0;
+
+    if (planner->no_return != PLAN_RETURN_PROBED)
+        return planner->no_return;
     if (function->flags & IMAGE_FUNCTION_ENTRY_POINT)
         return PLAN_RETURN_ENTRY_POINT;
     if (has_forbidden_name(function))
         return PLAN_RETURN_NAME;
+    code = elf_image_code(planner->image, function->address, &available);
+    if (code && return_code_forbids(code, own_size(planner, index, available), function->address))
+        return PLAN_RETURN_CODE;
     return PLAN_RETURN_PROBED;
 }
 
-/* ---------------------------------------------------------------------------------------------- building */
-
-struct planner {
-    struct elf_image *image;
-    const struct image_function *functions;
-    size_t count;
-    struct disasm *disasm;
-    enum plan_no_return no_return; /* for the whole image */
-    struct plan *plan;
-    size_t probe_capacity, refusal_capacity;
-};
-
-/* The next function's first byte is its own: a site beyond padding must not reach it. */
-static bool reaches_next(const struct planner *planner, size_t index, uint64_t offset)
-{
-    return index + 1 < planner->count &&
-           planner->functions[index].address + offset >= planner->functions[index + 1].address;
-}
+/* ---------------------------------------------------------------------------------------------- sites */
 
 /* What gcc's crtstuff.c and the C library's crti.o put into every program. */
 static bool is_start_up(const char *name)
@@ -146,24 +118,77 @@ static enum site_refusal symbol_refusal(const struct image_function *function)
     return SITE_OK;
 }
 
-static void choose_site(const struct planner *planner, size_t index, struct site *site)
+/* Takes the cheaper of a site with a return probe and one without, or the one with it whatever it costs. */
+static struct site weigh(const struct planner *planner, const struct sites *sites,
+                         enum plan_no_return *no_return)
+{
+    uint32_t with = site_cost(&planner->costs, sites->unmoved.class) + planner->costs.ret;
+    uint32_t without = site_cost(&planner->costs, sites->any.class);
+
+    if (*no_return != PLAN_RETURN_PROBED)
+        return sites->any;
+    if (sites->unmoved.class != SITE_REFUSED && (planner->options->returns == PLAN_RETURNS_PROBE ||
+                                                 sites->unmoved.class == sites->any.class || with <= without))
+        return sites->unmoved;
+    if (sites->any.class != SITE_REFUSED)
+        *no_return = PLAN_RETURN_DEAR;
+    return sites->any;
+}
+
+void planner_choose(struct planner *planner, size_t index)
 {
     const struct image_function *function = &planner->functions[index];
+    struct choice *choice = &planner->choices[index];
+    struct sites sites;
     const uint8_t *code;
     size_t available = 0;
 
-    *site = (struct site){.class = SITE_REFUSED, .refusal = symbol_refusal(function)};
-    if (site->refusal != SITE_OK)
+    choice->no_return = function_no_return(planner, index);
+    choice->site = (struct site){.class = SITE_REFUSED, .refusal = symbol_refusal(function)};
+    if (choice->site.refusal != SITE_OK)
         return;
-    site->refusal = SITE_EMPTY;
+    choice->site.refusal = SITE_EMPTY;
     code = elf_image_code(planner->image, function->address, &available);
     if (!code)
         return;
-    site_choose(planner->disasm, code, function->size < available ? function->size : available,
-                function->address, site);
-    if (site->class != SITE_REFUSED && reaches_next(planner, index, site->offset))
-        *site = (struct site){.class = SITE_REFUSED, .refusal = SITE_NO_ROOM};
+    site_choose(planner->disasm, planner->map, code, own_size(planner, index, available), function->address,
+                &sites);
+    choice->site = weigh(planner, &sites, &choice->no_return);
 }
+
+uint32_t planner_cost(const struct planner *planner, const struct choice *choice)
+{
+    return site_cost(&planner->costs, choice->site.class) +
+           (choice->no_return == PLAN_RETURN_PROBED ? planner->costs.ret : 0);
+}
+
+static bool is_wanted(const struct plan_options *options, const struct image_function *function)
+{
+    if (options->no_plt && (function->flags & IMAGE_FUNCTION_PLT))
+        return false;
+    return !options->want || options->want(options->ctx, function);
+}
+
+/* Calls see no RETs and no return probes. Go's method tables hold addresses in a way that is not read. */
+static bool may_prefer_calls(const struct planner *planner)
+{
+    enum plan_returns returns = planner->options->returns;
+
+    return returns != PLAN_RETURNS_PROBE && returns != PLAN_RETURNS_SITES && planner->all_taken &&
+           !elf_image_facts(planner->image)->is_go;
+}
+
+static int choose_all(struct planner *planner)
+{
+    for (size_t i = 0; i < planner->count; i++) {
+        planner->choices[i].is_wanted = is_wanted(planner->options, &planner->functions[i]);
+        if (planner->choices[i].is_wanted)
+            planner_choose(planner, i);
+    }
+    return may_prefer_calls(planner) ? planner_prefer_calls(planner) : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- the plan */
 
 static int add_refusal(struct planner *planner, size_t index, enum site_refusal reason)
 {
@@ -177,35 +202,133 @@ static int add_refusal(struct planner *planner, size_t index, enum site_refusal 
     return 0;
 }
 
-static int add_probe(struct planner *planner, size_t index, const struct site *site)
+/* Adds a probe of choices[index] at `address`. */
+static int add_probe(struct planner *planner, size_t index, uint64_t address, enum plan_site_kind kind)
 {
-    const struct image_function *function = &planner->functions[index];
+    const struct choice *choice = &planner->choices[index];
     struct plan *plan = planner->plan;
-    enum plan_no_return no_return = planner->no_return;
+    struct plan_probe *probe;
 
     if (array_reserve(&plan->probes, &planner->probe_capacity, plan->count + 1) < 0)
         return -ENOMEM;
-    if (no_return == PLAN_RETURN_PROBED)
-        no_return = function_no_return(function);
-    plan->probes[plan->count++] = (struct plan_probe){
+    probe = &plan->probes[plan->count];
+    *probe = (struct plan_probe){
         .function = index,
-        .file_offset = function->file_offset + site->offset,
-        .address = function->address + site->offset,
-        .class = site->class,
-        .return_probe = no_return == PLAN_RETURN_PROBED,
-        .no_return = no_return,
+        .address = address,
+        .class = kind == PLAN_AT_ENTRY    ? choice->site.class
+                 : kind == PLAN_AT_RETURN ? SITE_SINGLE_STEPPED
+                                          : SITE_EMULATED,
+        .kind = kind,
+        .sp_offset = kind == PLAN_AT_ENTRY ? choice->site.sp_offset : 0,
+        .return_probe = choice->no_return == PLAN_RETURN_PROBED,
+        .no_return = choice->no_return,
     };
-    plan->by_class[site->class]++;
-    plan->by_no_return[no_return]++;
-    plan->return_probes += no_return == PLAN_RETURN_PROBED;
+    probe->cost_ns =
+        site_cost(&planner->costs, probe->class) + (probe->return_probe ? planner->costs.ret : 0);
+    /* Where the function lies in the file its instructions do too; a call of it may be in another segment. */
+    if (elf_image_file_offset(planner->image, address, &probe->file_offset) == 0)
+        plan->count++;
     return 0;
 }
 
-static bool is_wanted(const struct plan_options *options, const struct image_function *function)
+static int add_calls(struct planner *planner, size_t index)
 {
-    if (options->no_plt && (function->flags & IMAGE_FUNCTION_PLT))
-        return false;
-    return !options->want || options->want(options->ctx, function);
+    const struct choice *choice = &planner->choices[index];
+
+    planner->plan->by_class[SITE_EMULATED]++;
+    for (size_t i = 0; i < choice->calls; i++) {
+        const struct call_site *call = &planner->calls[choice->first_call + i];
+
+        if (add_probe(planner, index, call->address, call->is_jump ? PLAN_AT_JUMP : PLAN_AT_CALL) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Probes on RETs, or the reason why there are none. */
+static int add_returns(struct planner *planner, size_t index, struct return_sites *sites)
+{
+    struct choice *choice = &planner->choices[index];
+    int r =
+        return_sites_find(planner->disasm, planner->map, planner->functions, planner->count, index, sites);
+
+    if (r == -EILSEQ)
+        choice->no_return = PLAN_RETURN_UNDECODED;
+    for (size_t i = 0; i < sites->count && r == 0; i++)
+        r = add_probe(planner, index, sites->items[i], PLAN_AT_RETURN);
+    return r == -EILSEQ ? 0 : r;
+}
+
+static int add_function(struct planner *planner, size_t index, struct return_sites *sites)
+{
+    struct choice *choice = &planner->choices[index];
+    int r = 0;
+
+    if (!choice->calls && choice->site.class == SITE_REFUSED)
+        return add_refusal(planner, index, choice->site.refusal);
+    if (choice->no_return == PLAN_RETURN_SITES)
+        r = add_returns(planner, index, sites);
+    if (r < 0)
+        return r;
+    planner->plan->functions++;
+    planner->plan->by_no_return[choice->no_return]++;
+    planner->plan->return_probes += choice->no_return == PLAN_RETURN_PROBED;
+    if (choice->calls)
+        return add_calls(planner, index);
+    planner->plan->by_class[choice->site.class]++;
+    return add_probe(planner, index, planner->functions[index].address + choice->site.offset, PLAN_AT_ENTRY);
+}
+
+static int compare_probes(const void *left, const void *right)
+{
+    const struct plan_probe *a = left, *b = right;
+
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return (int)a->kind - (int)b->kind;
+}
+
+/* Sorts, and counts by kind. Two functions may share a RET, and a function may be no more than a RET: the
+ * first of those that would be probed twice stays, an entry before a return. */
+static void put_in_order(struct plan *plan)
+{
+    size_t kept = 0;
+
+    if (plan->count)
+        qsort(plan->probes, plan->count, sizeof(*plan->probes), compare_probes);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_probe *probe = &plan->probes[i];
+
+        if (kept && plan->probes[kept - 1].address == probe->address)
+            continue;
+        plan->by_kind[probe->kind]++;
+        plan->moved += probe->sp_offset != 0;
+        plan->probes[kept++] = *probe;
+    }
+    plan->count = kept;
+}
+
+static int fill_plan(struct planner *planner)
+{
+    CLEANUP(return_sites_release) struct return_sites sites = {0};
+    int r = choose_all(planner);
+
+    for (size_t i = 0; i < planner->count && r == 0; i++)
+        if (planner->choices[i].is_wanted)
+            r = add_function(planner, i, &sites);
+    if (r < 0)
+        return r;
+    planner->plan->wanted = planner->plan->functions + planner->plan->refusal_count;
+    put_in_order(planner->plan);
+    return 0;
+}
+
+static void planner_release(struct planner *planner)
+{
+    disasm_free(planner->disasm);
+    flow_map_free(planner->map);
+    free(planner->choices);
+    free(planner->calls);
 }
 
 int plan_make(struct elf_image *image, const struct image_function *functions, size_t count,
@@ -213,33 +336,29 @@ int plan_make(struct elf_image *image, const struct image_function *functions, s
 {
     static const struct plan_options everything = {0};
     AUTO_PLAN struct plan *plan = calloc(1, sizeof(*plan));
-    AUTO_DISASM struct disasm *disasm = NULL;
-    struct planner planner = {.image = image, .functions = functions, .count = count, .plan = plan};
+    CLEANUP(planner_release)
+    struct planner planner = {
+        .image = image,
+        .functions = functions,
+        .count = count,
+        .options = options ? options : &everything,
+        .plan = plan,
+    };
     int r;
 
-    if (!plan)
+    planner.costs = planner.options->costs ? *planner.options->costs : SITE_COSTS_DEFAULT;
+    planner.no_return = image_no_return(image, planner.options);
+    planner.choices = calloc(count + 1, sizeof(*planner.choices));
+    if (!plan || !planner.choices)
         return error_no_memory(err);
-    if (elf_image_facts(image)->is_go)
-        return error_say(err, -ENOTSUP, "cannot trace %s: go programs need --go, not supported yet",
-                         elf_image_name(image));
-    r = disasm_new(&disasm, err);
+    r = disasm_new(&planner.disasm, err);
     if (r < 0)
         return r;
-    options = options ? options : &everything;
-    planner.disasm = disasm;
-    planner.no_return = image_no_return(image, options);
-    for (size_t i = 0; i < count; i++) {
-        struct site site;
-
-        if (!is_wanted(options, &functions[i]))
-            continue;
-        choose_site(&planner, i, &site);
-        r = site.class == SITE_REFUSED ? add_refusal(&planner, i, site.refusal)
-                                       : add_probe(&planner, i, &site);
-        if (r < 0)
-            return error_no_memory(err);
-    }
-    plan->wanted = plan->count + plan->refusal_count;
+    r = flow_image_map(image, functions, count, &planner.map, &planner.all_taken, err);
+    if (r < 0)
+        return r;
+    if (fill_plan(&planner) < 0)
+        return error_no_memory(err);
     *ret_plan = take_pointer(plan);
     return 0;
 }
@@ -262,7 +381,24 @@ const char *plan_no_return_text(enum plan_no_return reason)
         [PLAN_RETURN_STATIC] = "a static program",
         [PLAN_RETURN_ENTRY_POINT] = "the program's entry point",
         [PLAN_RETURN_NAME] = "uses or replaces its return address",
+        [PLAN_RETURN_CODE] = "its code uses its return address or switches stacks",
+        [PLAN_RETURN_GO] = "go moves its stacks",
+        [PLAN_RETURN_DEAR] = "a return probe would need a dear site",
+        [PLAN_RETURN_SITES] = "its return instructions are probed",
+        [PLAN_RETURN_UNDECODED] = "not all of its code can be decoded",
     };
 
     return reason < PLAN_NO_RETURNS && texts[reason] ? texts[reason] : "unknown";
+}
+
+const char *plan_site_kind_text(enum plan_site_kind kind)
+{
+    static const char *const texts[PLAN_SITE_KINDS] = {
+        [PLAN_AT_ENTRY] = "entry",
+        [PLAN_AT_CALL] = "call",
+        [PLAN_AT_RETURN] = "return",
+        [PLAN_AT_JUMP] = "tail call",
+    };
+
+    return kind < PLAN_SITE_KINDS && texts[kind] ? texts[kind] : "unknown";
 }

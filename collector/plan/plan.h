@@ -3,8 +3,10 @@
  * The probes of one image: which functions, at which file offsets, with or without a return probe, and how
  * many were refused for which reason.
  *
- * A return probe replaces the return address on the stack. Whoever looks at that address or leaves the frame
- * another way than by `ret` is harmed: hence the rules in plan.c. Without a return probe a function's returns
+ * A function is seen by one probe in its entry block (site.h) or, if that would be dear or cannot be and all
+ * its calls are known, by probes on these (call_sites.h). A return probe replaces the return address on the
+ * stack. Whoever looks at that address or leaves the frame another way than by `ret` is harmed
+ * (return_rules.h), so is an image that may be unwound through. Without a return probe a function's returns
  * are inferred.
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_PLAN_H
@@ -16,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/plan/cost.h"
 #include "collector/plan/site.h"
 #include "image/elf_image.h"
 #include "image/functions.h"
@@ -28,6 +31,11 @@ enum plan_no_return {
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
     PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
+    PLAN_RETURN_CODE,        /* its code does: return_code_forbids() */
+    PLAN_RETURN_GO,          /* Go moves its stacks, and reads them */
+    PLAN_RETURN_DEAR,  /* where a return probe is possible, a hit costs more than seeing the call elsewhere */
+    PLAN_RETURN_SITES, /* there is a probe on each of its RETs instead */
+    PLAN_RETURN_UNDECODED, /* there should be, but not all of its code can be decoded */
     PLAN_NO_RETURNS,
 };
 
@@ -44,8 +52,10 @@ enum plan_returns {
 /* What is probed to see a call (or its end). */
 enum plan_site_kind {
     PLAN_AT_ENTRY,  /* an instruction of the function's entry block */
-    PLAN_AT_CALL,   /* a `call rel32` of the function, in whatever function it stands */
+    PLAN_AT_CALL,   /* a `call rel32` of the function, in whatever function it stands; 5 bytes long */
     PLAN_AT_RETURN, /* a RET of the function */
+    PLAN_AT_JUMP,   /* a `jmp` to the function, a tail call, in another one: the stack is as at the entry */
+    PLAN_SITE_KINDS,
 };
 
 struct plan_options {
@@ -53,8 +63,12 @@ struct plan_options {
     bool (*want)(void *ctx, const struct image_function *function);
     void *ctx;
     enum plan_returns returns;
-    bool no_plt;           /* no probes on PLT stubs */
+    bool no_plt;                    /* no probes on PLT stubs */
+    const struct site_costs *costs; /* NULL: SITE_COSTS_DEFAULT */
+    size_t calls_max; /* more calls than that are not probed instead of a function; 0: PLAN_CALLS_MAX */
 };
+
+#define PLAN_CALLS_MAX 64
 
 struct plan_probe {
     size_t function;      /* index into the functions that the plan was made of */
@@ -63,9 +77,11 @@ struct plan_probe {
     enum site_class class;
     enum plan_site_kind kind;
     uint32_t sp_offset; /* PLAN_AT_ENTRY: how many bytes rsp lies below its value at the first instruction; a
-                           multiple of 8, 0 where there is a return probe */
-    bool return_probe;
-    enum plan_no_return no_return; /* PLAN_RETURN_PROBED if return_probe */
+                           multiple of 8, 0 where there is a return probe. 0 for the other kinds */
+    bool return_probe;  /* only PLAN_AT_ENTRY has one */
+    enum plan_no_return
+        no_return;    /* PLAN_RETURN_PROBED if return_probe; the same for all probes of a function */
+    uint32_t cost_ns; /* expected, of a hit and of the return probe that it sets */
 };
 
 struct plan_refusal {
@@ -78,16 +94,19 @@ struct plan {
     size_t count;
     struct plan_refusal *refusals; /* wanted, but not probed */
     size_t refusal_count;
-    size_t wanted;                 /* count + refusal_count */
-    size_t return_probes;          /* of count */
-    size_t by_class[SITE_CLASSES]; /* [SITE_REFUSED] = refusal_count */
+    size_t functions;                /* that are seen by probes */
+    size_t wanted;                   /* functions + refusal_count */
+    size_t return_probes;            /* of functions */
+    size_t by_class[SITE_CLASSES];   /* functions, by the class of what their calls hit; [SITE_REFUSED] =
+                                        refusal_count */
+    size_t by_kind[PLAN_SITE_KINDS]; /* probes */
+    size_t moved;                    /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];
-    size_t by_no_return[PLAN_NO_RETURNS];
+    size_t by_no_return[PLAN_NO_RETURNS]; /* functions */
 };
 
 /* Plans the probes of `functions` (image_functions() of `image`). `options` may be NULL: everything. A plan
- * without probes is not an error. -ENOTSUP: an image that is not traced at all (Go), with the reason in
- * `err`. */
+ * without probes is not an error. Reads all code of the image. -ENOMEM, -ENOTSUP: no disassembler. */
 int plan_make(struct elf_image *image, const struct image_function *functions, size_t count,
               const struct plan_options *options, struct plan **ret_plan, struct error *err);
 
@@ -96,11 +115,10 @@ void plan_free(struct plan *plan);
 DEFINE_CLEANUP(cleanup_plan, struct plan *, plan_free)
 #define AUTO_PLAN CLEANUP(cleanup_plan)
 
-/* Whether a return probe on this name (mangled; plain or NAME@plt) would harm the program, whatever the
- * image. */
-bool plan_name_forbids_return(const char *name);
-
 /* A few lower-case words, such as "uses or replaces its return address". */
 const char *plan_no_return_text(enum plan_no_return reason);
+
+/* "entry", "call", "tail call", "return" */
+const char *plan_site_kind_text(enum plan_site_kind kind);
 
 #endif

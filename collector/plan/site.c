@@ -22,9 +22,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/plan/stack_check.h"
+#include "image/flow_stack.h"
 
-/* What may be skipped at the start of a function: more padding than this is no function. */
-#define SKIP_MAX 64
+/* How far a site may lie behind the entry, or behind a check for room on the stack. */
+#define STRETCH_BYTES 64
+#define STRETCH_INSTRUCTIONS 16
 
 /* The no-ops that the kernel itself uses, which it therefore knows and emulates; the five-byte one is left
  * out. */
@@ -138,110 +141,147 @@ enum site_class site_classify(const struct instruction *instruction, enum site_r
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- loops */
+/* ---------------------------------------------------------------------------------------------- searching */
 
-static bool is_in(uint64_t target, uint64_t first, uint64_t last)
+struct search {
+    struct disasm *disasm;
+    const struct flow_map *map;
+    const uint8_t *code;
+    size_t size;
+    uint64_t address;
+    size_t at, first; /* offsets: here, and where this stretch began */
+    int64_t sp_offset;
+    bool loops; /* behind what has been seen so far a branch leads back to the entry */
+    struct sites sites;
+    enum site_refusal refusal; /* the first one, SITE_OK if there is none */
+};
+
+/* What may keep the thread, or leave another way than to the next instruction. */
+static bool is_last(const struct instruction *instruction)
 {
-    return target >= first && target <= last;
+    uint8_t opcode = instruction->opcode[0];
+    bool is_string = (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf);
+
+    if (instruction->lock || (instruction->repeat && is_string && !instruction->vex))
+        return true;
+    switch (instruction->kind) {
+    case INSTRUCTION_OTHER:
+    case INSTRUCTION_ENDBR:
+    case INSTRUCTION_NOP:
+    case INSTRUCTION_PUSH:
+        return !instruction->vex && opcode == 0xc7 && instruction->modrm == 0xf8; /* xbegin */
+    default:
+        return true;
+    }
 }
 
-/* Whether decoding from the start of the function comes upon an instruction at offset `at`. Where it gets
- * lost before, the answer is yes. */
-static bool is_boundary(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address, size_t at)
+static void offer(struct site *best, const struct site *site)
+{
+    if (best->class == SITE_REFUSED || (best->class == SITE_SINGLE_STEPPED && site->class == SITE_EMULATED))
+        *best = *site;
+}
+
+static void consider(struct search *search, const struct instruction *instruction)
+{
+    struct site site = {.offset = search->at, .sp_offset = (uint32_t)search->sp_offset};
+
+    site.class = site_classify(instruction, &site.refusal);
+    if (site.class == SITE_REFUSED) {
+        if (search->refusal == SITE_OK && instruction->kind != INSTRUCTION_NOP)
+            search->refusal = site.refusal;
+        return;
+    }
+    if (flow_map_has(search->map, instruction->address, FLOW_RESERVED))
+        return;
+    offer(&search->sites.any, &site);
+    if (site.sp_offset == 0)
+        offer(&search->sites.unmoved, &site);
+}
+
+/* Whether the search may go on behind this instruction, and with which distance of rsp. */
+static bool follow_stack(struct search *search, const struct instruction *instruction)
+{
+    int64_t bytes;
+
+    if (flow_stack_effect(instruction, &bytes) == FLOW_STACK_LOST)
+        return false;
+    search->sp_offset -= bytes;
+    return search->sp_offset >= 0 && search->sp_offset <= SITE_SP_OFFSET_MAX && search->sp_offset % 8 == 0;
+}
+
+/* A branch ends the search, unless it is a check for room on the stack. Then all that was found before it
+ * runs again when the check fails; the stretch behind it begins with nothing. */
+static bool follow_branch(struct search *search, const struct instruction *branch)
+{
+    if (!search->loops || branch->kind != INSTRUCTION_BRANCH ||
+        !stack_check_is(search->disasm, search->map, search->address, search->size, branch))
+        return false;
+    search->sites = (struct sites){0};
+    search->refusal = SITE_OK;
+    search->first = search->at + branch->length;
+    return true;
+}
+
+/* Returns whether the search goes on behind the instruction at search->at. */
+static bool step(struct search *search)
 {
     struct instruction instruction;
-    size_t here = 0;
 
-    while (here < at) {
-        if (disasm_decode(disasm, code + here, size - here, address + here, &instruction) < 0)
-            return true;
-        here += instruction.length;
+    if (disasm_decode(search->disasm, search->code + search->at, search->size - search->at,
+                      search->address + search->at, &instruction) < 0) {
+        if (search->refusal == SITE_OK)
+            search->refusal = SITE_UNDECODABLE;
+        return false;
     }
-    return here == at;
+    if (search->at > 0 && flow_map_has(search->map, instruction.address, FLOW_TARGET))
+        return false;
+    consider(search, &instruction);
+    if (is_last(&instruction) ? !follow_branch(search, &instruction) : !follow_stack(search, &instruction))
+        return false;
+    search->at += instruction.length;
+    return true;
 }
 
-/* Looks for a jmp or jcc with a one-byte displacement: it reaches 128 bytes back. Searching for the bytes
- * first and decoding only what may be one is what makes this cheap. */
-static bool has_short_branch_to(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                                size_t site)
+static bool loops(const struct search *search)
 {
-    for (size_t i = 0; i + 2 <= size && i <= site + 126; i++) {
-        uint8_t opcode = code[i];
-        uint64_t target = address + i + 2 + (uint64_t)(int64_t)(int8_t)code[i + 1];
+    size_t count;
+    const struct flow_edge *edges = flow_map_edges_to(search->map, search->address, search->address, &count);
 
-        if (opcode != 0xeb && (opcode & 0xf0) != 0x70 && (opcode & 0xfc) != 0xe0)
-            continue;
-        if (is_in(target, address, address + site) && is_boundary(disasm, code, size, address, i))
+    for (size_t i = 0; i < count; i++)
+        if (edges[i].kind != FLOW_EDGE_FALL &&
+            flow_map_is_inside(search->map, search->address, edges[i].from))
             return true;
-    }
     return false;
 }
 
-/* The same with a four-byte displacement, which may stand anywhere in the function. */
-static bool has_long_branch_to(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                               size_t site)
+static void conclude(struct site *site, enum site_refusal refusal)
 {
-    for (size_t i = 0; i + 5 <= size; i++) {
-        size_t length = code[i] == 0xe9 ? 5 : 6;
-        int32_t distance;
-
-        if ((code[i] != 0xe9 && (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)) || i + length > size)
-            continue;
-        memcpy(&distance, code + i + length - sizeof(distance), sizeof(distance));
-        if (is_in(address + i + length + (uint64_t)(int64_t)distance, address, address + site) &&
-            is_boundary(disasm, code, size, address, i))
-            return true;
-    }
-    return false;
+    if (site->class == SITE_REFUSED)
+        *site = (struct site){.class = SITE_REFUSED, .refusal = refusal == SITE_OK ? SITE_NO_ROOM : refusal};
 }
 
-/* ---------------------------------------------------------------------------------------------- choosing */
-
-static bool is_skipped(const struct instruction *instruction)
+void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_t *code, size_t size,
+                 uint64_t address, struct sites *ret_sites)
 {
-    return instruction->kind == INSTRUCTION_ENDBR ||
-           (instruction->kind == INSTRUCTION_NOP && !is_emulated_nop(instruction));
-}
+    struct search search = {.disasm = disasm, .map = map, .code = code, .size = size, .address = address};
 
-/* The first place at or behind the entry that will do. A skipped endbr64 or long no-op is remembered: where
- * nothing behind it will do, a dear probe is better than none. */
-static void find_place(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                       struct site *site)
-{
-    struct site fallback = {0};
-    struct instruction instruction;
+    search.refusal = size ? SITE_OK : SITE_EMPTY;
+    search.loops = loops(&search);
+    for (int count = 0; search.at < size && search.at - search.first < STRETCH_BYTES; count++) {
+        size_t first = search.first;
 
-    *site = (struct site){.class = SITE_REFUSED, .refusal = size ? SITE_NO_ROOM : SITE_EMPTY};
-    for (size_t at = 0; at < size && at < SKIP_MAX; at += instruction.length) {
-        enum site_refusal refusal;
-        enum site_class class;
-
-        if (disasm_decode(disasm, code + at, size - at, address + at, &instruction) < 0) {
-            site->refusal = SITE_UNDECODABLE;
-            return;
-        }
-        class = site_classify(&instruction, &refusal);
-        if (!is_skipped(&instruction)) {
-            *site = (struct site){at, class, refusal};
+        if (!step(&search) || count == STRETCH_INSTRUCTIONS)
             break;
-        }
-        if (class != SITE_REFUSED && fallback.class == SITE_REFUSED)
-            fallback = (struct site){at, class, SITE_OK};
+        if (search.first != first)
+            count = 0;
     }
-    if (site->class == SITE_REFUSED && fallback.class != SITE_REFUSED)
-        *site = fallback;
-}
-
-void site_choose(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                 struct site *ret_site)
-{
-    struct site site;
-
-    find_place(disasm, code, size, address, &site);
-    if (site.class != SITE_REFUSED && (has_short_branch_to(disasm, code, size, address, site.offset) ||
-                                       has_long_branch_to(disasm, code, size, address, site.offset)))
-        site = (struct site){site.offset, SITE_REFUSED, SITE_LOOP};
-    *ret_site = site;
+    if (search.loops && search.first == 0) {
+        search.sites = (struct sites){0};
+        search.refusal = SITE_LOOP;
+    }
+    conclude(&search.sites.unmoved, search.refusal);
+    conclude(&search.sites.any, search.refusal);
+    *ret_sites = search.sites;
 }
 
 /* ---------------------------------------------------------------------------------------------- words */
@@ -251,8 +291,8 @@ const char *site_refusal_text(enum site_refusal refusal)
     static const char *const texts[SITE_REFUSALS] = {
         [SITE_OK] = "not refused",
         [SITE_EMPTY] = "no code in the file",
-        [SITE_UNDECODABLE] = "its first bytes are no instruction",
-        [SITE_NO_ROOM] = "nothing but padding",
+        [SITE_UNDECODABLE] = "no instruction that the disassembler knows",
+        [SITE_NO_ROOM] = "nothing in it can be probed",
         [SITE_LOOP] = "a branch leads back to its first instruction",
         [SITE_PREFIX] = "its first instruction has a prefix that probes must not have",
         [SITE_TRAP] = "its first instruction is a trap",

@@ -2,9 +2,22 @@
 /*
  * Where in a function its entry probe goes, and what it will cost there.
  *
- * For now the answer is simple and safe: the first instruction, or the first one behind a leading endbr64 and
- * those no-ops that are worse than what follows them. None of what is skipped changes rsp, so that a return
- * probe finds the return address at [rsp], and nothing but the function's entry leads to the site.
+ * Every place in the entry block will do: it is passed once for every call, provided that nothing but the
+ * first instruction leads there. So the block is followed from the first instruction on, with the distance
+ * that rsp has moved, up to the first instruction that
+ *
+ * - a branch, a jump table or a taken address leads to (struct flow_map; from all over the image);
+ * - leaves the block, or may stay for long: control transfers, system calls, LOCK, repeated string
+ * operations. The instruction itself may still be the site;
+ * - loses track of rsp;
+ * - is unknown to the disassembler, or lies further in than 16 instructions or 64 bytes, or in another
+ * function.
+ *
+ * A branch from inside the function back to its first instruction makes every turn look like a call: no site,
+ * but for one exception. Go's functions compare the stack pointer with a limit first and, where there is too
+ * little room, branch to a piece of code that calls the runtime for more stack and jumps back to the first
+ * instruction. Such a piece is known by what it does (stack_check.h), and the search goes on behind the
+ * branch: what lies there is passed once.
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_SITE_H
 #define TRACECTL_COLLECTOR_PLAN_SITE_H
@@ -13,6 +26,7 @@
 #include <stdint.h>
 
 #include "image/disasm.h"
+#include "image/flow_map.h"
 
 enum site_class {
     SITE_REFUSED,
@@ -26,8 +40,8 @@ enum site_refusal {
     SITE_OK,
     SITE_EMPTY,       /* no bytes in the file */
     SITE_UNDECODABLE, /* no instruction: data, or a form that the disassembler does not know */
-    SITE_NO_ROOM,     /* only endbr64 and no-ops up to the end of the function */
-    SITE_LOOP,        /* a branch in the function leads back to the site: every turn would count as a call */
+    SITE_NO_ROOM,     /* nothing that can be probed up to the end of the function or of the search */
+    SITE_LOOP,        /* a branch in the function leads back to its entry: every turn would count as a call */
     SITE_PREFIX,      /* LOCK or a segment prefix: rejected by the kernel */
     SITE_TRAP,        /* int3, int n, ud2, hlt */
     SITE_PRIVILEGED,  /* in, out, cli, sti, iret and others that uprobes reject */
@@ -40,16 +54,29 @@ enum site_refusal {
     SITE_REFUSALS,
 };
 
+/* A frame that is larger by the time of the site is not followed: as much as a probe's cookie has room for.
+ */
+#define SITE_SP_OFFSET_MAX (0xffff * 8)
+
 struct site {
-    uint64_t offset; /* of the probed instruction from the start of the function, in bytes */
+    uint64_t offset;    /* of the probed instruction from the start of the function, in bytes */
+    uint32_t sp_offset; /* how far rsp lies below its value at the first instruction; a multiple of 8 */
     enum site_class class;
     enum site_refusal refusal; /* SITE_OK unless class is SITE_REFUSED */
 };
 
-/* Chooses the site of the function whose `size` bytes of code are `code`, loaded at `address`. The answer is
- * always filled in; SITE_IFUNC and what follows it are never given here (they are the caller's to know). */
-void site_choose(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                 struct site *ret_site);
+struct sites {
+    struct site
+        unmoved; /* the cheapest, and of those the first, where sp_offset is 0: a return probe is possible */
+    struct site any; /* the cheapest, whatever sp_offset is */
+};
+
+/* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Instructions that
+ * `map` has as FLOW_RESERVED are not offered. Both answers are always filled in; SITE_IFUNC and what follows
+ * it are never given here (they are the caller's to know), SITE_NO_ROOM for `unmoved` also where there are
+ * only sites with rsp moved. */
+void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_t *code, size_t size,
+                 uint64_t address, struct sites *ret_sites);
 
 /* What a kernel uprobe makes of one instruction, wherever it stands. */
 enum site_class site_classify(const struct instruction *instruction, enum site_refusal *ret_refusal);

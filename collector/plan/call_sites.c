@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/plan/call_sites.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "collector/plan/site.h"
+
+struct search {
+    struct disasm *disasm;
+    struct flow_map *map;
+    const struct image_function *functions;
+    struct callee *callees;
+    size_t count;
+    struct call_sites *sites;
+};
+
+void call_sites_release(struct call_sites *sites)
+{
+    free(sites->items);
+    *sites = (struct call_sites){0};
+}
+
+static uint64_t entry_of(const struct search *search, size_t callee)
+{
+    return search->functions[search->callees[callee].function].address;
+}
+
+/* The callee that begins at `address`; there is one. */
+static size_t callee_at(const struct search *search, uint64_t address)
+{
+    size_t low = 0, high = search->count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (entry_of(search, middle) <= address)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int add_site(struct search *search, size_t callee, uint64_t address, bool is_jump)
+{
+    struct call_sites *sites = search->sites;
+
+    if (array_reserve(&sites->items, &sites->capacity, sites->count + 1) < 0)
+        return -ENOMEM;
+    sites->items[sites->count++] = (struct call_site){callee, address, is_jump};
+    return 0;
+}
+
+/* Jumps are tail calls, unless they are the function's own loops. */
+static int add_jumps(struct search *search, size_t callee)
+{
+    uint64_t entry = entry_of(search, callee);
+    size_t count;
+    const struct flow_edge *edges = flow_map_edges_to(search->map, entry, entry, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (edges[i].kind != FLOW_EDGE_FALL && flow_map_is_inside(search->map, entry, edges[i].from))
+            continue;
+        if (edges[i].kind != FLOW_EDGE_JUMP)
+            search->callees[callee].is_complete = false;
+        else if (add_site(search, callee, edges[i].from, true) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Bytes at offset `at` of the region would be the displacement to the callee: whose are they? */
+static int note_distance(struct search *search, const struct flow_region *region, size_t at, size_t callee)
+{
+    const uint8_t *code = region->code;
+    uint64_t address = region->address + at;
+
+    if (at >= 1 && code[at - 1] == 0xe8 && flow_map_has(search->map, address - 1, FLOW_START))
+        return add_site(search, callee, address - 1, false);
+    if (at >= 1 && code[at - 1] == 0xe9 && flow_map_has(search->map, address - 1, FLOW_START))
+        return 0; /* an edge of the map */
+    if (at >= 2 && code[at - 2] == 0x0f && (code[at - 1] & 0xf0) == 0x80 &&
+        flow_map_has(search->map, address - 2, FLOW_START))
+        return 0;
+    search->callees[callee].is_complete = false;
+    return 0;
+}
+
+/* Reads the code of one region for references into region `target`. Almost all that is read leads nowhere, so
+ * that is found out first. */
+static int read_region(struct search *search, const struct flow_region *region,
+                       const struct flow_region *target, bool absolute)
+{
+    for (size_t at = 0; at + 4 <= region->size; at++) {
+        uint64_t reached, literal;
+        int32_t word;
+
+        memcpy(&word, region->code + at, sizeof(word));
+        reached = region->address + at + 4 + (uint64_t)(int64_t)word;
+        literal = (uint32_t)word;
+        if (reached - target->address < target->size && flow_map_has(search->map, reached, FLOW_CANDIDATE) &&
+            note_distance(search, region, at, callee_at(search, reached)) < 0)
+            return -ENOMEM;
+        if (absolute && literal - target->address < target->size &&
+            flow_map_has(search->map, literal, FLOW_CANDIDATE))
+            search->callees[callee_at(search, literal)].is_complete = false;
+    }
+    return 0;
+}
+
+static int read_code(struct search *search, bool absolute)
+{
+    size_t count;
+    const struct flow_region *regions = flow_map_regions(search->map, &count);
+
+    for (size_t i = 0; i < count * count; i++)
+        if (read_region(search, &regions[i / count], &regions[i % count], absolute) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int compare_sites(const void *left, const void *right)
+{
+    const struct call_site *a = left, *b = right;
+
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* The second opinion: it is what the walk has taken it for, and the kernel emulates it. A call must be 5
+ * bytes long, so that its return address is known. */
+static bool is_sound(const struct search *search, const struct call_site *site)
+{
+    struct instruction instruction;
+    enum site_refusal refusal;
+    size_t size;
+    const uint8_t *code = flow_map_code(search->map, site->address, &size);
+
+    if (!code || disasm_decode(search->disasm, code, size, site->address, &instruction) < 0)
+        return false;
+    return instruction.kind == (site->is_jump ? INSTRUCTION_JUMP : INSTRUCTION_CALL) &&
+           instruction.target == entry_of(search, site->callee) &&
+           (site->is_jump || instruction.length == 5) &&
+           site_classify(&instruction, &refusal) == SITE_EMULATED;
+}
+
+static void deal_out(struct search *search)
+{
+    struct call_sites *sites = search->sites;
+    size_t at = 0;
+
+    if (sites->count)
+        qsort(sites->items, sites->count, sizeof(*sites->items), compare_sites);
+    for (size_t i = 0; i < search->count; i++) {
+        struct callee *callee = &search->callees[i];
+
+        callee->first = at;
+        for (; at < sites->count && sites->items[at].callee == i; at++)
+            callee->is_complete = callee->is_complete && is_sound(search, &sites->items[at]);
+        callee->count = at - callee->first;
+        callee->is_complete &= callee->count > 0;
+    }
+}
+
+int call_sites_find(struct disasm *disasm, struct flow_map *map, const struct image_function *functions,
+                    bool absolute, struct callee *callees, size_t count, struct call_sites *sites)
+{
+    struct search search = {disasm, map, functions, callees, count, sites};
+    int r = 0;
+
+    for (size_t i = 0; i < count && r == 0; i++) {
+        callees[i].is_complete = !flow_map_has(map, entry_of(&search, i), FLOW_TAKEN);
+        flow_map_set(map, entry_of(&search, i), FLOW_CANDIDATE);
+        r = add_jumps(&search, i);
+    }
+    if (r == 0)
+        r = read_code(&search, absolute);
+    for (size_t i = 0; i < count; i++)
+        flow_map_clear(map, entry_of(&search, i), FLOW_CANDIDATE);
+    if (r < 0)
+        return r;
+    deal_out(&search);
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to collector/plan/: what is known while a plan is made. */
+#ifndef TRACECTL_COLLECTOR_PLAN_PLANNER_H
+#define TRACECTL_COLLECTOR_PLAN_PLANNER_H
+
+#include "collector/plan/call_sites.h"
+#include "collector/plan/plan.h"
+#include "image/flow_map.h"
+
+/* How one function is to be seen. */
+struct choice {
+    struct site site;
+    enum plan_no_return no_return;
+    bool is_wanted;
+    bool was_callee;          /* it has been looked at whether its calls will do */
+    size_t first_call, calls; /* probed instead of the site, if any, in planner.calls */
+};
+
+struct planner {
+    struct elf_image *image;
+    const struct image_function *functions;
+    size_t count;
+    const struct plan_options *options;
+    struct site_costs costs;
+    struct disasm *disasm;
+    struct flow_map *map;
+    bool all_taken;                /* flow_image_map() */
+    enum plan_no_return no_return; /* for the whole image */
+    struct choice *choices;        /* one for each function */
+    struct call_site *calls;
+    size_t call_count, call_capacity;
+    struct plan *plan;
+    size_t probe_capacity, refusal_capacity;
+};
+
+/* Fills in site and no_return of choices[index], without instructions that are FLOW_RESERVED. */
+void planner_choose(struct planner *planner, size_t index);
+
+/* What a call costs that hits the chosen site, in nanoseconds. */
+uint32_t planner_cost(const struct planner *planner, const struct choice *choice);
+
+/* Finds the functions whose calls are cheaper to probe than themselves, and changes their choices. A call may
+ * be the site of the function that it stands in; then that function gets another one. -ENOMEM. */
+int planner_prefer_calls(struct planner *planner);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/plan/return_rules.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "image/flow_stack.h"
+
+/* ---------------------------------------------------------------------------------------------- names */
+
+/* Patterns are tried without leading underscores, version and @plt. */
+static const char *const no_return_patterns[] = {
+    /* returns twice, or never to here */
+    "setjmp", "sigsetjmp", "bsd_setjmp", "savectx", "vfork", "libc_vfork", "vforkx", "longjmp", "siglongjmp",
+    "longjmp_chk", "libc_longjmp", "libc_siglongjmp", "longjmp_unwind", "getcontext", "setcontext",
+    "swapcontext", "makecontext", "start_context", "setcontext_*", "getcontext_*",
+    /* the thread that comes out of it has another stack */
+    "clone", "clone2", "clone3", "clone_internal*", "start_thread", "libc_start_main*",
+    "libc_start_call_main*", "rfork", "restore_rt", "sigreturn", "rt_sigreturn", "kernel_*sigreturn",
+    "fiber_switch", "coroutine_switch", "swapstack", "jump_fcontext", "make_fcontext", "ontop_fcontext",
+    "coro_transfer", "co_switch", "morestack*",
+    /* unwinds */
+    "Unwind_*", "cxa_throw", "cxa_rethrow", "cxa_end_catch", "cxa_bad_*", "cxa_throw_bad_*",
+    "gxx_personality*", "gcc_personality*", "rust_eh_personality", "pthread_exit", "pthread_unwind*",
+    "pthread_cancel", "pthread_testcancel", "do_cancel", "thrd_exit", "unw_*", "ULx86_64_*", "Ux86_64_*",
+    "backtrace", "register_frame*", "deregister_frame*", "objc_exception_throw", "objc_exception_rethrow",
+    /* looks at the address it was called from */
+    "dlopen", "dlmopen", "dlsym", "dlvsym", "libc_dlopen*", "libc_dlsym*", "dl_iterate_phdr", "dl_runtime_*",
+    "dl_start*", "dl_tlsdesc_*", "tls_get_addr*", "mcount*", "fentry*", "cyg_profile_func_*", "gmon_start*",
+    "asan_*", "hwasan_*", "tsan_*", "msan_*", "lsan_*", "ubsan_*", "sanitizer_*", "x86_return_thunk",
+    "x86_indirect_*", "llvm_retpoline_*"};
+
+bool return_name_forbids(const char *name)
+{
+    char plain[128];
+    size_t length;
+
+    name += strspn(name, "_");
+    length = strcspn(name, "@");
+    if (length >= sizeof(plain))
+        return false; /* no pattern can mean such a name but by its beginning, and those names are short */
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(no_return_patterns); i++)
+        if (fnmatch(no_return_patterns[i], plain, 0) == 0)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------------------------------------- code */
+
+/* What a walk through a function's code knows. The return address lies at the entry's rsp. */
+struct walk {
+    bool knows_stack;
+    int64_t sp_offset; /* how far rsp lies below the entry's, if knows_stack */
+    bool has_frame;    /* rbp lies 8 bytes below the entry's rsp */
+    bool is_foreign;   /* rsp was copied from a register that is not rbp */
+    uint32_t eax;      /* the immediate that was last put there */
+};
+
+static bool is_mov(const struct instruction *instruction)
+{
+    return !instruction->vex && (instruction->opcode[0] == 0x89 || instruction->opcode[0] == 0x8b);
+}
+
+static bool is_lea(const struct instruction *instruction)
+{
+    return !instruction->vex && instruction->opcode[0] == 0x8d;
+}
+
+static bool is_pop(const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->opcode[0];
+
+    return !instruction->vex && ((opcode >= 0x58 && opcode <= 0x5f) || opcode == 0x8f || opcode == 0x9d);
+}
+
+/* Source and destination of a mov between registers. */
+static bool is_copy(const struct instruction *instruction, enum flow_register *ret_from,
+                    enum flow_register *ret_to)
+{
+    enum flow_register reg = flow_reg_operand(instruction), rm = flow_rm_operand(instruction);
+
+    if (!is_mov(instruction) || rm == FLOW_NO_REGISTER)
+        return false;
+    *ret_from = instruction->opcode[0] == 0x89 ? reg : rm;
+    *ret_to = instruction->opcode[0] == 0x89 ? rm : reg;
+    return true;
+}
+
+/* Whether the operand reaches the return address. A `lea` reaches what it points to. */
+static bool reaches_return_address(const struct walk *walk, const struct instruction *instruction)
+{
+    struct flow_memory memory;
+    int64_t from_entry;
+
+    if (instruction->kind == INSTRUCTION_NOP || !flow_memory_operand(instruction, &memory) ||
+        memory.index != FLOW_NO_REGISTER)
+        return false;
+    if (memory.base == FLOW_RSP && walk->knows_stack)
+        from_entry = memory.displacement - walk->sp_offset;
+    else if (memory.base == FLOW_RBP && walk->has_frame)
+        from_entry = memory.displacement - 8;
+    else
+        return false;
+    return is_lea(instruction) ? from_entry == 0 : from_entry >= 0 && from_entry < 8;
+}
+
+/* Whether rsp comes from, or goes to, memory outside the frame, or is exchanged. */
+static bool trades_stack(const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->opcode[0];
+    struct flow_memory memory;
+
+    if (instruction->vex)
+        return false;
+    if (opcode == 0x94 && !(instruction->rex & 1))
+        return true;
+    if (opcode == 0x87 &&
+        (flow_reg_operand(instruction) == FLOW_RSP || flow_rm_operand(instruction) == FLOW_RSP))
+        return true;
+    return is_mov(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
+           flow_memory_operand(instruction, &memory) && memory.base != FLOW_RBP && memory.base != FLOW_RSP;
+}
+
+/* rt_sigreturn, clone, vfork, clone3 */
+static bool is_special_call(const struct walk *walk, const struct instruction *instruction)
+{
+    if (instruction->vex || instruction->opcode[0] != 0x0f || instruction->opcode[1] != 0x05)
+        return false;
+    return walk->eax == 15 || walk->eax == 56 || walk->eax == 58 || walk->eax == 435;
+}
+
+static bool is_harmful(const struct walk *walk, const struct instruction *instruction)
+{
+    bool at_entry = walk->knows_stack && walk->sp_offset == 0;
+    enum flow_register from, to;
+
+    if (at_entry && is_pop(instruction))
+        return true;
+    if (at_entry && is_copy(instruction, &from, &to) && from == FLOW_RSP)
+        return true;
+    if (walk->is_foreign && (is_pop(instruction) || instruction->kind == INSTRUCTION_RETURN ||
+                             instruction->kind == INSTRUCTION_JUMP_INDIRECT))
+        return true;
+    return reaches_return_address(walk, instruction) || trades_stack(instruction) ||
+           is_special_call(walk, instruction);
+}
+
+/* Where rsp came from: a register, or the frame. */
+static void follow_origin(struct walk *walk, const struct instruction *instruction)
+{
+    enum flow_register from, to;
+    struct flow_memory memory;
+
+    if (is_copy(instruction, &from, &to)) {
+        if (to == FLOW_RSP)
+            walk->is_foreign = from != FLOW_RBP;
+        if (from == FLOW_RSP && to == FLOW_RBP && walk->knows_stack && walk->sp_offset == 8)
+            walk->has_frame = true;
+    } else if (!instruction->vex && instruction->opcode[0] == 0xc9) {
+        walk->is_foreign = false;
+    } else if (is_lea(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
+               flow_memory_operand(instruction, &memory) && memory.base == FLOW_RBP) {
+        walk->is_foreign = false;
+    }
+}
+
+static void follow(struct walk *walk, const struct instruction *instruction)
+{
+    const uint8_t *immediate = instruction->code + instruction->length - sizeof(walk->eax);
+    int64_t bytes;
+
+    if (!instruction->vex && instruction->length >= 5 &&
+        ((instruction->opcode[0] == 0xb8 && !(instruction->rex & 1)) ||
+         (instruction->opcode[0] == 0xc7 && instruction->modrm == 0xc0)))
+        memcpy(&walk->eax, immediate, sizeof(walk->eax));
+    follow_origin(walk, instruction);
+    if (flow_stack_effect(instruction, &bytes) == FLOW_STACK_LOST)
+        walk->knows_stack = false;
+    walk->sp_offset -= bytes;
+    switch (instruction->kind) {
+    case INSTRUCTION_JUMP:
+    case INSTRUCTION_JUMP_INDIRECT:
+    case INSTRUCTION_RETURN:
+    case INSTRUCTION_TRAP:
+        walk->knows_stack = walk->is_foreign = false;
+        break;
+    default:
+        break;
+    }
+}
+
+bool return_code_forbids(const uint8_t *code, size_t size, uint64_t address)
+{
+    struct walk walk = {.knows_stack = true};
+    struct instruction instruction;
+
+    for (size_t at = 0; at < size; at += instruction.length) {
+        if (disasm_skim(code + at, size - at, address + at, &instruction) < 0 ||
+            is_harmful(&walk, &instruction))
+            return true;
+        follow(&walk, &instruction);
+    }
+    return false;
+}
