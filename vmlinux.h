@@ -75,7 +75,23 @@ struct thread_struct {
     unsigned long fsbase;
 };
 
+/* A return probe that waits for its return (kernel/events/uprobes.c); the innermost comes first. */
+struct return_instance {
+    unsigned long stack;          /* where the return address lies */
+    unsigned long orig_ret_vaddr; /* what stood there */
+    struct return_instance *next;
+};
+
+struct uprobe_task {
+    struct return_instance *return_instances;
+};
+
 struct task_struct {
+    unsigned int __state; /* 0: it runs or wants to */
+    int on_cpu;
+    unsigned long nvcsw;
+    unsigned long nivcsw;
+    struct uprobe_task *utask;
     struct mm_struct *mm;
     struct thread_struct thread;
     int pid;
@@ -87,6 +103,18 @@ struct task_struct {
     struct task_struct *group_leader;
     struct signal_struct *signal;
     char comm[16];
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+/* The context of an iterator over tasks. */
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
 };
 
 #ifdef __bpf__

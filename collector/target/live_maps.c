@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/target/live_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+static enum live_mapping_kind kind_of(uint64_t inode, const char *name)
+{
+    if (inode)
+        return LIVE_FILE;
+    if (!strncmp(name, "[vdso]", strlen("[vdso]")))
+        return LIVE_VDSO;
+    if (!strncmp(name, "[uprobes]", strlen("[uprobes]")))
+        return LIVE_UPROBES;
+    return LIVE_OTHER;
+}
+
+/* One line of /proc/PID/maps: "START-END RIGHTS OFFSET MAJOR:MINOR INODE   NAME". */
+static bool parse_line(const char *line, struct live_mapping *ret_mapping)
+{
+    struct live_mapping mapping;
+    uint64_t major, minor;
+    char rights[8];
+    int name = 0;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %" SCNx64 ":%" SCNx64 " %" SCNu64 " %n",
+               &mapping.start, &mapping.end, rights, &mapping.offset, &major, &minor, &mapping.inode,
+               &name) != 7)
+        return false;
+    mapping.executable = strchr(rights, 'x');
+    mapping.device = major << 32 | minor;
+    mapping.kind = kind_of(mapping.inode, line + name);
+    *ret_mapping = mapping;
+    return true;
+}
+
+int live_maps_read(pid_t pid, struct live_maps *ret_maps)
+{
+    struct live_maps maps = {0};
+    AUTO_FCLOSE FILE *file = NULL;
+    AUTO_FREE char *line = NULL;
+    size_t size = 0;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return -ESRCH;
+    while (getline(&line, &size, file) > 0) {
+        if (array_reserve(&maps.items, &maps.capacity, maps.count + 1)) {
+            live_maps_release(&maps);
+            return -ENOMEM;
+        }
+        maps.count += parse_line(line, &maps.items[maps.count]);
+    }
+    *ret_maps = maps;
+    return 0;
+}
+
+void live_maps_release(struct live_maps *maps)
+{
+    free(maps->items);
+    *maps = (struct live_maps){0};
+}
+
+const struct live_mapping *live_maps_find(const struct live_maps *maps, uint64_t address)
+{
+    size_t low = 0, high = maps->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct live_mapping *mapping = &maps->items[middle];
+
+        if (address < mapping->start)
+            high = middle;
+        else if (address >= mapping->end)
+            low = middle + 1;
+        else
+            return mapping;
+    }
+    return NULL;
+}
+
+int live_mapping_open(pid_t pid, const struct live_mapping *mapping)
+{
+    AUTO_CLOSE int fd = -1;
+    struct stat file;
+    char path[96];
+
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
+             mapping->end);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &file))
+        return -errno;
+    /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode decides. */
+    if (file.st_ino != mapping->inode || !S_ISREG(file.st_mode))
+        return -ESTALE;
+    return take_fd(&fd);
+}
+
+size_t live_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
+{
+    struct iovec here = {ret_bytes, size};
+    struct iovec there = {(void *)(uintptr_t)address, size}; /* never followed in this process */
+    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+    return got > 0 ? (size_t)got : 0;
+}

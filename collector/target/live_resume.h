@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Undoes what an interruption by ptrace(2) does to a system call that does not restart by itself. */
+#ifndef TRACECTL_COLLECTOR_TARGET_LIVE_RESUME_H
+#define TRACECTL_COLLECTOR_TARGET_LIVE_RESUME_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Thread `tid` stands in PTRACE_EVENT_STOP of the calling thread. If a system call of it is about to return
+ * EINTR although no signal waits for it, and the call is one that has done nothing yet when it returns EINTR
+ * (signal(7), "Interruption of system calls", those that are never restarted), the thread is set back to the
+ * instruction that makes the call. A timeout of the call begins anew. Returns whether that was done. */
+bool live_resume_call(pid_t tid);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/target/live_threads.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/threads.skel.h"
+
+typedef __typeof__(((struct threads_bpf__bss *)0)->thread) thread_record;
+
+_Static_assert(sizeof(((thread_record *)0)->replaced) == sizeof(((struct live_thread *)0)->replaced),
+               "both sides count the same return probes");
+
+#define USER_CS 0x33 /* __USER_CS of x86-64: 64-bit code */
+
+struct live_reader {
+    struct threads_bpf *skeleton;
+};
+
+void live_threads_release(struct live_threads *threads)
+{
+    free(threads->items);
+    *threads = (struct live_threads){0};
+}
+
+int live_reader_open(struct live_reader **ret_reader, struct error *err)
+{
+    struct live_reader *reader = malloc(sizeof(*reader));
+
+    if (!reader)
+        return error_no_memory(err);
+    reader->skeleton = threads_bpf__open_and_load();
+    if (!reader->skeleton) {
+        int r = -errno;
+
+        free(reader);
+        return error_set(err, r, "run 'tracectl doctor'", "cannot load the iterator over threads");
+    }
+    *ret_reader = reader;
+    return 0;
+}
+
+void live_reader_close(struct live_reader *reader)
+{
+    if (!reader)
+        return;
+    threads_bpf__destroy(reader->skeleton);
+    free(reader);
+}
+
+static void take_record(struct live_thread *thread, const thread_record *record)
+{
+    const uint64_t registers[LIVE_REGISTERS] = {
+        record->ax,  record->dx,  record->cx,  record->bx,  record->si,  record->di,
+        record->bp,  record->sp,  record->r8,  record->r9,  record->r10, record->r11,
+        record->r12, record->r13, record->r14, record->r15, record->ip};
+
+    thread->tid = (pid_t)record->tid;
+    thread->pid = (pid_t)record->tgid;
+    thread->on_cpu = record->on_cpu;
+    thread->runnable = record->on_cpu || !record->state;
+    thread->is_64_bit = (record->cs & 0xffff) == USER_CS;
+    thread->switches = record->switches;
+    memcpy(thread->registers, registers, sizeof(registers));
+    thread->thread_block = record->thread_block;
+    thread->main_stack = record->main_stack;
+    thread->signal_stack = record->signal_stack;
+    thread->signal_stack_size = record->signal_stack_size;
+    thread->replaced_count = record->replaced_count;
+    for (size_t i = 0; i < record->replaced_count; i++)
+        thread->replaced[i] = (struct live_replaced){record->replaced[i].slot, record->replaced[i].address};
+}
+
+/* Reads the iterator to its end. The kernel hands out whole records, as many as fit. */
+static int read_records(int iterator, struct live_threads *threads)
+{
+    enum { AT_A_TIME = 16 };
+    AUTO_FREE thread_record *records = malloc(AT_A_TIME * sizeof(*records));
+
+    if (!records)
+        return -ENOMEM;
+    for (;;) {
+        ssize_t got = read(iterator, records, AT_A_TIME * sizeof(*records));
+        size_t count = (size_t)got / sizeof(*records);
+
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : 0;
+        if ((size_t)got % sizeof(*records))
+            return -EIO;
+        if (array_reserve(&threads->items, &threads->capacity, threads->count + count))
+            return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+            take_record(&threads->items[threads->count++], &records[i]);
+    }
+}
+
+int live_reader_list(struct live_reader *reader, pid_t pid, struct live_threads *threads, struct error *err)
+{
+    union bpf_iter_link_info which = {.task.pid = (uint32_t)pid};
+    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &which, .link_info_len = sizeof(which));
+    struct bpf_link *link = bpf_program__attach_iter(reader->skeleton->progs.list_threads, &options);
+    size_t before = threads->count;
+    int r, iterator;
+
+    if (!link)
+        return errno == ESRCH ? 0 : error_set(err, -errno, NULL, "cannot list the threads of %d", (int)pid);
+    iterator = bpf_iter_create(bpf_link__fd(link));
+    if (iterator < 0) {
+        r = iterator;
+    } else {
+        r = read_records(iterator, threads);
+        close(iterator);
+    }
+    bpf_link__destroy(link);
+    if (!r)
+        return 0;
+    threads->count = before;
+    return error_set(err, r, NULL, "cannot list the threads of %d", (int)pid);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const struct live_thread *left = a, *right = b;
+
+    return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+void live_threads_sort(struct live_threads *threads)
+{
+    if (threads->count)
+        qsort(threads->items, threads->count, sizeof(*threads->items), compare_threads);
+}
+
+struct live_thread *live_threads_find(const struct live_threads *threads, pid_t tid)
+{
+    struct live_thread wanted = {.tid = tid};
+
+    if (!threads->count)
+        return NULL;
+    return bsearch(&wanted, threads->items, threads->count, sizeof(wanted), compare_threads);
+}
