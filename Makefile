@@ -118,6 +118,12 @@ man: $(MAN)
 
 include tests/tests.mk
 
+# What tests/e2e/live_stack.sh compares live stacks with: the collector's own code in a program of its own.
+$(O)/tests/e2e/live_verdicts: $(O)/tests/e2e/live_verdicts.o $(LIBRARIES)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+programs: $(O)/tests/e2e/live_verdicts
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tracectl $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/tracectl

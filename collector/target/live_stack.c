@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "collector/target/live_maps.h"
 #include "collector/target/live_stop.h"
 #include "collector/target/live_threads.h"
@@ -31,6 +32,8 @@ struct live_stacks {
     struct live_threads threads;
     struct live_copy *copies; /* one for each thread; without bytes: nothing is known */
     size_t stopped;
+    uint64_t stopping_ns; /* since when threads were stopped */
+    uint64_t still_ns;    /* how long they stood still */
 };
 
 static int list_all(const struct live_stacks *stacks, struct live_threads *ret_threads, struct error *err)
@@ -73,6 +76,7 @@ static int settle_threads(struct live_stacks *stacks, struct error *err)
 {
     int r = list_all(stacks, &stacks->threads, err);
 
+    stacks->stopping_ns = clock_ns(CLOCK_MONOTONIC);
     for (int round = 0; !r && round < ROUNDS; round++) {
         ssize_t stopped = stop_runners(stacks);
 
@@ -212,6 +216,7 @@ int live_stacks_confirm(struct live_stacks *stacks, struct error *err)
 
     live_stop_end(stacks->stop);
     stacks->stop = NULL;
+    stacks->still_ns = stacks->stopped ? clock_ns(CLOCK_MONOTONIC) - stacks->stopping_ns : 0;
     for (size_t i = 0; i < stacks->threads.count; i++) {
         const struct live_thread *before = &stacks->threads.items[i];
         const struct live_thread *after = live_threads_find(&now, before->tid);
@@ -245,7 +250,8 @@ int live_stack_frames(struct live_stacks *stacks, pid_t tid, struct live_stack *
 
 struct live_stacks_counts live_stacks_count(const struct live_stacks *stacks)
 {
-    struct live_stacks_counts counts = {.threads = stacks->threads.count, .stopped = stacks->stopped};
+    struct live_stacks_counts counts = {
+        .threads = stacks->threads.count, .stopped = stacks->stopped, .still_ns = stacks->still_ns};
 
     for (size_t i = 0; i < stacks->threads.count; i++)
         counts.uncertain += !stacks->copies[i].bytes;

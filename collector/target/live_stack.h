@@ -26,6 +26,7 @@
 #define TRACECTL_COLLECTOR_TARGET_LIVE_STACK_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -46,9 +47,11 @@ int live_stacks_confirm(struct live_stacks *stacks, struct error *err);
  * it ran in between, or could not be stopped: nothing is known. -ENOMEM. */
 int live_stack_frames(struct live_stacks *stacks, pid_t tid, struct live_stack *ret_stack);
 
-/* How many threads were taken, how many of them were stopped for it, and of how many nothing is known. */
+/* How many threads were taken, how many of them were stopped for it, of how many nothing is known, and how
+ * long the stopped ones stood still. */
 struct live_stacks_counts {
     size_t threads, stopped, uncertain;
+    uint64_t still_ns;
 };
 
 struct live_stacks_counts live_stacks_count(const struct live_stacks *stacks);
