@@ -2,6 +2,7 @@
 #include "collector/target/live_stack.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ enum { ROUNDS = 3 };
 struct process {
     pid_t pid;
     struct live_maps maps;
+    bool maps_are_young;            /* they have been read again: a stack was in none of them */
     struct live_unwinder *unwinder; /* NULL until the first thread is unwound */
 };
 
@@ -48,7 +50,6 @@ static int list_all(const struct live_stacks *stacks, struct live_threads *ret_t
         return r;
     }
     live_threads_sort(&threads);
-    live_threads_release(ret_threads);
     *ret_threads = threads;
     return 0;
 }
@@ -69,24 +70,6 @@ static ssize_t stop_runners(struct live_stacks *stacks)
     if (stopped > 0)
         stacks->stopped += (size_t)stopped;
     return stopped;
-}
-
-/* Stops all that run; afterwards the list tells the registers of all that do not. */
-static int settle_threads(struct live_stacks *stacks, struct error *err)
-{
-    int r = list_all(stacks, &stacks->threads, err);
-
-    stacks->stopping_ns = clock_ns(CLOCK_MONOTONIC);
-    for (int round = 0; !r && round < ROUNDS; round++) {
-        ssize_t stopped = stop_runners(stacks);
-
-        if (stopped < 0)
-            return error_no_memory(err);
-        if (!stopped)
-            break;
-        r = list_all(stacks, &stacks->threads, err);
-    }
-    return r;
 }
 
 static struct process *process_of(struct live_stacks *stacks, pid_t pid)
@@ -129,11 +112,24 @@ static void undo_replaced(const struct live_maps *maps, const struct live_thread
     }
 }
 
-/* Leaves `ret_copy` alone when there is nothing to copy. -ENOMEM. */
-static int copy_stack(const struct process *process, const struct live_thread *thread,
-                      struct live_copy *ret_copy)
+/* A stack that is in no mapping belongs to a thread that is younger than the maps, or has grown. */
+static const struct live_mapping *find_own_stack(struct process *process, const struct live_thread *thread)
 {
-    const struct live_mapping *mapping = own_stack(&process->maps, thread);
+    struct live_maps again;
+
+    if (!live_maps_find(&process->maps, thread->registers[LIVE_SP]) && !process->maps_are_young &&
+        !live_maps_read(process->pid, &again)) {
+        live_maps_release(&process->maps);
+        process->maps = again;
+        process->maps_are_young = true;
+    }
+    return own_stack(&process->maps, thread);
+}
+
+/* Leaves `ret_copy` alone when there is nothing to copy. -ENOMEM. */
+static int copy_stack(struct process *process, const struct live_thread *thread, struct live_copy *ret_copy)
+{
+    const struct live_mapping *mapping = find_own_stack(process, thread);
     uint64_t sp = thread->registers[LIVE_SP];
     struct live_copy copy = {.address = sp};
     size_t size;
@@ -158,25 +154,82 @@ static void drop_copy(struct live_copy *copy)
     *copy = (struct live_copy){0};
 }
 
-/* Maps are read when the threads stand still, and not before: threads and libraries may be young. */
-static int copy_stacks(struct live_stacks *stacks)
+static void drop_copies(struct live_stacks *stacks)
 {
-    stacks->copies = calloc(stacks->threads.count + 1, sizeof(*stacks->copies));
-    if (!stacks->copies)
-        return -ENOMEM;
+    for (size_t i = 0; stacks->copies && i < stacks->threads.count; i++)
+        drop_copy(&stacks->copies[i]);
+    free(stacks->copies);
+    stacks->copies = NULL;
+}
+
+/* Whether a thread has run since the kernel was asked before. */
+static bool stood_still(const struct live_thread *before, const struct live_thread *after)
+{
+    return !after->on_cpu && after->switches == before->switches;
+}
+
+/* The copy for a thread as it is now: the one that was made before if that is still good, or a new one. */
+static int refresh_copy(struct live_stacks *stacks, const struct live_thread *now, struct live_copy *ret_copy)
+{
+    const struct live_thread *before = live_threads_find(&stacks->threads, now->tid);
+    struct process *process = process_of(stacks, now->pid);
+
+    if (before && stood_still(before, now)) {
+        struct live_copy *copy = &stacks->copies[before - stacks->threads.items];
+
+        *ret_copy = *copy;
+        *copy = (struct live_copy){0};
+        if (ret_copy->bytes)
+            return 0;
+    }
+    return now->runnable || !process ? 0 : copy_stack(process, now, ret_copy);
+}
+
+/* Asks the kernel for all threads, and copies the stacks of those that do not run and have run since the last
+ * time. */
+static int look(struct live_stacks *stacks, struct error *err)
+{
+    struct live_threads now = {0};
+    struct live_copy *copies;
+    int r = list_all(stacks, &now, err);
+
+    if (r)
+        return r;
+    copies = calloc(now.count + 1, sizeof(*copies));
+    for (size_t i = 0; copies && i < now.count && !r; i++)
+        r = refresh_copy(stacks, &now.items[i], &copies[i]);
+    if (!copies) {
+        live_threads_release(&now);
+        return error_no_memory(err);
+    }
+    drop_copies(stacks);
+    live_threads_release(&stacks->threads);
+    stacks->threads = now;
+    stacks->copies = copies;
+    return r ? error_no_memory(err) : 0;
+}
+
+/* Copies the stacks of all that sleep, which is most of the work; then stops those that run, and copies
+ * theirs. */
+static int take(struct live_stacks *stacks, struct error *err)
+{
+    int r;
+
     for (size_t i = 0; i < stacks->process_count; i++)
         if (live_maps_read(stacks->processes[i].pid, &stacks->processes[i].maps) == -ENOMEM)
-            return -ENOMEM;
-    for (size_t i = 0; i < stacks->threads.count; i++) {
-        const struct live_thread *thread = &stacks->threads.items[i];
-        const struct process *process = process_of(stacks, thread->pid);
+            return error_no_memory(err);
+    r = look(stacks, err);
+    stacks->stopping_ns = clock_ns(CLOCK_MONOTONIC);
+    for (int round = 0; !r && round < ROUNDS; round++) {
+        ssize_t stopped = stop_runners(stacks);
 
-        if (thread->runnable || !process)
-            continue;
-        if (copy_stack(process, thread, &stacks->copies[i]))
-            return -ENOMEM;
+        if (stopped < 0)
+            return error_no_memory(err);
+        if (!stopped)
+            break;
+        r = look(stacks, err);
     }
-    return 0;
+    return r;
 }
 
 int live_stacks_take(const pid_t *pids, size_t count, struct live_stacks **ret_stacks, struct error *err)
@@ -198,9 +251,7 @@ int live_stacks_take(const pid_t *pids, size_t count, struct live_stacks **ret_s
     if (!r)
         r = live_stop_start(&stacks->stop, err);
     if (!r)
-        r = settle_threads(stacks, err);
-    if (!r && copy_stacks(stacks))
-        r = error_no_memory(err);
+        r = take(stacks, err);
     if (r) {
         live_stacks_free(stacks);
         return r;
@@ -221,7 +272,7 @@ int live_stacks_confirm(struct live_stacks *stacks, struct error *err)
         const struct live_thread *before = &stacks->threads.items[i];
         const struct live_thread *after = live_threads_find(&now, before->tid);
 
-        if (!after || after->on_cpu || after->switches != before->switches)
+        if (!after || !stood_still(before, after))
             drop_copy(&stacks->copies[i]);
     }
     live_threads_release(&now);
@@ -264,9 +315,7 @@ void live_stacks_free(struct live_stacks *stacks)
         return;
     live_stop_end(stacks->stop);
     live_reader_close(stacks->reader);
-    for (size_t i = 0; stacks->copies && i < stacks->threads.count; i++)
-        drop_copy(&stacks->copies[i]);
-    free(stacks->copies);
+    drop_copies(stacks);
     live_threads_release(&stacks->threads);
     for (size_t i = 0; i < stacks->process_count; i++) {
         live_unwinder_free(stacks->processes[i].unwinder);

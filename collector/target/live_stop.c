@@ -60,8 +60,6 @@ static bool has_settled(struct stopped_thread *thread)
     thread->stopped = true;
     if (status >> 16 != PTRACE_EVENT_STOP)
         thread->signal = WSTOPSIG(status);
-    else
-        live_resume_call(thread->tid);
     return true;
 }
 
@@ -83,6 +81,15 @@ static void stop_all(struct live_stop *stop)
     }
 }
 
+static void let_go(const struct stopped_thread *thread)
+{
+    if (!thread->stopped)
+        return;
+    if (!thread->signal)
+        live_resume_call(thread->tid); /* not before: a signal may have come since it was stopped */
+    ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+}
+
 /* Ends as soon as it is told to: threads that have not stopped yet are let go by the kernel then. */
 static void *trace(void *argument)
 {
@@ -97,8 +104,7 @@ static void *trace(void *argument)
         sem_post(&stop->answered);
     }
     for (size_t i = 0; i < stop->count; i++)
-        if (stop->threads[i].stopped)
-            ptrace(PTRACE_DETACH, stop->threads[i].tid, NULL, (void *)(intptr_t)stop->threads[i].signal);
+        let_go(&stop->threads[i]);
     return NULL;
 }
 
