@@ -216,6 +216,7 @@ static pid_t start_child(void (*sleep)(void))
     cr_assert_geq(child, 0);
     if (!child) {
         sigaction(SIGUSR1, &action, NULL);
+        sigaction(SIGRTMIN, &action, NULL);
         shared->sleeping = 1;
         sleep();
         _exit(0);
@@ -304,6 +305,53 @@ Test(live_stop, a_signal_that_comes_meanwhile_interrupts_as_it_would)
         cr_assert_eq(shared->handled, 1, "%zu", i);
         cr_assert_eq(shared->interrupted, 1, "%zu", i);
     }
+}
+
+enum { STOPS = 800 };
+
+static void compute(void)
+{
+    for (;;)
+        ;
+}
+
+struct sender {
+    pid_t to;
+    atomic_int end, sent;
+};
+
+/* Signals of this kind are queued, none is merged with another. */
+static void *send_signals(void *argument)
+{
+    struct sender *sender = argument;
+
+    while (!sender->end)
+        sender->sent += !sigqueue(sender->to, SIGRTMIN, (union sigval){0});
+    return NULL;
+}
+
+Test(live_stop, signals_that_come_while_a_thread_is_being_stopped_arrive)
+{
+    struct sender sender = {.to = start_child(compute)};
+    pthread_t thread;
+
+    while (!shared->sleeping)
+        usleep(1000);
+    cr_assert_eq(pthread_create(&thread, NULL, send_signals, &sender), 0);
+    for (int i = 0; i < STOPS; i++) {
+        struct live_stop *stop;
+
+        cr_assert_eq(live_stop_start(&stop, NULL), 0);
+        live_stop_threads(stop, &sender.to, 1);
+        live_stop_end(stop);
+    }
+    sender.end = 1;
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 20000 && shared->handled < sender.sent; i++)
+        usleep(1000);
+    cr_assert_eq(shared->handled, sender.sent);
+    kill(sender.to, SIGKILL);
+    end_child(sender.to);
 }
 
 Test(live_stop, the_same_thread_is_stopped_once)
