@@ -112,12 +112,16 @@ static void undo_replaced(const struct live_maps *maps, const struct live_thread
     }
 }
 
-/* A stack that is in no mapping belongs to a thread that is younger than the maps, or has grown. */
+/* A stack that is in no mapping belongs to a thread that is younger than the maps, or has grown; code, to a
+ * young library. */
 static const struct live_mapping *find_own_stack(struct process *process, const struct live_thread *thread)
 {
+    const struct live_maps *maps = &process->maps;
     struct live_maps again;
 
-    if (!live_maps_find(&process->maps, thread->registers[LIVE_SP]) && !process->maps_are_young &&
+    if (!process->maps_are_young &&
+        (!live_maps_find(maps, thread->registers[LIVE_SP]) ||
+         !live_maps_find(maps, thread->registers[LIVE_PC])) &&
         !live_maps_read(process->pid, &again)) {
         live_maps_release(&process->maps);
         process->maps = again;
