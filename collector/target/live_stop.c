@@ -72,9 +72,7 @@ static void stop_all(struct live_stop *stop)
     for (size_t i = stop->first; i < stop->count; i++)
         seize(&stop->threads[i]);
     while (next < stop->count) {
-        if (has_settled(&stop->threads[next]))
-            next++;
-        else if (clock_ns(CLOCK_MONOTONIC) >= end)
+        if (has_settled(&stop->threads[next]) || clock_ns(CLOCK_MONOTONIC) >= end)
             next++;
         else
             nanosleep(&pause, NULL);
