@@ -105,18 +105,6 @@ struct task_struct {
     char comm[16];
 };
 
-struct seq_file;
-
-struct bpf_iter_meta {
-    struct seq_file *seq;
-};
-
-/* The context of an iterator over tasks. */
-struct bpf_iter__task {
-    struct bpf_iter_meta *meta;
-    struct task_struct *task;
-};
-
 #ifdef __bpf__
 #pragma clang attribute pop
 #endif
