@@ -127,7 +127,7 @@ static __always_inline int on_call(struct pt_regs *ctx)
     }
     catch_return = can_probe_return(&hit, &moment);
     if (cookie & COOKIE_WANT_RETURN_ADDRESS || !(catch_return || cookie & COOKIE_CALLS_ONLY))
-        emit_call_from(&hit, &moment, catch_return || cookie & COOKIE_RETURN_SEEN);
+        emit_call_from(&hit, &moment, catch_return || cookie & (COOKIE_RETURN_SEEN | COOKIE_CALLS_ONLY));
     else
         emit(&hit, &moment, WIRE_CALL);
     return !catch_return;

@@ -2,6 +2,7 @@
 #include "cli/function_choice.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,40 @@ int function_choice_filter(struct function_choice *choice, const char *names, st
     return filter_new(names, NULL, &choice->filter, err);
 }
 
+int function_choice_images(struct function_choice *choice, const char *list, struct error *err)
+{
+    char *copy = strdup(list);
+
+    if (!copy)
+        return error_no_memory(err);
+    free(choice->images);
+    choice->images = copy;
+    return *list ? 0 : error_say(err, -EINVAL, "--images names no image");
+}
+
+static bool matches_image(const char *pattern, const char *path, enum image_kind kind)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!strcmp(pattern, "main"))
+        return kind == IMAGE_MAIN;
+    if (!strcmp(pattern, "all"))
+        return true;
+    return !fnmatch(pattern, strchr(pattern, '/') || !slash ? path : slash + 1, 0);
+}
+
+bool function_choice_wants_image(void *context, const char *path, enum image_kind kind)
+{
+    const struct function_choice *choice = context;
+    AUTO_FREE char *list = strdup(choice->images);
+    char *rest = list, *pattern;
+
+    while ((pattern = strsep(&rest, ",")))
+        if (matches_image(pattern, path, kind))
+            return true;
+    return false;
+}
+
 static bool matches(const regex_t *regex, const char *name, const char *demangled)
 {
     return !regexec(regex, name, 0, NULL, 0) || (demangled && !regexec(regex, demangled, 0, NULL, 0));
@@ -75,5 +110,6 @@ void function_choice_release(struct function_choice *choice)
     if (choice->has_exclude)
         regfree(&choice->exclude);
     filter_free(choice->filter);
+    free(choice->images);
     *choice = (struct function_choice){0};
 }

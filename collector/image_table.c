@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -17,8 +18,19 @@ struct known_function {
     bool probed;
 };
 
+/* A place that calls return to. */
+struct known_site {
+    struct site_key {
+        struct traced_image *image;
+        uint64_t address;
+    } key;
+    uint32_t site_id;
+    UT_hash_handle hh;
+};
+
 struct image_table {
     struct image_table_options options;
+    struct known_site *sites;
     struct traced_image *images;
     struct known_function *functions;
     size_t function_count, function_capacity;
@@ -57,10 +69,15 @@ DEFINE_CLEANUP(cleanup_image, struct traced_image *, image_free)
 
 void image_table_free(struct image_table *table)
 {
+    struct known_site *site, *next_site;
     struct traced_image *next;
 
     if (!table)
         return;
+    HASH_ITER (hh, table->sites, site, next_site) {
+        HASH_DEL(table->sites, site);
+        free(site);
+    }
     for (struct traced_image *image = table->images; image; image = next) {
         next = image->next;
         image_free(image);
@@ -91,7 +108,9 @@ static struct traced_image *find_file(const struct image_table *table, const str
  * entry point does not matter: it never returns. */
 static bool infers_returns(const struct plan *plan)
 {
-    return plan->return_probes + plan->by_no_return[PLAN_RETURN_ENTRY_POINT] < plan->count;
+    return plan->return_probes + plan->by_no_return[PLAN_RETURN_ENTRY_POINT] +
+               plan->by_no_return[PLAN_RETURN_SITES] <
+           plan->functions;
 }
 
 static enum trace_returns image_returns(const struct image_table *table, const struct traced_image *image)
@@ -102,13 +121,13 @@ static enum trace_returns image_returns(const struct image_table *table, const s
 }
 
 static uint64_t cookie_flags(const struct traced_image *image, const struct plan_probe *probe,
-                             const bool *return_seen)
+                             const bool *return_seen, bool call_sites)
 {
     uint64_t flags = (uint64_t)(probe->sp_offset / 8) << COOKIE_SP_SHIFT;
 
     if (!probe->return_probe)
         flags |= COOKIE_ENTRY_ONLY;
-    if (image->returns == TRACE_RETURNS_INFERRED)
+    if (image->returns == TRACE_RETURNS_INFERRED || call_sites)
         flags |= COOKIE_WANT_RETURN_ADDRESS;
     if (image->returns == TRACE_RETURNS_NONE)
         flags |= COOKIE_CALLS_ONLY;
@@ -162,7 +181,8 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
         uint32_t function = image->first_function + (uint32_t)probe->function;
 
         image->offsets[i] = probe->file_offset;
-        image->cookies[i] = table->probe_count | cookie_flags(image, probe, return_seen);
+        image->cookies[i] =
+            table->probe_count | cookie_flags(image, probe, return_seen, table->options.call_sites);
         table->probes[table->probe_count++] = function;
         table->functions[function].probed = true;
         note_landmarks(image, probe->function);
@@ -334,6 +354,46 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
     if (!r)
         *ret_function_id = known->function_id;
     return r;
+}
+
+static int catalog_site(struct image_table *table, struct trace_writer *writer, struct known_site *site,
+                        struct error *err)
+{
+    struct trace_call_site_description description = {.address = site->key.address};
+    struct traced_image *image = site->key.image;
+    uint32_t function = NO_FUNCTION;
+    int r = catalog_image(writer, image, err);
+
+    if (!r && image_is_traced(image))
+        function = image_table_find(table, image, site->key.address - 1);
+    if (!r && function != NO_FUNCTION)
+        r = image_table_function_id(table, writer, function, &description.function_id, err);
+    description.image_id = image->image_id;
+    return r ? r : trace_writer_call_site(writer, &description, &site->site_id, err);
+}
+
+int image_table_site_id(struct image_table *table, struct trace_writer *writer, struct traced_image *image,
+                        uint64_t address, uint32_t *ret_site_id, struct error *err)
+{
+    const struct site_key key = {image, address};
+    struct known_site *site;
+    int r;
+
+    HASH_FIND(hh, table->sites, &key, sizeof(key), site);
+    if (!site) {
+        site = calloc(1, sizeof(*site));
+        if (!site)
+            return error_no_memory(err);
+        site->key = key;
+        r = catalog_site(table, writer, site, err);
+        if (r) {
+            free(site);
+            return r;
+        }
+        HASH_ADD(hh, table->sites, key, sizeof(site->key), site);
+    }
+    *ret_site_id = site->site_id;
+    return 0;
 }
 
 /* A .cold fragment is a part of a function that is probed, an indirect function's address is its resolver's,

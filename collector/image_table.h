@@ -57,6 +57,7 @@ struct image_table_options {
     bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
+    bool call_sites; /* every call says where it came from */
 };
 
 int image_table_new(const struct image_table_options *options, struct image_table **ret_table,
@@ -89,6 +90,10 @@ uint32_t image_table_probed_function(const struct image_table *table, uint32_t i
  * function. */
 int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t function,
                             uint32_t *ret_function_id, struct error *err);
+
+/* The store's site_id of a call that returns to `address` (link-time) in any image that could be read. */
+int image_table_site_id(struct image_table *table, struct trace_writer *writer, struct traced_image *image,
+                        uint64_t address, uint32_t *ret_site_id, struct error *err);
 
 /* Stores which wanted functions carry no probe, and as tags "untraced:PATH" which images carry none, with the
  * reasons. */

@@ -182,6 +182,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     };
     const struct stream_options stream = {
         .times = options->times,
+        .call_sites = options->call_sites,
         .on_exec = on_exec,
         .on_libraries = on_libraries,
         .on_fork = on_fork,
@@ -212,6 +213,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .want = options->want,
         .context = options->want_context,
         .returns = options->returns,
+        .call_sites = options->call_sites,
     };
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
@@ -259,13 +261,9 @@ int recorder_launch(struct recorder *recorder, char *const *argv, struct error *
     return r ? r : launch_go(&recorder->launch, err);
 }
 
-int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
+static int check_pid(pid_t pid, struct error *err)
 {
     pid_t process = process_of_thread(pid);
-    const struct traced_image *image;
-    AUTO_FREE pid_t *tids = NULL;
-    size_t count;
-    int r;
 
     if (process < 0)
         return error_say(err, -ESRCH, "cannot trace process %d: no such process (check the pid)", (int)pid);
@@ -274,17 +272,58 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
                          (int)pid, (int)process);
     if (pid == getpid())
         return error_say(err, -EINVAL, "cannot trace process %d: it is tracectl itself", (int)pid);
-    /* The kernel side first, so that threads made from here on announce themselves. */
+    return 0;
+}
+
+static int attach_process(struct recorder *recorder, pid_t pid, const struct traced_image **ret_image,
+                          struct error *err)
+{
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count;
+    int r;
+
+    /* The kernel side first, so that threads and children made from here on announce themselves. */
     r = uprobe_backend_add_process(recorder->backend, pid, err);
     if (!r)
         r = process_threads(pid, &tids, &count, err);
     if (!r)
         r = streams_add_process(recorder->streams, pid, tids, count, err);
-    if (!r)
-        r = loader_program(recorder->loader, pid, false, &image, err);
-    if (!r && image->refusal)
-        r = error_say(err, -ENOTSUP, "%s", image->refusal);
+    return r ? r : loader_program(recorder->loader, pid, false, ret_image, err);
+}
+
+/* The children that a process has, and theirs: those that cannot be traced or end meanwhile are passed over.
+ */
+static int attach_children(struct recorder *recorder, pid_t parent, struct error *err)
+{
+    AUTO_FREE pid_t *children = NULL;
+    const struct traced_image *image;
+    size_t count = 0;
+    int r = process_children(parent, &children, &count, err);
+
+    for (size_t i = 0; !r && i < count; i++) {
+        if (children[i] == getpid() || streams_knows_process(recorder->streams, children[i]))
+            continue;
+        r = attach_process(recorder, children[i], &image, err);
+        if (!r)
+            r = attach_children(recorder, children[i], err);
+        if (is_gone(r))
+            r = 0;
+    }
     return r;
+}
+
+int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
+{
+    const struct traced_image *image;
+    int r = check_pid(pid, err);
+
+    if (!r && streams_knows_process(recorder->streams, pid))
+        return 0; /* the child of another one that was named */
+    if (!r)
+        r = attach_process(recorder, pid, &image, err);
+    if (!r && image->refusal && !recorder->options.want_image)
+        r = error_say(err, -ENOTSUP, "%s", image->refusal);
+    return r || !recorder->options.follow_children ? r : attach_children(recorder, pid, err);
 }
 
 /* Reads what is in the ring. Returns the number of records, or a failure. */

@@ -28,6 +28,7 @@ struct recorder;
 struct recorder_options {
     const char *name, *command, *options; /* of the run, as in trace_run_description */
     enum stream_times times;
+    bool call_sites; /* keep where each call came from */
     bool follow_children;
     enum plan_returns returns;
     size_t ring_bytes;          /* 0: the default */
@@ -48,7 +49,7 @@ int recorder_tag(struct recorder *recorder, const char *key, const char *value, 
 /* Starts a command; argv[0] is looked up in PATH. It runs its first instruction with all probes in place. */
 int recorder_launch(struct recorder *recorder, char *const *argv, struct error *err);
 
-/* Traces a running process from now on. */
+/* Traces a running process from now on, and the children that it has, if they are followed. */
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 
 /* Records until the command has ended, all attached processes have, `duration_ns` is over (0: no limit) or

@@ -248,6 +248,7 @@ static struct thread_writer *writer_of(struct streams *streams, struct traced_th
         .name = name,
         .started_ns = streams_realtime(streams, thread->started_ns),
         .returns = process->returns,
+        .call_sites = streams->options.call_sites,
     };
     if (trace_writer_thread(streams->writer, &description, &thread->writer, &streams->error))
         return NULL;
@@ -316,29 +317,55 @@ static uint32_t caller_of(const struct streams *streams, const struct traced_pro
     return caller == NO_FUNCTION ? CALL_STACK_NO_CALLER : caller;
 }
 
+/* Where the call will return to, as the store knows the place; 0: in no image, such as code made at run
+ * time, or the kernel's trampoline of a return probe. */
+static int site_of(struct streams *streams, const struct traced_process *process, uint64_t return_address,
+                   uint32_t *ret_site_id)
+{
+    const struct stream_code *code = return_address ? process_code_find(process, return_address - 1) : NULL;
+
+    *ret_site_id = 0;
+    return code ? image_table_site_id(streams->images, streams->writer, code->image,
+                                      return_address - code->load_bias, ret_site_id, &streams->error)
+                : 0;
+}
+
+static int append_call(struct streams *streams, struct traced_thread *thread, uint32_t function_id,
+                       uint64_t return_address)
+{
+    uint32_t site_id;
+    int r;
+
+    if (!streams->options.call_sites) {
+        r = thread_writer_call(thread->writer, function_id);
+    } else {
+        r = site_of(streams, thread->process, return_address, &site_id);
+        if (r)
+            return r;
+        r = thread_writer_call_from(thread->writer, function_id, site_id);
+    }
+    return r ? cannot_append(streams, r) : 0;
+}
+
+/* A call, and where it came from: 0 when that is not known. */
 static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
-                      uint64_t ns)
+                      uint64_t return_address, uint64_t ns)
 {
     uint32_t function_id;
-    struct thread_writer *writer;
     size_t closed = 0;
     int r;
 
     if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
                                 &streams->error))
         return streams->error.code;
-    writer = writer_of(streams, thread);
-    if (!writer)
+    if (!writer_of(streams, thread))
         return streams->error.code;
     if (thread->process->returns != TRACE_RETURNS_NONE && call_stack_call(&thread->stack, call, &closed))
         return no_memory(streams);
-    r = write_returns(streams, writer, closed);
-    if (r)
-        return r;
-    r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
+    r = write_returns(streams, thread->writer, closed);
     if (!r)
-        r = thread_writer_call(writer, function_id);
-    return r ? cannot_append(streams, r) : 0;
+        r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
+    return r ? r : append_call(streams, thread, function_id, return_address);
 }
 
 static struct call_evidence evidence_of(const struct streams *streams, const struct wire_call *record)
@@ -357,7 +384,7 @@ static int handle_call(struct streams *streams, const struct wire_call *record)
     struct traced_thread *thread = thread_of(streams, &record->header);
     const struct call_evidence call = evidence_of(streams, record);
 
-    return thread ? write_call(streams, thread, &call, record->header.ns) : 0;
+    return thread ? write_call(streams, thread, &call, 0, record->header.ns) : 0;
 }
 
 static int handle_call_from(struct streams *streams, const struct wire_call_from *record)
@@ -369,7 +396,7 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
         return 0;
     call.caller = caller_of(streams, thread->process, call.function, record->return_address);
     call.gone = record->gone;
-    return write_call(streams, thread, &call, record->call.header.ns);
+    return write_call(streams, thread, &call, record->return_address, record->call.header.ns);
 }
 
 static int handle_return(struct streams *streams, const struct wire_call *record)

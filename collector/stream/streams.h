@@ -28,6 +28,7 @@ enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
 
 struct stream_options {
     enum stream_times times;
+    bool call_sites; /* keep where each call came from */
     /* A process has a new program: the callee looks at it, calls streams_set_program and, if it is held, lets
      * it go. */
     int (*on_exec)(void *context, pid_t pid, bool held, struct error *err);
@@ -65,7 +66,7 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
 struct stream_code {
     uint64_t start, end; /* addresses in the process */
     uint64_t load_bias;  /* added to link-time addresses */
-    const struct traced_image *image;
+    struct traced_image *image;
 };
 /* All the code of a known process, in ascending order, from now on; copied. */
 int streams_set_code(struct streams *streams, pid_t pid, const struct stream_code *code, size_t count,

@@ -12,8 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* Finds the file that `command` means, as execvp does; not its fallback, though: a file that is no program
- * must not be fed to a shell. Returns 0 or an errno. */
+/* Not execvp's fallback, though: a file that is no program must not be fed to a shell. */
 static int look_up(const char *command, char *ret_path, size_t size)
 {
     const char *path = getenv("PATH");
@@ -46,6 +45,13 @@ static int cannot_run(int code, const char *command, struct error *err)
     return error_set(err, -code, remedy, "cannot run %s", command);
 }
 
+int launch_find(const char *command, char *ret_path, size_t size, struct error *err)
+{
+    int reason = look_up(command, ret_path, size);
+
+    return reason ? cannot_run(reason, command, err) : 0;
+}
+
 static void child_main(const char *path, char *const *argv, int output, int gate, int failure)
 {
     char byte;
@@ -65,16 +71,15 @@ static void child_main(const char *path, char *const *argv, int output, int gate
 int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err)
 {
     char path[PATH_MAX];
-    int gate[2], failure[2], reason = look_up(argv[0], path, sizeof(path));
+    int gate[2], failure[2], r = launch_find(argv[0], path, sizeof(path), err);
     pid_t pid;
 
-    if (reason)
-        return cannot_run(reason, argv[0], err);
+    if (r)
+        return r;
     if (pipe2(gate, O_CLOEXEC))
         return error_set(err, -errno, NULL, "cannot start %s", argv[0]);
     if (pipe2(failure, O_CLOEXEC)) {
-        int r = -errno;
-
+        r = -errno;
         close(gate[0]);
         close(gate[1]);
         return error_set(err, r, NULL, "cannot start %s", argv[0]);
@@ -88,8 +93,7 @@ int launch_prepare(char *const *argv, int output, struct launch *ret_launch, str
     close(gate[0]);
     close(failure[1]);
     if (pid < 0) {
-        int r = -errno;
-
+        r = -errno;
         close(gate[1]);
         close(failure[0]);
         return error_set(err, r, NULL, "cannot start %s", argv[0]);

@@ -3,6 +3,7 @@
 #ifndef TRACECTL_COLLECTOR_TARGET_LAUNCH_H
 #define TRACECTL_COLLECTOR_TARGET_LAUNCH_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -12,6 +13,9 @@ struct launch {
     int gate;    /* a byte written here lets the child exec */
     int failure; /* the child writes its errno here when exec fails; closed by a successful one */
 };
+
+/* The file that `command` means, looked up in PATH as execvp does. -ENOENT, -EACCES. */
+int launch_find(const char *command, char *ret_path, size_t size, struct error *err);
 
 /* Forks a child that waits. Fails when no such command can be found (-ENOENT) or run (-EACCES). When the
  * collector dies before launch_go the child goes away without a trace. `output`: the descriptor that becomes

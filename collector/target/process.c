@@ -156,6 +156,33 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
     return 0;
 }
 
+int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err)
+{
+    AUTO_FREE pid_t *pids = NULL, *tids = NULL;
+    size_t count = 0, capacity = 0, threads;
+
+    if (process_threads(pid, &tids, &threads, NULL))
+        threads = 0;
+    for (size_t i = 0; i < threads; i++) {
+        char name[64], *number, *rest;
+        AUTO_FREE char *list = NULL;
+        size_t size;
+
+        snprintf(name, sizeof(name), "task/%d/children", (int)tids[i]);
+        rest = list = read_proc(pid, name, &size);
+        while ((number = strsep(&rest, " "))) {
+            if (!*number)
+                continue;
+            if (array_reserve(&pids, &capacity, count + 1))
+                return error_no_memory(err);
+            pids[count++] = (pid_t)strtol(number, NULL, 10);
+        }
+    }
+    *ret_pids = take_pointer(pids);
+    *ret_count = count;
+    return 0;
+}
+
 char *process_thread_name(pid_t pid, pid_t tid)
 {
     char name[64];

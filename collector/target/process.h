@@ -29,6 +29,10 @@ pid_t process_of_thread(pid_t tid);
 /* The thread ids of a process in ascending order, the main thread first. The caller frees them. -ESRCH. */
 int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err);
 
+/* The processes whose parent is `pid`, whichever of its threads made them; none when it is gone. The caller
+ * frees them. */
+int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err);
+
 /* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
 char *process_thread_name(pid_t pid, pid_t tid);
 

@@ -43,6 +43,18 @@ uint32_t image_table_find(const struct image_table *table, const struct traced_i
     return address >= 0x1000 && address < 0x2000 ? (uint32_t)(address - 0x1000) / 16 : NO_FUNCTION;
 }
 
+int image_table_site_id(struct image_table *table, struct trace_writer *writer, struct traced_image *image,
+                        uint64_t address, uint32_t *ret_site_id, struct error *err)
+{
+    const struct trace_image_description description = {.path = "/bin/test", .build_id = "", .kind = "main"};
+    struct trace_call_site_description site = {.address = address};
+    int r = trace_writer_image(writer, &description, &site.image_id, err);
+
+    (void)table;
+    (void)image;
+    return r ? r : trace_writer_call_site(writer, &site, ret_site_id, err);
+}
+
 static struct {
     char path[64];
     struct tracestore *store;

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/record_arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/command.h"
+
+enum {
+    KEY_FUNCTIONS = 256,
+    KEY_EXCLUDE,
+    KEY_FILTER,
+    KEY_IMAGES,
+    KEY_TIME,
+    KEY_RETURNS,
+    KEY_NO_RETURNS,
+    KEY_CALL_SITES,
+    KEY_FOLLOW,
+    KEY_NO_FOLLOW,
+    KEY_DURATION,
+    KEY_TAG,
+    KEY_RING_SIZE,
+    KEY_FLUSH_INTERVAL,
+    KEY_EXIT_STATUS,
+    KEY_DRY_RUN
+};
+
+static const struct argp_option record_options[] = {
+    {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
+    {"pid", 'p', "PID[,PID]", 0, "Record running processes, until Ctrl-C, --duration or their end", 1},
+    {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
+    {"functions", KEY_FUNCTIONS, "REGEX", 0, "Probe only functions whose name matches (extended regex)", 2},
+    {"exclude", KEY_EXCLUDE, "REGEX", 0, "Do not probe functions whose name matches", 2},
+    {"filter", KEY_FILTER, "NAME[,NAME]", 0, "Probe only functions of predefined sets: mpi, omp, mem, ...",
+     2},
+    {"images", KEY_IMAGES, "main|all|GLOB[,GLOB]", 0,
+     "Which images: the programs themselves (main, the default), all, or those whose path or file name "
+     "matches",
+     2},
+    {"time", KEY_TIME, "none|anchor|full", 0,
+     "Times kept: none, one a millisecond of activity (default), or one an event", 3},
+    {"returns", KEY_RETURNS, "auto|probe|infer|none|sites", 0,
+     "How returns come to be known: probed where that is safe and not dearer (auto, the default) or wherever "
+     "it "
+     "is safe (probe), inferred from stack pointers and return addresses (infer), not at all (none), or by a "
+     "probe on every return instruction (sites)",
+     3},
+    {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer: no return probes", 3},
+    {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
+    {"follow", KEY_FOLLOW, 0, 0, "Follow child processes (default)", 3},
+    {"no-follow", KEY_NO_FOLLOW, 0, 0, "Do not follow child processes", 3},
+    {"dry-run", KEY_DRY_RUN, 0, 0, "Say what would be probed and what it would cost, and record nothing", 4},
+    {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
+    {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
+    {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
+    {"flush-interval", KEY_FLUSH_INTERVAL, "SECONDS", 0, "Commit at least this often (default 1)", 5},
+    {0},
+};
+
+static double parse_seconds(const char *text, struct argp_state *state)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+
+    if (end == text || *end || !(seconds > 0) || seconds > 1e9)
+        argp_error(state, "'%s' is not a number of seconds", text);
+    return seconds;
+}
+
+static size_t parse_size(const char *text, struct argp_state *state)
+{
+    char *end;
+    unsigned long long size = strtoull(text, &end, 10);
+
+    if (*end == 'K' || *end == 'k')
+        size <<= 10, end++;
+    else if (*end == 'M' || *end == 'm')
+        size <<= 20, end++;
+    if (end == text || *end || size < 4096 || size > 1u << 30 || size & (size - 1))
+        argp_error(state, "'%s' is not a power of two from 4K to 1024M", text);
+    return (size_t)size;
+}
+
+static void parse_pids(struct record_arguments *arguments, char *list, struct argp_state *state)
+{
+    char *word;
+
+    while ((word = strsep(&list, ","))) {
+        char *end;
+        long pid = strtol(word, &end, 10);
+
+        if (end == word || *end || pid <= 0 || pid > 1 << 30)
+            argp_error(state, "'%s' is not a process id", word);
+        if (array_reserve(&arguments->pids, &arguments->pid_capacity, arguments->pid_count + 1))
+            argp_failure(state, EXIT_FAILED, ENOMEM, "record");
+        arguments->pids[arguments->pid_count++] = (pid_t)pid;
+    }
+}
+
+static void parse_times(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    static const char *const names[] = {
+        [STREAM_TIMES_NONE] = "none", [STREAM_TIMES_ANCHOR] = "anchor", [STREAM_TIMES_FULL] = "full"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (!strcmp(names[i], text)) {
+            arguments->recorder.times = (enum stream_times)i;
+            return;
+        }
+    }
+    argp_error(state, "--time is none, anchor or full, not '%s'", text);
+}
+
+static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    static const char *const names[PLAN_RETURNS_MODES] = {
+        [PLAN_RETURNS_AUTO] = "auto", [PLAN_RETURNS_PROBE] = "probe", [PLAN_RETURNS_INFER] = "infer",
+        [PLAN_RETURNS_NONE] = "none", [PLAN_RETURNS_SITES] = "sites",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (!strcmp(names[i], text)) {
+            arguments->recorder.returns = (enum plan_returns)i;
+            return;
+        }
+    }
+    argp_error(state, "--returns is auto, probe, infer, none or sites, not '%s'", text);
+}
+
+static void parse_tag(struct record_arguments *arguments, char *text, struct argp_state *state)
+{
+    if (!strchr(text, '=') || *text == '=')
+        argp_error(state, "a tag has the form KEY=VALUE, not '%s'", text);
+    if (array_reserve(&arguments->tags, &arguments->tag_capacity, arguments->tag_count + 1))
+        argp_failure(state, EXIT_FAILED, ENOMEM, "record");
+    arguments->tags[arguments->tag_count++] = text;
+}
+
+static void parse_choice(int (*add)(struct function_choice *, const char *, struct error *),
+                         struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    struct error err = {0};
+
+    if (add(&arguments->choice, text, &err))
+        argp_error(state, "%s", err.message);
+}
+
+static void check_target(const struct record_arguments *arguments, struct argp_state *state)
+{
+    if (!arguments->command && !arguments->pid_count)
+        argp_error(state, "name a command or a process: record -- COMMAND, record -p PID");
+    if (arguments->command && arguments->pid_count)
+        argp_error(state, "name either a command or processes (-p), not both");
+}
+
+static error_t parse_record(int key, char *arg, struct argp_state *state)
+{
+    struct record_arguments *arguments = state->input;
+
+    switch (key) {
+    case 'n':
+        arguments->recorder.name = arg;
+        return 0;
+    case 'p':
+        parse_pids(arguments, arg, state);
+        return 0;
+    case KEY_DURATION:
+        arguments->duration_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
+        return 0;
+    case KEY_FUNCTIONS:
+        parse_choice(function_choice_only, arguments, arg, state);
+        return 0;
+    case KEY_EXCLUDE:
+        parse_choice(function_choice_exclude, arguments, arg, state);
+        return 0;
+    case KEY_FILTER:
+        parse_choice(function_choice_filter, arguments, arg, state);
+        return 0;
+    case KEY_IMAGES:
+        parse_choice(function_choice_images, arguments, arg, state);
+        return 0;
+    case KEY_TIME:
+        parse_times(arguments, arg, state);
+        return 0;
+    case KEY_RETURNS:
+        parse_returns(arguments, arg, state);
+        return 0;
+    case KEY_NO_RETURNS:
+        arguments->recorder.returns = PLAN_RETURNS_INFER;
+        return 0;
+    case KEY_CALL_SITES:
+        arguments->recorder.call_sites = true;
+        return 0;
+    case KEY_FOLLOW:
+    case KEY_NO_FOLLOW:
+        arguments->recorder.follow_children = key == KEY_FOLLOW;
+        return 0;
+    case KEY_TAG:
+        parse_tag(arguments, arg, state);
+        return 0;
+    case KEY_DRY_RUN:
+        arguments->dry_run = true;
+        return 0;
+    case KEY_EXIT_STATUS:
+        arguments->exit_status = true;
+        return 0;
+    case KEY_RING_SIZE:
+        arguments->recorder.ring_bytes = parse_size(arg, state);
+        return 0;
+    case KEY_FLUSH_INTERVAL:
+        arguments->recorder.flush_interval_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
+        return 0;
+    case ARGP_KEY_ARG: /* the command and all that follows are its own */
+        arguments->command = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_END:
+        check_target(arguments, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child record_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+const struct argp record_argp = {
+    .options = record_options,
+    .parser = parse_record,
+    .args_doc = "-- COMMAND [ARG...]\n-p PID[,PID]",
+    .doc =
+        "Record the calls and returns of the functions of a command, its threads and its children, from its "
+        "first instruction to its end; or those of running processes.\v"
+        "The command's own status is printed and stored; with --json its standard output goes to standard "
+        "error. Ctrl-C ends the recording of processes (-p); a command gets it as it always does, and a "
+        "second Ctrl-C ends the recording while the command goes on.",
+    .children = record_children,
+};
+
+void record_arguments_init(struct record_arguments *arguments)
+{
+    *arguments = (struct record_arguments){
+        .recorder = {.times = STREAM_TIMES_ANCHOR, .follow_children = true, .output = -1}};
+}
+
+void record_arguments_release(struct record_arguments *arguments)
+{
+    function_choice_release(&arguments->choice);
+    free(arguments->pids);
+    free(arguments->tags);
+}
+
+char *join_words(char **words, const char *separator)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return NULL;
+    for (size_t i = 0; words && words[i]; i++)
+        fprintf(stream, "%s%s", i ? separator : "", words[i]);
+    fclose(stream);
+    return text;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the command line of `tracectl record` says. */
+#ifndef TRACECTL_CLI_RECORD_ARGUMENTS_H
+#define TRACECTL_CLI_RECORD_ARGUMENTS_H
+
+#include <argp.h>
+
+#include "cli/function_choice.h"
+#include "collector/recorder.h"
+
+struct record_arguments {
+    struct recorder_options recorder;
+    struct function_choice choice;
+    pid_t *pids;
+    size_t pid_count, pid_capacity;
+    char **tags; /* "KEY=VALUE" */
+    size_t tag_count, tag_capacity;
+    char **command; /* NULL-terminated, NULL with -p */
+    uint64_t duration_ns;
+    bool exit_status; /* exit with the command's status */
+    bool dry_run;     /* say what would be probed, and do nothing */
+};
+
+/* Parses into a struct record_arguments, which record_arguments_init has filled with the defaults. */
+extern const struct argp record_argp;
+
+void record_arguments_init(struct record_arguments *arguments);
+void record_arguments_release(struct record_arguments *arguments);
+
+/* `words` with `separator` between them; NULL: no memory. The caller frees it. */
+char *join_words(char **words, const char *separator);
+
+#endif

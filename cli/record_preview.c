@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/record_preview.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/table.h"
+#include "collector/target/launch.h"
+#include "collector/target/maps.h"
+#include "collector/target/needed.h"
+#include "collector/target/process.h"
+
+DEFINE_CLEANUP(cleanup_image_table, struct image_table *, image_table_free)
+
+/* ------------------------------------------------------------------------------------ planning */
+
+static int plan_command(struct image_table *table, const struct record_arguments *arguments,
+                        struct error *err)
+{
+    struct traced_image *program, *library;
+    char path[PATH_MAX], **paths = NULL;
+    const char *interpreter;
+    size_t count = 0;
+    int r = launch_find(arguments->command[0], path, sizeof(path), err);
+
+    if (!r)
+        r = image_table_get(table, path, path, IMAGE_MAIN, &program, err);
+    if (r || !arguments->choice.images || !program->elf)
+        return r;
+    interpreter = elf_image_facts(program->elf)->interpreter;
+    if (interpreter)
+        r = libraries_needed(interpreter, path, &paths, &count, err);
+    for (size_t i = 0; i < count; i++) {
+        if (!r)
+            r = image_table_get(table, paths[i], paths[i], IMAGE_LIBRARY, &library, err);
+        free(paths[i]);
+    }
+    free(paths);
+    return r;
+}
+
+static int plan_process(struct image_table *table, pid_t pid, struct error *err)
+{
+    AUTO_FREE char *exe = process_exe(pid);
+    struct traced_image *image;
+    struct code_mapping *mappings = NULL;
+    size_t count = 0;
+    char link[64];
+    int r;
+
+    process_exe_link(pid, link, sizeof(link));
+    r = exe ? image_table_get(table, link, exe, IMAGE_MAIN, &image, err) : error_no_memory(err);
+    if (!r)
+        r = process_code_mappings(pid, &mappings, &count, err);
+    for (size_t i = 0; !r && i < count; i++)
+        r = image_table_get(table, mappings[i].link, mappings[i].path, IMAGE_LIBRARY, &image, err);
+    code_mappings_free(mappings, count);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ what is shown */
+
+static const char *how_returns(const struct traced_image *image, const struct plan_probe *probe)
+{
+    if (probe->kind == PLAN_AT_RETURN)
+        return "-";
+    if (probe->return_probe)
+        return "probed";
+    if (probe->no_return == PLAN_RETURN_SITES)
+        return "sites";
+    return image->returns == TRACE_RETURNS_NONE ? "none" : "inferred";
+}
+
+static json_t *probe_json(const struct traced_image *image, const struct plan_probe *probe)
+{
+    const struct image_function *function = &image->functions[probe->function];
+
+    return json_pack("{s:o, s:I, s:I, s:s, s:s, s:s, s:I}", "function",
+                     cli_json_text(image_function_display_name(function)), "address",
+                     (json_int_t)function->address, "site", (json_int_t)probe->address, "kind",
+                     plan_site_kind_text(probe->kind), "class", site_class_text(probe->class), "returns",
+                     how_returns(image, probe), "cost_ns", (json_int_t)probe->cost_ns);
+}
+
+static json_t *refusal_json(const struct traced_image *image, const struct plan_refusal *refusal)
+{
+    const struct image_function *function = &image->functions[refusal->function];
+
+    return json_pack("{s:o, s:I, s:s, s:s}", "function", cli_json_text(image_function_display_name(function)),
+                     "address", (json_int_t)function->address, "class", site_class_text(SITE_REFUSED),
+                     "reason", site_refusal_text(refusal->reason));
+}
+
+/* The costs of one call of each planned function, added up: a mean over functions, not over calls. */
+static double mean_cost(const struct plan *plan)
+{
+    double sum = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->probes[i].kind == PLAN_AT_RETURN)
+            continue;
+        sum += plan->probes[i].cost_ns;
+        count++;
+    }
+    return count ? sum / (double)count : 0;
+}
+
+static json_t *image_json(const struct traced_image *image)
+{
+    const struct plan *plan = image->plan;
+    json_t *probes, *refused;
+
+    if (!image_is_traced(image))
+        return json_pack("{s:o, s:s}", "image", cli_json_text(image->path), "refused", image->refusal);
+    probes = json_array();
+    refused = json_array();
+    for (size_t i = 0; i < plan->count; i++)
+        json_array_append_new(probes, probe_json(image, &plan->probes[i]));
+    for (size_t i = 0; i < plan->refusal_count; i++)
+        json_array_append_new(refused, refusal_json(image, &plan->refusals[i]));
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "image",
+                     cli_json_text(image->path), "functions", (json_int_t)image->function_count, "wanted",
+                     (json_int_t)plan->wanted, "seen", (json_int_t)plan->functions, "emulated",
+                     (json_int_t)plan->by_class[SITE_EMULATED], "single_stepped",
+                     (json_int_t)plan->by_class[SITE_SINGLE_STEPPED], "return_probes",
+                     (json_int_t)plan->return_probes, "probes", (json_int_t)plan->count, "mean_cost_ns",
+                     mean_cost(plan), "plan", probes, "not_probed", refused);
+}
+
+static int print_functions(const struct traced_image *image)
+{
+    static const char *const titles[] = {"FUNCTION", ">ADDRESS", ">SITE", "AT", "CLASS", "RETURNS", ">NS"};
+    const struct plan *plan = image->plan;
+    struct table *table = table_new(stdout, titles, sizeof(titles) / sizeof(*titles), cli_colour());
+
+    if (!table)
+        return -ENOMEM;
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_probe *probe = &plan->probes[i];
+        const struct image_function *function = &image->functions[probe->function];
+
+        table_cell(table, image_function_display_name(function));
+        table_cell_format(table, "0x%llx", (unsigned long long)function->address);
+        table_cell_format(table, "0x%llx", (unsigned long long)probe->address);
+        table_cell(table, plan_site_kind_text(probe->kind));
+        table_cell(table, site_class_text(probe->class));
+        table_cell(table, how_returns(image, probe));
+        table_cell_count(table, probe->cost_ns);
+    }
+    for (size_t i = 0; i < plan->refusal_count; i++) {
+        const struct image_function *function = &image->functions[plan->refusals[i].function];
+
+        table_cell(table, image_function_display_name(function));
+        table_cell_format(table, "0x%llx", (unsigned long long)function->address);
+        table_cell(table, "-");
+        table_cell(table, "-");
+        table_cell(table, site_class_text(SITE_REFUSED));
+        table_cell(table, site_refusal_text(plan->refusals[i].reason));
+        table_cell(table, "");
+    }
+    return table_free(table);
+}
+
+static int print_image(const struct traced_image *image)
+{
+    const struct plan *plan = image->plan;
+    int r;
+
+    if (!image_is_traced(image)) {
+        printf("%s: %s\n", image->path, image->refusal);
+        return 0;
+    }
+    r = cli.verbosity < 0 ? 0 : print_functions(image);
+    printf(
+        "%s%s: %zu functions, %zu wanted, %zu seen by %zu probes: %zu emulated, %zu single-stepped; %zu with "
+        "return probes; %.0f ns a call if all were called alike\n",
+        cli.verbosity < 0 ? "" : "\n", image->path, image->function_count, plan->wanted, plan->functions,
+        plan->count, plan->by_class[SITE_EMULATED], plan->by_class[SITE_SINGLE_STEPPED], plan->return_probes,
+        mean_cost(plan));
+    return r;
+}
+
+static int print_preview(const struct image_table *table)
+{
+    struct json_array list;
+    struct cli_pager pager;
+    int r = 0;
+
+    if (cli.json) {
+        cli_json_begin(&list);
+        for (const struct traced_image *image = image_table_images(table); image; image = image->next)
+            if (image->chosen)
+                cli_json_item(&list, image_json(image));
+        cli_json_end(&list);
+        return 0;
+    }
+    cli_pager_begin(&pager);
+    for (const struct traced_image *image = image_table_images(table); !r && image; image = image->next)
+        if (image->chosen)
+            r = print_image(image);
+    cli_pager_end(&pager);
+    return r;
+}
+
+int record_preview(const struct record_arguments *arguments, struct error *err)
+{
+    const struct recorder_options *recorder = &arguments->recorder;
+    const struct image_table_options options = {
+        .want_image = recorder->want_image,
+        .want = recorder->want,
+        .context = recorder->want_context,
+        .returns = recorder->returns,
+    };
+    CLEANUP(cleanup_image_table) struct image_table *table = NULL;
+    int r = image_table_new(&options, &table, err);
+
+    if (!r && arguments->command)
+        r = plan_command(table, arguments, err);
+    for (size_t i = 0; !r && i < arguments->pid_count; i++)
+        r = plan_process(table, arguments->pids[i], err);
+    if (r)
+        return r;
+    return print_preview(table) ? error_no_memory(err) : cli_finish(EXIT_NOTHING_FOUND);
+}
