@@ -4,7 +4,7 @@
 #
 #   NAME               tests/harm/programs/NAME.c or .cc, or tests/programs/NAME.c or .cc: -O1, as a PIE
 #   NAME.instrumented  the same source with -finstrument-functions: counts and logs its own calls
-#   NAME.frames .nopie .static .static-pie .fewer-symbols .stripped   other ways to build it
+#   NAME.frames .nopie .static .static-pie .nop5 .stripped   other ways to build it
 #   NAME.rust, NAME.go1.19 ...                      Rust, and Go of that version; .stripped and .pie of them
 #
 # Calls must be calls in both builds, and the same: nothing is inlined or becomes a jump.
@@ -22,8 +22,8 @@ HARM_C := $(patsubst tests/harm/programs/%.c,%,$(filter-out %/plugin.c,$(wildcar
 	longjmp recursion signals contexts forks threads
 HARM_CC := $(patsubst tests/harm/programs/%.cc,%,$(wildcard tests/harm/programs/*.cc)) exceptions
 HARM_VARIANTS := forks_hot.frames deep.frames \
-	$(foreach p,deep jumps unwinding sorting,$p.nopie $p.static $p.static-pie $p.stripped) \
-	forks.nop5 seccomp.frames seccomp.static
+	$(foreach p,jumps unwinding,$p.nopie $p.static $p.static-pie $p.stripped) \
+	deep.nopie deep.static deep.stripped sorting.static sorting.stripped forks.nop5 seccomp.frames seccomp.static
 HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
 	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
@@ -69,7 +69,7 @@ $(H)/plugin.so.instrumented: tests/harm/programs/plugin.c
 $(H)/%.rust: tests/harm/programs/%.rs
 	$(say) RUSTC $@
 	@mkdir -p $(dir $@)
-	$(Q)env -u MAKEFLAGS rustc --edition 2021 -O -g -o $@ $<
+	$(Q)env -u MAKEFLAGS -u MFLAGS rustc --edition 2021 -O -g -o $@ $<
 
 # $(1): version, $(2): suffix, $(3): flags
 define harm_go_rule

@@ -5,7 +5,7 @@
 
 #include "harm.h"
 
-enum { N = 200 };
+enum { N = 60 };
 
 static long walked;
 
