@@ -30,7 +30,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw sqlite3 libzstd capstone jansson zlib
+LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter

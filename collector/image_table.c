@@ -320,16 +320,17 @@ static int catalog_function(struct trace_writer *writer, struct traced_image *im
                             const struct image_function *function, uint32_t *ret_function_id,
                             struct error *err)
 {
-    const struct trace_function_description description = {
+    struct trace_function_description description = {
         .name = function->name,
         .demangled = function->demangled,
         .address = function->address,
         .size = function->size,
-        .file = function->file,
-        .line = (int)function->line,
     };
     int r = catalog_image(writer, image, err);
+    unsigned line;
 
+    if (image_function_source(image->elf, function, &description.file, &line))
+        description.line = (int)line;
     return r ? r : trace_writer_function(writer, image->image_id, &description, ret_function_id, err);
 }
 

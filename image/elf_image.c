@@ -10,9 +10,15 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "image/sources.h"
 
-/* More code than this in one segment is no program but a crafted file: the largest browsers have 0.25 GB. */
-#define CODE_MAX ((uint64_t)2 << 30)
+/* More than this in one segment is no program but a crafted file: the largest browsers have 0.25 GB. */
+#define SEGMENT_MAX ((uint64_t)2 << 30)
+/* Segments may overlap in a crafted file: all that is read of them together is at most so many times the
+ * file. */
+#define READ_FACTOR_MAX 4
+/* Linux runs nothing with more of them (load_elf_phdrs() in fs/binfmt_elf.c: 64 KiB). */
+#define PROGRAM_HEADERS_MAX (65536 / sizeof(Elf64_Phdr))
 #define PAGE_MASK ((uint64_t)4095)
 
 struct segment {
@@ -20,7 +26,7 @@ struct segment {
     uint64_t offset;
     uint64_t size; /* bytes in the file, already cut to what the file has */
     bool executable;
-    uint8_t *code; /* contents of an executable segment once they were wanted */
+    uint8_t *bytes; /* its contents once they were wanted */
 };
 
 struct elf_image {
@@ -30,7 +36,10 @@ struct elf_image {
     uint64_t file_size;
     struct segment *segments; /* PT_LOAD */
     size_t segment_count;
+    uint64_t read_size; /* of all segments that were read */
     struct elf_image_facts facts;
+    char *debug_root; /* NULL: none */
+    struct image_cache cache;
 };
 
 /* ---------------------------------------------------------------------------------------------- reading */
@@ -54,20 +63,21 @@ static int read_at(int fd, void *buffer, size_t size, uint64_t offset)
     return 0;
 }
 
-static int read_code(struct elf_image *image, struct segment *segment)
+static int read_segment(struct elf_image *image, struct segment *segment)
 {
-    AUTO_FREE uint8_t *code = NULL;
+    AUTO_FREE uint8_t *bytes = NULL;
     int r;
 
-    if (segment->size > CODE_MAX)
+    if (segment->size > SEGMENT_MAX || image->read_size + segment->size > READ_FACTOR_MAX * image->file_size)
         return -EFBIG;
-    code = malloc(segment->size);
-    if (!code)
+    bytes = malloc(segment->size);
+    if (!bytes)
         return -ENOMEM;
-    r = read_at(image->fd, code, segment->size, segment->offset);
+    r = read_at(image->fd, bytes, segment->size, segment->offset);
     if (r < 0)
         return r;
-    segment->code = take_pointer(code);
+    image->read_size += segment->size;
+    segment->bytes = take_pointer(bytes);
     return 0;
 }
 
@@ -157,16 +167,34 @@ int elf_image_load_bias(const struct elf_image *image, uint64_t map_start, uint6
     return 0;
 }
 
-const uint8_t *elf_image_code(struct elf_image *image, uint64_t address, size_t *ret_size)
+const uint8_t *elf_image_bytes(struct elf_image *image, uint64_t address, size_t *ret_size)
 {
     struct segment *segment = (struct segment *)segment_at(image, address);
 
-    if (!segment || !segment->executable)
-        return NULL;
-    if (!segment->code && read_code(image, segment) < 0)
+    if (!segment || (!segment->bytes && read_segment(image, segment) < 0))
         return NULL;
     *ret_size = segment->size - (address - segment->address);
-    return segment->code + (address - segment->address);
+    return segment->bytes + (address - segment->address);
+}
+
+const uint8_t *elf_image_code(struct elf_image *image, uint64_t address, size_t *ret_size)
+{
+    const struct segment *segment = segment_at(image, address);
+
+    return segment && segment->executable ? elf_image_bytes(image, address, ret_size) : NULL;
+}
+
+bool elf_image_segment(const struct elf_image *image, size_t index, struct address_range *ret_range,
+                       bool *ret_executable)
+{
+    const struct segment *segment;
+
+    if (index >= image->segment_count)
+        return false;
+    segment = &image->segments[index];
+    *ret_range = (struct address_range){segment->address, segment->address + segment->size};
+    *ret_executable = segment->executable;
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------- facts */
@@ -236,6 +264,20 @@ static void read_dynamic(struct elf_image *image, const GElf_Phdr *header, bool 
     }
 }
 
+/* The build id that the Go linker writes: it says what the image is when the section headers are gone. */
+static bool has_go_note(struct elf_image *image, const GElf_Phdr *header)
+{
+    Elf_Data *data =
+        elf_getdata_rawchunk(image->elf, (int64_t)header->p_offset, header->p_filesz, ELF_T_NHDR);
+    size_t at = 0, name, description;
+    GElf_Nhdr note;
+
+    while (data && (at = gelf_getnote(data, at, &note, &name, &description)) > 0)
+        if (note.n_type == 4 && note.n_namesz == 4 && memcmp((char *)data->d_buf + name, "Go", 3) == 0)
+            return true;
+    return false;
+}
+
 /* Reads the program headers: segments first, since the dynamic section's addresses are found through them. */
 static int read_segments(struct elf_image *image, struct error *err)
 {
@@ -246,19 +288,23 @@ static int read_segments(struct elf_image *image, struct error *err)
     if (elf_getphdrnum(image->elf, &count) < 0 || count == 0)
         return error_say(err, -EBADMSG, "cannot trace %s: it has no program headers (is the file complete?)",
                          image->name);
+    if (count > PROGRAM_HEADERS_MAX)
+        count = PROGRAM_HEADERS_MAX;
     image->segments = calloc(count, sizeof(*image->segments));
     if (!image->segments)
         return error_no_memory(err);
-    for (size_t i = 0; i < count && i < INT_MAX; i++)
+    for (size_t i = 0; i < count; i++)
         if (gelf_getphdr(image->elf, (int)i, &header) && header.p_type == PT_LOAD)
             add_segment(image, &header);
-    for (size_t i = 0; i < count && i < INT_MAX; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!gelf_getphdr(image->elf, (int)i, &header))
             continue;
         if (header.p_type == PT_INTERP && read_interpreter(image, &header) < 0)
             return error_no_memory(err);
         if (header.p_type == PT_DYNAMIC)
             read_dynamic(image, &header, &is_pie, &has_soname);
+        if (header.p_type == PT_NOTE)
+            image->facts.is_go |= has_go_note(image, &header);
     }
     /* libc.so.6 is a library with an interpreter; a static-pie program has none but says that it is a
      * program. */
@@ -304,7 +350,9 @@ static void read_section(struct elf_image *image, Elf_Scn *section, const GElf_S
         facts->has_debug_info = header->sh_type != SHT_NOBITS && header->sh_size > 0;
     else if (strcmp(name, ".comment") == 0)
         facts->is_rust |= mentions_rustc(section);
-    else if (header->sh_type == SHT_SYMTAB && !facts->is_rust)
+    if (header->sh_type == SHT_SYMTAB)
+        facts->has_symtab = true;
+    if (header->sh_type == SHT_SYMTAB && !facts->is_rust)
         facts->is_rust = defines_rust_personality(image, section, header);
 }
 
@@ -323,6 +371,7 @@ static int read_sections(struct elf_image *image, struct error *err)
 
             if (name)
                 read_section(image, section, &header, name);
+            image->facts.has_sections = true;
         }
     }
     id_size = dwelf_elf_gnu_build_id(image->elf, &id);
@@ -431,11 +480,15 @@ void elf_image_free(struct elf_image *image)
 {
     if (!image)
         return;
+    source_lines_free(image->cache.lines);
+    gopclntab_free(image->cache.gopclntab);
+    debug_files_free(image->cache.debug_files);
+    free(image->debug_root);
     elf_end(image->elf);
     if (image->fd >= 0)
         close(image->fd);
     for (size_t i = 0; i < image->segment_count; i++)
-        free(image->segments[i].code);
+        free(image->segments[i].bytes);
     free(image->segments);
     free(image->facts.build_id);
     free(image->facts.interpreter);
@@ -448,6 +501,32 @@ void elf_image_free(struct elf_image *image)
 const struct elf_image_facts *elf_image_facts(const struct elf_image *image)
 {
     return &image->facts;
+}
+
+int elf_image_set_debug_root(struct elf_image *image, const char *root)
+{
+    AUTO_FREE char *copy = strdup(root);
+
+    if (!copy)
+        return -ENOMEM;
+    free(image->debug_root);
+    image->debug_root = take_pointer(copy);
+    return 0;
+}
+
+const char *elf_image_debug_root(const struct elf_image *image)
+{
+    return image->debug_root ? image->debug_root : "";
+}
+
+struct image_cache *elf_image_cache(struct elf_image *image)
+{
+    return &image->cache;
+}
+
+int elf_image_fd(const struct elf_image *image)
+{
+    return image->fd;
 }
 
 const char *elf_image_name(const struct elf_image *image)
@@ -472,5 +551,7 @@ const char *elf_image_unwinds(const struct elf_image *image)
         return "it has exception tables";
     if (facts->needs_unwinder)
         return "it uses the c++ or unwinding runtime";
+    if (!facts->has_sections)
+        return "it has no section headers, which would tell";
     return NULL;
 }

@@ -32,6 +32,8 @@ struct elf_image_facts {
     bool is_go;
     bool is_rust;
     bool has_debug_info; /* .debug_info (or .zdebug_info) is in the file itself */
+    bool has_symtab;     /* .symtab is in the file itself */
+    bool has_sections;   /* false: section headers were cut off, and what they tell is not known */
 };
 
 /* Opens the image at `path`. -ENOEXEC: not an ELF file; -ENOTSUP: ELF, but not x86-64 ELF64 program or
@@ -46,6 +48,10 @@ void elf_image_free(struct elf_image *image);
 
 DEFINE_CLEANUP(cleanup_elf_image, struct elf_image *, elf_image_free)
 #define AUTO_ELF_IMAGE CLEANUP(cleanup_elf_image)
+
+/* Where the file system begins whose separate debug files belong to the image: "/proc/PID/root" for a process
+ * in a container; "", which is the default, is our own. To be set before functions or lines are asked for. */
+int elf_image_set_debug_root(struct elf_image *image, const char *root);
 
 /* Borrowed, valid until elf_image_free. */
 const struct elf_image_facts *elf_image_facts(const struct elf_image *image);
@@ -64,9 +70,12 @@ int elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *
 int elf_image_load_bias(const struct elf_image *image, uint64_t map_start, uint64_t file_offset,
                         uint64_t *ret_bias);
 
-/* The code at `address` and, in `*ret_size`, how many bytes follow up to the end of its executable segment in
- * the file. Borrowed. NULL: not in an executable segment, or it cannot be read. Segments are read when first
- * wanted, hence not for several threads at once. */
+/* The bytes that the file holds for `address` and, in `*ret_size`, how many follow up to the end of its
+ * segment in the file. Borrowed. NULL: in no segment, or it cannot be read. Segments are read when first
+ * wanted, hence not for several threads at once. Relocations are not applied. */
+const uint8_t *elf_image_bytes(struct elf_image *image, uint64_t address, size_t *ret_size);
+
+/* The same for addresses in executable segments; NULL for others. */
 const uint8_t *elf_image_code(struct elf_image *image, uint64_t address, size_t *ret_size);
 
 /* Why an exception or a panic may be unwound through frames of this image, in a few words; NULL when it may

@@ -2,16 +2,20 @@
 #include "image/functions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "image/demangle.h"
+#include "image/eh_frame.h"
+#include "image/fragments.h"
+#include "image/gopclntab.h"
 #include "image/sources.h"
 
 /* ---------------------------------------------------------------------------------------------- lists */
 
 int function_list_add(struct function_list *list, const char *name, uint64_t address, uint64_t size,
-                      unsigned flags)
+                      unsigned flags, enum image_source source)
 {
     AUTO_FREE char *copy = strdup(name);
 
@@ -22,7 +26,25 @@ int function_list_add(struct function_list *list, const char *name, uint64_t add
         .address = address,
         .size = size,
         .flags = flags,
+        .source = source,
     };
+    return 0;
+}
+
+int image_function_add_alias(struct image_function *function, const char *name)
+{
+    AUTO_FREE char *copy = strdup(name);
+    size_t count = 0;
+    char **grown;
+
+    while (function->aliases && function->aliases[count])
+        count++;
+    grown = copy ? realloc(function->aliases, (count + 2) * sizeof(*grown)) : NULL;
+    if (!grown)
+        return -ENOMEM;
+    grown[count] = take_pointer(copy);
+    grown[count + 1] = NULL;
+    function->aliases = grown;
     return 0;
 }
 
@@ -33,7 +55,6 @@ void image_function_clear(struct image_function *function)
     free(function->aliases);
     free(function->name);
     free(function->demangled);
-    free(function->file);
 }
 
 void image_functions_free(struct image_function *functions, size_t count)
@@ -48,31 +69,124 @@ static void function_list_release(struct function_list *list)
     image_functions_free(list->items, list->count);
 }
 
-/* ---------------------------------------------------------------------------------------------- building */
+/* ---------------------------------------------------------------------------------------------- merging */
 
-/* By address; where a symbol and a stub share one, the symbol first. */
+/* By address; of several for one address that of the most telling source first. */
 static int compare_functions(const void *left, const void *right)
 {
     const struct image_function *a = left, *b = right;
 
     if (a->address != b->address)
         return a->address < b->address ? -1 : 1;
-    return (int)(a->flags & IMAGE_FUNCTION_PLT) - (int)(b->flags & IMAGE_FUNCTION_PLT);
+    return (int)a->source - (int)b->source;
 }
 
-/* Sorts, drops what has no place in the file or an address that an earlier entry has, and finds file offsets.
- */
-static void put_in_order(const struct elf_image *image, struct function_list *list)
+/* Takes over from `other`, which has the same address, what `function` lacks: a size, and Go's own name where
+ * the symbol table has another one. */
+static int absorb(struct image_function *function, const struct image_function *other)
+{
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && !(other->flags & IMAGE_FUNCTION_SIZE_GUESSED) &&
+        other->source != IMAGE_SOURCE_PLT) {
+        function->size = other->size;
+        function->flags &= ~(unsigned)IMAGE_FUNCTION_SIZE_GUESSED;
+    }
+    if (other->source == IMAGE_SOURCE_GOPCLNTAB && strcmp(function->name, other->name) != 0)
+        return image_function_add_alias(function, other->name);
+    return 0;
+}
+
+/* Sorts, and makes one function of those that share an address. */
+static int merge(struct function_list *list)
 {
     size_t kept = 0;
+    int r = 0;
 
     if (list->count)
         qsort(list->items, list->count, sizeof(*list->items), compare_functions);
     for (size_t i = 0; i < list->count; i++) {
         struct image_function *function = &list->items[i];
 
-        if ((kept && list->items[kept - 1].address == function->address) ||
-            elf_image_file_offset(image, function->address, &function->file_offset) < 0) {
+        if (!kept || list->items[kept - 1].address != function->address) {
+            list->items[kept++] = *function;
+            continue;
+        }
+        if (r == 0)
+            r = absorb(&list->items[kept - 1], function);
+        image_function_clear(function);
+    }
+    list->count = kept;
+    return r;
+}
+
+/* ---------------------------------------------------------------------------------------------- .eh_frame */
+
+static int add_nameless(struct elf_image *image, struct function_list *list, uint64_t address, uint64_t size)
+{
+    const char *path = elf_image_name(image), *slash = strrchr(path, '/');
+    AUTO_FREE char *name = NULL;
+
+    if (asprintf(&name, "%s+0x%" PRIx64, slash ? slash + 1 : path, address) < 0) {
+        name = NULL; /* undefined after a failure */
+        return -ENOMEM;
+    }
+    return function_list_add(list, name, address, size, IMAGE_FUNCTION_NO_NAME, IMAGE_SOURCE_EH_FRAME);
+}
+
+/* Where functions that nothing has named may end at most: at the next one that has a size. */
+static uint64_t cut(const struct image_function *next, const struct image_function *end,
+                    const struct fde *fde)
+{
+    for (; next < end && next->address - fde->address < fde->size; next++)
+        if (!(next->flags & IMAGE_FUNCTION_SIZE_GUESSED))
+            return next->address - fde->address;
+    return fde->size;
+}
+
+/* Appends a function for every entry that is neither inside a function with a size nor a signal trampoline,
+ * and gives a size to those that have none and begin where an entry does. `list` is sorted, but for what is
+ * appended. */
+static int add_frames(struct elf_image *image, const struct fde_list *fdes, struct function_list *list)
+{
+    size_t known = list->count, next = 0;
+    uint64_t reached = 0; /* the furthest end of a function with a size */
+
+    for (size_t i = 0; i < fdes->count; i++) {
+        const struct fde *fde = &fdes->items[i];
+        bool begins = false;
+
+        for (; next < known && list->items[next].address <= fde->address; next++) {
+            struct image_function *function = &list->items[next];
+
+            begins = function->address == fde->address;
+            if (begins && function->flags & IMAGE_FUNCTION_SIZE_GUESSED && function->address >= reached) {
+                function->size = fde->size;
+                function->flags &= ~(unsigned)IMAGE_FUNCTION_SIZE_GUESSED;
+            }
+            if (!(function->flags & IMAGE_FUNCTION_SIZE_GUESSED) &&
+                function->address + function->size > reached)
+                reached = function->address + function->size;
+        }
+        if (begins || fde->address < reached || fde->entry == FDE_SIGNAL)
+            continue;
+        if (add_nameless(image, list, fde->address, cut(list->items + next, list->items + known, fde)) < 0)
+            return -ENOMEM;
+        reached = fde->address + fde->size;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- the result
+ */
+
+/* Drops what has no place in the file, and finds the offsets of the rest. */
+static void place(const struct elf_image *image, struct function_list *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct image_function *function = &list->items[i];
+
+        if (elf_image_file_offset(image, function->address, &function->file_offset) < 0) {
             image_function_clear(function);
             continue;
         }
@@ -81,6 +195,26 @@ static void put_in_order(const struct elf_image *image, struct function_list *li
         list->items[kept++] = *function;
     }
     list->count = kept;
+}
+
+/* Ends guessed extents at the next function, and marks what begins inside another function with a size. */
+static void delimit(struct function_list *list)
+{
+    uint64_t reached = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct image_function *function = &list->items[i];
+
+        if (function->flags & IMAGE_FUNCTION_PLT)
+            continue;
+        if (function->address < reached)
+            function->flags |= IMAGE_FUNCTION_INSIDE;
+        if (!(function->flags & IMAGE_FUNCTION_SIZE_GUESSED) && function->address + function->size > reached)
+            reached = function->address + function->size;
+        if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && i + 1 < list->count &&
+            function[1].address - function->address < function->size)
+            function->size = function[1].address - function->address;
+    }
 }
 
 /* "foo::bar()@plt" for the stub of _ZN3foo3barEv. */
@@ -105,23 +239,44 @@ static int demangle_function(struct image_function *function)
     return 0;
 }
 
+/* All that the sources know, one function for each address. */
+static int collect(struct elf_image *image, const struct code_map *map, const struct fde_list *fdes,
+                   struct function_list *list, struct error *err)
+{
+    int r = symbols_collect(image, map, list, err);
+
+    if (r < 0)
+        return r;
+    if (gopclntab_collect(image, map, list) < 0 || merge(list) < 0 || add_frames(image, fdes, list) < 0)
+        return error_no_memory(err);
+    r = plt_collect(image, list, err);
+    if (r < 0)
+        return r;
+    if (merge(list) < 0)
+        return error_no_memory(err);
+    place(image, list);
+    delimit(list);
+    return 0;
+}
+
 int image_functions(struct elf_image *image, struct image_function **ret_functions, size_t *ret_count,
                     struct error *err)
 {
     CLEANUP(function_list_release) struct function_list list = {0};
-    int r = symbols_collect(image, &list, err);
+    CLEANUP(code_map_release) struct code_map map = {0};
+    CLEANUP(fde_list_release) struct fde_list fdes = {0};
+    int r;
 
+    if (code_map_read(image, &map) < 0 || eh_frame_read(image, &map, &fdes) < 0)
+        return error_no_memory(err);
+    r = collect(image, &map, &fdes, &list, err);
     if (r < 0)
         return r;
-    r = plt_collect(image, &list, err);
-    if (r < 0)
-        return r;
-    put_in_order(image, &list);
+    if (fragments_find(image, &map, &fdes, list.items, list.count) < 0)
+        return error_no_memory(err);
     for (size_t i = 0; i < list.count; i++)
         if (demangle_function(&list.items[i]) < 0)
             return error_no_memory(err);
-    if (lines_fill(image, list.items, list.count) < 0)
-        return error_no_memory(err);
     *ret_count = list.count;
     list.count = 0;
     *ret_functions = take_pointer(list.items);
@@ -155,4 +310,29 @@ const struct image_function *image_functions_find(const struct image_function *f
     if (low == 0 || address - functions[low - 1].address >= functions[low - 1].size)
         return NULL;
     return &functions[low - 1];
+}
+
+const struct image_function *image_functions_owner(const struct image_function *functions, size_t count,
+                                                   uint64_t address)
+{
+    const struct image_function *function = image_functions_find(functions, count, address);
+
+    if (!function || !(function->flags & IMAGE_FUNCTION_FRAGMENT))
+        return function;
+    return function->part_of ? image_functions_find(functions, count, function->part_of) : NULL;
+}
+
+const char *image_source_name(enum image_source source)
+{
+    static const char *const names[] = {
+        [IMAGE_SOURCE_SYMTAB] = "symtab",
+        [IMAGE_SOURCE_DEBUG_FILE] = "debug file",
+        [IMAGE_SOURCE_MINI_DEBUG] = "mini debug",
+        [IMAGE_SOURCE_DYNSYM] = "dynsym",
+        [IMAGE_SOURCE_GOPCLNTAB] = "gopclntab",
+        [IMAGE_SOURCE_EH_FRAME] = "eh_frame",
+        [IMAGE_SOURCE_PLT] = "plt",
+    };
+
+    return names[source];
 }

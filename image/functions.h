@@ -3,6 +3,7 @@
 #ifndef TRACECTL_IMAGE_FUNCTIONS_H
 #define TRACECTL_IMAGE_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,26 +14,39 @@ enum image_function_flags {
     IMAGE_FUNCTION_PLT = 1 << 0,          /* a stub that calls into another image, named NAME@plt */
     IMAGE_FUNCTION_IFUNC = 1 << 1,        /* the address is that of the resolver, which runs at load time */
     IMAGE_FUNCTION_ENTRY_POINT = 1 << 2,  /* e_entry: entered with argc, not a return address, at [rsp] */
-    IMAGE_FUNCTION_FRAGMENT = 1 << 3,     /* NAME.cold: entered by a jump out of the middle of NAME */
+    IMAGE_FUNCTION_FRAGMENT = 1 << 3,     /* NAME.cold: entered by a jump out of the middle of `part_of` */
     IMAGE_FUNCTION_SIZE_GUESSED = 1 << 4, /* the symbol had no size: up to the next symbol or section end */
     IMAGE_FUNCTION_INSIDE = 1 << 5,       /* begins inside another function's extent */
+    IMAGE_FUNCTION_NO_NAME = 1 << 6,      /* nothing names it: it is called IMAGE+0xADDRESS */
+};
+
+/* Where a function is known from, the most telling first. */
+enum image_source {
+    IMAGE_SOURCE_SYMTAB,
+    IMAGE_SOURCE_DEBUG_FILE, /* .symtab of a separate debug file */
+    IMAGE_SOURCE_MINI_DEBUG, /* .symtab in .gnu_debugdata */
+    IMAGE_SOURCE_DYNSYM,
+    IMAGE_SOURCE_GOPCLNTAB,
+    IMAGE_SOURCE_EH_FRAME,
+    IMAGE_SOURCE_PLT,
 };
 
 struct image_function {
-    char *name;       /* as in the symbol table, without symbol version; NAME@plt for stubs */
+    char *name;       /* as in its source, without symbol version; NAME@plt for stubs */
     char *demangled;  /* NULL when `name` is not a mangled name */
     char **aliases;   /* other names of the same address, NULL-terminated; NULL when there are none */
-    char *file;       /* source file, NULL when unknown */
     uint64_t address; /* link-time */
     uint64_t size;    /* bytes, never 0, never beyond the section */
     uint64_t file_offset;
-    unsigned line;  /* 0 when unknown */
-    unsigned flags; /* enum image_function_flags */
+    uint64_t part_of; /* of a fragment: address of the function that it is a part of; 0 when unknown */
+    unsigned flags;   /* enum image_function_flags */
+    enum image_source source;
 };
 
-/* All functions of `image`, sorted by address, each address once. The caller frees them. An image without
- * symbols gives 0 functions, or PLT stubs only: see image_functions_own(). Tables that make no sense are
- * passed over: the only error is -ENOMEM. */
+/* All functions of `image`, sorted by address, each address once. The caller frees them. Names come from
+ * .symtab, .dynsym, a separate debug file, .gnu_debugdata and Go's .gopclntab; what has no name is found by
+ * .eh_frame. An image may have 0 functions, or PLT stubs only: see image_functions_own(). Tables that make no
+ * sense are passed over: the only error is -ENOMEM. */
 int image_functions(struct elf_image *image, struct image_function **ret_functions, size_t *ret_count,
                     struct error *err);
 
@@ -44,6 +58,21 @@ size_t image_functions_own(const struct image_function *functions, size_t count)
 /* The function whose extent covers `address`, or NULL. O(log count). */
 const struct image_function *image_functions_find(const struct image_function *functions, size_t count,
                                                   uint64_t address);
+
+/* The function to which code at `address` belongs: like image_functions_find(), but for an address in a
+ * fragment the function that it is a part of, or NULL when that is not known. */
+const struct image_function *image_functions_owner(const struct image_function *functions, size_t count,
+                                                   uint64_t address);
+
+/* Where `function` of `image` is declared, or begins where that is not known: from the DWARF of the image or
+ * of its separate debug file, one compilation unit at a time, or from Go's .gopclntab. `*ret_file` lives as
+ * long as the image. False and the outputs untouched: not known. The first question costs a pass over the
+ * units' heads; not for several threads at once. */
+bool image_function_source(struct elf_image *image, const struct image_function *function,
+                           const char **ret_file, unsigned *ret_line);
+
+/* "symtab", "debug file"...: for people. */
+const char *image_source_name(enum image_source source);
 
 /* What people call it: the demangled name where there is one. Borrowed. */
 static inline const char *image_function_display_name(const struct image_function *function)

@@ -113,7 +113,7 @@ static int add_stub(const struct slots *slots, uint64_t slot, uint64_t address, 
         name = NULL; /* undefined after a failure */
         return -ENOMEM;
     }
-    return function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT);
+    return function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT);
 }
 
 /* Stubs are 16 bytes apart, those of .plt.got 8 where they need no endbr64. */
@@ -143,12 +143,6 @@ static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const ch
     return 0;
 }
 
-static bool is_plt(const char *name)
-{
-    return strcmp(name, ".plt") == 0 || strcmp(name, ".plt.sec") == 0 || strcmp(name, ".plt.got") == 0 ||
-           strcmp(name, ".plt.bnd") == 0;
-}
-
 int plt_collect(struct elf_image *image, struct function_list *list, struct error *err)
 {
     CLEANUP(slots_release) struct slots slots = {0};
@@ -166,7 +160,7 @@ int plt_collect(struct elf_image *image, struct function_list *list, struct erro
         GElf_Shdr header;
         const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
-        if (!name || !is_plt(name) || header.sh_type != SHT_PROGBITS)
+        if (!name || !is_plt_section(name) || header.sh_type != SHT_PROGBITS)
             continue;
         if (read_stubs(image, &header, name, &slots, list) < 0)
             return error_no_memory(err);

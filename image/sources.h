@@ -5,6 +5,63 @@
 
 #include "image/functions.h"
 
+struct address_range {
+    uint64_t start;
+    uint64_t end; /* exclusive */
+};
+
+/* ---------------------------------------------------------------------------------------------- the image */
+
+struct debug_files;
+struct gopclntab;
+struct source_lines;
+
+/* What is read when it is first wanted, and lives as long as the image. */
+struct image_cache {
+    struct debug_files *debug_files;
+    struct gopclntab *gopclntab;
+    struct source_lines *lines;
+    bool no_gopclntab; /* it was looked for in vain */
+};
+
+struct image_cache *elf_image_cache(struct elf_image *image);
+void debug_files_free(struct debug_files *files);
+void gopclntab_free(struct gopclntab *table);
+void source_lines_free(struct source_lines *lines);
+
+int elf_image_fd(const struct elf_image *image);
+const char *elf_image_debug_root(const struct elf_image *image);
+
+/* The extent of PT_LOAD `index` that is in the file; false: there are no so many. */
+bool elf_image_segment(const struct elf_image *image, size_t index, struct address_range *ret_range,
+                       bool *ret_executable);
+
+/* ---------------------------------------------------------------------------------------------- code */
+
+struct code_section {
+    uint64_t start;
+    uint64_t end;
+    bool plt; /* holds stubs, not functions */
+};
+
+/* Where code can be: the executable sections, or executable segments where the section headers are gone.
+ * Sorted. */
+struct code_map {
+    struct code_section *items;
+    size_t count, capacity;
+};
+
+/* 0 or -ENOMEM. */
+int code_map_read(struct elf_image *image, struct code_map *map);
+void code_map_release(struct code_map *map);
+
+/* The section that holds `address`, or NULL. O(log count). */
+const struct code_section *code_map_find(const struct code_map *map, uint64_t address);
+
+bool is_plt_section(const char *name);
+
+/* ---------------------------------------------------------------------------------------------- functions */
+
 struct function_list {
     struct image_function *items;
     size_t count;
@@ -13,19 +70,20 @@ struct function_list {
 
 /* Appends a function with a copy of `name`. 0, or -ENOMEM and the list is as before. */
 int function_list_add(struct function_list *list, const char *name, uint64_t address, uint64_t size,
-                      unsigned flags);
+                      unsigned flags, enum image_source source);
+
+/* Adds another name of the same address. 0, or -ENOMEM. */
+int image_function_add_alias(struct image_function *function, const char *name);
 
 /* Releases what one function holds, not the struct itself. */
 void image_function_clear(struct image_function *function);
 
-/* The functions of .symtab and .dynsym: one for each address, sorted, sizes resolved. */
-int symbols_collect(struct elf_image *image, struct function_list *list, struct error *err);
+/* The functions of .symtab and .dynsym, and where the image has no .symtab, of its separate debug file and
+ * its .gnu_debugdata: one for each address, sorted. */
+int symbols_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
+                    struct error *err);
 
 /* The stubs of .plt, .plt.sec and .plt.got whose target has a name. */
 int plt_collect(struct elf_image *image, struct function_list *list, struct error *err);
-
-/* Fills in file and line of `functions` (sorted by address) from the image's own DWARF. Broken debugging
- * information leaves them empty: only -ENOMEM is an error. */
-int lines_fill(struct elf_image *image, struct image_function *functions, size_t count);
 
 #endif

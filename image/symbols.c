@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Functions of the symbol tables. .symtab has everything unless the image is stripped, .dynsym what is
- * exported; both are read, since a stripped image may keep an unusual part of either. Symbols of one address
- * are one function with a best name and aliases.
+ * exported; both are read, since a stripped image may keep an unusual part of either. What strip took may be
+ * in files that belong to the image. Symbols of one address are one function with a best name and aliases.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/sources.h"
+#include "image/debug_files.h"
 
 struct symbol {
     const char *name; /* in libelf's copy of the string table */
@@ -19,56 +19,22 @@ struct symbol {
     uint64_t size;
     uint64_t section_end;
     unsigned char rank; /* 0 global, 1 weak, 2 local */
+    enum image_source source;
     bool ifunc;
 };
 
-struct code_section {
-    uint64_t address;
-    uint64_t end;
-};
-
 struct reader {
-    Elf *elf;
+    const struct code_map *map;
     struct symbol *symbols;
     size_t count, capacity;
-    struct code_section *sections;
-    size_t section_count, section_capacity;
 };
 
 static void reader_release(struct reader *reader)
 {
     free(reader->symbols);
-    free(reader->sections);
 }
 
 /* ---------------------------------------------------------------------------------------------- reading */
-
-static int read_code_sections(struct reader *reader)
-{
-    Elf_Scn *section = NULL;
-    GElf_Shdr header;
-
-    while ((section = elf_nextscn(reader->elf, section))) {
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS)
-            continue;
-        if (!(header.sh_flags & SHF_EXECINSTR) || header.sh_size > UINT64_MAX - header.sh_addr)
-            continue;
-        if (array_reserve(&reader->sections, &reader->section_capacity, reader->section_count + 1) < 0)
-            return -ENOMEM;
-        reader->sections[reader->section_count++] =
-            (struct code_section){header.sh_addr, header.sh_addr + header.sh_size};
-    }
-    return 0;
-}
-
-/* The end of the code section that holds `address`, 0 when none does. */
-static uint64_t code_end(const struct reader *reader, uint64_t address)
-{
-    for (size_t i = 0; i < reader->section_count; i++)
-        if (address >= reader->sections[i].address && address < reader->sections[i].end)
-            return reader->sections[i].end;
-    return 0;
-}
 
 static unsigned char rank_of_binding(unsigned char info)
 {
@@ -99,7 +65,8 @@ static size_t unversioned_length(const char *name)
     return at && at > name ? (size_t)(at - name) : strlen(name);
 }
 
-static int read_table(struct reader *reader, Elf_Scn *section, const GElf_Shdr *header)
+static int read_table(struct reader *reader, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                      enum image_source source)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     GElf_Sym symbol;
@@ -107,42 +74,57 @@ static int read_table(struct reader *reader, Elf_Scn *section, const GElf_Shdr *
     if (!data)
         return 0;
     for (int i = 0; i < INT_MAX && gelf_getsym(data, i, &symbol); i++) {
-        uint64_t end = is_function(&symbol) ? code_end(reader, symbol.st_value) : 0;
-        const char *name = end ? elf_strptr(reader->elf, header->sh_link, symbol.st_name) : NULL;
+        const struct code_section *code =
+            is_function(&symbol) ? code_map_find(reader->map, symbol.st_value) : NULL;
+        const char *name = code ? elf_strptr(elf, header->sh_link, symbol.st_name) : NULL;
+        uint64_t room;
 
         if (!name || !*name)
             continue;
         if (array_reserve(&reader->symbols, &reader->capacity, reader->count + 1) < 0)
             return -ENOMEM;
+        room = code->end - symbol.st_value;
         reader->symbols[reader->count++] = (struct symbol){
             .name = name,
             .length = unversioned_length(name),
             .address = symbol.st_value,
-            .size = symbol.st_size > end - symbol.st_value ? end - symbol.st_value : symbol.st_size,
-            .section_end = end,
+            .size = symbol.st_size > room ? room : symbol.st_size,
+            .section_end = code->end,
             .rank = rank_of_binding(symbol.st_info),
+            .source = source,
             .ifunc = GELF_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC,
         };
     }
     return 0;
 }
 
-static int read_tables(struct reader *reader)
+/* Reads the tables of `elf`; its .symtab counts as `source`. */
+static int read_tables(struct reader *reader, Elf *elf, enum image_source source)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
-    int r;
+    int r = 0;
 
-    while ((section = elf_nextscn(reader->elf, section))) {
+    while (r == 0 && elf && (section = elf_nextscn(elf, section))) {
         if (!gelf_getshdr(section, &header))
             continue;
-        if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)
-            continue;
-        r = read_table(reader, section, &header);
-        if (r < 0)
-            return r;
+        if (header.sh_type == SHT_SYMTAB)
+            r = read_table(reader, elf, section, &header, source);
+        else if (header.sh_type == SHT_DYNSYM)
+            r = read_table(reader, elf, section, &header, IMAGE_SOURCE_DYNSYM);
     }
-    return 0;
+    return r;
+}
+
+static int read_files(struct reader *reader, struct elf_image *image)
+{
+    int r = read_tables(reader, elf_image_elf(image), IMAGE_SOURCE_SYMTAB);
+
+    if (r == 0 && !elf_image_facts(image)->has_symtab)
+        r = read_tables(reader, debug_files_separate(image), IMAGE_SOURCE_DEBUG_FILE);
+    if (r == 0 && !elf_image_facts(image)->has_symtab)
+        r = read_tables(reader, debug_files_mini(image), IMAGE_SOURCE_MINI_DEBUG);
+    return r;
 }
 
 /* ---------------------------------------------------------------------------------------------- merging */
@@ -187,38 +169,41 @@ static bool is_fragment(const struct symbol *symbol)
     return rest && (rest == symbol->name + symbol->length || *rest == '.');
 }
 
-/* Keeps the names of symbols[1..count) that differ from the first one's. */
-static int collect_aliases(const struct symbol *symbols, size_t count, char ***ret_aliases)
+/* Whether an earlier one of the sorted symbols has the name of symbols[index]. */
+static bool is_repeated(const struct symbol *symbols, size_t index)
 {
-    char **aliases = calloc(count, sizeof(*aliases));
+    struct symbol key = symbols[index];
+
+    if (compare_names(&symbols[index - 1], &key) == 0)
+        return true;
+    while (key.rank > 0) {
+        key.rank--;
+        if (bsearch(&key, symbols, index, sizeof(key), compare_symbols))
+            return true;
+    }
+    return false;
+}
+
+/* Keeps the names of symbols[1..count) that differ from those before. */
+static int collect_aliases(const struct symbol *symbols, size_t count, struct image_function *function)
+{
     size_t kept = 0;
 
-    if (!aliases)
+    function->aliases = calloc(count, sizeof(*function->aliases)); /* the last entry stays NULL */
+    if (!function->aliases)
         return -ENOMEM;
     for (size_t i = 1; i < count; i++) {
-        bool seen = compare_names(&symbols[0], &symbols[i]) == 0;
-
-        for (size_t j = 0; j < kept && !seen; j++)
-            seen = strlen(aliases[j]) == symbols[i].length &&
-                   memcmp(aliases[j], symbols[i].name, symbols[i].length) == 0;
-        if (seen)
+        if (is_repeated(symbols, i))
             continue;
-        aliases[kept] = strndup(symbols[i].name, symbols[i].length);
-        if (!aliases[kept++])
-            goto no_memory; /* the entry is NULL and ends the list */
+        function->aliases[kept] = strndup(symbols[i].name, symbols[i].length);
+        if (!function->aliases[kept++])
+            return -ENOMEM;
     }
     if (kept == 0) {
-        free(aliases);
-        aliases = NULL;
+        free(function->aliases);
+        function->aliases = NULL;
     }
-    *ret_aliases = aliases;
     return 0;
-
-no_memory:
-    for (char **alias = aliases; *alias; alias++)
-        free(*alias);
-    free(aliases);
-    return -ENOMEM;
 }
 
 /* Makes one function of `count` symbols of one address. `next` is the next symbol's address, which ends a
@@ -227,6 +212,7 @@ static int merge(const struct symbol *symbols, size_t count, uint64_t next, stru
 {
     AUTO_FREE char *name = strndup(symbols[0].name, symbols[0].length);
     uint64_t end = symbols[0].section_end, size = 0;
+    enum image_source source = symbols[0].source;
     unsigned flags = 0;
     int r;
 
@@ -239,24 +225,23 @@ static int merge(const struct symbol *symbols, size_t count, uint64_t next, stru
             flags |= IMAGE_FUNCTION_IFUNC;
         if (is_fragment(&symbols[i]))
             flags |= IMAGE_FUNCTION_FRAGMENT;
+        if (symbols[i].source < source)
+            source = symbols[i].source;
     }
     if (size == 0) {
         size = (next < end ? next : end) - symbols[0].address;
         flags |= IMAGE_FUNCTION_SIZE_GUESSED;
     }
-    r = function_list_add(list, name, symbols[0].address, size, flags);
+    r = function_list_add(list, name, symbols[0].address, size, flags, source);
     if (r < 0 || count == 1)
         return r;
-    return collect_aliases(symbols, count, &list->items[list->count - 1].aliases);
+    return collect_aliases(symbols, count, &list->items[list->count - 1]);
 }
 
 static int merge_all(const struct reader *reader, struct function_list *list)
 {
-    uint64_t reached = 0; /* the furthest end of a function with a size of its own */
-
     for (size_t first = 0, behind; first < reader->count; first = behind) {
         const struct symbol *symbols = reader->symbols + first;
-        struct image_function *function;
         int r;
 
         for (behind = first + 1; behind < reader->count; behind++)
@@ -266,22 +251,16 @@ static int merge_all(const struct reader *reader, struct function_list *list)
                   behind < reader->count ? reader->symbols[behind].address : UINT64_MAX, list);
         if (r < 0)
             return r;
-        function = &list->items[list->count - 1];
-        if (function->address < reached)
-            function->flags |= IMAGE_FUNCTION_INSIDE;
-        if (!(function->flags & IMAGE_FUNCTION_SIZE_GUESSED) && function->address + function->size > reached)
-            reached = function->address + function->size;
     }
     return 0;
 }
 
-int symbols_collect(struct elf_image *image, struct function_list *list, struct error *err)
+int symbols_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
+                    struct error *err)
 {
-    CLEANUP(reader_release) struct reader reader = {.elf = elf_image_elf(image)};
-    int r = read_code_sections(&reader);
+    CLEANUP(reader_release) struct reader reader = {.map = map};
+    int r = read_files(&reader, image);
 
-    if (r == 0)
-        r = read_tables(&reader);
     if (r == 0 && reader.count) {
         qsort(reader.symbols, reader.count, sizeof(*reader.symbols), compare_symbols);
         r = merge_all(&reader, list);
