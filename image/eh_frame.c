@@ -17,6 +17,7 @@
 
 #define RSP 7 /* its number in DWARF (System V ABI for AMD64, figure 3.36) */
 #define CFA_OFFSET_AT_ENTRY 8
+#define RETURN_ADDRESS 16 /* the column, which a call fills in */
 
 /* What is left to read; `bad` once something was read beyond the end. */
 struct cursor {
@@ -39,6 +40,7 @@ struct cie {
     bool has_augmentation; /* 'z': entries have augmentation data of their own */
     bool signal;
     uint8_t encoding;
+    struct cursor initial; /* instructions that come before those of every entry */
 };
 
 /* ---------------------------------------------------------------------------------------------- decoding */
@@ -132,6 +134,7 @@ static void read_augmentation(const Dwarf_CIE *entry, struct cie *cie)
     struct cursor cursor = {entry->augmentation_data,
                             entry->augmentation_data + entry->augmentation_data_size, false};
 
+    cie->initial = (struct cursor){entry->initial_instructions, entry->initial_instructions_end, false};
     cie->encoding = DW_EH_PE_absptr;
     cie->has_augmentation = *letters == 'z';
     cie->usable = cie->has_augmentation || *letters == '\0';
@@ -184,6 +187,9 @@ static bool keeps_call_frame(struct cursor *cursor, uint8_t code)
         return read_leb128(cursor) == RSP;
     case DW_CFA_def_cfa_offset:
         return read_leb128(cursor) == CFA_OFFSET_AT_ENTRY;
+    case DW_CFA_offset | RETURN_ADDRESS:
+        read_leb128(cursor);
+        return true;
     default: /* saved registers, other rules for the frame */
         return (code & 0xc0) == DW_CFA_restore;
     }
@@ -206,8 +212,8 @@ static int64_t advance(struct cursor *cursor, uint8_t code)
     }
 }
 
-/* Runs the instructions that hold at the first byte. */
-static enum fde_entry entry_of(struct cursor cursor)
+/* Whether the frame is still that of a call after the instructions that hold at the first byte. */
+static bool stays_call_frame(struct cursor cursor)
 {
     while (!cursor.bad && cursor.at < cursor.end) {
         uint8_t code = (uint8_t)read_fixed(&cursor, 1);
@@ -216,9 +222,17 @@ static enum fde_entry entry_of(struct cursor cursor)
         if (distance > 0)
             break;
         if (distance < 0 && !keeps_call_frame(&cursor, code))
-            return cursor.bad ? FDE_CALLED : FDE_CONTINUED;
+            return cursor.bad;
     }
-    return FDE_CALLED;
+    return true;
+}
+
+/* gas gives fragments a CIE of their own where several begin with the same frame. */
+static enum fde_entry entry_of(const struct cie *cie, struct cursor instructions)
+{
+    if (cie->signal)
+        return FDE_SIGNAL;
+    return stays_call_frame(cie->initial) && stays_call_frame(instructions) ? FDE_CALLED : FDE_CONTINUED;
 }
 
 static int add_fde(struct reader *reader, const struct cie *cie, const Dwarf_FDE *entry)
@@ -234,7 +248,7 @@ static int add_fde(struct reader *reader, const struct cie *cie, const Dwarf_FDE
         return 0;
     if (fde.size > section->end - fde.address)
         fde.size = section->end - fde.address;
-    fde.entry = cie->signal ? FDE_SIGNAL : entry_of(cursor);
+    fde.entry = entry_of(cie, cursor);
     if (array_reserve(&reader->list->items, &reader->list->capacity, reader->list->count + 1) < 0)
         return -ENOMEM;
     reader->list->items[reader->list->count++] = fde;

@@ -27,6 +27,8 @@
 #define MANY (UINT32_MAX - 1)
 #define FILTER_BITS ((uint64_t)1 << 20)
 #define VOTERS 8
+/* Of functions that were not optimised for size. Fragments are packed: one in eight is aligned like this. */
+#define FUNCTION_ALIGNMENT 16
 
 enum reference { REFERENCE_CALL, REFERENCE_JUMP, REFERENCE_CONDITIONAL, REFERENCE_POINTER };
 
@@ -43,6 +45,11 @@ struct candidates {
     size_t count, capacity;
 };
 
+static void candidates_release(struct candidates *candidates)
+{
+    free(candidates->items);
+}
+
 /* Jumps between one fragment and the functions that may own it. */
 struct votes {
     uint32_t function[VOTERS];
@@ -54,6 +61,7 @@ struct finder {
     const struct code_map *map;
     struct image_function *functions;
     size_t count;
+    struct address_range go; /* what Go compiled, in one piece; empty in other images */
 };
 
 /* ---------------------------------------------------------------------------------------------- scanning */
@@ -64,7 +72,9 @@ struct scan {
     struct candidates *targets;
     struct votes *votes; /* of each target; NULL: beginnings are looked for */
     unsigned grain;      /* addresses that share a bit of the filter: 1 << grain */
-    uint64_t *filter;
+    uint64_t *filter;    /* which addresses may be targets */
+    uint32_t *slots;     /* hash table of beginnings: index of a target, or NONE */
+    uint64_t slot_mask;
 };
 
 static void filter_add(struct scan *scan, uint64_t start, uint64_t end)
@@ -82,11 +92,23 @@ static bool filter_has(const struct scan *scan, uint64_t address)
     return scan->filter[grain % FILTER_BITS / 64] >> (grain % 64) & 1;
 }
 
-/* The target that `address` lies in or, in a scan for beginnings, begins. */
-static struct candidate *target_at(const struct scan *scan, uint64_t address)
+/* The slot of the target that begins at `address`, or the free one where it would be. */
+static uint32_t *slot_of(const struct scan *scan, uint64_t address)
+{
+    uint64_t hash = address * 0x9e3779b97f4a7c15u >> 32; /* Fibonacci hashing: Knuth, volume 3, 6.4 */
+
+    for (;; hash++) {
+        uint32_t *slot = &scan->slots[hash & scan->slot_mask];
+
+        if (*slot == NONE || scan->targets->items[*slot].start == address)
+            return slot;
+    }
+}
+
+/* The target whose extent covers `address`. */
+static struct candidate *covering(const struct scan *scan, uint64_t address)
 {
     size_t low = 0, high = scan->targets->count;
-    struct candidate *found;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -96,10 +118,17 @@ static struct candidate *target_at(const struct scan *scan, uint64_t address)
         else
             high = middle;
     }
-    found = low ? &scan->targets->items[low - 1] : NULL;
-    if (!found || address >= found->end || (!scan->votes && address != found->start))
-        return NULL;
-    return found;
+    return low && address < scan->targets->items[low - 1].end ? &scan->targets->items[low - 1] : NULL;
+}
+
+static struct candidate *target_at(const struct scan *scan, uint64_t address)
+{
+    uint32_t index;
+
+    if (scan->votes)
+        return covering(scan, address);
+    index = *slot_of(scan, address);
+    return index == NONE ? NULL : &scan->targets->items[index];
 }
 
 static uint32_t function_at(const struct finder *finder, uint64_t address)
@@ -175,56 +204,82 @@ static void scan_code(const struct scan *scan, uint64_t address, const uint8_t *
 }
 
 /* Pointers in data; the addends of relocations are loaded with the rest, and looked at here as well. */
-static void scan_data(const struct scan *scan, const uint8_t *data, size_t size)
+static void scan_data(const struct scan *scan)
 {
-    for (size_t at = 0; at + 8 <= size; at += 8) {
-        struct candidate *target;
-        uint64_t to;
-
-        memcpy(&to, data + at, sizeof(to));
-        if (filter_has(scan, to) && (target = target_at(scan, to)))
-            target->pointed = true;
-    }
-}
-
-static void scan_image(const struct scan *scan)
-{
-    struct elf_image *image = scan->finder->image;
-    const struct code_map *map = scan->finder->map;
     struct address_range range;
-    uint64_t done = 0;
     bool executable;
-    size_t size;
+    size_t size = 0;
 
-    for (size_t i = 0; i < map->count; i++) { /* sections of crafted files may overlap */
-        uint64_t start = map->items[i].start > done ? map->items[i].start : done;
-        const uint8_t *code = start < map->items[i].end ? elf_image_code(image, start, &size) : NULL;
+    for (size_t i = 0; elf_image_segment(scan->finder->image, i, &range, &executable); i++) {
+        const uint8_t *data = executable ? NULL : elf_image_bytes(scan->finder->image, range.start, &size);
 
-        if (!code)
-            continue;
-        size = size < map->items[i].end - start ? size : map->items[i].end - start;
-        scan_code(scan, start, code, size);
-        done = start + size;
-    }
-    for (size_t i = 0; !scan->votes && elf_image_segment(image, i, &range, &executable); i++) {
-        const uint8_t *data = executable ? NULL : elf_image_bytes(image, range.start, &size);
+        for (size_t at = 0; data && at + 8 <= size; at += 8) {
+            struct candidate *target;
+            uint64_t to;
 
-        if (data)
-            scan_data(scan, data, size);
+            memcpy(&to, data + at, sizeof(to));
+            if (filter_has(scan, to) && (target = target_at(scan, to)))
+                target->pointed = true;
+        }
     }
 }
 
-static int run_scan(const struct finder *finder, struct candidates *targets, struct votes *votes)
+/* Go's own code neither jumps into nor calls C functions: it reaches them by pointers in data. */
+static void scan_section(const struct scan *scan, uint64_t start, uint64_t end)
 {
-    AUTO_FREE uint64_t *filter = calloc(FILTER_BITS / 64, sizeof(*filter));
-    struct scan scan = {finder, targets, votes, votes ? 4 : 0, filter};
+    const struct finder *finder = scan->finder;
+    size_t size;
+    const uint8_t *code;
 
-    if (!filter)
+    if (start < finder->go.end && end > finder->go.start) {
+        scan_section(scan, start, finder->go.start);
+        start = finder->go.end;
+    }
+    code = start < end ? elf_image_code(finder->image, start, &size) : NULL;
+    if (code)
+        scan_code(scan, start, code, size < end - start ? size : end - start);
+}
+
+static void scan_sections(const struct scan *scan)
+{
+    const struct code_map *map = scan->finder->map;
+    uint64_t done = 0; /* sections of crafted files may overlap */
+
+    for (size_t i = 0; i < map->count; i++) {
+        if (map->items[i].end <= done)
+            continue;
+        scan_section(scan, map->items[i].start > done ? map->items[i].start : done, map->items[i].end);
+        done = map->items[i].end;
+    }
+}
+
+static void scan_release(struct scan *scan)
+{
+    free(scan->filter);
+    free(scan->slots);
+}
+
+/* Prepares a scan for the beginnings of `targets` or, with `votes`, for their extents. */
+static int scan_prepare(struct scan *scan, const struct finder *finder, struct candidates *targets,
+                        struct votes *votes)
+{
+    uint64_t slots = 16;
+
+    while (slots < 2 * (uint64_t)targets->count)
+        slots *= 2;
+    *scan = (struct scan){.finder = finder, .targets = targets, .votes = votes, .grain = votes ? 4 : 0};
+    scan->filter = calloc(FILTER_BITS / 64, sizeof(*scan->filter));
+    scan->slots = malloc(slots * sizeof(*scan->slots));
+    scan->slot_mask = slots - 1;
+    if (!scan->filter || !scan->slots)
         return -ENOMEM;
-    for (size_t i = 0; i < targets->count; i++)
-        filter_add(&scan, targets->items[i].start,
-                   votes ? targets->items[i].end : targets->items[i].start + 1);
-    scan_image(&scan);
+    memset(scan->slots, 0xff, slots * sizeof(*scan->slots));
+    for (size_t i = 0; i < targets->count; i++) {
+        const struct candidate *target = &targets->items[i];
+
+        filter_add(scan, target->start, votes ? target->end : target->start + 1);
+        *slot_of(scan, target->start) = (uint32_t)i;
+    }
     return 0;
 }
 
@@ -283,30 +338,40 @@ static enum fde_entry entry_at(const struct fde_list *fdes, uint64_t address)
     return found ? found->entry : FDE_CALLED;
 }
 
-static bool is_fragment(const struct finder *finder, const struct fde_list *fdes,
-                        const struct candidate *candidate)
+enum verdict { FUNCTION, FRAGMENT, FRAGMENT_UNLESS_POINTED };
+
+static enum verdict judge(const struct finder *finder, const struct fde_list *fdes,
+                          const struct candidate *candidate)
 {
     if (candidate->called)
-        return false;
+        return FUNCTION;
     if (finder->functions[candidate->function].flags & IMAGE_FUNCTION_FRAGMENT)
-        return true; /* so its name says, and nothing speaks against it */
+        return FRAGMENT; /* so its name says, and nothing speaks against it */
     if (entry_at(fdes, candidate->start) == FDE_CONTINUED)
-        return true;
+        return FRAGMENT;
     if (candidate->pointed || candidate->owner == NONE || candidate->owner == MANY)
-        return false;
-    return candidate->conditional || jumps_back(finder, candidate);
+        return FUNCTION;
+    if (candidate->start % FUNCTION_ALIGNMENT == 0)
+        return FUNCTION;
+    return candidate->conditional || jumps_back(finder, candidate) ? FRAGMENT_UNLESS_POINTED : FUNCTION;
 }
 
-/* Marks the fragments, and drops the other candidates from the list. */
-static void decide(const struct finder *finder, const struct fde_list *fdes, struct candidates *candidates)
+/* Marks the fragments, and drops the other candidates from the list. Data are read only when they matter. */
+static void decide(const struct scan *scan, const struct fde_list *fdes, struct candidates *candidates)
 {
+    const struct finder *finder = scan->finder;
+    bool unsettled = false;
     size_t kept = 0;
 
+    for (size_t i = 0; i < candidates->count && !unsettled; i++)
+        unsettled = judge(finder, fdes, &candidates->items[i]) == FRAGMENT_UNLESS_POINTED;
+    if (unsettled)
+        scan_data(scan);
     for (size_t i = 0; i < candidates->count; i++) {
         struct candidate *candidate = &candidates->items[i];
         unsigned *flags = &finder->functions[candidate->function].flags;
 
-        if (is_fragment(finder, fdes, candidate)) {
+        if (judge(finder, fdes, candidate) != FUNCTION) {
             *flags |= IMAGE_FUNCTION_FRAGMENT;
             candidates->items[kept++] = *candidate;
         } else {
@@ -318,20 +383,23 @@ static void decide(const struct finder *finder, const struct fde_list *fdes, str
 
 /* ---------------------------------------------------------------------------------------------- owners */
 
+/* Who has more than twice the votes of any other: fragments of functions that are alike may be folded into
+ * one. */
 static uint32_t winner(const struct votes *votes)
 {
+    unsigned most = 0, second = 0;
     uint32_t best = NONE;
-    unsigned most = 0;
 
     for (size_t i = 0; i < VOTERS; i++) {
-        if (votes->count[i] == most)
-            best = NONE;
-        if (votes->count[i] <= most)
+        if (votes->count[i] <= most) {
+            second = votes->count[i] > second ? votes->count[i] : second;
             continue;
+        }
+        second = most;
         most = votes->count[i];
         best = votes->function[i];
     }
-    return best;
+    return most > 2 * second ? best : NONE;
 }
 
 static bool is_settled(const struct finder *finder, const struct candidate *fragment)
@@ -340,32 +408,92 @@ static bool is_settled(const struct finder *finder, const struct candidate *frag
            !(finder->functions[fragment->owner].flags & IMAGE_FUNCTION_FRAGMENT);
 }
 
-/* Settles whose parts the fragments are by votes, for those that one function's jump did not settle. */
-static int elect_owners(const struct finder *finder, struct candidates *fragments)
+/* Settles by votes whose parts `fragments` are. */
+static int elect(const struct finder *finder, struct candidates *fragments)
 {
-    struct candidates open = {0};
-    AUTO_FREE struct votes *votes = NULL;
-    int r = 0;
+    AUTO_FREE struct votes *votes = calloc(fragments->count, sizeof(*votes));
+    CLEANUP(scan_release) struct scan scan = {0};
 
-    open.items = calloc(fragments->count + 1, sizeof(*open.items));
-    votes = calloc(fragments->count + 1, sizeof(*votes));
-    if (!open.items || !votes)
-        r = -ENOMEM;
-    for (size_t i = 0; r == 0 && i < fragments->count; i++)
-        if (!is_settled(finder, &fragments->items[i]))
-            open.items[open.count++] = fragments->items[i];
-    if (r == 0 && open.count)
-        r = run_scan(finder, &open, votes);
-    for (size_t i = 0; r == 0 && i < open.count; i++) {
+    if (!votes || scan_prepare(&scan, finder, fragments, votes) < 0)
+        return -ENOMEM;
+    scan_sections(&scan);
+    for (size_t i = 0; i < fragments->count; i++) {
         uint32_t owner;
 
-        vote_outwards(finder, &open.items[i], &votes[i]);
+        vote_outwards(finder, &fragments->items[i], &votes[i]);
         owner = winner(&votes[i]);
         if (owner != NONE)
-            finder->functions[open.items[i].function].part_of = finder->functions[owner].address;
+            finder->functions[fragments->items[i].function].part_of = finder->functions[owner].address;
     }
-    free(open.items);
-    return r;
+    return 0;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    const struct image_function *const *a = left, *const *b = right;
+
+    return strcmp((*a)->name, (*b)->name);
+}
+
+/* The only function called `name`, of those sorted by name; NULL: there is none, or several. */
+static const struct image_function *only_one_named(const struct image_function **named, size_t count,
+                                                   char *name)
+{
+    const struct image_function key = {.name = name}, *wanted = &key;
+    const struct image_function **found = bsearch(&wanted, named, count, sizeof(*named), compare_names);
+
+    if (!found || (found > named && strcmp(found[-1]->name, name) == 0) ||
+        (found + 1 < named + count && strcmp(found[1]->name, name) == 0))
+        return NULL;
+    return *found;
+}
+
+/* Goes by names where nothing else tells the owner: a part of switch that only a jump table reaches. A
+ * fragment with several names was folded from several functions' ones, and belongs to none. */
+static int go_by_names(const struct finder *finder, const struct candidates *fragments)
+{
+    AUTO_FREE const struct image_function **named = malloc(finder->count * sizeof(*named));
+
+    if (!named)
+        return -ENOMEM;
+    for (size_t i = 0; i < finder->count; i++)
+        named[i] = &finder->functions[i];
+    qsort(named, finder->count, sizeof(*named), compare_names);
+    for (size_t i = 0; i < fragments->count; i++) {
+        struct image_function *fragment = &finder->functions[fragments->items[i].function];
+        const char *suffix = strstr(fragment->name, ".cold");
+        AUTO_FREE char *stem = suffix ? strndup(fragment->name, (size_t)(suffix - fragment->name)) : NULL;
+        const struct image_function *owner;
+
+        if (fragment->part_of || fragment->aliases || !stem)
+            continue;
+        owner = only_one_named(named, finder->count, stem);
+        if (owner)
+            fragment->part_of = owner->address;
+    }
+    return 0;
+}
+
+/* Sets `part_of`: to the one function that jumps to the beginning; where there is none such, to the winner.
+ */
+static int find_owners(const struct finder *finder, struct candidates *fragments)
+{
+    size_t open = 0;
+    int r;
+
+    for (size_t i = 0; i < fragments->count; i++) {
+        const struct candidate *fragment = &fragments->items[i];
+
+        if (is_settled(finder, fragment))
+            finder->functions[fragment->function].part_of = finder->functions[fragment->owner].address;
+        else
+            fragments->items[open++] = *fragment;
+    }
+    fragments->count = open;
+    if (open == 0)
+        return 0;
+    r = elect(finder, fragments);
+    return r < 0 ? r : go_by_names(finder, fragments);
 }
 
 /* ---------------------------------------------------------------------------------------------- all of it */
@@ -390,23 +518,37 @@ static int collect(const struct finder *finder, struct candidates *candidates)
     return 0;
 }
 
+/* From the first of Go's functions to the last. */
+static struct address_range go_code(const struct image_function *functions, size_t count)
+{
+    struct address_range range = {0, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        if (functions[i].source != IMAGE_SOURCE_GOPCLNTAB)
+            continue;
+        if (!range.end)
+            range.start = functions[i].address;
+        range.end = functions[i].address + functions[i].size;
+    }
+    return range;
+}
+
 int fragments_find(struct elf_image *image, const struct code_map *map, const struct fde_list *fdes,
                    struct image_function *functions, size_t count)
 {
-    const struct finder finder = {image, map, functions, count};
-    struct candidates candidates = {0};
-    int r = count < MANY ? collect(&finder, &candidates) : 0;
+    const struct finder finder = {image, map, functions, count, go_code(functions, count)};
+    CLEANUP(candidates_release) struct candidates candidates = {0};
+    CLEANUP(scan_release) struct scan scan = {0};
 
-    if (r == 0 && candidates.count)
-        r = run_scan(&finder, &candidates, NULL);
-    if (r == 0) {
-        decide(&finder, fdes, &candidates);
-        for (size_t i = 0; i < candidates.count; i++)
-            if (is_settled(&finder, &candidates.items[i]))
-                functions[candidates.items[i].function].part_of =
-                    functions[candidates.items[i].owner].address;
-        r = elect_owners(&finder, &candidates);
-    }
-    free(candidates.items);
-    return r;
+    if (count >= MANY)
+        return 0;
+    if (collect(&finder, &candidates) < 0)
+        return -ENOMEM;
+    if (candidates.count == 0)
+        return 0;
+    if (scan_prepare(&scan, &finder, &candidates, NULL) < 0)
+        return -ENOMEM;
+    scan_sections(&scan);
+    decide(&scan, fdes, &candidates);
+    return find_owners(&finder, &candidates);
 }
