@@ -565,8 +565,7 @@ bool gopclntab_source(struct elf_image *image, uint64_t address, const char **re
         return false;
     own = first_own_code(table, &function);
     if (!field_at(table, &function, 4, &files) || !field_at(table, &function, 5, &lines) ||
-        !value_at(table, table->pcs + files, own, &number) ||
-        !value_at(table, table->pcs + lines, own, &line))
+        !value_at(table, files, own, &number) || !value_at(table, lines, own, &line))
         return false;
     file = file_of(table, &function, number);
     if (!file)
