@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "built.h"
 #include "image/functions.h"
 #include "tiny_elf.h"
 
@@ -13,34 +14,13 @@
 #define WEAK ELF64_ST_INFO(STB_WEAK, STT_FUNC)
 #define LOCAL ELF64_ST_INFO(STB_LOCAL, STT_FUNC)
 
-struct functions {
-    struct image_function *items;
-    size_t count;
-};
-
-static void functions_release(struct functions *functions)
-{
-    image_functions_free(functions->items, functions->count);
-}
-
-#define AUTO_FUNCTIONS CLEANUP(functions_release)
-
-static struct functions functions_of(struct elf_image *image)
-{
-    struct functions functions = {0};
-    struct error err = {0};
-
-    cr_assert_eq(image_functions(image, &functions.items, &functions.count, &err), 0, "%s", err.message);
-    return functions;
-}
-
 static struct functions functions_of_path(const char *path)
 {
     AUTO_ELF_IMAGE struct elf_image *image = NULL;
     struct error err = {0};
 
     cr_assert_eq(elf_image_open(path, &image, &err), 0, "%s", err.message);
-    return functions_of(image);
+    return built_functions(image);
 }
 
 static struct functions functions_of_tiny(const struct tiny_elf *tiny)
@@ -49,15 +29,7 @@ static struct functions functions_of_tiny(const struct tiny_elf *tiny)
     AUTO_ELF_IMAGE struct elf_image *image = NULL;
 
     cr_assert_eq(elf_image_open_fd(fd, "tiny", &image, NULL), 0);
-    return functions_of(image);
-}
-
-static const struct image_function *named(const struct functions *functions, const char *name)
-{
-    for (size_t i = 0; i < functions->count; i++)
-        if (strcmp(functions->items[i].name, name) == 0)
-            return &functions->items[i];
-    return NULL;
+    return built_functions(image);
 }
 
 static int program_bias(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -94,8 +66,8 @@ __attribute__((noinline, noclone, used)) static int known_static(int n)
 Test(functions, of_this_program)
 {
     AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
-    const struct image_function *global = named(&functions, "known_global");
-    const struct image_function *local = named(&functions, "known_static");
+    const struct image_function *global = functions_named(&functions, "known_global");
+    const struct image_function *local = functions_named(&functions, "known_static");
 
     cr_assert_not_null(global);
     cr_assert_not_null(local);
@@ -106,7 +78,7 @@ Test(functions, of_this_program)
     cr_assert_not_null(global->aliases, "the alias is missing");
     cr_expect_str_eq(global->aliases[0], "__known_alias");
     cr_expect_null(global->aliases[1]);
-    cr_expect_null(named(&functions, "__known_alias"), "an alias is not a second function");
+    cr_expect_null(functions_named(&functions, "__known_alias"), "an alias is not a second function");
     cr_expect_null(global->demangled);
     cr_expect_gt(image_functions_own(functions.items, functions.count), 10);
     cr_expect_lt(image_functions_own(functions.items, functions.count), functions.count);
@@ -124,20 +96,26 @@ Test(functions, are_sorted_and_each_address_comes_once)
 
 Test(functions, have_lines)
 {
-    AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
-    const struct image_function *global = named(&functions, "known_global");
+    AUTO_ELF_IMAGE struct elf_image *image = NULL;
+    const char *file = NULL;
+    unsigned line = 0;
 
-    cr_assert_not_null(global);
-    if (!global->file)
+    cr_assert_eq(elf_image_open("/proc/self/exe", &image, NULL), 0);
+    if (!elf_image_facts(image)->has_debug_info)
         cr_skip_test("built without -g");
-    cr_expect_str_eq(strrchr(global->file, '/') + 1, "test_functions.c");
-    cr_expect_eq(global->line, KNOWN_GLOBAL_LINE);
+    AUTO_FUNCTIONS struct functions functions = built_functions(image);
+    cr_assert(image_function_source(image, functions_named(&functions, "known_global"), &file, &line));
+    cr_expect_str_eq(strrchr(file, '/') + 1, "test_functions.c");
+    cr_expect_eq(line, KNOWN_GLOBAL_LINE);
+    file = NULL;
+    cr_expect_not(image_function_source(image, functions_named(&functions, "getppid@plt"), &file, &line));
+    cr_expect_null(file, "an output was touched by a failure");
 }
 
 Test(functions, of_the_procedure_linkage_table)
 {
     AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
-    const struct image_function *stub = named(&functions, "getppid@plt");
+    const struct image_function *stub = functions_named(&functions, "getppid@plt");
     pid_t (*call)(void);
 
     cr_assert_not_null(stub);
@@ -152,7 +130,7 @@ Test(functions, entry_point_is_marked)
     size_t marked = 0;
 
     cr_assert_eq(elf_image_open("/proc/self/exe", &image, NULL), 0);
-    AUTO_FUNCTIONS struct functions functions = functions_of(image);
+    AUTO_FUNCTIONS struct functions functions = built_functions(image);
     for (size_t i = 0; i < functions.count; i++) {
         if (!(functions.items[i].flags & IMAGE_FUNCTION_ENTRY_POINT))
             continue;
@@ -166,7 +144,7 @@ Test(functions, entry_point_is_marked)
 Test(functions, are_found_by_address)
 {
     AUTO_FUNCTIONS struct functions functions = functions_of_path("/proc/self/exe");
-    const struct image_function *global = named(&functions, "known_global");
+    const struct image_function *global = functions_named(&functions, "known_global");
 
     cr_assert_not_null(global);
     cr_expect_eq(image_functions_find(functions.items, functions.count, global->address), global);
@@ -177,23 +155,6 @@ Test(functions, are_found_by_address)
     cr_expect_null(image_functions_find(functions.items, functions.count, 0));
     cr_expect_null(image_functions_find(functions.items, functions.count, UINT64_MAX));
     cr_expect_null(image_functions_find(NULL, 0, 1));
-}
-
-Test(functions, of_a_stripped_copy_are_stubs_only)
-{
-    char path[] = "/tmp/tracectl-test-XXXXXX", command[128];
-    AUTO_CLOSE int fd = mkstemp(path);
-    struct functions functions;
-
-    cr_assert_geq(fd, 0);
-    snprintf(command, sizeof(command), "strip -s -o %s /proc/%d/exe", path, (int)getpid());
-    cr_assert_eq(system(command), 0);
-    functions = functions_of_path(path);
-    unlink(path);
-    cr_expect_not_null(named(&functions, "getppid@plt"));
-    cr_expect_null(named(&functions, "known_static"));
-    cr_expect_null(functions.items[0].file);
-    functions_release(&functions);
 }
 
 /* ---------------------------------------------------------------------------------------------- hand-made */
