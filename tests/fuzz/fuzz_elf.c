@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as an image: opening it, its functions, and the instructions at their beginnings. */
+/* Any bytes as an image: opening it, its functions, their lines and owners, and the instructions at their
+ * beginnings. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,16 +14,25 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What functions.h promises must hold whatever the bytes are. */
-static void check_functions(struct elf_image *image, struct disasm *disasm,
+static void check_functions(struct elf_image *image, struct disasm *disasm, size_t size,
                             const struct image_function *functions, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct image_function *function = &functions[i];
+        const struct image_function *owner;
         struct instruction instruction;
+        const char *file;
         size_t available;
+        unsigned line;
         const uint8_t *code = elf_image_code(image, function->address, &available);
 
         if (function->size == 0 || !function->name || (i && functions[i - 1].address >= function->address))
+            abort();
+        owner = image_functions_owner(functions, count, function->address);
+        if (owner ? owner->address != function->address && owner->address != function->part_of
+                  : !(function->flags & IMAGE_FUNCTION_FRAGMENT))
+            abort();
+        if (image_function_source(image, function, &file, &line) && strlen(file) > size)
             abort();
         if (code)
             disasm_decode(disasm, code, available, function->address, &instruction);
@@ -42,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (elf_image_open_fd(fd, "fuzz", &image, &err) < 0)
         return 0;
     if (image_functions(image, &functions, &count, &err) == 0)
-        check_functions(image, disasm, functions, count);
+        check_functions(image, disasm, size, functions, count);
     image_functions_free(functions, count);
     return 0;
 }

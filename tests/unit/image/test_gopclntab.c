@@ -145,3 +145,135 @@ Test(gopclntab, go_1_23)
     cr_expect_eq(still.count, count);
     expect_source(nameless, &still, "main.main", 17);
 }
+
+/* ---------------------------------------------------------------------------------------------- by hand */
+
+/* Two functions, and the tables of toolchains that are not at hand, as their linkers lay them out. */
+static const char two_functions[] =
+    ".text\n"
+    ".globl _start\n"
+    ".p2align 5,0xcc\n"
+    "_start: ret\n"
+    ".p2align 5,0xcc\n"
+    "b: ret\n"
+    ".p2align 5,0xcc\n"
+    "end:\n"
+    ".section .go.buildinfo,\"a\"\n"
+    ".byte 0\n"
+    ".section .gopclntab,\"a\"\n"
+    ".p2align 5\n";
+
+static const char table_1_2[] =
+    "tab: .long 0xfffffffb\n"
+    ".byte 0,0,1,8\n"
+    ".quad 2\n"
+    ".quad _start, fa-tab, b, fb-tab, end\n"
+    ".long files-tab\n"
+    "na: .asciz \"main.a\"\n"
+    "nb: .asciz \"main.b\"\n"
+    "fn: .asciz \"a.go\"\n"
+    ".p2align 2\n"
+    "files: .long 2, fn-tab\n"
+    "pf: .byte 4,32,0\n"
+    "pl: .byte 20,32,0\n"
+    ".p2align 2\n"
+    "fa: .quad _start\n"
+    ".long na-tab, 0,0,0, pf-tab, pl-tab, 0, 0\n"
+    "fb: .quad b\n"
+    ".long nb-tab, 0,0,0, pf-tab, pl-tab, 0, 0\n";
+
+static const char table_1_16[] =
+    "tab: .long 0xfffffffa\n"
+    ".byte 0,0,1,8\n"
+    ".quad 2, 1, names-tab, cu-tab, files-tab, pcs-tab, funcs-tab\n"
+    "names: .asciz \"main.a\"\n"
+    "nb: .asciz \"main.b\"\n"
+    "cu: .long 0\n"
+    "files: .asciz \"a.go\"\n"
+    "pcs: .byte 0\n"
+    "pf: .byte 2,32,0\n"
+    "pl: .byte 20,32,0\n"
+    ".p2align 2\n"
+    "funcs: .quad _start, fa-funcs, b, fb-funcs, end\n"
+    "fa: .quad _start\n"
+    ".long names-names, 0,0,0, pf-pcs, pl-pcs, 0, 0\n"
+    ".byte 0,0,0,0\n"
+    "fb: .quad b\n"
+    ".long nb-names, 0,0,0, pf-pcs, pl-pcs, 0, 0\n"
+    ".byte 0,0,0,0\n";
+
+static const char table_1_18[] =
+    "tab: .long 0xfffffff0\n"
+    ".byte 0,0,1,8\n"
+    ".quad 2, 1, _start, names-tab, cu-tab, files-tab, pcs-tab, funcs-tab\n"
+    "names: .asciz \"main.a\"\n"
+    "nb: .asciz \"main.b\"\n"
+    "cu: .long 0\n"
+    "files: .asciz \"a.go\"\n"
+    "pcs: .byte 0\n"
+    "pf: .byte 2,32,0\n"
+    "pl: .byte 20,32,0\n"
+    ".p2align 2\n"
+    "funcs: .long 0, fa-funcs, b-_start, fb-funcs, end-_start\n"
+    "fa: .long 0, names-names, 0,0,0, pf-pcs, pl-pcs, 0, 0\n"
+    ".byte 0,0,0,0\n"
+    "fb: .long b-_start, nb-names, 0,0,0, pf-pcs, pl-pcs, 0, 0\n"
+    ".byte 0,0,0,0\n";
+
+static const char table_1_20[] =
+    "tab: .long 0xfffffff1\n"
+    ".byte 0,0,1,8\n"
+    ".quad 2, 1, _start, names-tab, cu-tab, files-tab, pcs-tab, funcs-tab\n"
+    "names: .asciz \"main.a\"\n"
+    "nb: .asciz \"main.b\"\n"
+    "cu: .long 0\n"
+    "files: .asciz \"a.go\"\n"
+    "pcs: .byte 0\n"
+    "pf: .byte 2,32,0\n"
+    "pl: .byte 20,32,0\n"
+    ".p2align 2\n"
+    "funcs: .long 0, fa-funcs, b-_start, fb-funcs, end-_start\n"
+    "fa: .long 0, names-names, 0,0,0, pf-pcs, pl-pcs, 0, 0, 7\n"
+    ".byte 0,0,0,0\n"
+    "fb: .long b-_start, nb-names, 0,0,0, pf-pcs, pl-pcs, 0, 0, 9\n"
+    ".byte 0,0,0,0\n";
+
+static void expect_layout(const char *table, unsigned line)
+{
+    const char *file;
+    unsigned found;
+
+    built_write("functions.s", two_functions);
+    built_write("table.s", table);
+    built_run("cat functions.s table.s >whole.s && gcc -nostdlib -static -o whole whole.s && strip -s whole");
+    AUTO_ELF_IMAGE struct elf_image *image = built_open("whole");
+    AUTO_FUNCTIONS struct functions functions = built_functions(image);
+    cr_assert_eq(functions.count, 2);
+    cr_expect_str_eq(functions.items[0].name, "main.a");
+    cr_expect_str_eq(functions.items[1].name, "main.b");
+    cr_expect_eq(functions.items[0].flags, IMAGE_FUNCTION_ENTRY_POINT);
+    cr_expect_eq(functions.items[0].size, 1, "what fills up to the next function is none of its code");
+    cr_assert(image_function_source(image, &functions.items[0], &file, &found));
+    cr_expect_str_eq(file, "a.go");
+    cr_expect_eq(found, line);
+}
+
+Test(gopclntab, layouts)
+{
+    expect_layout(table_1_2, 9);
+    expect_layout(table_1_16, 9);
+    expect_layout(table_1_18, 9);
+    expect_layout(table_1_20, 7);
+}
+
+Test(gopclntab, entries_that_are_no_code_make_no_functions)
+{
+    built_write("functions.s", two_functions);
+    built_write("table.s", table_1_16);
+    built_run(
+        "sed -e '/^funcs:/s/_start,/_start+1,/; /^funcs:/s/ b,/ b+1,/' table.s >wrong.s && "
+        "cat functions.s wrong.s >whole.s && gcc -nostdlib -static -o whole whole.s && strip -s whole");
+    AUTO_ELF_IMAGE struct elf_image *image = built_open("whole");
+    AUTO_FUNCTIONS struct functions functions = built_functions(image);
+    cr_expect_eq(functions.count, 0);
+}
