@@ -31,8 +31,8 @@ NOINLINE void relax_row(const double (*from)[WIDTH_MOST], double (*to)[WIDTH_MOS
 
 NOINLINE void exchange_with(double *own, double *border, int neighbour)
 {
-    MPI_Sendrecv(own, width, MPI_DOUBLE, neighbour, 0, border, width, MPI_DOUBLE, neighbour, 0, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(own, width, MPI_DOUBLE, neighbour, 0, border, width, MPI_DOUBLE, neighbour, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 NOINLINE void exchange_borders(double (*rows)[WIDTH_MOST])
