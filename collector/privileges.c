@@ -103,7 +103,7 @@ int privileges_drop(unsigned keep, struct error *err)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    struct capabilities have;
+    struct capabilities have = {0, 0};
     int r = get_capabilities(&have);
     uint64_t set;
 
