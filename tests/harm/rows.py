@@ -47,9 +47,13 @@ ROWS = [
     Row("Rust panics, stripped", "panics.rust.stripped", truth="own", level="counts"),
     *(
         Row(f"Go {version}{build}", f"goroutines.go{version}{build}", truth="own", level="counts",
-            options=EACH_RETURN if not build else TWO)
+            options=EACH_RETURN if not build else TWO, record=("--functions", r"^main\."))
         for version in ("1.19", "1.22", "1.23")
         for build in ("", ".pie", ".stripped")
+    ),
+    *(
+        Row(f"Go {version}, its runtime too", f"goroutines.go{version}", truth="own", level="counts", options=("auto",))
+        for version in ("1.19", "1.22", "1.23")
     ),
     Row("longjmp over frames, libraries, signals", "jumps", options=EVERY, attach=True),
     Row("longjmp and setjmp by turns", "longjmp", options=EACH_RETURN),

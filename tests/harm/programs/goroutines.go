@@ -97,6 +97,7 @@ func worker(id int, depth int) int {
 		sum += descend(depth, &zero) + allocate(200) + recovering(i*3)
 		runtime.Gosched()
 	}
+	runtime.GC()
 	return sum + spin(100000)
 }
 
@@ -105,19 +106,6 @@ func main() {
 	var total int64
 	zero := 0
 
-	stop := make(chan bool)
-	collected := make(chan bool)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				collected <- true
-				return
-			default:
-				runtime.GC()
-			}
-		}
-	}()
 	for id := 0; id < 20; id++ {
 		group.Add(1)
 		go func(id int) {
@@ -129,8 +117,6 @@ func main() {
 	deep := make(chan int)
 	go func() { deep <- descend(10000, &zero) }()
 	total += int64(<-deep)
-	stop <- true
-	<-collected
 
 	os.Stdout.WriteString("result " + strconv.FormatInt(total, 10) + "\n")
 	for i, name := range names {
