@@ -220,7 +220,7 @@ static int read_thread(struct reader *reader, struct run_loops *run, const struc
     thread->incomplete = run->incomplete || run_gaps_has_unplaced(run, thread->label);
     if (!last.open && from->returns != TRACE_RETURNS_NONE)
         thread->last_call = LAST_CALL_RETURNED;
-    else if (last.blurred || thread->incomplete || from->returns != TRACE_RETURNS_PROBED)
+    else if (last.blurred || thread->incomplete || !trace_returns_tell_open(from->returns))
         thread->last_call = LAST_CALL_UNKNOWN;
     else
         thread->last_call = LAST_CALL_OPEN;

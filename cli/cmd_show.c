@@ -172,13 +172,6 @@ static int section_text(struct tracestore *store, int64_t run_id, const struct s
 
 /* ------------------------------------------------------------------------------------------ threads */
 
-static const char *returns_text(enum trace_returns returns)
-{
-    return returns == TRACE_RETURNS_PROBED     ? "probed"
-           : returns == TRACE_RETURNS_INFERRED ? "inferred"
-                                               : "none";
-}
-
 static json_t *threads_json(const struct tracestore_thread *threads, size_t count)
 {
     json_t *array = json_array();
@@ -191,8 +184,8 @@ static json_t *threads_json(const struct tracestore_thread *threads, size_t coun
                              cli_json_text(thread->label), "thread_id", (json_int_t)thread->thread_id,
                              "process_id", (json_int_t)thread->process_id, "tid", thread->tid, "name",
                              cli_json_text(thread->name), "events", (json_int_t)thread->events, "returns",
-                             returns_text(thread->returns), "started", cli_json_time(thread->started_ns),
-                             "ended", cli_json_time(thread->ended_ns)));
+                             trace_returns_name(thread->returns), "started",
+                             cli_json_time(thread->started_ns), "ended", cli_json_time(thread->ended_ns)));
     }
     return array;
 }
@@ -210,7 +203,7 @@ static int threads_text(const struct tracestore_thread *threads, size_t count, s
         table_cell(table, threads[i].label);
         table_cell_format(table, "%d", threads[i].tid);
         table_cell_count(table, threads[i].events);
-        table_cell(table, returns_text(threads[i].returns));
+        table_cell(table, trace_returns_name(threads[i].returns));
         table_cell(table, threads[i].name);
     }
     return table_free(table) < 0 ? error_no_memory(err) : 0;

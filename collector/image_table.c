@@ -339,6 +339,19 @@ uint32_t image_table_probed_function(const struct image_table *table, uint32_t i
     return index < table->probe_count ? table->probes[index] : NO_FUNCTION;
 }
 
+bool image_table_place(const struct image_table *table, uint32_t function, struct function_place *ret_place)
+{
+    const struct traced_image *image;
+    const struct image_function *found;
+
+    if (function >= table->function_count)
+        return false;
+    image = table->functions[function].image;
+    found = &image->functions[function - image->first_function];
+    *ret_place = (struct function_place){image, found->address, found->size};
+    return true;
+}
+
 int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t function,
                             uint32_t *ret_function_id, struct error *err)
 {

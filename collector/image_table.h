@@ -86,6 +86,13 @@ const struct traced_image *image_table_images(const struct image_table *table);
 /* The function that probe `index` is for. NO_FUNCTION: no such probe. */
 uint32_t image_table_probed_function(const struct image_table *table, uint32_t index);
 
+/* Where a function lies, at link time. False: no such function. */
+struct function_place {
+    const struct traced_image *image;
+    uint64_t address, size;
+};
+bool image_table_place(const struct image_table *table, uint32_t function, struct function_place *ret_place);
+
 /* The store's function_id of a function; it enters the catalog when it is first asked for. -ENOENT: no such
  * function. */
 int image_table_function_id(struct image_table *table, struct trace_writer *writer, uint32_t function,

@@ -16,6 +16,7 @@
 #include "collector/loader.h"
 #include "collector/target/exec_guard.h"
 #include "collector/target/launch.h"
+#include "collector/target/live_stack.h"
 #include "collector/target/process.h"
 #include "collector/target/wait_status.h"
 
@@ -441,18 +442,51 @@ static int store_blind_spots(struct recorder *recorder, struct error *err)
     return r ? r : image_table_store_blind(recorder->images, recorder->writer, err);
 }
 
-int recorder_close(struct recorder *recorder, struct error *err)
+static int drain(struct recorder *recorder, struct error *err)
 {
     int r;
 
-    recorder->closing = true;
-    uprobe_backend_detach(recorder->backend);
     do
         r = consume(recorder, err);
     while (r > 0);
+    return r;
+}
+
+/* The stacks of threads that live on with calls of which nobody knows whether they are open. From here on
+ * nothing is recorded: what the stacks say and what was recorded is of the same moment. Without stacks (NULL)
+ * what is not known stays unknown. */
+static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_stacks, struct error *err)
+{
+    AUTO_FREE pid_t *pids = NULL;
+    size_t count;
+
+    if (streams_uncertain_processes(recorder->streams, &pids, &count))
+        return error_no_memory(err);
+    if (count && live_stacks_take(pids, count, ret_stacks, NULL))
+        *ret_stacks = NULL;
+    uprobe_backend_stop_recording(recorder->backend);
+    if (*ret_stacks && live_stacks_confirm(*ret_stacks, NULL)) {
+        live_stacks_free(*ret_stacks);
+        *ret_stacks = NULL;
+    }
+    return 0;
+}
+
+int recorder_close(struct recorder *recorder, struct error *err)
+{
+    struct live_stacks *stacks = NULL;
+    int r = consume(recorder, err);
+
+    recorder->closing = true;
+    if (r >= 0)
+        r = stop_and_look(recorder, &stacks, err);
+    uprobe_backend_detach(recorder->backend);
+    if (!r)
+        r = drain(recorder, err);
     release_forgotten(recorder);
     if (!r)
-        r = streams_settle(recorder->streams, err);
+        r = streams_settle(recorder->streams, stacks, err);
+    live_stacks_free(stacks);
     if (!r)
         r = store_blind_spots(recorder, err);
     return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);

@@ -121,11 +121,24 @@ static void thread_list_release(struct thread_list *list)
     tracestore_threads_free(list->threads, list->count);
 }
 
-static enum trace_returns returns_of(const char *name)
+static const char *const returns_names[] = {
+    [TRACE_RETURNS_PROBED] = "probed",
+    [TRACE_RETURNS_INFERRED] = "inferred",
+    [TRACE_RETURNS_NONE] = "none",
+    [TRACE_RETURNS_SETTLED] = "settled",
+};
+
+const char *trace_returns_name(enum trace_returns returns)
 {
-    return strcmp(name, "none") == 0       ? TRACE_RETURNS_NONE
-           : strcmp(name, "inferred") == 0 ? TRACE_RETURNS_INFERRED
-                                           : TRACE_RETURNS_PROBED;
+    return returns_names[returns];
+}
+
+enum trace_returns trace_returns_parse(const char *name)
+{
+    for (size_t i = 0; i < sizeof(returns_names) / sizeof(*returns_names); i++)
+        if (!strcmp(returns_names[i], name))
+            return (enum trace_returns)i;
+    return TRACE_RETURNS_PROBED;
 }
 
 static int read_thread(sqlite3_stmt *row, struct thread_list *list, struct error *err)
@@ -138,7 +151,7 @@ static int read_thread(sqlite3_stmt *row, struct thread_list *list, struct error
         .tid = (int32_t)sqlite3_column_int64(row, 3),
         .started_ns = (uint64_t)sqlite3_column_int64(row, 6),
         .ended_ns = (uint64_t)sqlite3_column_int64(row, 7),
-        .returns = returns_of(returns ? returns : ""),
+        .returns = trace_returns_parse(returns ? returns : ""),
         .events = (uint64_t)sqlite3_column_int64(row, 9),
     };
 

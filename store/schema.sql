@@ -53,7 +53,7 @@ CREATE TABLE threads (
     name TEXT NOT NULL,
     started_ns INTEGER NOT NULL,
     ended_ns INTEGER,              -- NULL: its end was not seen
-    returns TEXT NOT NULL CHECK (returns IN ('probed', 'inferred', 'none'))
+    returns TEXT NOT NULL CHECK (returns IN ('probed', 'inferred', 'settled', 'none'))
 );
 CREATE INDEX threads_by_run ON threads(run_id, label);
 CREATE INDEX threads_by_process ON threads(process_id);

@@ -90,7 +90,18 @@ enum trace_returns {
     TRACE_RETURNS_PROBED,   /* every return was seen: a call without one is still open */
     TRACE_RETURNS_INFERRED, /* returns follow from later events: the innermost calls may have returned */
     TRACE_RETURNS_NONE,     /* calls only */
+    TRACE_RETURNS_SETTLED,  /* inferred, and at the end the stack told which calls are open */
 };
+
+/* "probed", "inferred", "none" or "settled"; and back, where every other word means probed. */
+const char *trace_returns_name(enum trace_returns returns);
+enum trace_returns trace_returns_parse(const char *name);
+
+/* Whether a call without a return is known to be open. */
+static inline bool trace_returns_tell_open(enum trace_returns returns)
+{
+    return returns == TRACE_RETURNS_PROBED || returns == TRACE_RETURNS_SETTLED;
+}
 
 struct tracestore_thread {
     int64_t thread_id, run_id, process_id;
@@ -275,6 +286,9 @@ int thread_writer_lost_by_kind(struct thread_writer *thread, uint64_t ns, uint64
 
 /* Some of the thread's open calls may have returned unseen: its returns count as inferred from now on. */
 int thread_writer_infers(struct thread_writer *thread, struct error *err);
+/* The other way round: the open calls have been looked up on the thread's stack and are open. In a store that
+ * was made by an older tracectl the thread stays as it is. */
+int thread_writer_settled(struct thread_writer *thread, struct error *err);
 
 /* The thread ended; its open calls never come back. */
 int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *err);

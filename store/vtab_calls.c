@@ -180,7 +180,7 @@ static enum call_state state_at_end(const struct calls_cursor *cursor, const str
 {
     const struct thread_gaps *gaps = &cursor->gaps;
 
-    if (cursor->scan.returns != TRACE_RETURNS_PROBED)
+    if (!trace_returns_tell_open(cursor->scan.returns))
         return STATE_UNKNOWN;
     if (gaps->lost_seq != UINT64_MAX && gaps->lost_seq > call->seq)
         return STATE_UNKNOWN;

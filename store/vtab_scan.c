@@ -332,15 +332,9 @@ void vtab_scan_stop(struct vtab_scan *scan)
     *scan = (struct vtab_scan){0};
 }
 
-static enum trace_returns returns_of(const char *text)
-{
-    if (text && !strcmp(text, "inferred"))
-        return TRACE_RETURNS_INFERRED;
-    return text && !strcmp(text, "none") ? TRACE_RETURNS_NONE : TRACE_RETURNS_PROBED;
-}
-
 int vtab_scan_next_thread(struct vtab_scan *scan, struct error *err)
 {
+    const char *returns;
     int r;
 
     event_iter_free(scan->iter);
@@ -361,7 +355,8 @@ int vtab_scan_next_thread(struct vtab_scan *scan, struct error *err)
                          sqlite3_errmsg(scan->db));
     scan->thread_id = sqlite3_column_int64(scan->threads, 0);
     scan->run_id = sqlite3_column_int64(scan->threads, 1);
-    scan->returns = returns_of((const char *)sqlite3_column_text(scan->threads, 2));
+    returns = (const char *)sqlite3_column_text(scan->threads, 2);
+    scan->returns = trace_returns_parse(returns ? returns : "");
     return 0;
 }
 

@@ -5,12 +5,6 @@
 
 #include "store/writer.h"
 
-static const char *const returns_names[] = {
-    [TRACE_RETURNS_PROBED] = "probed",
-    [TRACE_RETURNS_INFERRED] = "inferred",
-    [TRACE_RETURNS_NONE] = "none",
-};
-
 int trace_writer_tag(struct trace_writer *writer, const char *key, const char *value, struct error *err)
 {
     static const struct catalog_statement insert = {.what = "cannot write a tag",
@@ -97,7 +91,7 @@ int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_d
     made->number = numbering_take(&writer->numberings[NUMBER_THREAD]);
     if (catalog_queue_add(&writer->catalog, &insert, made->number, writer->run_id, thread->process_id,
                           (int64_t)thread->tid, thread->label, thread->name, (int64_t)thread->started_ns,
-                          returns_names[thread->returns])) {
+                          trace_returns_name(thread->returns))) {
         free(made);
         return error_no_memory(err);
     }
@@ -119,6 +113,16 @@ int thread_writer_infers(struct thread_writer *thread, struct error *err)
     static const struct catalog_statement update = {
         .what = "cannot write a thread",
         .sql = "UPDATE threads SET returns = 'inferred' WHERE thread_id = ?1 AND returns = 'probed'",
+        .types = "h"};
+
+    return catalog_queue_add(&thread->writer->catalog, &update, 0, thread->number) ? error_no_memory(err) : 0;
+}
+
+int thread_writer_settled(struct thread_writer *thread, struct error *err)
+{
+    static const struct catalog_statement update = {
+        .what = "cannot write a thread",
+        .sql = "UPDATE OR IGNORE threads SET returns = 'settled' WHERE thread_id = ?1 AND returns <> 'none'",
         .types = "h"};
 
     return catalog_queue_add(&thread->writer->catalog, &update, 0, thread->number) ? error_no_memory(err) : 0;

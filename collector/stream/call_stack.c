@@ -54,6 +54,7 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
     *ret_closed = stack->depth - depth;
     stack->frames[depth] = (struct call_frame){
         .sp = call->sp,
+        .return_address = call->return_address,
         .function = call->function,
         .on_signal_stack = call->on_signal_stack,
         .return_unseen = call->return_unseen,
@@ -67,6 +68,14 @@ size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_s
     size_t depth = depth_below(stack, sp, on_signal_stack), closed = stack->depth - depth;
 
     stack->depth = depth;
+    return closed;
+}
+
+size_t call_stack_cut(struct call_stack *stack, size_t depth)
+{
+    size_t closed = stack->depth > depth ? stack->depth - depth : 0;
+
+    stack->depth -= closed;
     return closed;
 }
 

@@ -31,6 +31,7 @@
 
 struct call_frame {
     uint64_t sp;
+    uint64_t return_address; /* 0: not known */
     uint32_t function;
     bool on_signal_stack;
     bool return_unseen; /* no return probe */
@@ -49,9 +50,10 @@ struct call_evidence {
     uint64_t sp; /* at its entry */
     bool on_signal_stack;
     uint32_t function;
-    uint32_t caller;    /* CALL_STACK_NO_CALLER: not known */
-    bool return_unseen; /* it has no return probe */
-    uint64_t gone;      /* calls with entry pointers up to this have returned; 0: nothing known */
+    uint32_t caller;         /* CALL_STACK_NO_CALLER: not known */
+    bool return_unseen;      /* it has no return probe */
+    uint64_t return_address; /* as found on the stack at its entry, 0: not known */
+    uint64_t gone;           /* calls with entry pointers up to this have returned; 0: nothing known */
 };
 
 /* Closes what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all
@@ -61,6 +63,9 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
 /* A return that left the stack pointer at `sp`. Returns how many calls it closes: 0 when the call it belongs
  * to was not recorded, more than 1 when returns were missed. */
 size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_stack);
+
+/* Only the `depth` outermost calls are open. Returns how many calls that closes. */
+size_t call_stack_cut(struct call_stack *stack, size_t depth);
 
 /* Whether some open call but those of `never_returns` may have returned without a trace: because its return
  * is not probed, or because it lies deeper than the kernel's limit of nested return probes. */

@@ -49,3 +49,15 @@ const struct stream_code *process_code_find(const struct traced_process *process
     }
     return low < process->code_count && process->code[low].start <= address ? &process->code[low] : NULL;
 }
+
+bool process_code_bias(const struct traced_process *process, const struct traced_image *image,
+                       uint64_t *ret_load_bias)
+{
+    for (size_t i = 0; i < process->code_count; i++) {
+        if (process->code[i].image == image) {
+            *ret_load_bias = process->code[i].load_bias;
+            return true;
+        }
+    }
+    return false;
+}

@@ -13,4 +13,8 @@ int process_code_set(struct traced_process *process, const struct stream_code *c
 /* The mapping that holds `address`, NULL if none does. O(log count). */
 const struct stream_code *process_code_find(const struct traced_process *process, uint64_t address);
 
+/* What is added to the image's link-time addresses in the process. False: it is not mapped. */
+bool process_code_bias(const struct traced_process *process, const struct traced_image *image,
+                       uint64_t *ret_load_bias);
+
 #endif

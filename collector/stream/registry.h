@@ -3,6 +3,7 @@
 #ifndef TRACECTL_COLLECTOR_STREAM_REGISTRY_H
 #define TRACECTL_COLLECTOR_STREAM_REGISTRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,7 @@ struct traced_process {
     unsigned next_thread; /* T of the next thread */
     int64_t process_id;   /* 0: not in the store yet */
     unsigned number;      /* P, once it is in the store */
+    bool uncertain;       /* one of the answers of streams_uncertain_processes */
     UT_hash_handle hh;
 };
 

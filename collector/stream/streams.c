@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/stream/streams.h"
+#include "collector/stream/streams_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,24 +9,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/wire.h"
-#include "collector/stream/labels.h"
 #include "collector/stream/process_code.h"
-#include "collector/stream/registry.h"
 #include "collector/target/process.h"
 #include "collector/target/wait_status.h"
 
 #define ANCHOR_NS 1000000u /* a time every millisecond of activity */
-
-struct streams {
-    struct stream_options options;
-    struct image_table *images;
-    struct trace_writer *writer;
-    uint64_t to_realtime_ns; /* added to CLOCK_MONOTONIC */
-    struct registry registry;
-    struct labels labels;
-    struct stream_counts counts;
-    struct error error;
-};
 
 int streams_new(const struct stream_options *options, struct image_table *images, struct trace_writer *writer,
                 struct streams **ret_streams, struct error *err)
@@ -279,7 +266,7 @@ static int anchor(struct streams *streams, struct traced_thread *thread, uint64_
     return thread_writer_anchor(thread->writer, streams_realtime(streams, ns));
 }
 
-static int write_returns(struct streams *streams, struct thread_writer *writer, size_t count)
+int streams_write_returns(struct streams *streams, struct thread_writer *writer, size_t count)
 {
     int r = 0;
 
@@ -362,7 +349,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
         return streams->error.code;
     if (thread->process->returns != TRACE_RETURNS_NONE && call_stack_call(&thread->stack, call, &closed))
         return no_memory(streams);
-    r = write_returns(streams, thread->writer, closed);
+    r = streams_write_returns(streams, thread->writer, closed);
     if (!r)
         r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
     return r ? r : append_call(streams, thread, function_id, return_address);
@@ -396,6 +383,7 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
         return 0;
     call.caller = caller_of(streams, thread->process, call.function, record->return_address);
     call.gone = record->gone;
+    call.return_address = record->return_address;
     return write_call(streams, thread, &call, record->return_address, record->call.header.ns);
 }
 
@@ -413,7 +401,7 @@ static int handle_return(struct streams *streams, const struct wire_call *record
         return 0;
     }
     /* All but the last were inferred. A thread with an open call has a writer. */
-    r = write_returns(streams, thread->writer, closed - 1);
+    r = streams_write_returns(streams, thread->writer, closed - 1);
     if (r)
         return r;
     r = anchor(streams, thread, record->header.ns);
@@ -422,8 +410,8 @@ static int handle_return(struct streams *streams, const struct wire_call *record
     return r ? cannot_append(streams, r) : 0;
 }
 
-static int write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
-                      uint64_t returns)
+int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
+                       uint64_t returns)
 {
     struct thread_writer *writer = writer_of(streams, thread);
 
@@ -437,29 +425,15 @@ static int handle_lost(struct streams *streams, const struct wire_lost *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
 
-    return thread ? write_loss(streams, thread, record->header.ns, record->calls, record->returns) : 0;
+    return thread ? streams_write_loss(streams, thread, record->header.ns, record->calls, record->returns)
+                  : 0;
 }
 
 /* ------------------------------------------------------------------------------------ life cycle */
 
-/* What the thread has lost and not told; and whether its open calls are known to be open. */
-static int settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
-{
-    struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
-    const struct traced_image *image = thread->process->image;
-    int r = 0;
-
-    if (lost.calls + lost.returns)
-        r = write_loss(streams, thread, ns, lost.calls, lost.returns);
-    if (!r && thread->writer &&
-        call_stack_is_uncertain(&thread->stack, image ? image->entry_function : NO_FUNCTION))
-        r = thread_writer_infers(thread->writer, &streams->error);
-    return r;
-}
-
 static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
-    int r = settle_thread(streams, thread, ns);
+    int r = streams_settle_thread(streams, thread, ns);
 
     if (!r && thread->writer)
         r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
@@ -619,18 +593,4 @@ int streams_handle(void *context, const void *record, size_t size)
         return handle_libraries(streams, record);
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
-}
-
-int streams_settle(struct streams *streams, struct error *err)
-{
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-    for (struct traced_thread *thread = streams->registry.threads; thread; thread = thread->hh.next) {
-        if (settle_thread(streams, thread, now)) {
-            if (err)
-                *err = streams->error;
-            return streams->error.code;
-        }
-    }
-    return 0;
 }

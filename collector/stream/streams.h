@@ -22,6 +22,7 @@
 #include "collector/image_table.h"
 #include "store/tracestore.h"
 
+struct live_stacks;
 struct streams;
 
 enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
@@ -77,9 +78,13 @@ int streams_set_code(struct streams *streams, pid_t pid, const struct stream_cod
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
 
+/* The live processes with threads of which nobody knows which of their innermost calls are open. The caller
+ * frees them. -ENOMEM. */
+int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
+
 /* At the end of a recording, for the threads that live on: stores what each has lost and not reported, and
- * whether its open calls are known to be open. */
-int streams_settle(struct streams *streams, struct error *err);
+ * whether its open calls are known to be open, where `stacks` can tell (NULL: it cannot). */
+int streams_settle(struct streams *streams, struct live_stacks *stacks, struct error *err);
 
 /* Processes that have not ended. */
 size_t streams_live_processes(const struct streams *streams);

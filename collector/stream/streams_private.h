@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to collector/stream/: what the parts of the translator share. */
+#ifndef TRACECTL_COLLECTOR_STREAM_STREAMS_PRIVATE_H
+#define TRACECTL_COLLECTOR_STREAM_STREAMS_PRIVATE_H
+
+#include "collector/stream/labels.h"
+#include "collector/stream/registry.h"
+#include "collector/stream/streams.h"
+
+struct streams {
+    struct stream_options options;
+    struct image_table *images;
+    struct trace_writer *writer;
+    uint64_t to_realtime_ns; /* added to CLOCK_MONOTONIC */
+    struct registry registry;
+    struct labels labels;
+    struct stream_counts counts;
+    struct error error;
+};
+
+/* Appends returns, or a loss, to a thread's stream. On failure streams->error is filled. */
+int streams_write_returns(struct streams *streams, struct thread_writer *writer, size_t count);
+int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
+                       uint64_t returns);
+
+/* Stores what the thread has lost and not told, and whether its open calls are known to be open. */
+int streams_settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns);
+
+#endif
