@@ -132,13 +132,12 @@ static int add_nameless(struct elf_image *image, struct function_list *list, uin
     return function_list_add(list, name, address, size, IMAGE_FUNCTION_NO_NAME, IMAGE_SOURCE_EH_FRAME);
 }
 
-/* Where functions that nothing has named may end at most: at the next one that has a size. */
-static uint64_t cut(const struct image_function *next, const struct image_function *end,
-                    const struct fde *fde)
+/* How long a function that nothing names can be: up to functions[next] or a later one, if that has a size. */
+static uint64_t cut(const struct image_function *functions, size_t next, size_t count, const struct fde *fde)
 {
-    for (; next < end && next->address - fde->address < fde->size; next++)
-        if (!(next->flags & IMAGE_FUNCTION_SIZE_GUESSED))
-            return next->address - fde->address;
+    for (; next < count && functions[next].address - fde->address < fde->size; next++)
+        if (!(functions[next].flags & IMAGE_FUNCTION_SIZE_GUESSED))
+            return functions[next].address - fde->address;
     return fde->size;
 }
 
@@ -168,7 +167,7 @@ static int add_frames(struct elf_image *image, const struct fde_list *fdes, stru
         }
         if (begins || fde->address < reached || fde->entry == FDE_SIGNAL)
             continue;
-        if (add_nameless(image, list, fde->address, cut(list->items + next, list->items + known, fde)) < 0)
+        if (add_nameless(image, list, fde->address, cut(list->items, next, known, fde)) < 0)
             return -ENOMEM;
         reached = fde->address + fde->size;
     }
