@@ -15,6 +15,9 @@
 /* Bytes of a jump table that are looked at: more cases than that are no switch but a crafted file. */
 #define TABLE_MAX (64 << 10)
 
+/* Linkers make one segment of code, some packers a few. */
+#define REGIONS_MAX 16
+
 struct span {
     const uint8_t *bytes;
     size_t size;
@@ -50,7 +53,7 @@ static int read_segments(struct builder *builder)
 {
     Elf *elf = elf_image_elf(builder->image);
     GElf_Phdr header;
-    size_t count;
+    size_t count, regions = 0;
 
     if (elf_getphdrnum(elf, &count) < 0 || count > INT_MAX)
         return 0;
@@ -68,7 +71,9 @@ static int read_segments(struct builder *builder)
             continue;
         }
         code = elf_image_code(builder->image, header.p_vaddr, &size);
-        if (code && flow_map_add(builder->map, code, size, header.p_vaddr) < 0)
+        if (!code || ++regions > REGIONS_MAX)
+            builder->all_taken = false;
+        else if (flow_map_add(builder->map, code, size, header.p_vaddr) < 0)
             return -ENOMEM;
     }
     return 0;
