@@ -88,6 +88,7 @@ static void take_pointer_to(struct builder *builder, uint64_t address)
     flow_map_set(builder->map, address, FLOW_LISTED);
 }
 
+/* Pointers are aligned; what is not may still be one, in a packed structure, but leads into no loop. */
 static void take_words(struct builder *builder)
 {
     for (size_t i = 0; i < builder->data_count; i++) {
@@ -97,7 +98,10 @@ static void take_words(struct builder *builder)
             uint64_t word;
 
             memcpy(&word, span->bytes + at, sizeof(word));
-            take_pointer_to(builder, word);
+            if ((span->address + at) % 8 == 0)
+                take_pointer_to(builder, word);
+            else
+                flow_map_set(builder->map, word, FLOW_TAKEN);
         }
     }
 }

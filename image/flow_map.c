@@ -16,7 +16,7 @@ struct region {
 struct flow_map {
     struct region *regions;
     size_t region_count, region_capacity;
-    struct flow_region *plain; /* what of `regions` others may see */
+    struct flow_region *plain; /* regions[].code, side by side */
     const struct image_function *functions;
     size_t function_count;
     struct flow_edge *edges;
@@ -118,6 +118,11 @@ void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark)
     region->marks[mark][at / 64] &= ~((uint64_t)1 << (at % 64));
 }
 
+const uint64_t *flow_map_bits(const struct flow_map *map, size_t region, enum flow_mark mark)
+{
+    return map->regions[region].marks[mark];
+}
+
 void flow_map_take(struct flow_map *map, uint64_t address)
 {
     flow_map_set(map, address, FLOW_TAKEN);
@@ -186,15 +191,29 @@ static int note_lea(struct flow_map *map, const struct instruction *instruction)
     return 0;
 }
 
-/* The immediate is what an instruction ends with. */
+/* Whether the instruction ends with an immediate that may be an address: mov, push, arithmetic. */
+static bool has_address(const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->opcode[0];
+
+    if (instruction->vex || instruction->length < 5)
+        return false;
+    return (opcode >= 0xb8 && opcode <= 0xbf) || opcode == 0x68 || opcode == 0x81 || opcode == 0xc7 ||
+           (opcode < 0x40 && (opcode & 7) == 5);
+}
+
 static void note_immediate(struct flow_map *map, const struct instruction *instruction)
 {
+    const uint8_t *end = instruction->code + instruction->length;
+    uint64_t wide = 0;
     uint32_t address;
 
-    if (instruction->length < 5 || instruction->kind != INSTRUCTION_OTHER)
+    if (!has_address(instruction))
         return;
-    memcpy(&address, instruction->code + instruction->length - sizeof(address), sizeof(address));
-    flow_map_take(map, address);
+    memcpy(&address, end - sizeof(address), sizeof(address));
+    if (instruction->length == 10)
+        memcpy(&wide, end - sizeof(wide), sizeof(wide));
+    flow_map_take(map, wide ? wide : address);
 }
 
 /* Whether what stands behind the instruction is not reached from it. A call at the end of a function is one
@@ -303,6 +322,8 @@ int flow_map_walk(struct flow_map *map, const struct image_function *functions, 
     map->function_count = count;
     if (map->region_count)
         qsort(map->regions, map->region_count, sizeof(*map->regions), compare_regions);
+    for (size_t i = 0; i < map->region_count; i++)
+        map->plain[i] = map->regions[i].code;
     mark_landings(map);
     for (size_t i = 0; i < map->region_count; i++)
         if (walk_region(map, &map->regions[i], &next, absolute) < 0)
@@ -357,6 +378,8 @@ bool flow_map_is_inside(const struct flow_map *map, uint64_t entry, uint64_t fro
         return true;
     if (!other || !(other->flags & IMAGE_FUNCTION_FRAGMENT))
         return false;
+    if (other->part_of)
+        return other->part_of == entry;
     edges = flow_map_edges_to(map, other->address, other->address + other->size - 1, &count);
     for (size_t i = 0; i < count; i++)
         if (covers(function, edges[i].from))

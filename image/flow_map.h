@@ -71,6 +71,9 @@ bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark m
 void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark);
 void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark);
 
+/* One bit for each byte of flow_map_regions()[region], for those who look at all of them. Borrowed. */
+const uint64_t *flow_map_bits(const struct flow_map *map, size_t region, enum flow_mark mark);
+
 /* Marks an address as taken, which makes it a target too. */
 void flow_map_take(struct flow_map *map, uint64_t address);
 

@@ -88,24 +88,31 @@ static int note_distance(struct search *search, const struct flow_region *region
     return 0;
 }
 
-/* Reads the code of one region for references into region `target`. Almost all that is read leads nowhere, so
- * that is found out first. */
-static int read_region(struct search *search, const struct flow_region *region,
-                       const struct flow_region *target, bool absolute)
+static bool has_bit(const uint64_t *bits, uint64_t at)
 {
+    return bits[at / 64] >> (at % 64) & 1;
+}
+
+/* Reads the code of region `from` for references into region `to`: every byte, so it asks the bits itself. */
+static int read_region(struct search *search, size_t from, size_t to, bool absolute)
+{
+    size_t count;
+    const struct flow_region *region = &flow_map_regions(search->map, &count)[from];
+    const struct flow_region *target = &flow_map_regions(search->map, &count)[to];
+    const uint64_t *candidates = flow_map_bits(search->map, to, FLOW_CANDIDATE);
+
     for (size_t at = 0; at + 4 <= region->size; at++) {
         uint64_t reached, literal;
         int32_t word;
 
         memcpy(&word, region->code + at, sizeof(word));
-        reached = region->address + at + 4 + (uint64_t)(int64_t)word;
-        literal = (uint32_t)word;
-        if (reached - target->address < target->size && flow_map_has(search->map, reached, FLOW_CANDIDATE) &&
-            note_distance(search, region, at, callee_at(search, reached)) < 0)
+        reached = region->address + at + 4 + (uint64_t)(int64_t)word - target->address;
+        literal = (uint32_t)word - target->address;
+        if (reached < target->size && has_bit(candidates, reached) &&
+            note_distance(search, region, at, callee_at(search, target->address + reached)) < 0)
             return -ENOMEM;
-        if (absolute && literal - target->address < target->size &&
-            flow_map_has(search->map, literal, FLOW_CANDIDATE))
-            search->callees[callee_at(search, literal)].is_complete = false;
+        if (absolute && literal < target->size && has_bit(candidates, literal))
+            search->callees[callee_at(search, target->address + literal)].is_complete = false;
     }
     return 0;
 }
@@ -113,10 +120,10 @@ static int read_region(struct search *search, const struct flow_region *region,
 static int read_code(struct search *search, bool absolute)
 {
     size_t count;
-    const struct flow_region *regions = flow_map_regions(search->map, &count);
 
+    flow_map_regions(search->map, &count);
     for (size_t i = 0; i < count * count; i++)
-        if (read_region(search, &regions[i / count], &regions[i % count], absolute) < 0)
+        if (read_region(search, i / count, i % count, absolute) < 0)
             return -ENOMEM;
     return 0;
 }

@@ -143,7 +143,7 @@ void planner_choose(struct planner *planner, size_t index)
     const uint8_t *code;
     size_t available = 0;
 
-    choice->no_return = function_no_return(planner, index);
+    choice->no_return = choice->rule;
     choice->site = (struct site){.class = SITE_REFUSED, .refusal = symbol_refusal(function)};
     if (choice->site.refusal != SITE_OK)
         return;
@@ -182,8 +182,10 @@ static int choose_all(struct planner *planner)
 {
     for (size_t i = 0; i < planner->count; i++) {
         planner->choices[i].is_wanted = is_wanted(planner->options, &planner->functions[i]);
-        if (planner->choices[i].is_wanted)
-            planner_choose(planner, i);
+        if (!planner->choices[i].is_wanted)
+            continue;
+        planner->choices[i].rule = function_no_return(planner, i);
+        planner_choose(planner, i);
     }
     return may_prefer_calls(planner) ? planner_prefer_calls(planner) : 0;
 }

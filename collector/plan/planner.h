@@ -11,6 +11,8 @@
 struct choice {
     struct site site;
     enum plan_no_return no_return;
+    enum plan_no_return
+        rule; /* what forbids a return probe wherever the site is; PLAN_RETURN_PROBED: nothing */
     bool is_wanted;
     bool was_callee;          /* it has been looked at whether its calls will do */
     size_t first_call, calls; /* probed instead of the site, if any, in planner.calls */
@@ -33,7 +35,7 @@ struct planner {
     size_t probe_capacity, refusal_capacity;
 };
 
-/* Fills in site and no_return of choices[index], without instructions that are FLOW_RESERVED. */
+/* Fills in site and no_return of choices[index] by its rule, without instructions that are FLOW_RESERVED. */
 void planner_choose(struct planner *planner, size_t index);
 
 /* What a call costs that hits the chosen site, in nanoseconds. */

@@ -26,8 +26,8 @@
 #include "image/flow_stack.h"
 
 /* How far a site may lie behind the entry, or behind a check for room on the stack. */
-#define STRETCH_BYTES 64
-#define STRETCH_INSTRUCTIONS 16
+#define STRETCH_BYTES 160
+#define STRETCH_INSTRUCTIONS 32
 
 /* The no-ops that the kernel itself uses, which it therefore knows and emulates; the five-byte one is left
  * out. */
@@ -175,15 +175,26 @@ static bool is_last(const struct instruction *instruction)
     }
 }
 
-static void offer(struct site *best, const struct site *site)
+static bool is_better(const struct site *site, const struct site *best)
 {
-    if (best->class == SITE_REFUSED || (best->class == SITE_SINGLE_STEPPED && site->class == SITE_EMULATED))
-        *best = *site;
+    return best->class == SITE_REFUSED ||
+           (best->class == SITE_SINGLE_STEPPED && site->class == SITE_EMULATED);
+}
+
+/* The walk goes by tables of lengths; where a probe may go, Capstone has to agree. */
+static bool is_sound(const struct search *search, const struct instruction *instruction)
+{
+    struct instruction second;
+
+    return disasm_decode(search->disasm, instruction->code, search->size - search->at, instruction->address,
+                         &second) == 0 &&
+           second.length == instruction->length;
 }
 
 static void consider(struct search *search, const struct instruction *instruction)
 {
     struct site site = {.offset = search->at, .sp_offset = (uint32_t)search->sp_offset};
+    bool is_any, is_unmoved;
 
     site.class = site_classify(instruction, &site.refusal);
     if (site.class == SITE_REFUSED) {
@@ -191,11 +202,15 @@ static void consider(struct search *search, const struct instruction *instructio
             search->refusal = site.refusal;
         return;
     }
-    if (flow_map_has(search->map, instruction->address, FLOW_RESERVED))
+    is_any = is_better(&site, &search->sites.any);
+    is_unmoved = site.sp_offset == 0 && is_better(&site, &search->sites.unmoved);
+    if ((!is_any && !is_unmoved) || flow_map_has(search->map, instruction->address, FLOW_RESERVED) ||
+        !is_sound(search, instruction))
         return;
-    offer(&search->sites.any, &site);
-    if (site.sp_offset == 0)
-        offer(&search->sites.unmoved, &site);
+    if (is_any)
+        search->sites.any = site;
+    if (is_unmoved)
+        search->sites.unmoved = site;
 }
 
 /* Whether the search may go on behind this instruction, and with which distance of rsp. */
@@ -214,7 +229,7 @@ static bool follow_stack(struct search *search, const struct instruction *instru
 static bool follow_branch(struct search *search, const struct instruction *branch)
 {
     if (!search->loops || branch->kind != INSTRUCTION_BRANCH ||
-        !stack_check_is(search->disasm, search->map, search->address, search->size, branch))
+        !stack_check_is(search->map, search->address, search->size, branch))
         return false;
     search->sites = (struct sites){0};
     search->refusal = SITE_OK;
@@ -227,8 +242,8 @@ static bool step(struct search *search)
 {
     struct instruction instruction;
 
-    if (disasm_decode(search->disasm, search->code + search->at, search->size - search->at,
-                      search->address + search->at, &instruction) < 0) {
+    if (disasm_skim(search->code + search->at, search->size - search->at, search->address + search->at,
+                    &instruction) < 0) {
         if (search->refusal == SITE_OK)
             search->refusal = SITE_UNDECODABLE;
         return false;
@@ -236,6 +251,8 @@ static bool step(struct search *search)
     if (search->at > 0 && flow_map_has(search->map, instruction.address, FLOW_TARGET))
         return false;
     consider(search, &instruction);
+    if (search->sites.any.class == SITE_EMULATED && !search->loops)
+        return false; /* nothing behind it is better; only pops could bring rsp back to where it was */
     if (is_last(&instruction) ? !follow_branch(search, &instruction) : !follow_stack(search, &instruction))
         return false;
     search->at += instruction.length;

@@ -10,7 +10,7 @@
  * - leaves the block, or may stay for long: control transfers, system calls, LOCK, repeated string
  * operations. The instruction itself may still be the site;
  * - loses track of rsp;
- * - is unknown to the disassembler, or lies further in than 16 instructions or 64 bytes, or in another
+ * - is unknown to the disassembler, or lies further in than 32 instructions or 160 bytes, or in another
  * function.
  *
  * A branch from inside the function back to its first instruction makes every turn look like a call: no site,

@@ -5,8 +5,7 @@
 #define PIECE_INSTRUCTIONS 64
 
 /* Follows the piece at `at`. Returns the address of the jump at its end, 0 if it is no such piece. */
-static uint64_t find_jump_back(struct disasm *disasm, const struct flow_map *map, uint64_t entry,
-                               uint64_t end, uint64_t at)
+static uint64_t find_jump_back(const struct flow_map *map, uint64_t entry, uint64_t end, uint64_t at)
 {
     bool has_called = false;
 
@@ -15,7 +14,7 @@ static uint64_t find_jump_back(struct disasm *disasm, const struct flow_map *map
         size_t size;
         const uint8_t *code = flow_map_code(map, at, &size);
 
-        if (!code || disasm_decode(disasm, code, size, at, &instruction) < 0)
+        if (!code || disasm_skim(code, size, at, &instruction) < 0)
             return 0;
         switch (instruction.kind) {
         case INSTRUCTION_OTHER:
@@ -38,10 +37,9 @@ static uint64_t find_jump_back(struct disasm *disasm, const struct flow_map *map
     return 0;
 }
 
-bool stack_check_is(struct disasm *disasm, const struct flow_map *map, uint64_t entry, size_t size,
-                    const struct instruction *branch)
+bool stack_check_is(const struct flow_map *map, uint64_t entry, size_t size, const struct instruction *branch)
 {
-    uint64_t jump = find_jump_back(disasm, map, entry, entry + size, branch->target);
+    uint64_t jump = find_jump_back(map, entry, entry + size, branch->target);
     size_t count;
     const struct flow_edge *edges = flow_map_edges_to(map, entry, entry, &count);
 

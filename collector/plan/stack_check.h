@@ -25,7 +25,7 @@
 /* Whether `branch`, a conditional one of the function that begins at `entry` and has `size` bytes, leads to
  * such a piece, and no other way inside the function leads back to `entry` than the jump at the end of the
  * piece. Then what lies behind the branch runs once for every call. */
-bool stack_check_is(struct disasm *disasm, const struct flow_map *map, uint64_t entry, size_t size,
+bool stack_check_is(const struct flow_map *map, uint64_t entry, size_t size,
                     const struct instruction *branch);
 
 #endif

@@ -298,9 +298,9 @@ Test(site, is_not_sought_beyond)
 
 Test(site, is_not_sought_far)
 {
-    uint8_t code[120];
+    uint8_t code[150];
 
-    for (size_t movs = 1; movs < 30; movs++) {
+    for (size_t movs = 1; movs < 48; movs++) {
         struct sites got;
 
         memset(code, 0xcc, sizeof(code));
@@ -308,8 +308,8 @@ Test(site, is_not_sought_far)
             memcpy(code + 3 * i, (const uint8_t[]){MOV}, 3);
         code[3 * movs] = 0x53;
         got = choose(code, sizeof(code));
-        cr_expect_eq(got.any.class, movs <= 16 ? SITE_EMULATED : SITE_SINGLE_STEPPED, "%zu", movs);
-        cr_expect_eq(got.any.offset, movs <= 16 ? 3 * movs : 0, "%zu", movs);
+        cr_expect_eq(got.any.class, movs <= 32 ? SITE_EMULATED : SITE_SINGLE_STEPPED, "%zu", movs);
+        cr_expect_eq(got.any.offset, movs <= 32 ? 3 * movs : 0, "%zu", movs);
     }
 }
 
