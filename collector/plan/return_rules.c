@@ -148,23 +148,31 @@ static bool is_harmful(const struct walk *walk, const struct instruction *instru
            is_special_call(walk, instruction);
 }
 
+/* leave, or lea N(%rbp), %rsp */
+static bool finds_frame(const struct instruction *instruction)
+{
+    struct flow_memory memory;
+
+    if (instruction->vex)
+        return false;
+    return instruction->opcode[0] == 0xc9 ||
+           (is_lea(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
+            flow_memory_operand(instruction, &memory) && memory.base == FLOW_RBP);
+}
+
 /* Where rsp came from: a register, or the frame. */
 static void follow_origin(struct walk *walk, const struct instruction *instruction)
 {
     enum flow_register from, to;
-    struct flow_memory memory;
 
-    if (is_copy(instruction, &from, &to)) {
-        if (to == FLOW_RSP)
-            walk->is_foreign = from != FLOW_RBP;
-        if (from == FLOW_RSP && to == FLOW_RBP && walk->knows_stack && walk->sp_offset == 8)
-            walk->has_frame = true;
-    } else if (!instruction->vex && instruction->opcode[0] == 0xc9) {
+    if (finds_frame(instruction))
         walk->is_foreign = false;
-    } else if (is_lea(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
-               flow_memory_operand(instruction, &memory) && memory.base == FLOW_RBP) {
-        walk->is_foreign = false;
-    }
+    if (!is_copy(instruction, &from, &to))
+        return;
+    if (to == FLOW_RSP)
+        walk->is_foreign = from != FLOW_RBP;
+    if (from == FLOW_RSP && to == FLOW_RBP && walk->knows_stack && walk->sp_offset == 8)
+        walk->has_frame = true;
 }
 
 static void follow(struct walk *walk, const struct instruction *instruction)
