@@ -232,6 +232,20 @@ def many_times(here, name):
     ends_unharmed(target)
 
 
+@case("two recorders, one with return probes, share libraries")
+def two_recorders(here):
+    """The links of one are asked at the other's probes, too: they must ask for nothing in a process not their own."""
+    other = here.spawn_ready(program("jumps"), "loop")
+    recorder = here.spawn_recorder("--images", "all", "-p", other.pid)
+    wait_for("probes", lambda: is_probed(other.pid))
+    for _ in range(3):
+        status, out, _ = here.record("--returns", "none", "--images", "all", "--", program("drops"))
+        same("result", (0, "result 10100\n"), (status, out))
+    recorder.send_signal(signal.SIGINT)
+    same("status of the other recorder", 0, recorder.wait(30))
+    ends_unharmed(other)
+
+
 @case("killed recorder, hot target", "coroutines")
 @case("killed recorder, deep target", "deep")
 def killed(here, name):
