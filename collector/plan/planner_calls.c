@@ -5,8 +5,8 @@
  * One instruction carries one probe. Where a call is already the entry site of the function that it stands
  * in, the call is given to the callee, and the caller gets another site, as a rule a dear one. That is never
  * worse: the call stands in the caller's entry block, so the callee is called at least once for every call of
- * the caller, and both would pay the same for a single step. The caller may then be seen by its own calls in
- * turn: hence the rounds.
+ * the caller, and both would pay the same for a single step. Where all calls are such there is nothing to
+ * gain, and nothing changes. The caller may then be seen by its own calls in turn: hence the rounds.
  */
 #include <errno.h>
 #include <string.h>
@@ -90,12 +90,18 @@ static void set_free(struct planner *planner, const struct call_site *calls, siz
     }
 }
 
-static bool is_any_reserved(const struct planner *planner, const struct call_site *calls, size_t count)
+/* Whether the calls are free to be given away, and that gains anything: if each of them is the site of the
+ * function that it stands in, these would pay what the callee saves. */
+static bool is_gain(const struct planner *planner, const struct call_site *calls, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    size_t owned = 0;
+
+    for (size_t i = 0; i < count; i++) {
         if (flow_map_has(planner->map, calls[i].address, FLOW_RESERVED))
-            return true;
-    return false;
+            return false;
+        owned += owner_of(planner, calls[i].address) != NULL;
+    }
+    return owned < count;
 }
 
 static int give_calls(struct planner *planner, const struct callee *callee, const struct call_site *calls)
@@ -104,7 +110,7 @@ static int give_calls(struct planner *planner, const struct callee *callee, cons
 
     if (array_reserve(&planner->calls, &planner->call_capacity, planner->call_count + callee->count) < 0)
         return -ENOMEM;
-    if (is_any_reserved(planner, calls, callee->count))
+    if (!is_gain(planner, calls, callee->count))
         return 0;
     if (!reserve(planner, calls, callee->count)) {
         set_free(planner, calls, callee->count);

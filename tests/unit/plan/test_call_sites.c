@@ -293,3 +293,21 @@ Test(call_sites, a_call_is_given_to_the_callee)
     cr_expect_eq(subject_probe(&needed, "first")->address, TINY_TEXT + FIRST + 5);
     cr_expect_eq(subject_probe(&needed, "first")->class, SITE_EMULATED);
 }
+
+Test(call_sites, a_call_is_kept_where_nothing_is_gained)
+{
+    struct scene scene = fixed_scene();
+
+    /* only `first` is left to call the leaf, and that call is its own only cheap site */
+    PUT(&scene, FIRST, 0x48, 0x89, 0xf0);
+    put_call(&scene, FIRST + 3, 0xe8, LEAF);
+    PUT(&scene, FIRST + 8, 0xc3);
+    PUT(&scene, SECOND + 1, 0x90, 0x90, 0x90, 0x90, 0x90);
+    PUT(&scene, TAIL + 2, 0x90, 0x90, 0x90, 0x90, 0xc3);
+    scene.symbols[1].size = 9;
+    AUTO_SUBJECT struct subject subject = plan_scene(&scene, NULL);
+    cr_expect_eq(leaf_probe(&subject, 0)->kind, PLAN_AT_ENTRY);
+    cr_expect_eq(leaf_probe(&subject, 0)->class, SITE_SINGLE_STEPPED);
+    cr_expect_eq(subject_probe(&subject, "first")->address, TINY_TEXT + FIRST + 3);
+    cr_expect_eq(subject_probe(&subject, "first")->class, SITE_EMULATED);
+}
