@@ -20,7 +20,6 @@ struct {
 const volatile bool follow_children = true;
 
 #define SIGSTOP 19
-#define PIDTYPE_PGID 2
 
 /* A shell with job control would take the stop for its user's Ctrl-Z, and the terminal with it. Such a shell
  * gives each job a process group of its own. */
@@ -42,32 +41,53 @@ static __always_inline bool hold(struct task_struct *task)
     return true;
 }
 
+/* Stops a child that has not run yet, so that it can be given probes. One with a terminal is left alone:
+ * nobody knows yet whether it will be a job. */
+static __always_inline bool hold_child(struct task_struct *child, const struct process_state *state)
+{
+    __u32 tgid = (__u32)child->tgid, one = 1;
+
+    if (!(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
+        child->signal->tty || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+        return false;
+    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
+        return true;
+    bpf_map_delete_elem(&held, &tgid);
+    return false;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
     __u32 parent_tgid = (__u32)parent->tgid, tgid = (__u32)child->tgid;
-    struct process_state *state = process_of(parent);
+    struct process_state *state = process_of(parent), copy;
     struct wire_fork *record;
+    bool stopped = false;
 
     if (!state)
         return 0;
     if (tgid != parent_tgid) {
         if (!follow_children)
             return 0;
-        if (bpf_map_update_elem(&processes, &tgid, state, BPF_ANY)) {
+        copy = *state;
+        if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
+            copy.flags |= PROCESS_CHECK_CALLERS;
+        if (bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY)) {
             __sync_fetch_and_add(&totals.processes, 1);
             return 0;
         }
+        stopped = hold_child(child, state);
     }
     processes_changed();
     record = reserve_life_cycle(sizeof(*record), WIRE_FORK, (__u32)child->pid);
     if (!record)
         return 0;
+    record->header.flags = stopped ? WIRE_HELD : 0;
     record->tgid = tgid;
     record->parent_tid = (__u32)parent->pid;
     record->parent_tgid = parent_tgid;
     record->unused = 0;
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;
 }
 

@@ -28,8 +28,8 @@ enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
     WIRE_RETURN_UNSEEN = 4,   /* a call whose return is not probed: it will have to be inferred */
-    WIRE_HELD = 8,            /* EXEC, LIBRARIES: the process stands still until it is let go */
-    WIRE_WAITING = 16,        /* LIBRARIES: the thread waits, for a moment, until it is let go */
+    WIRE_HELD = 8,     /* FORK (the child), EXEC, LIBRARIES: the process stands still until it is let go */
+    WIRE_WAITING = 16, /* LIBRARIES: the thread waits, for a moment, until it is let go */
 };
 
 /* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one
@@ -112,6 +112,7 @@ enum process_flags {
     PROCESS_CAN_LOAD = 2,      /* the collector wants to know of new libraries */
     PROCESS_WATCHED = 4,       /* and wants to probe them before they run */
     PROCESS_STARTING = 16,     /* since an exec, until its first libraries have been looked at */
+    PROCESS_OWN_PROBES = 32,   /* it has probes that its children must be given as well */
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
 };
 

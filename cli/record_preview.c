@@ -20,6 +20,25 @@ DEFINE_CLEANUP(cleanup_image_table, struct image_table *, image_table_free)
 
 /* ------------------------------------------------------------------------------------ planning */
 
+static bool is_nobody(void *context, pid_t pid)
+{
+    (void)context;
+    (void)pid;
+    return false;
+}
+
+/* Libraries are planned as they would be for a process: entries only where others map them too. */
+static int plan_file(struct image_table *table, const char *path, const char *name, enum image_kind kind,
+                     struct traced_image **ret_image, struct error *err)
+{
+    struct image_source_file source = {.path = path, .name = name, .kind = kind};
+    struct stat file;
+
+    if (kind == IMAGE_LIBRARY && !stat(path, &file))
+        source.shared = file_is_mapped_elsewhere(file.st_dev, file.st_ino, is_nobody, NULL);
+    return image_table_get(table, &source, ret_image, err);
+}
+
 static int plan_command(struct image_table *table, const struct record_arguments *arguments,
                         struct error *err)
 {
@@ -30,7 +49,7 @@ static int plan_command(struct image_table *table, const struct record_arguments
     int r = launch_find(arguments->command[0], path, sizeof(path), err);
 
     if (!r)
-        r = image_table_get(table, path, path, IMAGE_MAIN, &program, err);
+        r = plan_file(table, path, path, IMAGE_MAIN, &program, err);
     if (r || !arguments->choice.images || !program->elf)
         return r;
     interpreter = elf_image_facts(program->elf)->interpreter;
@@ -38,7 +57,7 @@ static int plan_command(struct image_table *table, const struct record_arguments
         r = libraries_needed(interpreter, path, &paths, &count, err);
     for (size_t i = 0; i < count; i++) {
         if (!r)
-            r = image_table_get(table, paths[i], paths[i], IMAGE_LIBRARY, &library, err);
+            r = plan_file(table, paths[i], paths[i], IMAGE_LIBRARY, &library, err);
         free(paths[i]);
     }
     free(paths);
@@ -55,11 +74,11 @@ static int plan_process(struct image_table *table, pid_t pid, struct error *err)
     int r;
 
     process_exe_link(pid, link, sizeof(link));
-    r = exe ? image_table_get(table, link, exe, IMAGE_MAIN, &image, err) : error_no_memory(err);
+    r = exe ? plan_file(table, link, exe, IMAGE_MAIN, &image, err) : error_no_memory(err);
     if (!r)
         r = process_code_mappings(pid, &mappings, &count, err);
     for (size_t i = 0; !r && i < count; i++)
-        r = image_table_get(table, mappings[i].link, mappings[i].path, IMAGE_LIBRARY, &image, err);
+        r = plan_file(table, mappings[i].link, mappings[i].path, IMAGE_LIBRARY, &image, err);
     code_mappings_free(mappings, count);
     return r;
 }

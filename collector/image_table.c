@@ -94,7 +94,7 @@ const struct traced_image *image_table_images(const struct image_table *table)
 
 /* ------------------------------------------------------------------------------------ new images */
 
-static struct traced_image *find_file(const struct image_table *table, const struct stat *file)
+struct traced_image *image_table_known(const struct image_table *table, const struct stat *file)
 {
     for (struct traced_image *image = table->images; image; image = image->next)
         if (image->file.st_dev == file->st_dev && image->file.st_ino == file->st_ino &&
@@ -202,6 +202,8 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
 
     if (r)
         return r;
+    if (image->shared && (options.returns == PLAN_RETURNS_AUTO || options.returns == PLAN_RETURNS_PROBE))
+        options.returns = PLAN_RETURNS_INFER;
     if (!image_functions_own(image->functions, image->function_count))
         return error_say(err, -ENODATA, "cannot trace %s: nothing tells where its functions are",
                          image->path);
@@ -216,15 +218,17 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
     return enter_plan(table, image, err);
 }
 
-static int read_image(struct image_table *table, struct traced_image *image, const char *path,
-                      struct error *err)
+static int read_image(struct image_table *table, struct traced_image *image,
+                      const struct image_source_file *source, struct error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = open(source->path, O_RDONLY | O_CLOEXEC);
     int r;
 
     if (fd < 0)
         return error_set(err, -errno, NULL, "cannot trace %s", image->path);
     r = elf_image_open_fd(fd, image->path, &image->elf, err);
+    if (!r && source->root)
+        r = elf_image_set_debug_root(image->elf, source->root);
     return r || !image->chosen ? r : plan_image(table, image, err);
 }
 
@@ -241,7 +245,7 @@ static bool is_chosen(const struct image_table *table, const char *name, enum im
     return table->options.want_image(table->options.context, name, kind);
 }
 
-int image_table_get(struct image_table *table, const char *path, const char *name, enum image_kind kind,
+int image_table_get(struct image_table *table, const struct image_source_file *source,
                     struct traced_image **ret_image, struct error *err)
 {
     CLEANUP(cleanup_image) struct traced_image *image = NULL;
@@ -249,21 +253,22 @@ int image_table_get(struct image_table *table, const char *path, const char *nam
     struct stat file;
     int r;
 
-    if (stat(path, &file))
-        return error_set(err, -errno, NULL, "cannot trace %s", name);
-    *ret_image = find_file(table, &file);
-    if (*ret_image && ((*ret_image)->chosen || !is_chosen(table, name, kind)))
+    if (stat(source->path, &file))
+        return error_set(err, -errno, NULL, "cannot trace %s", source->name);
+    *ret_image = image_table_known(table, &file);
+    if (*ret_image && ((*ret_image)->chosen || !is_chosen(table, source->name, source->kind)))
         return 0;
     image = calloc(1, sizeof(*image));
     if (!image)
         return error_no_memory(err);
     image->file = file;
-    image->kind = kind;
-    image->chosen = is_chosen(table, name, kind);
-    image->path = strdup(name);
+    image->kind = source->kind;
+    image->shared = source->shared;
+    image->chosen = is_chosen(table, source->name, source->kind);
+    image->path = strdup(source->name);
     if (!image->path)
         return error_no_memory(err);
-    r = read_image(table, image, path, &why);
+    r = read_image(table, image, source, &why);
     if (r && !is_refusal(r)) {
         if (err)
             *err = why;
@@ -463,7 +468,7 @@ int image_table_store_blind(struct image_table *table, struct trace_writer *writ
 uint32_t image_table_find(const struct image_table *table, const struct traced_image *image, uint64_t address)
 {
     const struct image_function *function =
-        image_functions_find(image->functions, image->function_count, address);
+        image_functions_owner(image->functions, image->function_count, address);
     uint32_t number;
 
     if (!function)

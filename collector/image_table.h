@@ -30,6 +30,7 @@ struct traced_image {
     struct stat file;      /* a file that has changed is another image */
     enum image_kind kind;  /* as it was first met */
     char *path;            /* as the first process that ran it saw it */
+    bool shared;           /* other processes map it too: probed in one process at a time, entries only */
     bool chosen;           /* it is one to trace (image_table_options.want_image) */
     char *refusal;         /* why it is not probed although it was chosen; NULL: it is */
     struct elf_image *elf; /* NULL when it cannot be read */
@@ -64,11 +65,22 @@ int image_table_new(const struct image_table_options *options, struct image_tabl
                     struct error *err);
 void image_table_free(struct image_table *table);
 
-/* The image in `path` (through which it is opened: "/proc/PID/exe") known to people as `name`; it is planned
- * when it is new and chosen. An image that cannot be traced is an answer, not an error: `refusal` is set.
- * Errors are failures of ours: no memory, no permission. */
-int image_table_get(struct image_table *table, const char *path, const char *name, enum image_kind kind,
+/* What is known of a file before it is looked into. */
+struct image_source_file {
+    const char *path; /* opens it: "/proc/PID/exe" */
+    const char *name; /* as people know it */
+    const char *root; /* the root directory of the process that maps it, for its debug files; NULL: ours */
+    enum image_kind kind;
+    bool shared;
+};
+
+/* The image in a file; it is planned when it is new and chosen. An image that cannot be traced is an answer,
+ * not an error: `refusal` is set. Errors are failures of ours: no memory, no permission. */
+int image_table_get(struct image_table *table, const struct image_source_file *source,
                     struct traced_image **ret_image, struct error *err);
+
+/* The image in the file if it is known already, or NULL. */
+struct traced_image *image_table_known(const struct image_table *table, const struct stat *file);
 
 /* Whether it has a plan to attach. */
 static inline bool image_is_traced(const struct traced_image *image)

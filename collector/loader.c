@@ -14,7 +14,7 @@
 #include "collector/target/process.h"
 #include "image/object.h"
 
-/* The probes of an image in one process. */
+/* The probes of an image in one process, or (`image` NULL) the one on its dynamic linker. */
 struct attachment {
     struct attachment_key {
         struct traced_image *image;
@@ -23,10 +23,11 @@ struct attachment {
     UT_hash_handle hh;
 };
 
-/* A dynamic linker that is watched, or one that cannot be. */
 struct linker {
     dev_t device;
     ino_t inode;
+    bool meets; /* it has the place */
+    struct linker_sites sites;
 };
 
 struct loader {
@@ -80,47 +81,38 @@ static struct attachment_key key_of(struct traced_image *image, pid_t pid)
     return key;
 }
 
-static bool is_attached(const struct loader *loader, struct traced_image *image, pid_t pid)
+static bool has_attachment(const struct loader *loader, struct traced_image *image, pid_t pid)
 {
     const struct attachment_key key = key_of(image, pid);
     struct attachment *found;
 
     HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
-    return image->everywhere || found;
+    return found;
 }
 
-static int attach_to_process(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                             struct error *err)
+static bool is_attached(const struct loader *loader, struct traced_image *image, pid_t pid)
 {
-    AUTO_FREE struct attachment *attachment = calloc(1, sizeof(*attachment));
-    int r;
+    return image->everywhere || has_attachment(loader, image, pid);
+}
+
+static int add_attachment(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+{
+    struct attachment *attachment = calloc(1, sizeof(*attachment));
 
     if (!attachment)
         return error_no_memory(err);
     attachment->key = key_of(image, pid);
-    r = image_table_attach(loader->images, loader->backend, image, path, pid, err);
-    if (r)
-        return r;
     HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
-    take_pointer(attachment);
     return 0;
 }
 
-static bool is_ours(void *context, pid_t pid)
-{
-    struct loader *loader = context;
-
-    return streams_knows_process(loader->streams, pid);
-}
-
 /* Attaches an image that is mapped by `pid` and not probed there yet. */
-static int attach(struct loader *loader, struct traced_image *image, const struct code_mapping *mapping,
-                  pid_t pid, struct error *err)
+static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                  struct error *err)
 {
-    if (image->kind == IMAGE_MAIN ||
-        !file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader))
-        return image_table_attach(loader->images, loader->backend, image, mapping->link, 0, err);
-    return attach_to_process(loader, image, mapping->link, pid, err);
+    int r = image_table_attach(loader->images, loader->backend, image, path, image->shared ? pid : 0, err);
+
+    return r || !image->shared ? r : add_attachment(loader, image, pid, err);
 }
 
 void loader_end(struct loader *loader, pid_t pid)
@@ -137,40 +129,6 @@ void loader_end(struct loader *loader, pid_t pid)
     }
     if (any)
         uprobe_backend_detach_process(loader->backend, pid);
-}
-
-/* The image of a mapping that is probed in `pid` alone; NULL: none is. */
-static struct traced_image *attached_image(const struct loader *loader, pid_t pid,
-                                           const struct code_mapping *mapping)
-{
-    struct attachment *attachment, *next;
-
-    HASH_ITER (hh, loader->attachments, attachment, next)
-        if (attachment->key.pid == pid && attachment->key.image->file.st_dev == mapping->device &&
-            attachment->key.image->file.st_ino == mapping->inode)
-            return attachment->key.image;
-    return NULL;
-}
-
-int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
-{
-    struct code_mapping *mappings;
-    size_t count;
-    int r = 0;
-
-    *ret_news = false;
-    if (!loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
-        return 0; /* nothing to bring, or nobody there any more */
-    for (size_t i = 0; !r && i < count; i++) {
-        struct traced_image *image = attached_image(loader, parent, &mappings[i]);
-
-        if (!image || is_attached(loader, image, child))
-            continue;
-        *ret_news = true;
-        r = attach_to_process(loader, image, mappings[i].link, child, err);
-    }
-    code_mappings_free(mappings, count);
-    return r == -ESRCH || r == -ENOENT ? 0 : r;
 }
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */
@@ -206,28 +164,59 @@ static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
     return rendezvous;
 }
 
-/* Watches the linker that `pid` runs its program with, once for each linker there is. */
-static int watch_linker(struct loader *loader, pid_t pid, const struct traced_image *program,
+/* What is known of the linker in a mapping's file; NULL: no memory. */
+static const struct linker *linker_of(struct loader *loader, const struct code_mapping *mapping)
+{
+    struct linker *linker;
+
+    for (size_t i = 0; i < loader->linker_count; i++)
+        if (loader->linkers[i].device == mapping->device && loader->linkers[i].inode == mapping->inode)
+            return &loader->linkers[i];
+    if (array_reserve(&loader->linkers, &loader->linker_capacity, loader->linker_count + 1))
+        return NULL;
+    linker = &loader->linkers[loader->linker_count++];
+    *linker = (struct linker){.device = mapping->device, .inode = mapping->inode};
+    linker->meets = find_rendezvous(mapping->link, &linker->sites);
+    return linker;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The mapping of the dynamic linker, NULL: a static program. It goes by the names that linkers have:
+ * PT_INTERP is a link to one of them. */
+static const struct code_mapping *linker_mapping(const struct code_mapping *mappings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *name = file_name(mappings[i].path);
+
+        if (!strncmp(name, "ld-", 3) || !strncmp(name, "ld.so", 5))
+            return &mappings[i];
+    }
+    return NULL;
+}
+
+/* Watches the dynamic linker of a process, once. */
+static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
                         struct error *err)
 {
-    const char *interpreter = program->elf ? elf_image_facts(program->elf)->interpreter : NULL;
-    struct linker_sites sites;
-    struct stat file;
-    char path[4096];
+    const struct code_mapping *mapping = linker_mapping(mappings, count);
+    const struct linker *linker;
+    int r;
 
-    if (!interpreter)
+    if (!mapping || has_attachment(loader, NULL, pid))
         return 0;
-    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, interpreter);
-    if (stat(path, &file))
-        return 0;
-    for (size_t i = 0; i < loader->linker_count; i++)
-        if (loader->linkers[i].device == file.st_dev && loader->linkers[i].inode == file.st_ino)
-            return 0;
-    if (array_reserve(&loader->linkers, &loader->linker_capacity, loader->linker_count + 1))
+    linker = linker_of(loader, mapping);
+    if (!linker)
         return error_no_memory(err);
-    loader->linkers[loader->linker_count++] = (struct linker){file.st_dev, file.st_ino};
-    return find_rendezvous(path, &sites) ? uprobe_backend_watch_linker(loader->backend, path, &sites, err)
-                                         : 0;
+    if (!linker->meets)
+        return 0;
+    r = uprobe_backend_watch_linker(loader->backend, mapping->link, &linker->sites, pid, err);
+    return r ? r : add_attachment(loader, NULL, pid, err);
 }
 
 /* ------------------------------------------------------------------------------------ all of a process */
@@ -236,7 +225,7 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct traced_im
 struct survey {
     struct stream_code *code;
     size_t count;
-    bool can_throw, probes_returns, news;
+    bool can_throw, probes_returns, own_probes, news;
 };
 
 static void survey_release(struct survey *survey)
@@ -256,6 +245,29 @@ static bool is_file(const struct code_mapping *mapping, const struct stat *file)
     return mapping->device == file->st_dev && mapping->inode == file->st_ino;
 }
 
+static bool is_ours(void *context, pid_t pid)
+{
+    struct loader *loader = context;
+
+    return streams_knows_process(loader->streams, pid);
+}
+
+/* The image in a mapping's file. */
+static int get_image(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
+                     enum image_kind kind, struct traced_image **ret_image, struct error *err)
+{
+    char root[32];
+    struct image_source_file source = {
+        .path = mapping->link, .name = mapping->path, .root = root, .kind = kind};
+    struct stat file;
+
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    if (kind == IMAGE_LIBRARY && loader->libraries && !stat(mapping->link, &file) &&
+        !image_table_known(loader->images, &file))
+        source.shared = file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader);
+    return image_table_get(loader->images, &source, ret_image, err);
+}
+
 static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
                           const struct stat *program, struct survey *survey, struct error *err)
 {
@@ -264,14 +276,14 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     struct traced_image *image;
     int r;
 
-    r = image_table_get(loader->images, mapping->link, mapping->path, kind, &image, err);
+    r = get_image(loader, pid, mapping, kind, &image, err);
     if (r == -ENOENT)
         return 0; /* unmapped meanwhile */
     if (r || !image->elf)
         return r;
     if (image_is_traced(image) && !is_attached(loader, image, pid)) {
         survey->news = true;
-        r = attach(loader, image, mapping, pid, err);
+        r = attach(loader, image, mapping->link, pid, err);
         if (r)
             return r;
     }
@@ -282,15 +294,14 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     code->image = image;
     survey->count++;
     survey->can_throw |= can_throw(image);
+    survey->own_probes |= has_attachment(loader, image, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
     return 0;
 }
 
 static bool is_c_library(const struct traced_image *image)
 {
-    const char *slash = strrchr(image->path, '/');
-
-    return !strncmp(slash ? slash + 1 : image->path, "libc.", 5);
+    return !strncmp(file_name(image->path), "libc.", 5);
 }
 
 /* The ranges that calls come from without an exception behind them: the program's own and the C library's
@@ -319,6 +330,8 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
         state.flags |= PROCESS_CAN_LOAD;
     if (loader->libraries)
         state.flags |= PROCESS_WATCHED;
+    if (survey->own_probes)
+        state.flags |= PROCESS_OWN_PROBES;
     if (starting)
         state.flags |= PROCESS_STARTING;
     if (survey->can_throw && survey->probes_returns)
@@ -343,6 +356,8 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
         r = error_no_memory(err);
     for (size_t i = 0; !r && i < count; i++)
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
+    if (!r && (loader->libraries || survey.probes_returns))
+        r = watch_linker(loader, pid, mappings, count, err);
     code_mappings_free(mappings, count);
     *ret_news = survey.news;
     return r ? r : tell(loader, pid, &survey, starting, err);
@@ -352,15 +367,22 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
                    struct error *err)
 {
     struct stream_program program = {.rank = process_rank(pid)};
+    struct image_source_file source = {.kind = IMAGE_MAIN};
     struct traced_image *image = NULL;
-    char link[64];
+    char link[64], root[32];
     bool news;
     int r;
 
     program.exe = process_exe(pid);
     program.argv = process_command_line(pid);
     process_exe_link(pid, link, sizeof(link));
-    r = image_table_get(loader->images, link, program.exe ? program.exe : link, IMAGE_MAIN, &image, err);
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    source.path = link;
+    source.name = program.exe ? program.exe : link;
+    source.root = root;
+    r = image_table_get(loader->images, &source, &image, err);
+    if (!r && image_is_traced(image) && !is_attached(loader, image, pid))
+        r = attach(loader, image, link, pid, err);
     if (r) {
         free(program.exe);
         free(program.argv);
@@ -369,8 +391,6 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.image = image_is_traced(image) ? image : NULL;
     *ret_main = image;
     r = streams_set_program(loader->streams, pid, &program, err);
-    if (!r)
-        r = watch_linker(loader, pid, image, err);
     return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
 }
 
@@ -384,4 +404,41 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct er
     if (stat(link, &program))
         return 0; /* it has ended */
     return survey_process(loader, pid, &program, false, ret_news, err);
+}
+
+/* The image of a mapping that is probed in `pid` alone; NULL: none is. */
+static struct traced_image *attached_image(const struct loader *loader, pid_t pid,
+                                           const struct code_mapping *mapping)
+{
+    struct attachment *attachment, *next;
+
+    HASH_ITER (hh, loader->attachments, attachment, next)
+        if (attachment->key.pid == pid && attachment->key.image &&
+            attachment->key.image->file.st_dev == mapping->device &&
+            attachment->key.image->file.st_ino == mapping->inode)
+            return attachment->key.image;
+    return NULL;
+}
+
+int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
+{
+    struct code_mapping *mappings;
+    size_t count;
+    int r = 0;
+
+    *ret_news = false;
+    if (!loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
+        return 0; /* nothing to bring, or nobody there any more */
+    for (size_t i = 0; !r && i < count; i++) {
+        struct traced_image *image = attached_image(loader, parent, &mappings[i]);
+
+        if (!image || is_attached(loader, image, child))
+            continue;
+        *ret_news = true;
+        r = attach(loader, image, mappings[i].link, child, err);
+    }
+    if (!r && loader->libraries)
+        r = watch_linker(loader, child, mappings, count, err);
+    code_mappings_free(mappings, count);
+    return r == -ESRCH || r == -ENOENT ? 0 : r;
 }

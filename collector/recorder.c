@@ -134,13 +134,15 @@ static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, str
     return is_gone(r) ? 0 : r;
 }
 
-static int on_fork(void *context, pid_t parent, pid_t child, struct error *err)
+static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct error *err)
 {
     struct recorder *recorder = context;
     bool news = false;
     int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, err);
 
-    if (r || !news)
+    if (held)
+        uprobe_backend_release(recorder->backend, child);
+    if (r || !news || held)
         return r;
     return blind_stretch(recorder, "a forked child ran before the probes of its libraries", err);
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
+#include "collector/backend/closer.h"
 
 /* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
  */
@@ -33,6 +34,7 @@ struct uprobe_backend {
     bool sessions;
     struct probe_link *links;
     size_t link_count, link_capacity;
+    struct closer closer;
 
     /* One round of uprobe_backend_consume. */
     wire_handler handle;
@@ -72,7 +74,6 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     if (!skeleton)
         return -errno;
     bpf_program__set_autoload(skeleton->progs.on_session, sessions);
-    bpf_program__set_autoload(skeleton->progs.on_call_only, !sessions);
     if (sessions)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
@@ -144,6 +145,7 @@ void uprobe_backend_free(struct uprobe_backend *backend)
         return;
     if (backend->skeleton)
         uprobe_backend_detach(backend);
+    closer_release(&backend->closer);
     ring_buffer__free(backend->ring);
     tracectl_bpf__destroy(backend->skeleton);
     free(backend->links);
@@ -189,8 +191,9 @@ static int attach_sites(struct uprobe_backend *backend, const struct uprobe_site
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
     struct uprobe_sites first = *sites, second = *sites;
-    int fd = backend->sessions ? create_link(skeleton->progs.on_session, ATTACH_UPROBE_SESSION, sites, pid)
-                               : create_link(skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, sites, pid);
+    int fd = backend->sessions && !pid
+                 ? create_link(skeleton->progs.on_session, ATTACH_UPROBE_SESSION, sites, pid)
+                 : create_link(skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, sites, pid);
     int r;
 
     if (fd >= 0)
@@ -234,7 +237,7 @@ void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
 
     for (size_t i = 0; i < backend->link_count; i++) {
         if (backend->links[i].pid == pid)
-            close(backend->links[i].fd);
+            closer_close(&backend->closer, backend->links[i].fd);
         else
             backend->links[kept++] = backend->links[i];
     }
@@ -242,12 +245,12 @@ void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
 }
 
 int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
-                                const struct linker_sites *linker, struct error *err)
+                                const struct linker_sites *linker, pid_t pid, struct error *err)
 {
     const struct uprobe_sites site = {
         .path = path, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
-    int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, 0);
-    int r = fd < 0 ? fd : keep_link(backend, fd, 0);
+    int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, pid);
+    int r = fd < 0 ? fd : keep_link(backend, fd, pid);
 
     return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", path) : 0;
 }

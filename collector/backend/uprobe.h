@@ -47,11 +47,17 @@ struct uprobe_sites {
 };
 
 /* Probes an image in every process that maps it (`pid` 0), or in one process and its threads, not its
- * children. What the kernel refuses is marked and left out; everything else is attached, or nothing. */
+ * children. What the kernel refuses is marked and left out; everything else is attached, or nothing.
+ *
+ * For one process all cookies must say COOKIE_ENTRY_ONLY. The kernel gives a call that meets the breakpoint
+ * in another process (a forked child, or one that has probes of its own there) a return probe without asking
+ * the program (uprobe_prog_run in kernel/trace/bpf_trace.c answers 0 for another process, which a session
+ * takes for yes), and at a place that is no entry this destroys the stack: so there are no sessions then. */
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                           struct error *err);
 
-/* Removes the probes of one process alone, when it has ended. Takes the kernel some 40 ms a link. */
+/* Removes the probes of one process alone, when it has ended. The kernel takes some 40 ms a link: they are
+ * closed behind the caller's back. */
 void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid);
 
 /* The dynamic linker's meeting place with debuggers. */
@@ -60,9 +66,10 @@ struct linker_sites {
     uint64_t state;           /* from there to _r_debug, in memory; 0: not known */
 };
 
-/* Lets processes announce new libraries (PROCESS_CAN_LOAD) that were loaded by the linker at `path`. */
+/* Lets a process announce new libraries (PROCESS_CAN_LOAD), which the linker at `path` loads. In this process
+ * alone: every program maps the linker, and one that reads its own code (valgrind) must not find a probe. */
 int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
-                                const struct linker_sites *linker, struct error *err);
+                                const struct linker_sites *linker, pid_t pid, struct error *err);
 
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);

@@ -502,7 +502,8 @@ static int handle_fork(struct streams *streams, const struct wire_fork *record)
     if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
         return no_memory(streams);
     return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
-                                            (pid_t)record->tgid, &streams->error)
+                                            (pid_t)record->tgid, record->header.flags & WIRE_HELD,
+                                            &streams->error)
                  : 0;
 }
 

@@ -36,8 +36,8 @@ struct stream_options {
     /* A process has other libraries: the callee calls streams_set_code and lets it, or its thread, go.
      * `flags`: those of struct wire_libraries. */
     int (*on_libraries)(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err);
-    /* A process has a child that runs the same code. */
-    int (*on_fork)(void *context, pid_t parent, pid_t child, struct error *err);
+    /* A process has a child that runs the same code: the callee lets it go if it is held. */
+    int (*on_fork)(void *context, pid_t parent, pid_t child, bool held, struct error *err);
     void (*on_end)(void *context, pid_t pid);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);

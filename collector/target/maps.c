@@ -50,14 +50,18 @@ static void cut_deleted(char *path)
 
 /* Finds the file behind a mapping. Some file systems (btrfs, overlayfs) show another device in maps than stat
  * tells, so it is asked for here. */
-static bool reach_file(pid_t pid, struct code_mapping *mapping)
+static bool reach_file(pid_t pid, const char *path, struct code_mapping *mapping)
 {
     struct stat file;
 
     snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
              mapping->start, mapping->end);
-    if (stat(mapping->link, &file))
-        return false;
+    if (stat(mapping->link, &file)) {
+        /* That takes CAP_CHECKPOINT_RESTORE. By its path it is the same file if its number is the same. */
+        snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/root%s", (int)pid, path);
+        if (stat(mapping->link, &file) || file.st_ino != mapping->inode)
+            return false;
+    }
     mapping->device = file.st_dev;
     mapping->inode = file.st_ino;
     return true;
@@ -83,9 +87,11 @@ int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t 
         struct code_mapping mapping = {0};
         char *path;
 
-        if (!parse_line(line, &mapping, &path) || !reach_file(pid, &mapping))
+        if (!parse_line(line, &mapping, &path))
             continue;
         cut_deleted(path);
+        if (!reach_file(pid, path, &mapping))
+            continue;
         mapping.path = strdup(path);
         if (!mapping.path || array_reserve(&mappings, &capacity, count + 1)) {
             free(mapping.path);
@@ -109,7 +115,7 @@ static bool maps_file(pid_t pid, dev_t device, ino_t inode)
         struct code_mapping mapping = {0};
         char *path;
 
-        if (parse_line(line, &mapping, &path) && mapping.inode == inode && reach_file(pid, &mapping) &&
+        if (parse_line(line, &mapping, &path) && mapping.inode == inode && reach_file(pid, path, &mapping) &&
             mapping.device == device && mapping.inode == inode)
             return true;
     }

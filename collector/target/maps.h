@@ -3,6 +3,7 @@
 #ifndef TRACECTL_COLLECTOR_TARGET_MAPS_H
 #define TRACECTL_COLLECTOR_TARGET_MAPS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,8 @@ struct code_mapping {
     uint64_t start, end; /* addresses in the process */
     uint64_t offset;     /* in the file */
     char *path;          /* as the process sees it, without " (deleted)" */
-    char link[64]; /* opens the very file that is mapped, deleted, replaced or in a container as it may be */
+    char link[PATH_MAX]; /* opens the very file that is mapped, deleted, replaced or in a container as it may
+                            be */
     dev_t device;
     ino_t inode;
 };

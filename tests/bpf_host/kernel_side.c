@@ -32,7 +32,8 @@ static struct {
     struct seen_thread seen;
     unsigned let_go_at; /* turn of a wait in which the collector lets the thread go, 0: never */
     int is_return, readable;
-    unsigned stops, mapping_lookups;
+    unsigned stops, child_stops, mapping_lookups;
+    int terminal; /* of forked children */
     struct mm_struct mm;
     struct vm_area_struct mapping;
     struct {
@@ -181,6 +182,12 @@ long bpf_find_vma(struct task_struct *task, unsigned long long address, void *ca
     return 0;
 }
 
+int bpf_send_signal_task(struct task_struct *task, int signal, enum pid_type type, __u64 value)
+{
+    kernel.child_stops += signal == SIGSTOP && type == PIDTYPE_TGID;
+    return 0;
+}
+
 bool bpf_session_is_return(void)
 {
     return kernel.is_return;
@@ -289,6 +296,16 @@ int kernel_is_held(uint32_t tgid)
     return bpf_map_lookup_elem(&held, &tgid) != NULL;
 }
 
+unsigned kernel_children_stopped(void)
+{
+    return kernel.child_stops;
+}
+
+void kernel_set_terminal(int terminal)
+{
+    kernel.terminal = terminal;
+}
+
 unsigned kernel_stops_sent(void)
 {
     return kernel.stops;
@@ -353,7 +370,8 @@ void kernel_set_user_word(uint64_t value, int readable)
 void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid)
 {
     struct task_struct parent = {.tgid = (int)parent_tgid, .pid = (int)parent_tid};
-    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid};
+    struct signal_struct signal = {.tty = kernel.terminal ? (struct tty_struct *)&kernel : NULL};
+    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid, .signal = &signal};
 
     on_fork(&parent, &child);
 }

@@ -22,6 +22,10 @@ uint32_t kernel_process_flags(uint32_t tgid);
 int kernel_is_traced(uint32_t tgid);
 int kernel_is_held(uint32_t tgid);
 unsigned kernel_stops_sent(void);
+unsigned kernel_children_stopped(void);
+
+/* Whether forked children have a controlling terminal. */
+void kernel_set_terminal(int terminal);
 
 /* Runs the session program as thread `tid` of `tgid`. Returns what it returns. */
 int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);

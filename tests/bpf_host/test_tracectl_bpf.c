@@ -611,10 +611,26 @@ Test(kernel_side, nobody_waits_for_ever)
 
 Test(kernel_side, exec_forgets_what_was_known_of_the_code)
 {
-    kernel_trace_as(7, LOADS | PROCESS_WATCHED | PROCESS_CHECK_CALLERS);
+    kernel_trace_as(7, LOADS | PROCESS_WATCHED);
     kernel_fork(7, 7, 8, 8);
     cr_assert_eq(kernel_process_flags(8), LOADS | PROCESS_WATCHED | PROCESS_CHECK_CALLERS,
-                 "a child has its parent's code");
+                 "a child has its parent's code, and nobody watches its linker");
     kernel_exec(7, 7);
     cr_assert_eq(kernel_process_flags(7), PROCESS_TRACED | PROCESS_STARTING);
+}
+
+Test(kernel_side, a_child_that_needs_probes_of_its_own_is_stopped_before_it_runs)
+{
+    kernel_trace_as(7, LOADS | PROCESS_OWN_PROBES);
+    kernel_fork(7, 7, 7, 8);
+    cr_assert_eq(kernel_children_stopped(), 0, "a thread is no child");
+    kernel_fork(7, 7, 9, 9);
+    cr_assert_eq(kernel_children_stopped(), 1);
+    cr_assert(kernel_is_held(9));
+    cr_assert_eq(header_at(1)->flags, WIRE_HELD);
+    cr_assert(kernel_record_woke(1));
+    kernel_set_terminal(1);
+    kernel_fork(7, 7, 10, 10);
+    cr_assert_eq(kernel_children_stopped(), 1, "it may become a shell's job");
+    cr_assert_not(kernel_is_held(10));
 }

@@ -11,6 +11,7 @@
 #define __weak
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#define bpf_ksym_exists(function) 1
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) __typeof__(value) *name
 

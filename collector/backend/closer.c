@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/closer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+static void *close_all(void *context)
+{
+    const struct closer *closer = context;
+    int fd;
+
+    while (read(closer->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+        close(fd);
+    return NULL;
+}
+
+static bool start(struct closer *closer)
+{
+    sigset_t all, before;
+
+    if (pipe2(closer->pipe, O_CLOEXEC))
+        return false;
+    sigfillset(&all); /* signals are for the thread that records */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    closer->running = !pthread_create(&closer->thread, NULL, close_all, closer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (closer->running)
+        return true;
+    close(closer->pipe[0]);
+    close(closer->pipe[1]);
+    return false;
+}
+
+void closer_close(struct closer *closer, int fd)
+{
+    if ((!closer->running && !start(closer)) ||
+        write(closer->pipe[1], &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
+        close(fd);
+}
+
+void closer_release(struct closer *closer)
+{
+    if (!closer->running)
+        return;
+    close(closer->pipe[1]);
+    pthread_join(closer->thread, NULL);
+    close(closer->pipe[0]);
+    closer->running = false;
+}
