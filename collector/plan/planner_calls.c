@@ -25,7 +25,8 @@ static bool is_callee(const struct planner *planner, size_t index)
         return false;
     if (choice->site.class == SITE_REFUSED)
         return choice->site.refusal == SITE_LOOP;
-    return planner_cost(planner, choice) > planner->costs.call_emulated;
+    return choice->site.class == SITE_SINGLE_STEPPED &&
+           planner_cost(planner, choice) > planner->costs.call_emulated;
 }
 
 static int collect_callees(struct planner *planner, struct callee **ret_callees, size_t *ret_count)

@@ -225,3 +225,36 @@ Test(real_images, entries_and_returns)
     dl_iterate_phdr(check_loaded, &visit);
     cr_expect_eq(visit.images, 3);
 }
+
+static const struct plan_probe *probe_of(const struct plan *plan, size_t function)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->probes[i].function == function)
+            return &plan->probes[i];
+    return NULL;
+}
+
+/* What is cheap with its return probe keeps it; only calls and jumps may be given to whom they call. */
+Test(real_images, cheap_return_probes_are_kept)
+{
+    const struct plan_options probe = {.returns = PLAN_RETURNS_PROBE};
+    AUTO_SUBJECT struct subject automatic = subject_file("/proc/self/exe", NULL);
+    AUTO_SUBJECT struct subject probed = subject_file("/proc/self/exe", &probe);
+    size_t cheap = 0;
+
+    for (size_t i = 0; i < probed.plan->count; i++) {
+        const struct plan_probe *before = &probed.plan->probes[i], *after;
+        size_t size = 0;
+        const uint8_t *code = elf_image_code(probed.image, before->address, &size);
+
+        if (!before->return_probe || before->class != SITE_EMULATED || *code == 0xe8 || *code == 0xe9 ||
+            *code == 0xeb)
+            continue;
+        cheap++;
+        after = probe_of(automatic.plan, before->function);
+        cr_assert_not_null(after);
+        cr_expect(after->return_probe && after->address == before->address, "%s",
+                  probed.functions[before->function].name);
+    }
+    cr_expect_gt(cheap, 20);
+}
