@@ -90,6 +90,7 @@ struct uprobe_task {
 };
 
 struct task_struct {
+    unsigned int ptrace;
     unsigned int __state; /* 0: it runs or wants to */
     int on_cpu;
     unsigned long nvcsw;

@@ -21,12 +21,14 @@ const volatile bool follow_children = true;
 
 #define SIGSTOP 19
 
-/* A shell with job control would take the stop for its user's Ctrl-Z, and the terminal with it. Such a shell
- * gives each job a process group of its own. */
+/* Whether somebody would see the stop and take it for something else: a debugger that started the program, or
+ * a shell with job control, which gives each job a process group of its own in its own session. */
 static __always_inline bool is_job(struct task_struct *task)
 {
-    return task->signal->tty &&
-           task->signal->pids[PIDTYPE_PGID] != task->real_parent->signal->pids[PIDTYPE_PGID];
+    struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
+
+    return task->ptrace ||
+           (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
 }
 
 /* Stops the current process if that is harmless and if it is on the list then: whoever is stopped must be

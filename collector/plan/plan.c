@@ -20,6 +20,7 @@
 #include "collector/plan/return_rules.h"
 #include "collector/plan/return_sites.h"
 #include "image/flow_image.h"
+#include "image/imports.h"
 
 /* ---------------------------------------------------------------------------------------------- returns */
 
@@ -34,8 +35,14 @@ static bool has_forbidden_name(const struct image_function *function)
 }
 
 /* The reason that holds for all functions of the image, PLAN_RETURN_PROBED if there is none. */
-static enum plan_no_return image_no_return(const struct elf_image *image, const struct plan_options *options)
+static enum plan_no_return image_no_return(struct elf_image *image, const struct plan_options *options)
 {
+    /* A stack that lies inside another one is not told from it by where it lies; and whoever looks at stacks
+     * must find its own return addresses there. */
+    static const char *const stack_functions[] = {
+        "makecontext",       "swapcontext", "setcontext",    "backtrace",
+        "_Unwind_Backtrace", "unw_step",    "unw_backtrace", NULL};
+
     if (options->returns == PLAN_RETURNS_SITES)
         return PLAN_RETURN_SITES;
     if (options->returns == PLAN_RETURNS_INFER || options->returns == PLAN_RETURNS_NONE)
@@ -46,6 +53,8 @@ static enum plan_no_return image_no_return(const struct elf_image *image, const 
         return PLAN_RETURN_UNWIND;
     if (elf_image_facts(image)->is_static)
         return PLAN_RETURN_STATIC;
+    if (image_imports(image, stack_functions))
+        return PLAN_RETURN_STACKS;
     return PLAN_RETURN_PROBED;
 }
 
@@ -381,6 +390,7 @@ const char *plan_no_return_text(enum plan_no_return reason)
         [PLAN_RETURN_NOT_WANTED] = "not wanted",
         [PLAN_RETURN_UNWIND] = "an exception or a panic may pass through",
         [PLAN_RETURN_STATIC] = "a static program",
+        [PLAN_RETURN_STACKS] = "the image switches stacks or looks at them",
         [PLAN_RETURN_ENTRY_POINT] = "the program's entry point",
         [PLAN_RETURN_NAME] = "uses or replaces its return address",
         [PLAN_RETURN_CODE] = "its code uses its return address or switches stacks",

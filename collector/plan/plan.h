@@ -29,6 +29,7 @@ enum plan_no_return {
     PLAN_RETURN_NOT_WANTED,  /* plan_options.returns */
     PLAN_RETURN_UNWIND,      /* an exception or a panic may pass through frames of the image */
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
+    PLAN_RETURN_STACKS,      /* the image switches stacks or looks at them: swapcontext, backtrace, ... */
     PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
     PLAN_RETURN_CODE,        /* its code does: return_code_forbids() */

@@ -376,28 +376,28 @@ void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint3
     on_fork(&parent, &child);
 }
 
-static void run_exec(uint32_t tgid, uint32_t old_tid, int terminal, int own_group)
+void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)
 {
-    static char group, parent_group, tty;
+    static char group, parent_group, session, own_session;
     struct signal_struct parent_signal = {0}, signal = {0};
-    struct task_struct parent = {.signal = &parent_signal};
-    struct task_struct task = {
-        .tgid = (int)tgid, .pid = (int)tgid, .signal = &signal, .real_parent = &parent};
+    struct task_struct parent_task = {.signal = &parent_signal};
+    struct task_struct task = {.tgid = (int)tgid,
+                               .pid = (int)tgid,
+                               .signal = &signal,
+                               .real_parent = &parent_task,
+                               .ptrace = parent == PARENT_DEBUGGER};
 
     parent_signal.pids[PIDTYPE_PGID] = (struct pid *)&parent_group;
-    signal.pids[PIDTYPE_PGID] = (struct pid *)(own_group ? &group : &parent_group);
-    signal.tty = terminal ? (struct tty_struct *)&tty : NULL;
+    parent_signal.pids[PIDTYPE_SID] = (struct pid *)&session;
+    signal.pids[PIDTYPE_PGID] =
+        (struct pid *)(parent == PARENT_SHELL || parent == PARENT_DAEMON ? &group : &parent_group);
+    signal.pids[PIDTYPE_SID] = (struct pid *)(parent == PARENT_DAEMON ? &own_session : &session);
     on_exec(&task, (int)old_tid);
 }
 
 void kernel_exec(uint32_t tgid, uint32_t old_tid)
 {
-    run_exec(tgid, old_tid, 0, 1);
-}
-
-void kernel_exec_on_terminal(uint32_t tgid, int own_group)
-{
-    run_exec(tgid, tgid, 1, own_group);
+    kernel_exec_as(tgid, old_tid, PARENT_ORDINARY);
 }
 
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit)

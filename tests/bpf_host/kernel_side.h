@@ -60,8 +60,9 @@ void kernel_set_stack_word(uint64_t address, uint64_t value);
 
 void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
-/* The same in a session with a terminal; `own_group`: as a job of a shell, in a process group of its own. */
-void kernel_exec_on_terminal(uint32_t tgid, int own_group);
+/* The same with a parent that notices stops, or one that has let the process have its own session. */
+enum kernel_parent { PARENT_ORDINARY, PARENT_SHELL, PARENT_DEBUGGER, PARENT_DAEMON };
+void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent);
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit);
 
 /* The records in the order of their submission; NULL past the end. */

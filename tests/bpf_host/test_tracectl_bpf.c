@@ -360,17 +360,21 @@ Test(kernel_side, exec_holds_the_process_and_wakes_the_collector)
     cr_assert(kernel_record_woke(0));
 }
 
-Test(kernel_side, a_job_of_a_shell_is_not_stopped)
+Test(kernel_side, nobody_is_stopped_whose_parent_would_take_it_for_something_else)
 {
     kernel_trace(7);
-    kernel_exec_on_terminal(7, 1);
+    kernel_exec_as(7, 7, PARENT_SHELL);
+    kernel_exec_as(7, 7, PARENT_DEBUGGER);
     cr_assert_eq(kernel_stops_sent(), 0);
     cr_assert_not(kernel_is_held(7));
     cr_assert_eq(header_at(0)->kind, WIRE_EXEC);
     cr_assert_not(header_at(0)->flags & WIRE_HELD);
-    kernel_exec_on_terminal(7, 0);
-    cr_assert_eq(kernel_stops_sent(), 1);
-    cr_assert(header_at(1)->flags & WIRE_HELD);
+    cr_assert_not(header_at(1)->flags & WIRE_HELD);
+    kernel_exec_as(7, 7, PARENT_ORDINARY);
+    kernel_exec_as(7, 7, PARENT_DAEMON);
+    cr_assert_eq(kernel_stops_sent(), 2);
+    cr_assert(header_at(2)->flags & WIRE_HELD);
+    cr_assert(header_at(3)->flags & WIRE_HELD);
 }
 
 Test(kernel_side, nobody_is_stopped_who_could_not_be_found_again)
