@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
- * to the last bit, counts of calls, no gap in a thread's stream, and that each segment begins with the calls
- * open that the one before it left open.
+ * to the last bit, counts of calls, no gap in a thread's stream, that each segment begins with the calls
+ * open that the one before it left open, with their sites, and that the catalog has every call site.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,6 +22,7 @@ struct verifier {
     int problems;
     uint64_t segments;
     struct tracestore_problem place; /* where we are, for problem() */
+    sqlite3_stmt *find_site;
 
     /* What the next segment of the thread has to begin with. */
     int64_t thread_id;
@@ -70,6 +71,44 @@ static void check_database(struct verifier *verifier)
     }
 }
 
+/* ------------------------------------------------------------------------------------------ call sites */
+
+/* 1: the catalog has the site; 0: it does not; <0. */
+static int has_site(struct verifier *verifier, uint32_t site)
+{
+    int result;
+
+    if (!verifier->find_site &&
+        sqlite3_prepare_v2(verifier->db, "SELECT 1 FROM call_sites WHERE site_id = ?1", -1,
+                           &verifier->find_site, NULL) != SQLITE_OK)
+        return -EIO;
+    db_bind(verifier->find_site, "i", (int64_t)site);
+    result = sqlite3_step(verifier->find_site);
+    sqlite3_reset(verifier->find_site);
+    return result == SQLITE_ROW ? 1 : result == SQLITE_DONE ? 0 : -EIO;
+}
+
+/* The first site of a segment's dictionary that the catalog does not have is a problem. */
+static int check_sites(struct verifier *verifier, const struct segment_parts *parts)
+{
+    const struct section *section = &parts->sections[SECTION_SITE_DICTIONARY];
+    AUTO_FREE uint32_t *sites = NULL;
+    size_t count;
+    int code, found = 1;
+
+    if (!(parts->flags & SEGMENT_CALL_SITES))
+        return 0;
+    code = dictionary_read(section->data, section->size, 0, &sites, &count);
+    for (size_t i = 0; !code && found == 1 && i < count; i++) {
+        found = sites[i] ? has_site(verifier, sites[i]) : 1;
+        if (!found)
+            problem(verifier, "it names call site %u, which the catalog does not have", sites[i]);
+        else if (found < 0)
+            problem(verifier, "its call sites cannot be looked up: %.140s", sqlite3_errmsg(verifier->db));
+    }
+    return code;
+}
+
 /* ------------------------------------------------------------------------------------------ decoding */
 
 static bool same_open_calls(const struct verifier *verifier, const struct open_call *open, size_t depth)
@@ -77,7 +116,8 @@ static bool same_open_calls(const struct verifier *verifier, const struct open_c
     if (depth != verifier->depth)
         return false;
     for (size_t i = 0; i < depth; i++)
-        if (open[i].seq != verifier->open[i].seq || open[i].function != verifier->open[i].function)
+        if (open[i].seq != verifier->open[i].seq || open[i].function != verifier->open[i].function ||
+            (open[i].site && open[i].site != verifier->open[i].site)) /* it may become unknown */
             return false;
     return true;
 }
@@ -102,6 +142,8 @@ static int decode_all(struct verifier *verifier, const struct segment_parts *par
         *ret_calls += event.kind == EVENT_CALL;
     open = segment_decoder_open_calls(decoder, &depth);
     verifier->open_known = code == 1;
+    if (code == 1 && check_sites(verifier, parts) == -ENOMEM)
+        code = -ENOMEM;
     if (code == 1 && array_reserve(&verifier->open, &verifier->capacity, depth))
         code = -ENOMEM;
     if (code == 1) {
@@ -271,6 +313,7 @@ int tracestore_verify(struct tracestore *store,
     if (!code)
         code = check_journals(&verifier);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_finalize(verifier.find_site);
     free(verifier.open);
     if (code)
         return error_no_memory(err);

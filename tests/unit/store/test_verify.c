@@ -101,6 +101,29 @@ Test(verify, damage_is_found)
     expect_problem("PRAGMA foreign_keys = OFF; DELETE FROM threads", "refers to nothing");
 }
 
+/* Of a closed segment and of an open one. */
+Test(verify, call_sites_that_nobody_registered_are_found)
+{
+    for (int ended = 0; ended < 2; ended++) {
+        struct fixture fixture;
+        struct problems problems;
+        struct thread_writer *thread;
+        struct trace_thread_description description = {.label = "0.0", .call_sites = true};
+
+        fixture_open(&fixture, NULL);
+        description.process_id = fixture.process_id;
+        cr_assert_eq(trace_writer_thread(fixture.writer, &description, &thread, NULL), 0);
+        cr_assert_eq(thread_writer_call_from(thread, fixture_function(&fixture, "f"), 77), 0);
+        cr_assert_eq(ended ? trace_writer_end(fixture.writer, 9, 0, NULL)
+                           : trace_writer_flush(fixture.writer, 9, NULL),
+                     0);
+        problems = verify(&fixture);
+        cr_assert_eq(problems.count, 1);
+        cr_assert_not_null(strstr(problems.texts, "call site 77"), "%s", problems.texts);
+        fixture_close(&fixture);
+    }
+}
+
 /* A damaged segment is told once and skipped; what is before and behind it is read. */
 Test(verify, a_damaged_segment_is_skipped_by_readers)
 {

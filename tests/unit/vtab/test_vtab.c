@@ -308,3 +308,60 @@ Test(vtab, damaged_segment_is_an_error)
     cr_assert_gt(model_number(&model, "SELECT count(*) FROM events WHERE thread_id = 1 AND seq > 200"), 0);
     model_release(&model);
 }
+
+/* Call sites cost nothing where nobody looks at them: the plan says which query does. */
+Test(vtab, sites_are_decoded_only_when_used)
+{
+    static const struct {
+        const char *columns, *rest;
+        bool used;
+    } queries[] = {
+        {"count(*)", "", false},
+        {"seq, t.function_id", "", false},
+        {"call_site", "", true},
+        {"seq", "WHERE call_site = 3", true},
+        {"count(*)", "JOIN call_sites s ON s.site_id = t.call_site", true},
+    };
+    struct model model;
+
+    model_init(&model, &usual);
+    for (size_t i = 0; i < 2 * sizeof(queries) / sizeof(queries[0]); i++) {
+        char sql[240], expected[40], *plan;
+
+        snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN SELECT %s FROM %s t %s", queries[i / 2].columns,
+                 i % 2 ? "events" : "calls", queries[i / 2].rest);
+        snprintf(expected, sizeof(expected), "VIRTUAL TABLE INDEX %d:", queries[i / 2].used);
+        plan = model_rows(&model, sql);
+        cr_assert_not_null(strstr(plan, expected), "%s: %s", sql, plan);
+        free(plan);
+    }
+    model_release(&model);
+}
+
+/* A reader that does without sites gets everything else. */
+Test(vtab, events_without_their_sites)
+{
+    const struct event_range range = {.last_seq = UINT64_MAX, .no_sites = true};
+    struct event_iter *with, *without;
+    struct event full, bare;
+    struct model model;
+    size_t sites = 0;
+
+    model_init(&model, &usual);
+    for (int64_t thread = 1; thread <= 6; thread++) {
+        cr_assert_eq(event_iter_open(model.store, thread, 0, &with, NULL), 0);
+        cr_assert_eq(event_iter_open_db(model.db, thread, &range, &without, NULL), 0);
+        while (event_iter_next(with, &full, NULL) == 0) {
+            cr_assert_eq(event_iter_next(without, &bare, NULL), 0);
+            cr_assert_eq(bare.call_site, 0);
+            cr_assert(bare.seq == full.seq && bare.function == full.function && bare.kind == full.kind &&
+                      bare.depth == full.depth && bare.ns == full.ns);
+            sites += full.call_site != 0;
+        }
+        cr_assert_eq(event_iter_next(without, &bare, NULL), 1);
+        event_iter_free(with);
+        event_iter_free(without);
+    }
+    cr_assert_gt(sites, 0);
+    model_release(&model);
+}
