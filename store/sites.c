@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
+#define CONTEXT_MASK (((uint64_t)1 << 51) - 1)
+
 /* ------------------------------------------------------------------------------------------ the model */
 
 static void model_release(struct site_model *model)
@@ -28,9 +30,14 @@ static int model_reserve(struct site_model *model, uint16_t function)
 
 static inline struct site_guess *model_guess(struct site_model *model, uint16_t function)
 {
-    uint64_t context = (uint64_t)model->neighbour << 17 | (uint64_t)model->ended << 16 | function;
+    uint64_t hash = (model->context * 0x9e3779b97f4a7c15ull + function) * 0x9e3779b97f4a7c15ull;
 
-    return &model->table[context * 0x9e3779b97f4a7c15ull >> (64 - SITE_TABLE_BITS)];
+    return &model->table[hash >> (64 - SITE_TABLE_BITS)];
+}
+
+static inline void model_event(struct site_model *model, uint16_t site, bool ended)
+{
+    model->context = (model->context << 17 | (uint64_t)site << 1 | ended) & CONTEXT_MASK;
 }
 
 /* 0: no idea. */
@@ -45,16 +52,14 @@ static inline void model_call(struct site_model *model, struct site_guess *guess
 {
     *guess = (struct site_guess){.function = function, .site = site};
     model->last[function - 1] = site;
-    model->neighbour = site;
-    model->ended = false;
+    model_event(model, site, false);
     if (opens)
         model->open[model->depth++] = site;
 }
 
 static inline void model_return(struct site_model *model)
 {
-    model->neighbour = model->open[--model->depth];
-    model->ended = true;
+    model_event(model, model->open[--model->depth], true);
 }
 
 /* ------------------------------------------------------------------------------------------ encoder */
@@ -166,8 +171,7 @@ int site_encoder_begin(struct site_encoder *encoder, const uint32_t *sites, size
         memcpy(model->open, open, count * sizeof(*open));
     model->depth = count;
     model->last_count = 0;
-    model->neighbour = 0;
-    model->ended = false;
+    model->context = 0;
     memset(model->table, 0, sizeof(model->table));
     encoder->codec->encoder_reset(encoder->words);
     return 0;

@@ -3,11 +3,12 @@
  * Call sites of a segment's calls: predicted, and what was not is told (docs/trace-format.md).
  *
  * A program's control flow decides from where a function is called next, and most of it is in the stream of
- * calls and returns already: after the same neighbour, the call that the event before began or ended, the
- * same function mostly is called from the same place as the last time. So the model keeps for (neighbour's
- * site, begun or ended, function) the site that came then, and for each function the one it was called from
- * last, for neighbours that are new. A call whose site is the predicted one is word 0 for the codec, which
- * takes runs and repetitions of misses away as well; another one is the site's local id.
+ * calls and returns already: after the same last three events a function mostly is called from the same place
+ * as the last time. Of an event counts the site of the call that it began or ended. So the model keeps for
+ * (three events, function) the site that came then, and for each function the one it was called from last,
+ * for events that are new. (More than three gain nothing; one alone takes up to half as much again.) A call
+ * whose site is the predicted one is word 0 for the codec, which takes runs and repetitions of misses away as
+ * well; another one is the site's local id.
  *
  * All work is constant per event; the model takes 16 KiB, and two bytes an open call and a function.
  */
@@ -34,8 +35,7 @@ struct site_model {
     size_t last_count, last_capacity;
     uint16_t *open; /* the sites of the open calls, outermost first; 0: unknown */
     size_t depth, open_capacity;
-    uint16_t neighbour; /* the site of the call that the last event began or ended */
-    bool ended;
+    uint64_t context; /* the last three events, 17 bits each: the site, and whether the call was ended */
 };
 
 /* ------------------------------------------------------------------------------------------ writing */
