@@ -18,6 +18,8 @@ struct {
 } held SEC(".maps");
 
 const volatile bool follow_children = true;
+const volatile bool may_hold = true; /* programs and children may be stopped for a moment */
+const volatile __u32 collector;      /* its process: it does not mind when its own child is stopped */
 
 #define SIGSTOP 19
 
@@ -37,6 +39,8 @@ static __always_inline bool hold(struct task_struct *task)
 {
     __u32 tgid = (__u32)task->tgid, one = 1;
 
+    if (!may_hold && (__u32)task->real_parent->tgid != collector)
+        return false;
     if (is_job(task) || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
         return false;
     bpf_send_signal(SIGSTOP);
@@ -49,7 +53,7 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
 {
     __u32 tgid = (__u32)child->tgid, one = 1;
 
-    if (!(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
+    if (!may_hold || !(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
         child->signal->tty || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
         return false;
     if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))

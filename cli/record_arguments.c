@@ -20,6 +20,7 @@ enum {
     KEY_CALL_SITES,
     KEY_FOLLOW,
     KEY_NO_FOLLOW,
+    KEY_NO_HOLD,
     KEY_DURATION,
     KEY_TAG,
     KEY_RING_SIZE,
@@ -53,6 +54,10 @@ static const struct argp_option record_options[] = {
     {"follow", KEY_FOLLOW, 0, 0, "Follow child processes (default)", 3},
     {"no-follow", KEY_NO_FOLLOW, 0, 0, "Do not follow child processes", 3},
     {"dry-run", KEY_DRY_RUN, 0, 0, "Say what would be probed and what it would cost, and record nothing", 4},
+    {"no-hold", KEY_NO_HOLD, 0, 0,
+     "Do not stop children at their exec until their program has its probes: their parents could see that as "
+     "SIGCHLD or in waitpid(); what is lost by it is said",
+     4},
     {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
     {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
     {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
@@ -190,6 +195,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_NO_RETURNS:
         arguments->recorder.returns = PLAN_RETURNS_INFER;
+        return 0;
+    case KEY_NO_HOLD:
+        arguments->recorder.no_hold = true;
         return 0;
     case KEY_CALL_SITES:
         arguments->recorder.call_sites = true;

@@ -210,6 +210,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .with_time = options->times != STREAM_TIMES_NONE,
         .full_time = options->times == STREAM_TIMES_FULL,
         .follow_children = options->follow_children,
+        .no_hold = options->no_hold,
     };
     struct image_table_options image = {
         .want_image = options->want_image,
@@ -221,6 +222,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
 
+    /* An inferred return has no moment of its own. */
+    if (image.returns == PLAN_RETURNS_AUTO && options->times == STREAM_TIMES_FULL)
+        image.returns = PLAN_RETURNS_PROBE;
     if (!recorder)
         return error_no_memory(err);
     recorder->options = *options;

@@ -30,6 +30,7 @@ struct recorder_options {
     enum stream_times times;
     bool call_sites; /* keep where each call came from */
     bool follow_children;
+    bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
     size_t ring_bytes;          /* 0: the default */
     uint64_t flush_interval_ns; /* 0: one second */

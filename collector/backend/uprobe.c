@@ -82,6 +82,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
+    skeleton->rodata->may_hold = !options->no_hold;
+    skeleton->rodata->collector = (uint32_t)getpid();
     r = tracectl_bpf__load(skeleton);
     if (r) {
         tracectl_bpf__destroy(skeleton);

@@ -23,6 +23,7 @@ struct uprobe_options {
     bool with_time;       /* stamp records: 41 ns each, so only as often as --time anchor needs */
     bool full_time;       /* stamp every record */
     bool follow_children; /* trace the processes that traced processes make */
+    bool no_hold;         /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.

@@ -137,10 +137,10 @@ no_symbols() {
     cp "$PROGRAMS/million_stripped" "$WORK/bare"
     objcopy --remove-section .eh_frame --remove-section .eh_frame_hdr "$WORK/bare"
     local status=0
-    "$TRACECTL" record -n bare -- "$WORK/bare" 100 >"$WORK/out" 2>"$WORK/err" || status=$?
-    cat "$WORK/err"
     # The program's stubs of library functions may have names; if nothing has, that is said.
-    ((status == 0)) || fails_with 3 "$TRACECTL" record -n bare -- "$WORK/bare" 100
+    "$TRACECTL" -d "$WORK/bare.db" record -- "$WORK/bare" 100 >"$WORK/out" 2>"$WORK/err" || status=$?
+    cat "$WORK/err"
+    ((status == 0)) || fails_with 3 "$TRACECTL" record -- "$WORK/bare" 100
 }
 
 no_permission() {

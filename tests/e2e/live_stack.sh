@@ -132,7 +132,7 @@ run_case "2,000 threads, not stopped" few_were_stopped 2020
 run_case "2,000 threads did not notice" nobody_noticed
 end_blocked
 
-start_blocked probed "$TRACECTL" -q record -n probed -- "$PROGRAMS/blocked" 0
+start_blocked probed "$TRACECTL" -q record -n probed --returns probe -- "$PROGRAMS/blocked" 0
 run_case "with return probes the return addresses on the stacks are not the true ones" return_addresses_were_replaced
 run_case "and yet open calls are told from those that have returned" verdicts_are_right 3
 run_case "no system call was interrupted there either" nobody_noticed

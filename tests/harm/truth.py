@@ -61,10 +61,17 @@ class Truth:
             logs[pid, tid].append((int(number), path))
         self.streams = []
         for (pid, _), paths in logs.items():
-            # A program that is executed by a process continues its stream.
-            self.streams.append([call for _, path in sorted(paths) for call in self.read(pid, path)])
+            # A program that is executed by a process continues its stream: what it calls is inside the calls that
+            # were open, which never return.
+            depth, stream = 0, []
+            for _, path in sorted(paths):
+                calls, still_open = self.read(pid, path)
+                stream += [(depth + inside, name) for inside, name in calls]
+                depth += still_open
+            self.streams.append(stream)
 
     def read(self, pid, path):
+        """The calls with their depths, and how many of them were open in the end."""
         open_calls, stream = [], []
         with open(path, "rb") as file:
             for what, frame in struct.iter_unpack("<QQ", file.read()):
@@ -80,7 +87,7 @@ class Truth:
                     open_calls.append(call)
                 elif call in open_calls:
                     del open_calls[len(open_calls) - 1 - open_calls[::-1].index(call) :]
-        return stream
+        return stream, len(open_calls)
 
 
 def name_at(image, address, images):
