@@ -42,7 +42,7 @@ static int plan_file(struct image_table *table, const char *path, const char *na
 static int plan_command(struct image_table *table, const struct record_arguments *arguments,
                         struct error *err)
 {
-    struct traced_image *program, *library;
+    struct traced_image *program = NULL, *library;
     char path[PATH_MAX], **paths = NULL;
     const char *interpreter;
     size_t count = 0;

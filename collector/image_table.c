@@ -18,20 +18,17 @@ struct known_function {
     bool probed;
 };
 
-/* A place that calls return to. */
+/* A place in an image that calls return to. */
 struct known_site {
-    struct site_key {
-        struct traced_image *image;
-        uint64_t address;
-    } key;
+    uint64_t address;
     uint32_t site_id;
     UT_hash_handle hh;
 };
 
 struct image_table {
     struct image_table_options options;
-    struct known_site *sites;
     struct traced_image *images;
+    uint32_t image_count;
     struct known_function *functions;
     size_t function_count, function_capacity;
     uint32_t *probes; /* the function of each */
@@ -52,8 +49,14 @@ int image_table_new(const struct image_table_options *options, struct image_tabl
 
 static void image_free(struct traced_image *image)
 {
+    struct known_site *site = NULL, *next = NULL;
+
     if (!image)
         return;
+    HASH_ITER (hh, image->sites, site, next) {
+        HASH_DEL(image->sites, site);
+        free(site);
+    }
     plan_free(image->plan);
     image_functions_free(image->functions, image->function_count);
     elf_image_free(image->elf);
@@ -69,15 +72,10 @@ DEFINE_CLEANUP(cleanup_image, struct traced_image *, image_free)
 
 void image_table_free(struct image_table *table)
 {
-    struct known_site *site, *next_site;
     struct traced_image *next;
 
     if (!table)
         return;
-    HASH_ITER (hh, table->sites, site, next_site) {
-        HASH_DEL(table->sites, site);
-        free(site);
-    }
     for (struct traced_image *image = table->images; image; image = next) {
         next = image->next;
         image_free(image);
@@ -262,6 +260,7 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     if (!image)
         return error_no_memory(err);
     image->file = file;
+    image->number = table->image_count++;
     image->kind = source->kind;
     image->shared = source->shared;
     image->chosen = is_chosen(table, source->name, source->kind);
@@ -375,16 +374,15 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
     return r;
 }
 
-static int catalog_site(struct image_table *table, struct trace_writer *writer, struct known_site *site,
-                        struct error *err)
+static int catalog_site(struct image_table *table, struct trace_writer *writer, struct traced_image *image,
+                        struct known_site *site, struct error *err)
 {
-    struct trace_call_site_description description = {.address = site->key.address};
-    struct traced_image *image = site->key.image;
+    struct trace_call_site_description description = {.address = site->address};
     uint32_t function = NO_FUNCTION;
     int r = catalog_image(writer, image, err);
 
     if (!r && image_is_traced(image))
-        function = image_table_find(table, image, site->key.address - 1);
+        function = image_table_find(table, image, site->address - 1);
     if (!r && function != NO_FUNCTION)
         r = image_table_function_id(table, writer, function, &description.function_id, err);
     description.image_id = image->image_id;
@@ -394,22 +392,21 @@ static int catalog_site(struct image_table *table, struct trace_writer *writer, 
 int image_table_site_id(struct image_table *table, struct trace_writer *writer, struct traced_image *image,
                         uint64_t address, uint32_t *ret_site_id, struct error *err)
 {
-    const struct site_key key = {image, address};
     struct known_site *site;
     int r;
 
-    HASH_FIND(hh, table->sites, &key, sizeof(key), site);
+    HASH_FIND(hh, image->sites, &address, sizeof(address), site);
     if (!site) {
         site = calloc(1, sizeof(*site));
         if (!site)
             return error_no_memory(err);
-        site->key = key;
-        r = catalog_site(table, writer, site, err);
+        site->address = address;
+        r = catalog_site(table, writer, image, site, err);
         if (r) {
             free(site);
             return r;
         }
-        HASH_ADD(hh, table->sites, key, sizeof(site->key), site);
+        HASH_ADD(hh, image->sites, address, sizeof(site->address), site);
     }
     *ret_site_id = site->site_id;
     return 0;

@@ -26,7 +26,10 @@ struct image_table;
 
 enum image_kind { IMAGE_MAIN, IMAGE_LIBRARY };
 
+struct known_site;
+
 struct traced_image {
+    uint32_t number;       /* of the image in this recording */
     struct stat file;      /* a file that has changed is another image */
     enum image_kind kind;  /* as it was first met */
     char *path;            /* as the first process that ran it saw it */
@@ -46,9 +49,10 @@ struct traced_image {
     uint32_t main_function;  /* the probed main() */
     unsigned long *offsets;  /* of the plan's probes, and their cookies */
     uint64_t *cookies;
-    bool *refused_by_kernel; /* of each probe */
-    bool everywhere;         /* its probes are in all processes that map it, not in one at a time */
-    int64_t image_id;        /* in the catalog, 0: not yet */
+    bool *refused_by_kernel;  /* of each probe */
+    bool everywhere;          /* its probes are in all processes that map it, not in one at a time */
+    int64_t image_id;         /* in the catalog, 0: not yet */
+    struct known_site *sites; /* places that calls return to; image_table.c's own */
     struct traced_image *next;
 };
 

@@ -16,10 +16,9 @@
 
 /* The probes of an image in one process, or (`image` NULL) the one on its dynamic linker. */
 struct attachment {
-    struct attachment_key {
-        struct traced_image *image;
-        int64_t pid;
-    } key;
+    uint64_t key; /* key_of() */
+    struct traced_image *image;
+    pid_t pid;
     UT_hash_handle hh;
 };
 
@@ -57,7 +56,7 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
 
 void loader_free(struct loader *loader)
 {
-    struct attachment *attachment, *next;
+    struct attachment *attachment = NULL, *next = NULL;
 
     if (!loader)
         return;
@@ -71,19 +70,14 @@ void loader_free(struct loader *loader)
 
 /* ------------------------------------------------------------------------------------ attaching */
 
-static struct attachment_key key_of(struct traced_image *image, pid_t pid)
+static uint64_t key_of(const struct traced_image *image, pid_t pid)
 {
-    struct attachment_key key;
-
-    memset(&key, 0, sizeof(key)); /* it is hashed with its padding */
-    key.image = image;
-    key.pid = pid;
-    return key;
+    return (uint64_t)(image ? image->number : UINT32_MAX) << 32 | (uint32_t)pid;
 }
 
 static bool has_attachment(const struct loader *loader, struct traced_image *image, pid_t pid)
 {
-    const struct attachment_key key = key_of(image, pid);
+    uint64_t key = key_of(image, pid);
     struct attachment *found;
 
     HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
@@ -102,6 +96,8 @@ static int add_attachment(struct loader *loader, struct traced_image *image, pid
     if (!attachment)
         return error_no_memory(err);
     attachment->key = key_of(image, pid);
+    attachment->image = image;
+    attachment->pid = pid;
     HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
     return 0;
 }
@@ -117,11 +113,11 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
 
 void loader_end(struct loader *loader, pid_t pid)
 {
-    struct attachment *attachment, *next;
+    struct attachment *attachment = NULL, *next = NULL;
     bool any = false;
 
     HASH_ITER (hh, loader->attachments, attachment, next) {
-        if (attachment->key.pid != pid)
+        if (attachment->pid != pid)
             continue;
         any = true;
         HASH_DEL(loader->attachments, attachment);
@@ -352,8 +348,10 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     if (r)
         return r;
     survey.code = calloc(count ? count : 1, sizeof(*survey.code));
-    if (!survey.code)
-        r = error_no_memory(err);
+    if (!survey.code) {
+        code_mappings_free(mappings, count);
+        return error_no_memory(err);
+    }
     for (size_t i = 0; !r && i < count; i++)
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
     if (!r && (loader->libraries || survey.probes_returns))
@@ -410,13 +408,13 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct er
 static struct traced_image *attached_image(const struct loader *loader, pid_t pid,
                                            const struct code_mapping *mapping)
 {
-    struct attachment *attachment, *next;
+    struct attachment *attachment = NULL, *next = NULL;
 
     HASH_ITER (hh, loader->attachments, attachment, next)
-        if (attachment->key.pid == pid && attachment->key.image &&
-            attachment->key.image->file.st_dev == mapping->device &&
-            attachment->key.image->file.st_ino == mapping->inode)
-            return attachment->key.image;
+        if (attachment->pid == pid && attachment->image &&
+            attachment->image->file.st_dev == mapping->device &&
+            attachment->image->file.st_ino == mapping->inode)
+            return attachment->image;
     return NULL;
 }
 

@@ -132,7 +132,7 @@ static int store_exec(struct streams *streams, struct traced_process *process)
 static int part_from_store(struct streams *streams, struct traced_process *process)
 {
     uint64_t now = streams_realtime(streams, clock_ns(CLOCK_MONOTONIC));
-    struct traced_thread *thread, *next;
+    struct traced_thread *thread = NULL, *next = NULL;
     int r = 0;
 
     HASH_ITER (hh, streams->registry.threads, thread, next) {
@@ -182,7 +182,7 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
 /* The calls that are open may have returned unseen from now on. */
 static int infer_from_now(struct streams *streams, const struct traced_process *process)
 {
-    struct traced_thread *thread, *next;
+    struct traced_thread *thread = NULL, *next = NULL;
     int r = 0;
 
     HASH_ITER (hh, streams->registry.threads, thread, next)
@@ -443,7 +443,7 @@ static int end_thread(struct streams *streams, struct traced_thread *thread, uin
 
 static int end_threads(struct streams *streams, struct traced_process *process, uint64_t ns)
 {
-    struct traced_thread *thread, *next;
+    struct traced_thread *thread = NULL, *next = NULL;
     int r = 0;
 
     HASH_ITER (hh, streams->registry.threads, thread, next)
