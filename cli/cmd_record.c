@@ -83,12 +83,16 @@ static int nothing_traced(const struct recorder *recorder, struct error *err)
     const struct traced_image *first = NULL;
 
     for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
-        if (!image->refusal)
+        if (image_is_traced(image))
             return 0;
-        first = image;
+        if (image->chosen)
+            first = image;
     }
-    return first ? error_say(err, -ENOTSUP, "%s", first->refusal)
-                 : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
+    if (first)
+        return error_say(err, -ENOTSUP, "%s", first->refusal);
+    return recorder_images(recorder)
+               ? error_say(err, -ENOTSUP, "nothing was recorded: --images chooses none of the images met")
+               : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
 }
 
 static int record(struct recorder *recorder, const struct record_arguments *arguments, struct error *err)
@@ -150,7 +154,7 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
     int status = recorder_exit_status(recorder);
 
     for (const struct traced_image *image = recorder_images(recorder); image; image = image->next)
-        if (image->refusal && cli.verbosity > 0)
+        if (image->refusal && image->chosen && cli.verbosity > 0)
             fprintf(stderr, "tracectl: note: %s\n", image->refusal);
     if (status >= 0)
         fprintf(stderr, "tracectl: the command ended with status %d\n", status);

@@ -43,15 +43,53 @@ int function_choice_filter(struct function_choice *choice, const char *names, st
     return filter_new(names, NULL, &choice->filter, err);
 }
 
-int function_choice_images(struct function_choice *choice, const char *list, struct error *err)
+static int keep_list(char **kept, const char *list, const char *option, struct error *err)
 {
     char *copy = strdup(list);
 
     if (!copy)
         return error_no_memory(err);
-    free(choice->images);
-    choice->images = copy;
-    return *list ? 0 : error_say(err, -EINVAL, "--images names no image");
+    free(*kept);
+    *kept = copy;
+    return *list ? 0 : error_say(err, -EINVAL, "%s names nothing", option);
+}
+
+int function_choice_images(struct function_choice *choice, const char *list, struct error *err)
+{
+    return keep_list(&choice->images, list, "--images", err);
+}
+
+int function_choice_sources(struct function_choice *choice, const char *list, struct error *err)
+{
+    return keep_list(&choice->sources, list, "--source", err);
+}
+
+/* Whether a glob matches the path or something at its end, as a whole or as a folder that the rest lies in.
+ */
+static bool matches_path(const char *pattern, const char *path)
+{
+    if (!fnmatch(pattern, path, FNM_PATHNAME | FNM_LEADING_DIR))
+        return true;
+    for (const char *part = strchr(path, '/'); part; part = strchr(part, '/'))
+        if (!fnmatch(pattern, ++part, FNM_PATHNAME | FNM_LEADING_DIR))
+            return true;
+    return false;
+}
+
+static bool matches_source(const struct function_choice *choice, struct elf_image *image,
+                           const struct image_function *function)
+{
+    AUTO_FREE char *list = strdup(choice->sources);
+    char *rest = list, *pattern;
+    const char *file;
+    unsigned line;
+
+    if (!image_function_source(image, function, &file, &line))
+        return false;
+    while ((pattern = strsep(&rest, ",")))
+        if (matches_path(pattern, file))
+            return true;
+    return false;
 }
 
 static bool matches_image(const char *pattern, const char *path, enum image_kind kind)
@@ -77,17 +115,21 @@ bool function_choice_wants_image(void *context, const char *path, enum image_kin
     return false;
 }
 
-static bool matches(const regex_t *regex, const char *name, const char *demangled)
+/* Whether an expression matches one of a function's names: `bare` is the mangled one without "@plt". */
+static bool matches(const regex_t *regex, const struct image_function *function, const char *bare)
 {
-    return !regexec(regex, name, 0, NULL, 0) || (demangled && !regexec(regex, demangled, 0, NULL, 0));
+    return !regexec(regex, bare, 0, NULL, 0) || !regexec(regex, function->name, 0, NULL, 0) ||
+           (function->demangled && !regexec(regex, function->demangled, 0, NULL, 0));
 }
 
-bool function_choice_wants(void *context, const struct image_function *function)
+bool function_choice_wants(void *context, struct elf_image *image, const struct image_function *function)
 {
     const struct function_choice *choice = context;
     AUTO_FREE char *name = NULL;
     char *suffix;
 
+    if (choice->sources && !matches_source(choice, image, function))
+        return false;
     if (!choice->has_only && !choice->has_exclude && !choice->filter)
         return true;
     name = strdup(function->name);
@@ -96,9 +138,9 @@ bool function_choice_wants(void *context, const struct image_function *function)
     suffix = function->flags & IMAGE_FUNCTION_PLT ? strstr(name, "@plt") : NULL;
     if (suffix)
         *suffix = '\0';
-    if (choice->has_only && !matches(&choice->only, name, function->demangled))
+    if (choice->has_only && !matches(&choice->only, function, name))
         return false;
-    if (choice->has_exclude && matches(&choice->exclude, name, function->demangled))
+    if (choice->has_exclude && matches(&choice->exclude, function, name))
         return false;
     return !choice->filter || filter_keeps(choice->filter, function->name, function->demangled);
 }
@@ -111,5 +153,6 @@ void function_choice_release(struct function_choice *choice)
         regfree(&choice->exclude);
     filter_free(choice->filter);
     free(choice->images);
+    free(choice->sources);
     *choice = (struct function_choice){0};
 }

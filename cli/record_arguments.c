@@ -14,6 +14,7 @@ enum {
     KEY_EXCLUDE,
     KEY_FILTER,
     KEY_IMAGES,
+    KEY_SOURCE,
     KEY_TIME,
     KEY_RETURNS,
     KEY_NO_RETURNS,
@@ -40,6 +41,9 @@ static const struct argp_option record_options[] = {
     {"images", KEY_IMAGES, "main|all|GLOB[,GLOB]", 0,
      "Which images: the programs themselves (main, the default), all, or those whose path or file name "
      "matches",
+     2},
+    {"source", KEY_SOURCE, "GLOB[,GLOB]", 0,
+     "Probe only functions whose source file, or a folder of its path, matches (needs debugging information)",
      2},
     {"time", KEY_TIME, "none|anchor|full", 0,
      "Times kept: none, one a millisecond of activity (default), or one an event", 3},
@@ -186,6 +190,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_IMAGES:
         parse_choice(function_choice_images, arguments, arg, state);
+        return 0;
+    case KEY_SOURCE:
+        parse_choice(function_choice_sources, arguments, arg, state);
         return 0;
     case KEY_TIME:
         parse_times(arguments, arg, state);

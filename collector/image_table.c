@@ -379,12 +379,16 @@ static int catalog_site(struct image_table *table, struct trace_writer *writer, 
 {
     struct trace_call_site_description description = {.address = site->address};
     uint32_t function = NO_FUNCTION;
+    unsigned line = 0;
     int r = catalog_image(writer, image, err);
 
     if (!r && image_is_traced(image))
         function = image_table_find(table, image, site->address - 1);
     if (!r && function != NO_FUNCTION)
         r = image_table_function_id(table, writer, function, &description.function_id, err);
+    /* A return address points behind the call, which may be the line's last instruction. */
+    if (image_source_line(image->elf, site->address - 1, &description.file, &line))
+        description.line = (int)line;
     description.image_id = image->image_id;
     return r ? r : trace_writer_call_site(writer, &description, &site->site_id, err);
 }

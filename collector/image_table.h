@@ -59,7 +59,8 @@ struct traced_image {
 struct image_table_options {
     /* Which images are traced; NULL: programs, no libraries. `path` as the process sees it. */
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
-    bool (*want)(void *context, const struct image_function *function); /* NULL: every function */
+    bool (*want)(void *context, struct elf_image *image,
+                 const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
     bool call_sites; /* every call says where it came from */

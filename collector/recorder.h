@@ -37,7 +37,7 @@ struct recorder_options {
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */
     /* As in struct image_table_options. */
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
-    bool (*want)(void *context, const struct image_function *function);
+    bool (*want)(void *context, struct elf_image *image, const struct image_function *function);
     void *want_context;
 };
 

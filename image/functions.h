@@ -71,6 +71,9 @@ const struct image_function *image_functions_owner(const struct image_function *
 bool image_function_source(struct elf_image *image, const struct image_function *function,
                            const char **ret_file, unsigned *ret_line);
 
+/* The line of the instruction at `address`, from the same sources and under the same conditions. */
+bool image_source_line(struct elf_image *image, uint64_t address, const char **ret_file, unsigned *ret_line);
+
 /* "symtab", "debug file"...: for people. */
 const char *image_source_name(enum image_source source);
 

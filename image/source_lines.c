@@ -227,6 +227,24 @@ static struct source_lines *lines_of(struct elf_image *image)
     return cache->lines;
 }
 
+bool image_source_line(struct elf_image *image, uint64_t address, const char **ret_file, unsigned *ret_line)
+{
+    struct source_lines *lines;
+    struct unit *unit;
+    struct place found;
+    Dwarf_Die die;
+
+    if (gopclntab_source(image, address, ret_file, ret_line))
+        return true;
+    lines = lines_of(image);
+    unit = lines ? unit_at(lines, address) : NULL;
+    if (!unit || !dwarf_offdie(lines->debug, unit->offset, &die) || !find_line(&die, address, &found))
+        return false;
+    *ret_file = found.file;
+    *ret_line = found.line;
+    return true;
+}
+
 bool image_function_source(struct elf_image *image, const struct image_function *function,
                            const char **ret_file, unsigned *ret_line)
 {

@@ -33,7 +33,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(wildcard tests/programs/*.c))
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
-	$(Q)gcc $(PROGRAM_FLAGS) -O1 -o $@ $<
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -o $@ $< $(PROGRAM_LIBS)
 
 $(P)/%: tests/programs/%.cc $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -47,6 +47,7 @@ $(P)/odd_even_sort: tests/programs/odd_even_sort.c
 
 $(P)/tail_calls: PROGRAM_FLAGS += -foptimize-sibling-calls
 $(P)/static_hello: PROGRAM_FLAGS += -static
+$(P)/call_lines: PROGRAM_LIBS := -lm
 
 $(P)/million_stripped: $(P)/million
 	$(say) STRIP $@

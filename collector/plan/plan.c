@@ -171,11 +171,13 @@ uint32_t planner_cost(const struct planner *planner, const struct choice *choice
            (choice->no_return == PLAN_RETURN_PROBED ? planner->costs.ret : 0);
 }
 
-static bool is_wanted(const struct plan_options *options, const struct image_function *function)
+static bool is_wanted(const struct planner *planner, const struct image_function *function)
 {
+    const struct plan_options *options = planner->options;
+
     if (options->no_plt && (function->flags & IMAGE_FUNCTION_PLT))
         return false;
-    return !options->want || options->want(options->ctx, function);
+    return !options->want || options->want(options->ctx, planner->image, function);
 }
 
 /* Calls see no RETs and no return probes. Go's method tables hold addresses in a way that is not read. */
@@ -190,7 +192,7 @@ static bool may_prefer_calls(const struct planner *planner)
 static int choose_all(struct planner *planner)
 {
     for (size_t i = 0; i < planner->count; i++) {
-        planner->choices[i].is_wanted = is_wanted(planner->options, &planner->functions[i]);
+        planner->choices[i].is_wanted = is_wanted(planner, &planner->functions[i]);
         if (!planner->choices[i].is_wanted)
             continue;
         planner->choices[i].rule = function_no_return(planner, i);

@@ -61,7 +61,7 @@ enum plan_site_kind {
 
 struct plan_options {
     /* Which functions are wanted; NULL: all. Asked once for each function, PLT stubs included. */
-    bool (*want)(void *ctx, const struct image_function *function);
+    bool (*want)(void *ctx, struct elf_image *image, const struct image_function *function);
     void *ctx;
     enum plan_returns returns;
     bool no_plt;                    /* no probes on PLT stubs */

@@ -217,7 +217,7 @@ def measure(program, functions_wanted, rounds):
     arms = {
         "native": program.native,
         "tracectl": lambda: program.tracectl(functions),
-        "tracectl calls": lambda: program.tracectl(functions, ["--no-returns"]),
+        "tracectl calls": lambda: program.tracectl(functions, ["--returns", "none"]),
         "bpftrace": lambda: program.bpftrace(functions),
         "tracectl all": lambda: program.tracectl(()),
         "callgrind": program.callgrind,

@@ -160,7 +160,7 @@ Test(plan, fragments_and_resolvers_are_not_probed)
     cr_expect_eq(subject_refusal(&subject, "pick"), SITE_IFUNC);
 }
 
-static bool want_named(void *ctx, const struct image_function *function)
+static bool want_named(void *ctx, struct elf_image *image, const struct image_function *function)
 {
     return strcmp(function->name, ctx) == 0;
 }
