@@ -71,6 +71,14 @@ static int add_jumps(struct search *search, size_t callee)
     return 0;
 }
 
+/* The zeros at the end of a long no-op that fills the room before the entry; not those of an lea. */
+static bool is_padding(const uint8_t *code, size_t at, bool ends_at_entry)
+{
+    static const uint8_t zeros[4];
+
+    return ends_at_entry && !memcmp(code + at, zeros, sizeof(zeros)) && !(at >= 2 && code[at - 2] == 0x8d);
+}
+
 /* Bytes at offset `at` of the region would be the displacement to the callee: whose are they? */
 static int note_distance(struct search *search, const struct flow_region *region, size_t at, size_t callee)
 {
@@ -83,6 +91,8 @@ static int note_distance(struct search *search, const struct flow_region *region
         return 0; /* an edge of the map */
     if (at >= 2 && code[at - 2] == 0x0f && (code[at - 1] & 0xf0) == 0x80 &&
         flow_map_has(search->map, address - 2, FLOW_START))
+        return 0;
+    if (is_padding(code, at, address + 4 == entry_of(search, callee)))
         return 0;
     search->callees[callee].is_complete = false;
     return 0;

@@ -69,7 +69,7 @@ struct plan_options {
     size_t calls_max; /* more calls than that are not probed instead of a function; 0: PLAN_CALLS_MAX */
 };
 
-#define PLAN_CALLS_MAX 64
+#define PLAN_CALLS_MAX 1024
 
 struct plan_probe {
     size_t function;      /* index into the functions that the plan was made of */

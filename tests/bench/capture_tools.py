@@ -45,8 +45,10 @@ def timed(command, prefix=(), **options):
 
 
 def choice(functions):
-    """record's options for these functions."""
-    return ["--functions", "^(" + "|".join(map(re.escape, functions)) + ")$"] if functions else []
+    """record's options for these functions, not for the stubs of the same name: bpftrace does not see those."""
+    if not functions:
+        return []
+    return ["--functions", "^(" + "|".join(map(re.escape, functions)) + ")$", "--exclude", "@plt$"]
 
 
 class Tracectl:
