@@ -89,7 +89,16 @@ struct uprobe_task {
     struct return_instance *return_instances;
 };
 
+typedef struct {
+    unsigned int val;
+} kuid_t;
+
+struct cred {
+    kuid_t uid;
+};
+
 struct task_struct {
+    const struct cred *cred;
     unsigned int ptrace;
     unsigned int __state; /* 0: it runs or wants to */
     int on_cpu;

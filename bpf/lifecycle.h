@@ -18,8 +18,10 @@ struct {
 } held SEC(".maps");
 
 const volatile bool follow_children = true;
-const volatile bool may_hold = true; /* programs and children may be stopped for a moment */
-const volatile __u32 collector;      /* its process: it does not mind when its own child is stopped */
+const volatile bool may_hold = true;         /* programs and children may be stopped for a moment */
+const volatile __u32 collector;              /* its process: it does not mind when its own child is stopped */
+const volatile bool can_continue_all = true; /* it may continue processes of other users than its own */
+const volatile __u32 collector_user;
 
 #define SIGSTOP 19
 
@@ -41,6 +43,8 @@ static __always_inline bool hold(struct task_struct *task)
 
     if (!may_hold && (__u32)task->real_parent->tgid != collector)
         return false;
+    if (!can_continue_all && task->cred->uid.val != collector_user)
+        return false;
     if (is_job(task) || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
         return false;
     bpf_send_signal(SIGSTOP);
@@ -54,7 +58,8 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
     __u32 tgid = (__u32)child->tgid, one = 1;
 
     if (!may_hold || !(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
-        child->signal->tty || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+        child->signal->tty || (!can_continue_all && child->cred->uid.val != collector_user) ||
+        bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
         return false;
     if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
         return true;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "collector/backend/uprobe.h"
 #include "collector/loader.h"
+#include "collector/privileges.h"
 #include "collector/target/exec_guard.h"
 #include "collector/target/launch.h"
 #include "collector/target/live_stack.h"
@@ -211,6 +212,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .full_time = options->times == STREAM_TIMES_FULL,
         .follow_children = options->follow_children,
         .no_hold = options->no_hold,
+        .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };
     struct image_table_options image = {
         .want_image = options->want_image,
@@ -410,6 +412,10 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     struct epoll_event event;
     int r, records = 0;
 
+    /* The first two are for looking at stacks in the end. */
+    r = privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
+    if (r)
+        return r;
     recorder->flushed_ns = begun;
     for (;;) {
         if (records < (int)ROUND_RECORDS)

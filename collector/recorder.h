@@ -8,7 +8,8 @@
  *     recorder_close                           detach, drain, end the run
  *     recorder_free
  *
- * The targets are never stopped for longer than an exec takes to be probed, and never killed.
+ * The targets are never stopped for longer than an exec takes to be probed, and never killed. recorder_run
+ * gives up, for good, the capabilities of this process that recording does not need.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDER_H
 #define TRACECTL_COLLECTOR_RECORDER_H

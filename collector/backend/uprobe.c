@@ -84,6 +84,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     skeleton->rodata->follow_children = options->follow_children;
     skeleton->rodata->may_hold = !options->no_hold;
     skeleton->rodata->collector = (uint32_t)getpid();
+    skeleton->rodata->can_continue_all = options->can_continue_all;
+    skeleton->rodata->collector_user = (uint32_t)getuid();
     r = tracectl_bpf__load(skeleton);
     if (r) {
         tracectl_bpf__destroy(skeleton);

@@ -19,11 +19,13 @@
 struct uprobe_backend;
 
 struct uprobe_options {
-    size_t ring_bytes;    /* a power of two of at least a page; 0: the default, 32 MiB */
-    bool with_time;       /* stamp records: 41 ns each, so only as often as --time anchor needs */
-    bool full_time;       /* stamp every record */
-    bool follow_children; /* trace the processes that traced processes make */
-    bool no_hold;         /* stop nobody at exec or fork: a parent could see it */
+    size_t ring_bytes;     /* a power of two of at least a page; 0: the default, 32 MiB */
+    bool with_time;        /* stamp records: 41 ns each, so only as often as --time anchor needs */
+    bool full_time;        /* stamp every record */
+    bool follow_children;  /* trace the processes that traced processes make */
+    bool can_continue_all; /* this process may send SIGCONT to processes of other users, which can be held
+                              then */
+    bool no_hold;          /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.
