@@ -108,6 +108,21 @@ static __always_inline bool can_probe_return(const struct hit *hit, const struct
            !(hit->flags & PROCESS_CHECK_CALLERS && may_be_unwound(hit, moment->sp));
 }
 
+/* The call that an entry's probe stands on comes right behind it. */
+static __always_inline void emit_next(const struct hit *hit, const struct pt_regs *ctx, __u64 cookie)
+{
+    struct moment moment = {.sp = ctx->sp, .cookie = cookie + 1};
+
+    if (cookie & COOKIE_NEXT_CALL) {
+        moment.sp = ctx->sp - 8;
+        moment.return_address = ctx->ip + CALL_LENGTH;
+    }
+    if (cookie & COOKIE_WANT_RETURN_ADDRESS || !(cookie & COOKIE_CALLS_ONLY))
+        emit_call_from(hit, &moment, cookie & COOKIE_CALLS_ONLY);
+    else
+        emit(hit, &moment, WIRE_CALL);
+}
+
 /* At a call, or at a RET. Returns 0 when the return is to be caught, else 1. */
 static __always_inline int on_call(struct pt_regs *ctx)
 {
@@ -130,6 +145,8 @@ static __always_inline int on_call(struct pt_regs *ctx)
         emit_call_from(&hit, &moment, catch_return || cookie & (COOKIE_RETURN_SEEN | COOKIE_CALLS_ONLY));
     else
         emit(&hit, &moment, WIRE_CALL);
+    if (cookie & (COOKIE_NEXT_CALL | COOKIE_NEXT_JUMP))
+        emit_next(&hit, ctx, cookie);
     return !catch_return;
 }
 

@@ -103,7 +103,10 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 #define COOKIE_AT_RETURN (1ull << 35)           /* on a RET */
 #define COOKIE_RETURN_SEEN (1ull << 36) /* with ENTRY_ONLY: the function's RET instructions are probed */
 #define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: nobody wants to know when it returns */
-#define COOKIE_SP_SHIFT 48              /* above: by how many words rsp lies below the return address */
+#define COOKIE_NEXT_CALL \
+    (1ull << 38) /* the instruction is also a call that is seen here: of the next index */
+#define COOKIE_NEXT_JUMP (1ull << 39) /* the same for a tail call */
+#define COOKIE_SP_SHIFT 48            /* above: by how many words rsp lies below the return address */
 #define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
 
 /* What the kernel side knows of a traced process; kept in the map `processes`. */

@@ -178,9 +178,14 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
         const struct plan_probe *probe = &plan->probes[i];
         uint32_t function = image->first_function + (uint32_t)probe->function;
 
-        image->offsets[i] = probe->file_offset;
-        image->cookies[i] =
-            table->probe_count | cookie_flags(image, probe, return_seen, table->options.call_sites);
+        if (i && probe->file_offset == plan->probes[i - 1].file_offset) {
+            image->cookies[image->site_count - 1] |=
+                probe->kind == PLAN_AT_JUMP ? COOKIE_NEXT_JUMP : COOKIE_NEXT_CALL;
+        } else {
+            image->offsets[image->site_count] = probe->file_offset;
+            image->cookies[image->site_count++] =
+                table->probe_count | cookie_flags(image, probe, return_seen, table->options.call_sites);
+        }
         table->probes[table->probe_count++] = function;
         table->functions[function].probed = true;
         note_landmarks(image, probe->function);
@@ -291,7 +296,7 @@ int image_table_attach(struct image_table *table, struct uprobe_backend *backend
         .path = path,
         .offsets = image->offsets,
         .cookies = image->cookies,
-        .count = image->plan->count,
+        .count = image->site_count,
         .refused = image->refused_by_kernel,
     };
     int r;
@@ -441,10 +446,13 @@ static int store_blind_functions(struct traced_image *image, struct trace_writer
         if (is_blind(plan->refusals[i].reason))
             r = store_blind_function(image, plan->refusals[i].function,
                                      site_refusal_text(plan->refusals[i].reason), writer, err);
-    for (size_t i = 0; !r && i < plan->count; i++)
+    for (size_t i = 0; !r && i < image->site_count; i++) {
+        size_t probe = (uint32_t)image->cookies[i] - image->first_index;
+
         if (image->refused_by_kernel[i])
-            r = store_blind_function(image, plan->probes[i].function, "the kernel refuses its instruction",
-                                     writer, err);
+            r = store_blind_function(image, plan->probes[probe].function,
+                                     "the kernel refuses its instruction", writer, err);
+    }
     return r;
 }
 

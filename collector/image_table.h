@@ -47,9 +47,10 @@ struct traced_image {
     enum trace_returns returns;
     uint32_t entry_function; /* the probed entry point (_start), NO_FUNCTION if there is none */
     uint32_t main_function;  /* the probed main() */
-    unsigned long *offsets;  /* of the plan's probes, and their cookies */
+    size_t site_count;       /* places in the file: two probes may share one */
+    unsigned long *offsets;  /* of the places, and their cookies */
     uint64_t *cookies;
-    bool *refused_by_kernel;  /* of each probe */
+    bool *refused_by_kernel;  /* of each place */
     bool everywhere;          /* its probes are in all processes that map it, not in one at a time */
     int64_t image_id;         /* in the catalog, 0: not yet */
     struct known_site *sites; /* places that calls return to; image_table.c's own */

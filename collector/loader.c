@@ -29,11 +29,16 @@ struct linker {
     struct linker_sites sites;
 };
 
+/* Processes that one library is probed in at once, those included whose probes are being removed. The kernel
+ * goes through all of a library's probes, and for each through all processes that have it, whenever any
+ * program maps the library. */
+#define LIBRARY_PROCESSES_MAX 8
+
 struct loader {
     struct image_table *images;
     struct uprobe_backend *backend;
     struct streams *streams;
-    bool libraries;
+    bool libraries, skipped;
     struct attachment *attachments;
     struct linker *linkers;
     size_t linker_count, linker_capacity;
@@ -102,13 +107,38 @@ static int add_attachment(struct loader *loader, struct traced_image *image, pid
     return 0;
 }
 
+static unsigned processes_probed(const struct loader *loader, const struct traced_image *image)
+{
+    unsigned count = 0;
+
+    for (const struct attachment *attachment = loader->attachments; attachment;
+         attachment = attachment->hh.next)
+        count += attachment->image == image;
+    return count;
+}
+
 /* Attaches an image that is mapped by `pid` and not probed there yet. */
 static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
                   struct error *err)
 {
-    int r = image_table_attach(loader->images, loader->backend, image, path, image->shared ? pid : 0, err);
+    int r;
 
-    return r || !image->shared ? r : add_attachment(loader, image, pid, err);
+    if (!image->shared)
+        return image_table_attach(loader->images, loader->backend, image, path, 0, err);
+    if (processes_probed(loader, image) + uprobe_backend_closing(loader->backend) >= LIBRARY_PROCESSES_MAX) {
+        loader->skipped = true;
+        return 0;
+    }
+    r = image_table_attach(loader->images, loader->backend, image, path, pid, err);
+    return r ? r : add_attachment(loader, image, pid, err);
+}
+
+bool loader_take_skipped(struct loader *loader)
+{
+    bool skipped = loader->skipped;
+
+    loader->skipped = false;
+    return skipped;
 }
 
 void loader_end(struct loader *loader, pid_t pid)
@@ -196,7 +226,11 @@ static const struct code_mapping *linker_mapping(const struct code_mapping *mapp
     return NULL;
 }
 
-/* Watches the dynamic linker of a process, once. */
+/* More removals than that under way: processes come and go faster than the kernel takes probes away. */
+#define CLOSING_MAX 16
+
+/* Watches the dynamic linker of a process, once. Where that is not possible its calls are taken for callbacks
+ * out of code that can throw (PROCESS_CHECK_CALLERS). */
 static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
                         struct error *err)
 {
@@ -204,7 +238,8 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
     const struct linker *linker;
     int r;
 
-    if (!mapping || has_attachment(loader, NULL, pid))
+    if (!mapping || has_attachment(loader, NULL, pid) ||
+        uprobe_backend_closing(loader->backend) > CLOSING_MAX)
         return 0;
     linker = linker_of(loader, mapping);
     if (!linker)
@@ -330,7 +365,7 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
         state.flags |= PROCESS_OWN_PROBES;
     if (starting)
         state.flags |= PROCESS_STARTING;
-    if (survey->can_throw && survey->probes_returns)
+    if (survey->probes_returns && (survey->can_throw || !has_attachment(loader, NULL, pid)))
         state.flags |= PROCESS_CHECK_CALLERS;
     list_quiet_ranges(survey, &state);
     uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */

@@ -38,6 +38,11 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct er
  * may have run before they came. */
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err);
 
+/* Whether a process was left without probes of its libraries since this was asked last, because too many have
+ * them at once: every program that starts on the machine pays for each process that a library is probed in.
+ */
+bool loader_take_skipped(struct loader *loader);
+
 /* A process has ended. */
 void loader_end(struct loader *loader, pid_t pid);
 

@@ -97,6 +97,14 @@ static bool began_unseen(const struct recorder *recorder, const struct traced_im
     return gone || (newest != newest_before && image_is_traced(newest));
 }
 
+/* A process for whose libraries there was no room left. */
+static int skipped_libraries(struct recorder *recorder, struct error *err)
+{
+    return loader_take_skipped(recorder->loader)
+               ? blind_stretch(recorder, "libraries not probed: too many processes at once", err)
+               : 0;
+}
+
 static bool is_gone(int code)
 {
     return code == -ENOENT || code == -ESRCH;
@@ -131,7 +139,9 @@ static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, str
     if (flags & WIRE_WAITING)
         in_time = uprobe_backend_end_wait(recorder->backend, tid);
     if (!r && news && !in_time)
-        return blind_stretch(recorder, "a library ran before its probes", err);
+        r = blind_stretch(recorder, "a library ran before its probes", err);
+    if (!r)
+        r = skipped_libraries(recorder, err);
     return is_gone(r) ? 0 : r;
 }
 
@@ -143,6 +153,8 @@ static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct e
 
     if (held)
         uprobe_backend_release(recorder->backend, child);
+    if (!r)
+        r = skipped_libraries(recorder, err);
     if (r || !news || held)
         return r;
     return blind_stretch(recorder, "a forked child ran before the probes of its libraries", err);

@@ -29,7 +29,6 @@ enum flow_mark {
     FLOW_TAKEN,    /* the address is in a register, in data or in a table: whoever has it may call */
     FLOW_LISTED,   /* data holds the address: a pointer, or an entry of a jump table */
     FLOW_LANDING,  /* flow_map_edges_to() knows who comes here: first bytes of functions, all of a fragment */
-    FLOW_RESERVED, /* for users of the map: this instruction has a use already */
     FLOW_CANDIDATE, /* for users of the map: who refers to this address is wanted */
     FLOW_MARKS,
 };

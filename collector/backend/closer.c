@@ -7,11 +7,13 @@
 
 static void *close_all(void *context)
 {
-    const struct closer *closer = context;
+    struct closer *closer = context;
     int fd;
 
-    while (read(closer->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+    while (read(closer->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd)) {
         close(fd);
+        __atomic_fetch_sub(&closer->pending, 1, __ATOMIC_RELAXED);
+    }
     return NULL;
 }
 
@@ -34,9 +36,20 @@ static bool start(struct closer *closer)
 
 void closer_close(struct closer *closer, int fd)
 {
-    if ((!closer->running && !start(closer)) ||
-        write(closer->pipe[1], &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
+    if (!closer->running && !start(closer)) {
         close(fd);
+        return;
+    }
+    __atomic_fetch_add(&closer->pending, 1, __ATOMIC_RELAXED);
+    if (write(closer->pipe[1], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+        return;
+    __atomic_fetch_sub(&closer->pending, 1, __ATOMIC_RELAXED);
+    close(fd);
+}
+
+unsigned closer_pending(const struct closer *closer)
+{
+    return __atomic_load_n(&closer->pending, __ATOMIC_RELAXED);
 }
 
 void closer_release(struct closer *closer)

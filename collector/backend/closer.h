@@ -11,11 +11,15 @@
 struct closer {
     bool running;
     pthread_t thread;
-    int pipe[2]; /* descriptors go through it by number */
+    int pipe[2];      /* descriptors go through it by number */
+    unsigned pending; /* atomic */
 };
 
 /* Closes `fd` soon; at once where no thread can be had. */
 void closer_close(struct closer *closer, int fd);
+
+/* So many are not closed yet. */
+unsigned closer_pending(const struct closer *closer);
 
 /* Waits until all are closed. */
 void closer_release(struct closer *closer);

@@ -248,6 +248,11 @@ void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
     backend->link_count = kept;
 }
 
+unsigned uprobe_backend_closing(const struct uprobe_backend *backend)
+{
+    return closer_pending(&backend->closer);
+}
+
 int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
                                 const struct linker_sites *linker, pid_t pid, struct error *err)
 {

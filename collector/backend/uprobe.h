@@ -63,6 +63,9 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_si
  * closed behind the caller's back. */
 void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid);
 
+/* So many links of ended processes are still being removed. */
+unsigned uprobe_backend_closing(const struct uprobe_backend *backend);
+
 /* The dynamic linker's meeting place with debuggers. */
 struct linker_sites {
     unsigned long rendezvous; /* file offset of _dl_debug_state */

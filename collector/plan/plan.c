@@ -302,7 +302,8 @@ static int compare_probes(const void *left, const void *right)
 }
 
 /* Sorts, and counts by kind. Two functions may share a RET, and a function may be no more than a RET: the
- * first of those that would be probed twice stays, an entry before a return. */
+ * first of those that would be probed twice stays, an entry before a return. Only a call may share its place
+ * with an entry. */
 static void put_in_order(struct plan *plan)
 {
     size_t kept = 0;
@@ -312,7 +313,8 @@ static void put_in_order(struct plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_probe *probe = &plan->probes[i];
 
-        if (kept && plan->probes[kept - 1].address == probe->address)
+        if (kept && plan->probes[kept - 1].address == probe->address &&
+            (probe->kind == PLAN_AT_RETURN || plan->probes[kept - 1].kind != PLAN_AT_ENTRY))
             continue;
         plan->by_kind[probe->kind]++;
         plan->moved += probe->sp_offset != 0;

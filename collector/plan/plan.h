@@ -91,7 +91,9 @@ struct plan_refusal {
 };
 
 struct plan {
-    struct plan_probe *probes; /* sorted by address, no two with the same file offset */
+    /* Sorted by address. A PLAN_AT_CALL or PLAN_AT_JUMP may have the place of the PLAN_AT_ENTRY before it:
+     * the function that the call stands in begins with it. */
+    struct plan_probe *probes;
     size_t count;
     struct plan_refusal *refusals; /* wanted, but not probed */
     size_t refusal_count;

@@ -14,7 +14,6 @@ struct choice {
     enum plan_no_return
         rule; /* what forbids a return probe wherever the site is; PLAN_RETURN_PROBED: nothing */
     bool is_wanted;
-    bool was_callee;          /* it has been looked at whether its calls will do */
     size_t first_call, calls; /* probed instead of the site, if any, in planner.calls */
 };
 
@@ -35,14 +34,14 @@ struct planner {
     size_t probe_capacity, refusal_capacity;
 };
 
-/* Fills in site and no_return of choices[index] by its rule, without instructions that are FLOW_RESERVED. */
+/* Fills in site and no_return of choices[index] by its rule */
 void planner_choose(struct planner *planner, size_t index);
 
 /* What a call costs that hits the chosen site, in nanoseconds. */
 uint32_t planner_cost(const struct planner *planner, const struct choice *choice);
 
-/* Finds the functions whose calls are cheaper to probe than themselves, and changes their choices. A call may
- * be the site of the function that it stands in; then that function gets another one. -ENOMEM. */
+/* Finds the functions whose calls are cheaper to probe than themselves, and changes their choices. -ENOMEM.
+ */
 int planner_prefer_calls(struct planner *planner);
 
 #endif

@@ -204,8 +204,7 @@ static void consider(struct search *search, const struct instruction *instructio
     }
     is_any = is_better(&site, &search->sites.any);
     is_unmoved = site.sp_offset == 0 && is_better(&site, &search->sites.unmoved);
-    if ((!is_any && !is_unmoved) || flow_map_has(search->map, instruction->address, FLOW_RESERVED) ||
-        !is_sound(search, instruction))
+    if ((!is_any && !is_unmoved) || !is_sound(search, instruction))
         return;
     if (is_any)
         search->sites.any = site;

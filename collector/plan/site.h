@@ -71,8 +71,8 @@ struct sites {
     struct site any; /* the cheapest, whatever sp_offset is */
 };
 
-/* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Instructions that
- * `map` has as FLOW_RESERVED are not offered. Both answers are always filled in; SITE_IFUNC and what follows
+/* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Both
+ * answers are always filled in; SITE_IFUNC and what follows
  * it are never given here (they are the caller's to know), SITE_NO_ROOM for `unmoved` also where there are
  * only sites with rsp moved. */
 void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_t *code, size_t size,

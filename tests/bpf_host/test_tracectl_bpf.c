@@ -456,6 +456,31 @@ Test(kernel_side, a_probe_on_a_call_knows_the_callees_stack_pointer_and_return_a
     cr_assert(record->call.header.flags & WIRE_RETURN_UNSEEN);
 }
 
+Test(kernel_side, a_probe_on_a_call_that_a_function_begins_with_tells_both)
+{
+    const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+    const struct wire_call_from *first, *second;
+
+    kernel_trace(7);
+    kernel_set_instruction(0x401000);
+    kernel_set_stack_word(SP, 0x402222);
+    kernel_call(7, 7, SP - 8, 5 | flags | COOKIE_NEXT_CALL | 1ull << COOKIE_SP_SHIFT);
+    cr_assert_eq(kernel_records(), 2);
+    first = kernel_record(0);
+    second = kernel_record(1);
+    cr_assert_eq(first->call.function, 5);
+    cr_assert_eq(wire_sp(&first->call), SP);
+    cr_assert_eq(first->return_address, 0x402222);
+    cr_assert_eq(second->call.function, 6);
+    cr_assert_eq(wire_sp(&second->call), SP - 16);
+    cr_assert_eq(second->return_address, 0x401005);
+    kernel_call(7, 7, SP, 5 | flags | COOKIE_NEXT_JUMP);
+    second = kernel_record(3);
+    cr_assert_eq(second->call.function, 6);
+    cr_assert_eq(wire_sp(&second->call), SP, "a tail call takes the frame over");
+    cr_assert_eq(second->return_address, 0x402222);
+}
+
 Test(kernel_side, a_probe_on_ret_is_a_return)
 {
     const struct wire_call *record;

@@ -104,7 +104,10 @@ void subject_check_totals(const struct subject *subject)
             functions++;
             by_no_return[probe->no_return]++;
         }
-        cr_expect(i == 0 || plan->probes[i - 1].address < probe->address);
+        cr_expect(i == 0 || plan->probes[i - 1].address < probe->address ||
+                  (plan->probes[i - 1].address == probe->address &&
+                   plan->probes[i - 1].kind == PLAN_AT_ENTRY &&
+                   (probe->kind == PLAN_AT_CALL || probe->kind == PLAN_AT_JUMP)));
     }
     for (size_t i = 0; i < plan->refusal_count; i++)
         by_refusal[plan->refusals[i].reason]++;

@@ -262,7 +262,7 @@ Test(call_sites, loops_to_the_entry_are_no_calls)
     cr_expect_eq(subject_refusal(&taken, "leaf"), SITE_LOOP);
 }
 
-Test(call_sites, a_call_is_given_to_the_callee)
+Test(call_sites, a_call_may_be_the_site_of_its_own_function)
 {
     struct scene scene = fixed_scene();
 
@@ -273,41 +273,19 @@ Test(call_sites, a_call_is_given_to_the_callee)
     scene.symbols[1].size = 9;
     AUTO_SUBJECT struct subject subject = plan_scene(&scene, NULL);
     cr_expect_eq(leaf_probe(&subject, 0)->address, TINY_TEXT + FIRST + 3);
+    cr_expect_eq(leaf_probe(&subject, 0)->kind, PLAN_AT_CALL);
     cr_assert_not_null(subject_probe(&subject, "first"));
-    cr_expect_eq(subject_probe(&subject, "first")->address, TINY_TEXT + FIRST);
-    cr_expect_eq(subject_probe(&subject, "first")->class, SITE_SINGLE_STEPPED);
-    /* other: push; call first; pop; ret: then `first` is seen by its call */
-    PUT(&scene, OTHER, 0x53);
-    put_call(&scene, OTHER + 1, 0xe8, FIRST);
-    PUT(&scene, OTHER + 6, 0x5b, 0xc3);
-    add_symbol(&scene, "other", OTHER, 8);
-    AUTO_SUBJECT struct subject chain = plan_scene(&scene, NULL);
-    cr_expect_eq(subject_probe(&chain, "first")->address, TINY_TEXT + OTHER + 1);
-    cr_expect_eq(subject_probe(&chain, "first")->kind, PLAN_AT_CALL);
-    /* nop5; call leaf: without the call `first` would have no site at all */
+    cr_expect_eq(subject_probe(&subject, "first")->address, TINY_TEXT + FIRST + 3);
+    cr_expect_eq(subject_probe(&subject, "first")->kind, PLAN_AT_ENTRY);
+    cr_expect_eq(subject_probe(&subject, "first")->class, SITE_EMULATED);
+    cr_expect_lt(subject_probe(&subject, "first"), leaf_probe(&subject, 0), "the entry comes first");
+    /* nop5; jmp leaf: a function that is nothing but a tail call */
     PUT(&scene, FIRST, 0x0f, 0x1f, 0x44, 0, 0);
     put_call(&scene, FIRST + 5, 0xe9, LEAF);
     scene.symbols[1].size = 10;
-    AUTO_SUBJECT struct subject needed = plan_scene(&scene, NULL);
-    cr_expect_eq(leaf_probe(&needed, 0)->kind, PLAN_AT_ENTRY);
-    cr_expect_eq(subject_probe(&needed, "first")->address, TINY_TEXT + FIRST + 5);
-    cr_expect_eq(subject_probe(&needed, "first")->class, SITE_EMULATED);
-}
-
-Test(call_sites, a_call_is_kept_where_nothing_is_gained)
-{
-    struct scene scene = fixed_scene();
-
-    /* only `first` is left to call the leaf, and that call is its own only cheap site */
-    PUT(&scene, FIRST, 0x48, 0x89, 0xf0);
-    put_call(&scene, FIRST + 3, 0xe8, LEAF);
-    PUT(&scene, FIRST + 8, 0xc3);
-    PUT(&scene, SECOND + 1, 0x90, 0x90, 0x90, 0x90, 0x90);
-    PUT(&scene, TAIL + 2, 0x90, 0x90, 0x90, 0x90, 0xc3);
-    scene.symbols[1].size = 9;
-    AUTO_SUBJECT struct subject subject = plan_scene(&scene, NULL);
-    cr_expect_eq(leaf_probe(&subject, 0)->kind, PLAN_AT_ENTRY);
-    cr_expect_eq(leaf_probe(&subject, 0)->class, SITE_SINGLE_STEPPED);
-    cr_expect_eq(subject_probe(&subject, "first")->address, TINY_TEXT + FIRST + 3);
-    cr_expect_eq(subject_probe(&subject, "first")->class, SITE_EMULATED);
+    AUTO_SUBJECT struct subject tail = plan_scene(&scene, NULL);
+    cr_expect_eq(leaf_probe(&tail, 0)->kind, PLAN_AT_JUMP);
+    cr_expect_eq(leaf_probe(&tail, 0)->address, TINY_TEXT + FIRST + 5);
+    cr_expect_eq(subject_probe(&tail, "first")->address, TINY_TEXT + FIRST + 5);
+    cr_expect_eq(subject_probe(&tail, "first")->class, SITE_EMULATED);
 }

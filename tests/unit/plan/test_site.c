@@ -345,22 +345,6 @@ Test(site, behind_two_checks)
                  22, 24);
 }
 
-Test(site, a_reserved_instruction_is_not_offered)
-{
-    static const uint8_t code[] = {MOV, 0x53, 0x55, 0xc3};
-    const struct image_function function = {.name = "f", .address = AT, .size = sizeof(code)};
-    AUTO_FLOW_MAP struct flow_map *map = NULL;
-    struct sites sites;
-
-    cr_assert_eq(flow_map_new(&map), 0);
-    cr_assert_eq(flow_map_add(map, code, sizeof(code), AT), 0);
-    cr_assert_eq(flow_map_walk(map, &function, 1, false), 0);
-    flow_map_set(map, AT + 3, FLOW_RESERVED);
-    site_choose(disasm, map, code, sizeof(code), AT, &sites);
-    expect_one("the next one", &sites.any, 4, 8, SITE_EMULATED);
-    expect_one("dear", &sites.unmoved, 0, 0, SITE_SINGLE_STEPPED);
-}
-
 Test(site, any_bytes_get_an_answer)
 {
     uint32_t state = 7;
