@@ -9,12 +9,13 @@
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 
-/* Stopped after an exec, or while new libraries are probed, until the collector lets go. */
+/* Stopped after an exec, or while new libraries are probed, until the collector lets go: since when
+ * (CLOCK_MONOTONIC). The guard lets go what has stood too long, whatever the collector does. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, MAX_PROCESSES);
     __type(key, __u32); /* tgid */
-    __type(value, __u32);
+    __type(value, __u64);
 } held SEC(".maps");
 
 const volatile bool follow_children = true;
@@ -39,13 +40,14 @@ static __always_inline bool is_job(struct task_struct *task)
  * found again. */
 static __always_inline bool hold(struct task_struct *task)
 {
-    __u32 tgid = (__u32)task->tgid, one = 1;
+    __u64 since = bpf_ktime_get_ns();
+    __u32 tgid = (__u32)task->tgid;
 
     if (!may_hold && (__u32)task->real_parent->tgid != collector)
         return false;
     if (!can_continue_all && task->cred->uid.val != collector_user)
         return false;
-    if (is_job(task) || bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+    if (is_job(task) || bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
         return false;
     bpf_send_signal(SIGSTOP);
     return true;
@@ -55,11 +57,12 @@ static __always_inline bool hold(struct task_struct *task)
  * nobody knows yet whether it will be a job. */
 static __always_inline bool hold_child(struct task_struct *child, const struct process_state *state)
 {
-    __u32 tgid = (__u32)child->tgid, one = 1;
+    __u64 since = bpf_ktime_get_ns();
+    __u32 tgid = (__u32)child->tgid;
 
     if (!may_hold || !(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
         child->signal->tty || (!can_continue_all && child->cred->uid.val != collector_user) ||
-        bpf_map_update_elem(&held, &tgid, &one, BPF_ANY))
+        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
         return false;
     if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
         return true;

@@ -120,8 +120,8 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     if (!recorder->closing)
         r = loader_program(recorder->loader, pid, true, &image, err);
     if (held)
-        uprobe_backend_release(recorder->backend, pid);
-    else if (!recorder->closing && (!r || is_gone(r)) && began_unseen(recorder, newest, is_gone(r)))
+        held = uprobe_backend_release(recorder->backend, pid) || is_gone(r);
+    if (!held && !recorder->closing && (!r || is_gone(r)) && began_unseen(recorder, newest, is_gone(r)))
         return blind_stretch(recorder, "a program began before its probes", err);
     return is_gone(r) ? 0 : r;
 }
@@ -129,13 +129,13 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
 static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
 {
     struct recorder *recorder = context;
-    bool news = false, in_time = flags & WIRE_HELD;
+    bool news = false, in_time = false;
     int r = 0;
 
     if (!recorder->closing)
         r = loader_libraries(recorder->loader, pid, &news, err);
     if (flags & WIRE_HELD)
-        uprobe_backend_release(recorder->backend, pid);
+        in_time = uprobe_backend_release(recorder->backend, pid);
     if (flags & WIRE_WAITING)
         in_time = uprobe_backend_end_wait(recorder->backend, tid);
     if (!r && news && !in_time)
@@ -152,7 +152,7 @@ static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct e
     int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, err);
 
     if (held)
-        uprobe_backend_release(recorder->backend, child);
+        held = uprobe_backend_release(recorder->backend, child);
     if (!r)
         r = skipped_libraries(recorder, err);
     if (r || !news || held)

@@ -362,12 +362,12 @@ size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, si
     return count;
 }
 
-void uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
+bool uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
 {
     uint32_t tgid = (uint32_t)pid;
 
     kill(pid, SIGCONT);
-    bpf_map_delete_elem(uprobe_backend_held_fd(backend), &tgid);
+    return !bpf_map_delete_elem(uprobe_backend_held_fd(backend), &tgid);
 }
 
 bool uprobe_backend_end_wait(struct uprobe_backend *backend, pid_t tid)

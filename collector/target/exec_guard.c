@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /* Keeps `keep` and `also`, closes every other descriptor, the standard ones included: the guard must not hold
  * a pipe of the user's open. */
@@ -25,33 +27,49 @@ static void close_all_but(int keep, int also)
     close_range((unsigned)high + 1, ~0u, 0);
 }
 
-static void release_all(int held_map_fd)
-{
-    uint32_t pid;
+/* A collector that takes longer than that is stuck, or is dead and still busy with the removal of its probes.
+ */
+#define HELD_NS_MAX 10000000000ull
+#define LOOK_MS 1000
 
-    while (!bpf_map_get_next_key(held_map_fd, NULL, &pid)) {
+static void release_if_older(int held_map_fd, uint32_t pid, uint64_t until)
+{
+    uint64_t since;
+
+    if (!bpf_map_lookup_elem(held_map_fd, &pid, &since) && since <= until &&
+        !bpf_map_delete_elem(held_map_fd, &pid))
         kill((pid_t)pid, SIGCONT);
-        if (bpf_map_delete_elem(held_map_fd, &pid))
-            break;
+}
+
+/* Lets go whoever has stood since `until` (CLOCK_MONOTONIC) or longer. */
+static void release_older(int held_map_fd, uint64_t until)
+{
+    uint32_t pid, next;
+    int more = !bpf_map_get_next_key(held_map_fd, NULL, &next);
+
+    while (more) { /* the next one is asked for while this one is still there */
+        pid = next;
+        more = !bpf_map_get_next_key(held_map_fd, &pid, &next);
+        release_if_older(held_map_fd, pid, until);
     }
 }
 
 static void guard_main(int held_map_fd, int pipe)
 {
     const struct timespec pause = {0, 20 * 1000 * 1000};
-    char byte;
+    struct pollfd collector = {.fd = pipe, .events = POLLIN};
 
     prctl(PR_SET_NAME, "tracectl-guard");
     setsid(); /* Ctrl-C and the terminal's hang-up are for the collector */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     close_all_but(held_map_fd, pipe);
-    while (read(pipe, &byte, 1) < 0 && errno == EINTR)
-        ;
+    while (poll(&collector, 1, LOOK_MS) <= 0)
+        release_older(held_map_fd, clock_ns(CLOCK_MONOTONIC) - HELD_NS_MAX);
     /* The kernel takes the dead collector's programs away a little later; a process may still be stopped in
      * between. */
     for (int i = 0; i < 50; i++) {
-        release_all(held_map_fd);
+        release_older(held_map_fd, UINT64_MAX);
         nanosleep(&pause, NULL);
     }
     _exit(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The guard: a small process that outlives a killed collector for a moment, to let go the targets that stand
- * still after exec (see bpf/tracectl.bpf.c). It holds the map of those processes and no link, so that it
- * keeps no probe alive.
+ * still after exec (see bpf/lifecycle.h); and those of a living one that have stood for ten seconds. It holds
+ * the map of those processes and no link, so that it keeps no probe alive.
  */
 #ifndef TRACECTL_COLLECTOR_TARGET_EXEC_GUARD_H
 #define TRACECTL_COLLECTOR_TARGET_EXEC_GUARD_H
