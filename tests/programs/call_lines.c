@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls a function from three lines, and the maths library by name and by dlopen. Prints "LINE CALLS" of the former. */
+/* Calls a function from three lines, and the maths library by name and by dlopen. Prints "LINE CALLS" of the
+ * former. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
