@@ -29,10 +29,13 @@ struct linker {
     struct linker_sites sites;
 };
 
-/* Processes that one library is probed in at once, those included whose probes are being removed. The kernel
+/* Processes that one library is probed in at once. The kernel
  * goes through all of a library's probes, and for each through all processes that have it, whenever any
  * program maps the library. */
 #define LIBRARY_PROCESSES_MAX 8
+
+/* More removals than that under way: processes come and go faster than the kernel takes probes away. */
+#define CLOSING_MAX 16
 
 struct loader {
     struct image_table *images;
@@ -125,7 +128,8 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
 
     if (!image->shared)
         return image_table_attach(loader->images, loader->backend, image, path, 0, err);
-    if (processes_probed(loader, image) + uprobe_backend_closing(loader->backend) >= LIBRARY_PROCESSES_MAX) {
+    if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
+        uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }
@@ -225,9 +229,6 @@ static const struct code_mapping *linker_mapping(const struct code_mapping *mapp
     }
     return NULL;
 }
-
-/* More removals than that under way: processes come and go faster than the kernel takes probes away. */
-#define CLOSING_MAX 16
 
 /* Watches the dynamic linker of a process, once. Where that is not possible its calls are taken for callbacks
  * out of code that can throw (PROCESS_CHECK_CALLERS). */

@@ -364,10 +364,16 @@ size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, si
 
 bool uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
 {
+    int map = uprobe_backend_held_fd(backend);
+    uint64_t since = 0; /* let go: the guard does it again if we die here */
     uint32_t tgid = (uint32_t)pid;
+    bool stood = !bpf_map_update_elem(map, &tgid, &since, BPF_EXIST);
 
     kill(pid, SIGCONT);
-    return !bpf_map_delete_elem(uprobe_backend_held_fd(backend), &tgid);
+    /* It may be held again by now, at its libraries: that entry must stay. */
+    if (!bpf_map_lookup_elem(map, &tgid, &since) && !since)
+        bpf_map_delete_elem(map, &tgid);
+    return stood;
 }
 
 bool uprobe_backend_end_wait(struct uprobe_backend *backend, pid_t tid)

@@ -112,8 +112,8 @@ struct uprobe_loss_totals {
 struct uprobe_loss_totals uprobe_backend_loss_totals(const struct uprobe_backend *backend);
 
 /* The map of processes that stand still after exec, for exec_guard; and the list itself: the first `capacity`
- * pids, returned as their number. A process is let go by uprobe_backend_release; false: the guard has let it go
- * before, since it had stood too long. */
+ * pids, returned as their number. A process is let go by uprobe_backend_release; false: the guard has let it
+ * go before, since it had stood too long. */
 int uprobe_backend_held_fd(const struct uprobe_backend *backend);
 size_t uprobe_backend_held(const struct uprobe_backend *backend, pid_t *pids, size_t capacity);
 bool uprobe_backend_release(struct uprobe_backend *backend, pid_t pid);

@@ -56,7 +56,7 @@ int libraries_needed(const char *interpreter, const char *program, char ***ret_p
     AUTO_FREE char *line = NULL;
     char **paths = NULL;
     size_t count = 0, capacity = 0, size = 0;
-    pid_t pid;
+    pid_t pid = -1;
     FILE *lines;
     int output = -1, r = start_list(interpreter, program, &pid, &output);
 

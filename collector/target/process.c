@@ -159,17 +159,18 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err)
 {
     AUTO_FREE pid_t *pids = NULL, *tids = NULL;
-    size_t count = 0, capacity = 0, threads;
+    size_t count = 0, capacity = 0, threads = 0;
 
     if (process_threads(pid, &tids, &threads, NULL))
         threads = 0;
     for (size_t i = 0; i < threads; i++) {
-        char name[64], *number, *rest;
         AUTO_FREE char *list = NULL;
+        char name[64], *number, *rest;
         size_t size;
 
         snprintf(name, sizeof(name), "task/%d/children", (int)tids[i]);
-        rest = list = read_proc(pid, name, &size);
+        list = read_proc(pid, name, &size);
+        rest = list;
         while ((number = strsep(&rest, " "))) {
             if (!*number)
                 continue;

@@ -76,7 +76,9 @@ ROWS = [
     Row("fork without exec, hot probes", "forks_hot.frames", options=EACH_RETURN, attach=True),
     Row("fork without exec, nop5 entries", "forks.nop5", options=EACH_RETURN),
     Row("fork, vfork, posix_spawn with exec", "forks", options=EVERY),
-    Row("vfork", "vforks", options=EVERY, attach=True),
+    Row("vfork", "vforks", options=EACH_RETURN, attach=True),
+    # More children at once than a library is probed in.
+    Row("vfork, libraries too", "vforks", options=("all images",), lossy=True),
     Row("execve of itself and of another binary", "execs", options=EVERY),
     Row("execve by another thread", "exec_threads", options=EACH_RETURN, level="counts"),
     Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, record=("--images", "all")),
