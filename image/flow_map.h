@@ -23,12 +23,12 @@
 struct flow_map;
 
 enum flow_mark {
-    FLOW_START,    /* an instruction begins here */
-    FLOW_TARGET,   /* a branch, a jump, a jump table or a taken address leads here; or a call that is to no
-                      function */
-    FLOW_TAKEN,    /* the address is in a register, in data or in a table: whoever has it may call */
-    FLOW_LISTED,   /* data holds the address: a pointer, or an entry of a jump table */
-    FLOW_LANDING,  /* flow_map_edges_to() knows who comes here: first bytes of functions, all of a fragment */
+    FLOW_START,   /* an instruction begins here */
+    FLOW_TARGET,  /* a branch, a jump, a jump table or a taken address leads here; or a call that is to no
+                     function */
+    FLOW_TAKEN,   /* the address is in a register, in data or in a table: whoever has it may call */
+    FLOW_LISTED,  /* data holds the address: a pointer, or an entry of a jump table */
+    FLOW_LANDING, /* flow_map_edges_to() knows who comes here: first bytes of functions, all of a fragment */
     FLOW_CANDIDATE, /* for users of the map: who refers to this address is wanted */
     FLOW_MARKS,
 };
