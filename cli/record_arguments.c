@@ -165,20 +165,12 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
         argp_error(state, "name either a command or processes (-p), not both");
 }
 
-static error_t parse_record(int key, char *arg, struct argp_state *state)
+/* Which functions of which images. */
+static error_t parse_selection(int key, char *arg, struct argp_state *state)
 {
     struct record_arguments *arguments = state->input;
 
     switch (key) {
-    case 'n':
-        arguments->recorder.name = arg;
-        return 0;
-    case 'p':
-        parse_pids(arguments, arg, state);
-        return 0;
-    case KEY_DURATION:
-        arguments->duration_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
-        return 0;
     case KEY_FUNCTIONS:
         parse_choice(function_choice_only, arguments, arg, state);
         return 0;
@@ -193,6 +185,25 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SOURCE:
         parse_choice(function_choice_sources, arguments, arg, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_record(int key, char *arg, struct argp_state *state)
+{
+    struct record_arguments *arguments = state->input;
+
+    switch (key) {
+    case 'n':
+        arguments->recorder.name = arg;
+        return 0;
+    case 'p':
+        parse_pids(arguments, arg, state);
+        return 0;
+    case KEY_DURATION:
+        arguments->duration_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
         return 0;
     case KEY_TIME:
         parse_times(arguments, arg, state);
@@ -236,7 +247,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         check_target(arguments, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_selection(key, arg, state);
     }
 }
 
