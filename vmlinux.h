@@ -118,6 +118,18 @@ struct task_struct {
     char comm[16];
 };
 
+/* The context of an iterator over tasks. */
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+};
+
 #ifdef __bpf__
 #pragma clang attribute pop
 #endif

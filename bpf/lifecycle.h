@@ -127,6 +127,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
         return 0;
     forget_program(state, tgid);
     stopped = hold(task);
+    if (!stopped) /* it runs before anybody knows what it maps */
+        state->flags |= PROCESS_CHECK_CALLERS;
     record = reserve_life_cycle(sizeof(*record), WIRE_EXEC, tgid);
     if (!record)
         return 0;

@@ -145,19 +145,6 @@ int BPF_PROG(see_exit, struct task_struct *task)
     return 0;
 }
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct seq_file;
-
-struct bpf_iter_meta {
-    struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-    struct bpf_iter_meta *meta;
-    struct task_struct *task;
-};
-#pragma clang attribute pop
-
 /* Writes the id of every task. */
 SEC("iter/task")
 int list_tasks(struct bpf_iter__task *ctx)

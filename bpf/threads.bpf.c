@@ -18,20 +18,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* The context of an iterator over tasks. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct seq_file;
-
-struct bpf_iter_meta {
-    struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-    struct bpf_iter_meta *meta;
-    struct task_struct *task;
-};
-#pragma clang attribute pop
-
 #define RETURN_PROBES 64 /* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h) */
 
 /*

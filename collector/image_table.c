@@ -289,8 +289,8 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     return 0;
 }
 
-int image_table_attach(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
-                       const char *path, pid_t pid, struct error *err)
+int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
+                       pid_t pid, struct error *err)
 {
     const struct uprobe_sites sites = {
         .path = path,
@@ -301,7 +301,6 @@ int image_table_attach(struct image_table *table, struct uprobe_backend *backend
     };
     int r;
 
-    (void)table;
     if (image->everywhere)
         return 0;
     r = uprobe_backend_attach(backend, &sites, pid, err);

@@ -95,8 +95,8 @@ static inline bool image_is_traced(const struct traced_image *image)
 }
 
 /* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). `path`: as above. */
-int image_table_attach(struct image_table *table, struct uprobe_backend *backend, struct traced_image *image,
-                       const char *path, pid_t pid, struct error *err);
+int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
+                       pid_t pid, struct error *err);
 
 /* First of the list of all images, the newest first. */
 const struct traced_image *image_table_images(const struct image_table *table);

@@ -14,10 +14,10 @@
 #include "collector/target/process.h"
 #include "image/object.h"
 
-/* The probes of an image in one process, or (`image` NULL) the one on its dynamic linker. */
+/* The probes of an image, or the one on a dynamic linker, in one process. */
 struct attachment {
-    uint64_t key; /* key_of() */
-    struct traced_image *image;
+    uint64_t key;               /* key_of() */
+    struct traced_image *image; /* NULL: a linker */
     pid_t pid;
     UT_hash_handle hh;
 };
@@ -29,9 +29,8 @@ struct linker {
     struct linker_sites sites;
 };
 
-/* Processes that one library is probed in at once. The kernel
- * goes through all of a library's probes, and for each through all processes that have it, whenever any
- * program maps the library. */
+/* Processes that one library is probed in at once. Whenever any program maps the library, the kernel goes
+ * through all of its probes, and for each through all processes that have it. */
 #define LIBRARY_PROCESSES_MAX 8
 
 /* More removals than that under way: processes come and go faster than the kernel takes probes away. */
@@ -78,32 +77,36 @@ void loader_free(struct loader *loader)
 
 /* ------------------------------------------------------------------------------------ attaching */
 
-static uint64_t key_of(const struct traced_image *image, pid_t pid)
+/* `number`: an image's, or LINKER_NUMBER of a linker's place in the loader's list. */
+#define LINKER_NUMBER(index) (UINT32_MAX - (uint32_t)(index))
+
+static uint64_t key_of(uint32_t number, pid_t pid)
 {
-    return (uint64_t)(image ? image->number : UINT32_MAX) << 32 | (uint32_t)pid;
+    return (uint64_t)number << 32 | (uint32_t)pid;
 }
 
-static bool has_attachment(const struct loader *loader, struct traced_image *image, pid_t pid)
+static bool has_attachment(const struct loader *loader, uint32_t number, pid_t pid)
 {
-    uint64_t key = key_of(image, pid);
+    uint64_t key = key_of(number, pid);
     struct attachment *found;
 
     HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
     return found;
 }
 
-static bool is_attached(const struct loader *loader, struct traced_image *image, pid_t pid)
+static bool is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
-    return image->everywhere || has_attachment(loader, image, pid);
+    return image->everywhere || has_attachment(loader, image->number, pid);
 }
 
-static int add_attachment(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+static int add_attachment(struct loader *loader, uint32_t number, struct traced_image *image, pid_t pid,
+                          struct error *err)
 {
     struct attachment *attachment = calloc(1, sizeof(*attachment));
 
     if (!attachment)
         return error_no_memory(err);
-    attachment->key = key_of(image, pid);
+    attachment->key = key_of(number, pid);
     attachment->image = image;
     attachment->pid = pid;
     HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
@@ -127,14 +130,14 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
     int r;
 
     if (!image->shared)
-        return image_table_attach(loader->images, loader->backend, image, path, 0, err);
+        return image_table_attach(loader->backend, image, path, 0, err);
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
         uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }
-    r = image_table_attach(loader->images, loader->backend, image, path, pid, err);
-    return r ? r : add_attachment(loader, image, pid, err);
+    r = image_table_attach(loader->backend, image, path, pid, err);
+    return r ? r : add_attachment(loader, image->number, image, pid, err);
 }
 
 bool loader_take_skipped(struct loader *loader)
@@ -194,7 +197,7 @@ static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
     return rendezvous;
 }
 
-/* What is known of the linker in a mapping's file; NULL: no memory. */
+/* What is known of the linker in a mapping's file; NULL: no memory. It moves when another one is met. */
 static const struct linker *linker_of(struct loader *loader, const struct code_mapping *mapping)
 {
     struct linker *linker;
@@ -230,25 +233,29 @@ static const struct code_mapping *linker_mapping(const struct code_mapping *mapp
     return NULL;
 }
 
-/* Watches the dynamic linker of a process, once. Where that is not possible its calls are taken for callbacks
- * out of code that can throw (PROCESS_CHECK_CALLERS). */
+/* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
 static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
                         struct error *err)
 {
     const struct code_mapping *mapping = linker_mapping(mappings, count);
     const struct linker *linker;
+    uint32_t number;
     int r;
 
-    if (!mapping || has_attachment(loader, NULL, pid) ||
-        uprobe_backend_closing(loader->backend) > CLOSING_MAX)
+    if (!mapping)
         return 0;
     linker = linker_of(loader, mapping);
     if (!linker)
         return error_no_memory(err);
-    if (!linker->meets)
+    number = LINKER_NUMBER(linker - loader->linkers);
+    if (has_attachment(loader, number, pid))
+        return 1;
+    if (!linker->meets || uprobe_backend_closing(loader->backend) > CLOSING_MAX)
         return 0;
     r = uprobe_backend_watch_linker(loader->backend, mapping->link, &linker->sites, pid, err);
-    return r ? r : add_attachment(loader, NULL, pid, err);
+    if (!r)
+        r = add_attachment(loader, number, NULL, pid, err);
+    return r ? r : 1;
 }
 
 /* ------------------------------------------------------------------------------------ all of a process */
@@ -257,7 +264,7 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 struct survey {
     struct stream_code *code;
     size_t count;
-    bool can_throw, probes_returns, own_probes, news;
+    bool can_throw, probes_returns, own_probes, watched, news;
 };
 
 static void survey_release(struct survey *survey)
@@ -326,7 +333,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     code->image = image;
     survey->count++;
     survey->can_throw |= can_throw(image);
-    survey->own_probes |= has_attachment(loader, image, pid);
+    survey->own_probes |= has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
     return 0;
 }
@@ -366,7 +373,7 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
         state.flags |= PROCESS_OWN_PROBES;
     if (starting)
         state.flags |= PROCESS_STARTING;
-    if (survey->probes_returns && (survey->can_throw || !has_attachment(loader, NULL, pid)))
+    if (survey->probes_returns && (survey->can_throw || !survey->watched))
         state.flags |= PROCESS_CHECK_CALLERS;
     list_quiet_ranges(survey, &state);
     uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
@@ -390,11 +397,13 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     }
     for (size_t i = 0; !r && i < count; i++)
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
-    if (!r && (loader->libraries || survey.probes_returns))
+    if (!r && (loader->libraries || survey.probes_returns)) {
         r = watch_linker(loader, pid, mappings, count, err);
+        survey.watched = r > 0;
+    }
     code_mappings_free(mappings, count);
     *ret_news = survey.news;
-    return r ? r : tell(loader, pid, &survey, starting, err);
+    return r < 0 ? r : tell(loader, pid, &survey, starting, err);
 }
 
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
@@ -474,5 +483,5 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
     if (!r && loader->libraries)
         r = watch_linker(loader, child, mappings, count, err);
     code_mappings_free(mappings, count);
-    return r == -ESRCH || r == -ENOENT ? 0 : r;
+    return r > 0 || r == -ESRCH || r == -ENOENT ? 0 : r;
 }

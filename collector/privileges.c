@@ -76,14 +76,6 @@ void privileges_text(unsigned privileges, char *ret_text, size_t size)
             used += (size_t)snprintf(ret_text + used, size - used, "%s%s", used ? ", " : "", table[i].name);
 }
 
-bool privileges_may_continue(pid_t pid)
-{
-    pid_t session = getsid(pid);
-
-    /* kill(2): SIGCONT is allowed within a session, whoever owns the process. */
-    return !kill(pid, 0) || (session > 0 && session == getsid(0));
-}
-
 /* The capabilities to keep out of those that there are. */
 static uint64_t kept(unsigned keep, uint64_t permitted)
 {

@@ -45,9 +45,6 @@ unsigned privileges_missing(unsigned wanted);
 /* "CAP_BPF, CAP_PERFMON", as much of it as there is room for. */
 void privileges_text(unsigned privileges, char *ret_text, size_t size);
 
-/* Whether this process may send SIGCONT to `pid`: it must not be held at an exec otherwise. */
-bool privileges_may_continue(pid_t pid);
-
 /* Gives up for good every capability but those of `keep` that there are; 0 gives up all. What is attached,
  * mapped and open stays: with none left a recording of processes that get no new program runs on, and
  * detaches. A process that had CAP_SYS_ADMIN in the place of one to keep keeps that. Later access to files is

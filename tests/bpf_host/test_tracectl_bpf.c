@@ -370,7 +370,9 @@ Test(kernel_side, nobody_is_stopped_whose_parent_would_take_it_for_something_els
     cr_assert_eq(header_at(0)->kind, WIRE_EXEC);
     cr_assert_not(header_at(0)->flags & WIRE_HELD);
     cr_assert_not(header_at(1)->flags & WIRE_HELD);
+    cr_assert(kernel_process_flags(7) & PROCESS_CHECK_CALLERS, "its libraries are not known");
     kernel_exec_as(7, 7, PARENT_ORDINARY);
+    cr_assert_not(kernel_process_flags(7) & PROCESS_CHECK_CALLERS);
     kernel_exec_as(7, 7, PARENT_DAEMON);
     cr_assert_eq(kernel_stops_sent(), 2);
     cr_assert(header_at(2)->flags & WIRE_HELD);
