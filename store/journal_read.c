@@ -40,7 +40,6 @@ static int next_chunk(struct bytes_reader *reader, int64_t only_thread, struct b
 static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
 {
     struct journal_chunk chunk = {0};
-    int count;
 
     chunk.thread_id = (int64_t)reader_varint(&in);
     chunk.first_seq = reader_varint(&in);
@@ -48,13 +47,14 @@ static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
     chunk.codec = reader_u8(&in);
     chunk.flags = reader_u8(&in);
     chunk.first_ns = reader_varint(&in);
-    count = segment_section_count(chunk.flags);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        if (!segment_has_section(chunk.flags, i))
+            continue;
         chunk.offsets[i] = reader_varint(&in);
         chunk.sections[i].size = reader_varint(&in);
     }
     chunk.calls.size = reader_varint(&in);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < SECTION_COUNT; i++)
         chunk.sections[i].data = reader_take(&in, chunk.sections[i].size);
     chunk.calls.data = reader_take(&in, chunk.calls.size);
     if (chunk.flags & ~SEGMENT_KNOWN_FLAGS)
@@ -103,12 +103,17 @@ static int apply_calls(struct journal_tail *tail, const struct section *calls)
     return 0;
 }
 
+/* Whether the chunk is of the segment that is there already. The first assumed call adds its flag. */
+static bool goes_on(const struct journal_tail *tail, const struct journal_chunk *chunk)
+{
+    return chunk->first_seq == tail->first_seq && chunk->event_count >= tail->event_count &&
+           chunk->codec == tail->codec &&
+           (chunk->flags == tail->flags || chunk->flags == (tail->flags | SEGMENT_ASSUMED));
+}
+
 int journal_tail_apply(struct journal_tail *tail, const struct journal_chunk *chunk)
 {
-    bool first = !tail->event_count;
-
-    if (!first && (chunk->first_seq != tail->first_seq || chunk->event_count < tail->event_count ||
-                   chunk->codec != tail->codec || chunk->flags != tail->flags))
+    if (tail->event_count && !goes_on(tail, chunk))
         return -EBADMSG;
     for (int i = 0; i < SECTION_COUNT; i++)
         if (chunk->offsets[i] > tail->sections[i].size)

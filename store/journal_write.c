@@ -38,14 +38,15 @@ static int write_calls(const struct segment_builder *builder, const struct journ
 }
 
 static int write_chunk_head(struct bytes *out, int64_t thread_id, const struct segment_builder *builder,
-                            const struct journal_mark *mark, const size_t sizes[SECTION_COUNT])
+                            const struct journal_mark *mark, uint8_t flags, const size_t sizes[SECTION_COUNT])
 {
     if (bytes_add_varint(out, (uint64_t)thread_id) || bytes_add_varint(out, builder->first_seq) ||
         bytes_add_varint(out, builder->event_count) || bytes_add_u8(out, builder->codec->id) ||
-        bytes_add_u8(out, builder->flags) || bytes_add_varint(out, builder->first_ns))
+        bytes_add_u8(out, flags) || bytes_add_varint(out, builder->first_ns))
         return -ENOMEM;
-    for (int i = 0; i < segment_section_count(builder->flags); i++)
-        if (bytes_add_varint(out, mark->offsets[i]) || bytes_add_varint(out, sizes[i]))
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (segment_has_section(flags, i) &&
+            (bytes_add_varint(out, mark->offsets[i]) || bytes_add_varint(out, sizes[i])))
             return -ENOMEM;
     return 0;
 }
@@ -54,7 +55,7 @@ static int write_chunk_head(struct bytes *out, int64_t thread_id, const struct s
 static int write_sections(struct bytes *out, const struct segment_parts *parts,
                           const struct segment_tails *tails, const struct journal_mark *mark)
 {
-    for (int i = 0; i < segment_section_count(parts->flags); i++) {
+    for (int i = 0; i < SECTION_COUNT; i++) {
         const struct section *section = &parts->sections[i];
         const struct codec_tail *tail = segment_tail(tails, i);
 
@@ -94,11 +95,11 @@ static int write_chunk(struct bytes *chunk, int64_t thread_id, const struct segm
 
         sizes[i] = parts.sections[i].size - mark->offsets[i] + (tail ? tail->size : 0);
     }
-    if (!code &&
-        (array_reserve(&mark->calls, &mark->call_capacity, builder->functions.count) ||
-         write_calls(builder, mark, &calls) || write_chunk_head(chunk, thread_id, builder, mark, sizes) ||
-         bytes_add_varint(chunk, calls.size) || write_sections(chunk, &parts, &tails, mark) ||
-         bytes_add(chunk, calls.data, calls.size)))
+    if (!code && (array_reserve(&mark->calls, &mark->call_capacity, builder->functions.count) ||
+                  write_calls(builder, mark, &calls) ||
+                  write_chunk_head(chunk, thread_id, builder, mark, parts.flags, sizes) ||
+                  bytes_add_varint(chunk, calls.size) || write_sections(chunk, &parts, &tails, mark) ||
+                  bytes_add(chunk, calls.data, calls.size)))
         code = -ENOMEM;
     set_next_offsets(builder, &parts, mark);
     for (int i = 0; i < SECTION_COUNT; i++)

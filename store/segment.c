@@ -7,8 +7,7 @@ int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret
     struct bytes_reader reader = reader_over(payload, size);
     struct segment_parts parts = {0};
     uint8_t version = reader_u8(&reader);
-    uint64_t sizes[SECTION_COUNT];
-    int count;
+    uint64_t sizes[SECTION_COUNT] = {0};
 
     parts.codec = reader_u8(&reader);
     parts.flags = reader_u8(&reader);
@@ -16,10 +15,10 @@ int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret
         return -EBADMSG;
     if (version != SEGMENT_VERSION || parts.flags & ~SEGMENT_KNOWN_FLAGS)
         return -ENOTSUP;
-    count = segment_section_count(parts.flags);
-    for (int i = 0; i < count; i++)
-        sizes[i] = reader_varint(&reader);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (segment_has_section(parts.flags, i))
+            sizes[i] = reader_varint(&reader);
+    for (int i = 0; i < SECTION_COUNT; i++) {
         parts.sections[i].data = reader_take(&reader, sizes[i]);
         parts.sections[i].size = (size_t)sizes[i];
     }
@@ -31,10 +30,9 @@ int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret
 
 int segment_assemble(const struct segment_parts *parts, struct bytes *payload)
 {
-    int count = segment_section_count(parts->flags);
     size_t size = 3 + SECTION_COUNT * VARINT_MAX_BYTES;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < SECTION_COUNT; i++)
         size += parts->sections[i].size;
     if (bytes_reserve(payload, size))
         return -ENOMEM;
@@ -42,9 +40,10 @@ int segment_assemble(const struct segment_parts *parts, struct bytes *payload)
     bytes_add_u8(payload, SEGMENT_VERSION);
     bytes_add_u8(payload, parts->codec);
     bytes_add_u8(payload, parts->flags);
-    for (int i = 0; i < count; i++)
-        payload->size += varint_put(payload->data + payload->size, parts->sections[i].size);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (segment_has_section(parts->flags, i))
+            payload->size += varint_put(payload->data + payload->size, parts->sections[i].size);
+    for (int i = 0; i < SECTION_COUNT; i++)
         bytes_add(payload, parts->sections[i].data, parts->sections[i].size);
     return 0;
 }

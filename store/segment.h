@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/bit_runs.h"
 #include "store/bytes.h"
 #include "store/codec.h"
 #include "store/dictionary.h"
@@ -26,13 +27,15 @@
 /* Flags of a segment. A reader refuses segments with flags that it does not know. */
 #define SEGMENT_CALLS_ONLY 1u /* the thread's returns are not recorded: a call opens nothing */
 #define SEGMENT_CALL_SITES 2u /* every call has its site: the three sections of sites are there */
-#define SEGMENT_KNOWN_FLAGS 3u
+#define SEGMENT_ASSUMED 4u    /* the nesting of some calls is assumed: the section that says which is there */
+#define SEGMENT_KNOWN_FLAGS 7u
 
 struct open_call {
     uint64_t seq;      /* of the call event */
     uint64_t ns;       /* of the anchor at or before it, 0 when there is none */
     uint32_t function; /* function_id */
     uint32_t site;     /* site_id, 0: unknown or not asked for; readers only */
+    bool assumed;      /* see struct event */
 };
 
 /* The sections of a segment, in their order in the file. */
@@ -41,16 +44,19 @@ enum segment_section {
     SECTION_DICTIONARY,
     SECTION_TIME,
     SECTION_CODE,
-    SECTION_SITE_STACK, /* this one and those behind it: with SEGMENT_CALL_SITES */
+    SECTION_SITE_STACK, /* the three of sites: with SEGMENT_CALL_SITES */
     SECTION_SITE_DICTIONARY,
     SECTION_SITE_CODE,
+    SECTION_ASSUMED, /* with SEGMENT_ASSUMED */
     SECTION_COUNT
 };
 
-/* Sections of a segment with these flags: the first so many. */
-static inline int segment_section_count(uint8_t flags)
+/* Whether a segment with these flags has the section. */
+static inline bool segment_has_section(uint8_t flags, int section)
 {
-    return flags & SEGMENT_CALL_SITES ? SECTION_COUNT : SECTION_SITE_STACK;
+    if (section < SECTION_SITE_STACK)
+        return true;
+    return flags & (section == SECTION_ASSUMED ? SEGMENT_ASSUMED : SEGMENT_CALL_SITES);
 }
 
 struct section {
@@ -102,10 +108,11 @@ struct segment_builder {
     const struct codec *codec;
     struct codec_encoder *encoder; /* NULL until the first event */
     struct site_encoder *sites;    /* NULL without SEGMENT_CALL_SITES, or until the first event */
-    uint8_t flags;
+    uint8_t flags;                 /* without SEGMENT_ASSUMED, which comes with the first such call */
 
     uint64_t first_seq, event_count;
     struct bytes stack, time;
+    struct bit_runs assumed; /* of the calls of the stack, then of the call events */
     struct dictionary functions;
     uint32_t *calls; /* of the function with local id i + 1 */
     size_t calls_capacity;
@@ -128,9 +135,9 @@ void segment_builder_init(struct segment_builder *builder, const struct codec *c
 void segment_builder_release(struct segment_builder *builder);
 
 /* Append an event. -EINVAL (no call to return from, function 0, a site in a stream without them), -ENOMEM,
- * -E2BIG (a dictionary is full: close the segment first); then the stream has not changed. `site` 0: unknown.
- */
-int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site);
+ * -E2BIG (a dictionary is full: close the segment first); then the stream has not changed. `site` 0: unknown;
+ * `assumed` as in struct event. */
+int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site, bool assumed);
 int segment_builder_return(struct segment_builder *builder);
 int segment_builder_lost(struct segment_builder *builder);
 

@@ -17,6 +17,7 @@ void segment_builder_release(struct segment_builder *builder)
 {
     segment_builder_rest(builder);
     free(builder->open);
+    bit_runs_release(&builder->assumed);
     bytes_release(&builder->stack);
     bytes_release(&builder->time);
 }
@@ -85,7 +86,7 @@ static inline int find_function(struct segment_builder *builder, uint32_t functi
     return 0;
 }
 
-int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site)
+int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site, bool assumed)
 {
     uint64_t seq = builder->first_seq + builder->event_count;
     bool opens = !(builder->flags & SEGMENT_CALLS_ONLY);
@@ -102,15 +103,17 @@ int segment_builder_call(struct segment_builder *builder, uint32_t function, uin
         code = site_encoder_prepare(builder->sites, local, site, &local_site);
     if (code)
         return code;
-    if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1))
+    if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1) ||
+        bit_runs_reserve(&builder->assumed, assumed))
         return -ENOMEM;
     append(builder, local);
     builder->calls[local - 1]++;
+    bit_runs_add(&builder->assumed, assumed);
     if (builder->sites)
         site_encoder_call(builder->sites, local, local_site, opens);
     if (opens)
-        builder->open[builder->depth++] =
-            (struct open_call){.seq = seq, .ns = builder->anchor_ns, .function = function};
+        builder->open[builder->depth++] = (struct open_call){
+            .seq = seq, .ns = builder->anchor_ns, .function = function, .assumed = assumed};
     return 0;
 }
 
@@ -181,7 +184,7 @@ int segment_builder_anchor(struct segment_builder *builder, uint64_t ns)
 size_t segment_builder_bytes(const struct segment_builder *builder)
 {
     return 3 + SECTION_COUNT + builder->stack.size + builder->functions.section.size + builder->time.size +
-           (builder->encoder ? builder->encoder->code.size : 0) +
+           builder->assumed.section.size + (builder->encoder ? builder->encoder->code.size : 0) +
            (builder->sites ? site_encoder_bytes(builder->sites) : 0);
 }
 
@@ -193,7 +196,9 @@ static struct section section_of(const struct bytes *bytes)
 void segment_builder_snapshot(const struct segment_builder *builder, struct segment_parts *ret_parts,
                               struct segment_tails *ret_tails)
 {
-    struct segment_parts parts = {.codec = builder->codec->id, .flags = builder->flags};
+    const struct bytes *assumed = &builder->assumed.section;
+    uint8_t flags = builder->flags | (assumed->size ? SEGMENT_ASSUMED : 0u);
+    struct segment_parts parts = {.codec = builder->codec->id, .flags = flags};
     struct section *sections = parts.sections;
     const struct site_encoder *sites = builder->sites;
 
@@ -201,6 +206,7 @@ void segment_builder_snapshot(const struct segment_builder *builder, struct segm
     sections[SECTION_STACK] = section_of(&builder->stack);
     sections[SECTION_DICTIONARY] = section_of(&builder->functions.section);
     sections[SECTION_TIME] = section_of(&builder->time);
+    sections[SECTION_ASSUMED] = section_of(assumed);
     if (builder->encoder) {
         builder->codec->snapshot(builder->encoder, &ret_tails->code);
         sections[SECTION_CODE] = (struct section){builder->encoder->code.data, ret_tails->code.keep};
@@ -237,6 +243,17 @@ static int write_stack(const struct segment_builder *builder, struct bytes *stac
             bytes_add_varint(stack, call->seq - before.seq) || bytes_add_varint(stack, call->ns - before.ns))
             return -ENOMEM;
         before = *call;
+    }
+    return 0;
+}
+
+/* Which of the calls of that stack section are assumed. */
+static int write_assumed(const struct segment_builder *builder, struct bit_runs *assumed)
+{
+    for (size_t i = 0; i < builder->depth; i++) {
+        if (bit_runs_reserve(assumed, builder->open[i].assumed))
+            return -ENOMEM;
+        bit_runs_add(assumed, builder->open[i].assumed);
     }
     return 0;
 }
@@ -297,14 +314,36 @@ static int write_payload(const struct segment_builder *builder, struct bytes *pa
     return segment_assemble(&parts, payload);
 }
 
-/* Begins the next segment behind this one; `stack` and `time` are its first sections. */
-static void begin_next(struct segment_builder *builder, struct bytes *stack, struct bytes *time)
+/* What the next segment begins with. */
+struct beginning {
+    struct bytes stack, time;
+    struct bit_runs assumed;
+};
+
+static void cleanup_beginning(struct beginning *beginning)
+{
+    bytes_release(&beginning->stack);
+    bytes_release(&beginning->time);
+    bit_runs_release(&beginning->assumed);
+}
+
+static int write_beginning(const struct segment_builder *builder, struct beginning *beginning)
+{
+    if (write_stack(builder, &beginning->stack) || write_assumed(builder, &beginning->assumed))
+        return -ENOMEM;
+    return builder->anchor_ns ? bytes_add_varint(&beginning->time, builder->anchor_ns) : 0;
+}
+
+/* Begins the next segment behind this one. */
+static void begin_next(struct segment_builder *builder, struct beginning *beginning)
 {
     bytes_release(&builder->stack);
     bytes_release(&builder->time);
-    builder->stack = *stack;
-    builder->time = *time;
-    *stack = *time = (struct bytes){0};
+    bit_runs_release(&builder->assumed);
+    builder->stack = beginning->stack;
+    builder->time = beginning->time;
+    builder->assumed = beginning->assumed;
+    *beginning = (struct beginning){0};
     dictionary_clear(&builder->functions);
     builder->returned_count = 0;
     if (builder->encoder)
@@ -332,17 +371,16 @@ static int begin_next_sites(struct segment_builder *builder)
 int segment_builder_close(struct segment_builder *builder, struct closed_segment **ret_closed)
 {
     CLEANUP(cleanup_closed) struct closed_segment *closed = calloc(1, sizeof(*closed));
-    AUTO_BYTES stack = {0}, time = {0};
+    CLEANUP(cleanup_beginning) struct beginning beginning = {0};
 
     if (!closed || write_payload(builder, &closed->payload) || collect_functions(builder, closed) ||
-        write_stack(builder, &stack) || (builder->anchor_ns && bytes_add_varint(&time, builder->anchor_ns)) ||
-        begin_next_sites(builder))
+        write_beginning(builder, &beginning) || begin_next_sites(builder))
         return -ENOMEM;
     closed->first_seq = builder->first_seq;
     closed->event_count = builder->event_count;
     closed->first_ns = builder->first_ns;
     closed->codec = builder->codec->id;
-    begin_next(builder, &stack, &time);
+    begin_next(builder, &beginning);
     *ret_closed = take_pointer(closed);
     return 0;
 }

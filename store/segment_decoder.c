@@ -21,6 +21,7 @@ struct segment_decoder {
     size_t function_count;
     struct clock_reader clock;
     struct site_decoder *sites; /* NULL: there are none, or nobody wants them */
+    struct bit_runs_reader assumed;
     struct open_call *open;
     size_t depth, open_capacity;
     struct open_call ended;
@@ -143,6 +144,19 @@ static int open_sites(struct segment_decoder *decoder, const struct segment_part
     return code;
 }
 
+/* Behind the stack, whose calls come first. The section is there only where it says something. */
+static int open_assumed(struct segment_decoder *decoder, const struct segment_parts *parts)
+{
+    const struct section *section = &parts->sections[SECTION_ASSUMED];
+    int code = bit_runs_open(&decoder->assumed, section->data, section->size);
+
+    if (parts->flags & SEGMENT_ASSUMED && !section->size)
+        return -EBADMSG;
+    for (size_t i = 0; !code && i < decoder->depth; i++)
+        code = bit_runs_next(&decoder->assumed, &decoder->open[i].assumed);
+    return code;
+}
+
 int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, uint64_t event_count,
                          uint64_t until_ns, bool sites, struct segment_decoder **ret_decoder)
 {
@@ -170,6 +184,8 @@ int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, 
         code = clock_init(&decoder->clock, &parts->sections[SECTION_TIME], event_count, until_ns);
     if (!code)
         code = read_stack(decoder, &parts->sections[SECTION_STACK]);
+    if (!code)
+        code = open_assumed(decoder, parts);
     if (!code && sites && parts->flags & SEGMENT_CALL_SITES)
         code = open_sites(decoder, parts);
     if (!code)
@@ -204,13 +220,18 @@ static int decode_call(struct segment_decoder *decoder, uint16_t local, struct e
     event->kind = event->function == TRACESTORE_LOST_FUNCTION ? EVENT_LOST : EVENT_CALL;
     if (event->kind == EVENT_LOST)
         return 0;
-    code = decoder->sites ? site_decoder_call(decoder->sites, local, opens, &event->call_site) : 0;
+    code = bit_runs_next(&decoder->assumed, &event->assumed);
+    if (!code && decoder->sites)
+        code = site_decoder_call(decoder->sites, local, opens, &event->call_site);
     if (code || !opens)
         return code;
     if (array_reserve(&decoder->open, &decoder->open_capacity, decoder->depth + 1))
         return -ENOMEM;
-    decoder->open[decoder->depth++] = (struct open_call){
-        .seq = event->seq, .ns = event->ns, .function = event->function, .site = event->call_site};
+    decoder->open[decoder->depth++] = (struct open_call){.seq = event->seq,
+                                                         .ns = event->ns,
+                                                         .function = event->function,
+                                                         .site = event->call_site,
+                                                         .assumed = event->assumed};
     return 0;
 }
 
@@ -222,7 +243,7 @@ static int check_end(struct segment_decoder *decoder)
     while (clock->ahead_index != UINT64_MAX)
         if (clock_look_ahead(&decoder->clock, decoder->event_count))
             return -EBADMSG;
-    if (decoder->sites && !site_decoder_at_end(decoder->sites))
+    if (!bit_runs_at_end(&decoder->assumed) || (decoder->sites && !site_decoder_at_end(decoder->sites)))
         return -EBADMSG;
     return decoder->codec->at_end(decoder->words) ? 1 : -EBADMSG;
 }
@@ -240,6 +261,7 @@ int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_even
         return code;
     event.seq = decoder->first_seq + decoder->index;
     event.call_site = 0;
+    event.assumed = false;
     code = clock_read(&decoder->clock, decoder->index, decoder->event_count, &event);
     if (!code)
         code = word ? decode_call(decoder, word, &event) : decode_return(decoder, &event);

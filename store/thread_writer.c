@@ -41,14 +41,15 @@ static inline void appended(struct thread_writer *thread)
         writer_close_segment(thread);
 }
 
-int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, uint32_t site_id)
+static inline int append_call(struct thread_writer *thread, uint32_t function_id, uint32_t site_id,
+                              bool assumed)
 {
-    int code = segment_builder_call(&thread->builder, function_id, site_id);
+    int code = segment_builder_call(&thread->builder, function_id, site_id, assumed);
 
     if (code == -E2BIG) {
         code = writer_close_segment(thread);
         if (!code)
-            code = segment_builder_call(&thread->builder, function_id, site_id);
+            code = segment_builder_call(&thread->builder, function_id, site_id, assumed);
     }
     if (code)
         return code;
@@ -58,7 +59,17 @@ int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, 
 
 int thread_writer_call(struct thread_writer *thread, uint32_t function_id)
 {
-    return thread_writer_call_from(thread, function_id, 0);
+    return append_call(thread, function_id, 0, false);
+}
+
+int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, uint32_t site_id)
+{
+    return append_call(thread, function_id, site_id, false);
+}
+
+int thread_writer_call_assumed(struct thread_writer *thread, uint32_t function_id, uint32_t site_id)
+{
+    return append_call(thread, function_id, site_id, true);
 }
 
 int thread_writer_return(struct thread_writer *thread)

@@ -145,6 +145,7 @@ struct event {
     uint32_t depth; /* open calls around it: a call and its return have the same depth */
     uint32_t kind;  /* enum event_kind */
     uint32_t call_site; /* of a call: site_id of where it was called from; 0: unknown, or not a call */
+    bool assumed; /* of a call: the call around it may have returned unseen, so that it is inside another */
 };
 
 /* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded
@@ -272,6 +273,9 @@ int trace_writer_relabel_process(struct trace_writer *writer, int64_t process_id
 int thread_writer_call(struct thread_writer *thread, uint32_t function_id);
 /* A call from `site_id` (0: unknown), in a thread described with call_sites. -EINVAL in others. */
 int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, uint32_t site_id);
+/* The same, of a call that is only assumed to be inside the one that is open: nobody knows whether that has
+ * returned. `site_id` may be 0 in any thread. */
+int thread_writer_call_assumed(struct thread_writer *thread, uint32_t function_id, uint32_t site_id);
 int thread_writer_return(struct thread_writer *thread);
 
 /* The next event appended happened at `ns`. Between two anchors a reader knows an interval only. */

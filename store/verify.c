@@ -2,7 +2,8 @@
 /*
  * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
  * to the last bit, counts of calls, no gap in a thread's stream, that each segment begins with the calls
- * open that the one before it left open, with their sites, and that the catalog has every call site.
+ * open that the one before it left open, with their sites and what is assumed of them, and that the catalog
+ * has every call site.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -117,6 +118,7 @@ static bool same_open_calls(const struct verifier *verifier, const struct open_c
         return false;
     for (size_t i = 0; i < depth; i++)
         if (open[i].seq != verifier->open[i].seq || open[i].function != verifier->open[i].function ||
+            open[i].assumed != verifier->open[i].assumed ||
             (open[i].site && open[i].site != verifier->open[i].site)) /* it may become unknown */
             return false;
     return true;

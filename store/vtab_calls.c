@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state, call_site):
- * one row a call. Call sites are decoded only when a query looks at them: idxNum is 1 then.
+ * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state, call_site,
+ * assumed): one row a call. Call sites are decoded only when a query looks at them: idxNum is 1 then.
  *
  * A row comes when its call ends, the calls that never do at the end of the stream, innermost first: memory
  * is bounded by the depth of the calls, not by their number. A thread whose returns were not recorded gives a
@@ -27,7 +27,8 @@ enum calls_column {
     CALLS_NS,
     CALLS_DURATION,
     CALLS_STATE,
-    CALLS_CALL_SITE
+    CALLS_CALL_SITE,
+    CALLS_ASSUMED
 };
 
 static const struct vtab_column columns[] = {
@@ -71,7 +72,7 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
     return vtab_connect(db,
                         "CREATE TABLE calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER, "
                         "parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, "
-                        "duration_ns INTEGER, state TEXT, call_site INTEGER)",
+                        "duration_ns INTEGER, state TEXT, call_site INTEGER, assumed INTEGER)",
                         ret_table);
 }
 
@@ -223,7 +224,7 @@ static void take_returned_call(struct calls_cursor *cursor, const struct open_ca
 static void take_bare_call(struct calls_cursor *cursor, const struct event *event)
 {
     cursor->row = (struct call_row){
-        .call = {event->seq, event->ns, event->function, event->call_site},
+        .call = {event->seq, event->ns, event->function, event->call_site, event->assumed},
         .depth = event->depth,
         .parent_seq = UINT64_MAX,
         .end_seq = UINT64_MAX,
@@ -414,6 +415,9 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     case CALLS_CALL_SITE:
         if (row->call.site)
             sqlite3_result_int64(context, row->call.site);
+        break;
+    case CALLS_ASSUMED:
+        sqlite3_result_int(context, row->call.assumed);
         break;
     }
     return SQLITE_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events(run_id, thread_id, seq, ns, ns_error, kind, function_id, depth, call_site): the streams, event by
- * event, in the order run, thread label, seq. Call sites are decoded only when a query looks at them: idxNum
- * is 1 then.
+ * events(run_id, thread_id, seq, ns, ns_error, kind, function_id, depth, call_site, assumed): the streams,
+ * event by event, in the order run, thread label, seq. Call sites are decoded only when a query looks at
+ * them: idxNum is 1 then.
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ enum events_column {
     EVENTS_KIND,
     EVENTS_FUNCTION,
     EVENTS_DEPTH,
-    EVENTS_CALL_SITE
+    EVENTS_CALL_SITE,
+    EVENTS_ASSUMED
 };
 
 static const struct vtab_column columns[] = {
@@ -45,7 +46,7 @@ static int events_connect(sqlite3 *db, void *context, int argc, const char *cons
     return vtab_connect(db,
                         "CREATE TABLE events(run_id INTEGER, thread_id INTEGER, seq INTEGER, ns INTEGER, "
                         "ns_error INTEGER, kind TEXT, function_id INTEGER, depth INTEGER, "
-                        "call_site INTEGER)",
+                        "call_site INTEGER, assumed INTEGER)",
                         ret_table);
 }
 
@@ -213,6 +214,9 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     case EVENTS_CALL_SITE:
         if (event->call_site)
             sqlite3_result_int64(context, event->call_site);
+        break;
+    case EVENTS_ASSUMED:
+        sqlite3_result_int(context, event->assumed);
         break;
     }
     return SQLITE_OK;

@@ -395,7 +395,7 @@ const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct ev
         *ret_result = array_reserve(&scan->open, &scan->capacity, scan->depth + 1);
         if (*ret_result == 0)
             scan->open[scan->depth++] =
-                (struct open_call){event->seq, event->ns, event->function, event->call_site};
+                (struct open_call){event->seq, event->ns, event->function, event->call_site, event->assumed};
     }
     if (*ret_result < 0 || event->kind != EVENT_RETURN)
         return NULL;

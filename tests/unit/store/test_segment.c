@@ -7,7 +7,7 @@
 static void append(struct segment_builder *builder, uint32_t event)
 {
     int code = event == TRACESTORE_LOST_FUNCTION ? segment_builder_lost(builder)
-               : event                           ? segment_builder_call(builder, event, 0)
+               : event                           ? segment_builder_call(builder, event, 0, false)
                                                  : segment_builder_return(builder);
 
     cr_assert_eq(code, 0, "event %u: %d", event, code);
@@ -138,12 +138,12 @@ Test(segment, refuses_what_is_no_event)
 
     segment_builder_init(&builder, CODEC_DEFAULT, 0);
     cr_assert_eq(segment_builder_return(&builder), -EINVAL);
-    cr_assert_eq(segment_builder_call(&builder, 0, 0), -EINVAL);
-    cr_assert_eq(segment_builder_call(&builder, TRACESTORE_LOST_FUNCTION, 0), -EINVAL);
+    cr_assert_eq(segment_builder_call(&builder, 0, 0, false), -EINVAL);
+    cr_assert_eq(segment_builder_call(&builder, TRACESTORE_LOST_FUNCTION, 0, false), -EINVAL);
     for (uint32_t i = 1; i <= SEGMENT_MAX_FUNCTIONS; i++)
-        cr_assert_eq(segment_builder_call(&builder, i * 3, 0), 0);
-    cr_assert_eq(segment_builder_call(&builder, 1, 0), -E2BIG);
-    cr_assert_eq(segment_builder_call(&builder, 3, 0), 0, "a function that is in the dictionary still fits");
+        cr_assert_eq(segment_builder_call(&builder, i * 3, 0, false), 0);
+    cr_assert_eq(segment_builder_call(&builder, 1, 0, false), -E2BIG);
+    cr_assert_eq(segment_builder_call(&builder, 3, 0, false), 0, "a function that is in the dictionary still fits");
     cr_assert_eq(builder.event_count, SEGMENT_MAX_FUNCTIONS + 1);
     segment_builder_release(&builder);
 }

@@ -232,10 +232,10 @@ static struct closed_segment *build(const struct stream *stream, const uint32_t 
     segment_builder_init(&with, CODEC_DEFAULT, SEGMENT_CALL_SITES);
     segment_builder_init(&without, CODEC_DEFAULT, 0);
     for (size_t i = 0; i < stream->count; i++) {
-        cr_assert_eq(stream->events[i] ? segment_builder_call(&with, stream->events[i], sites[i])
+        cr_assert_eq(stream->events[i] ? segment_builder_call(&with, stream->events[i], sites[i], false)
                                        : segment_builder_return(&with),
                      0);
-        cr_assert_eq(stream->events[i] ? segment_builder_call(&without, stream->events[i], 0)
+        cr_assert_eq(stream->events[i] ? segment_builder_call(&without, stream->events[i], 0, false)
                                        : segment_builder_return(&without),
                      0);
     }
