@@ -17,6 +17,7 @@ struct node {
     const char *cause;
     uint32_t function;
     enum call_mark mark;
+    bool assumed;
 };
 
 /* An open call. */
@@ -71,7 +72,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static void node_hash(struct node *node)
 {
-    node->hash = mix(mix(1 + (uint64_t)node->kind, node->function), node->mark);
+    node->hash = mix(mix(1 + (uint64_t)node->kind, node->function), 2 * (uint64_t)node->mark + node->assumed);
     for (const struct node *child = node->first; child; child = child->next)
         node->hash = mix(mix(node->hash, child->hash), child->count);
 }
@@ -79,7 +80,7 @@ static void node_hash(struct node *node)
 static bool node_equal(const struct node *a, const struct node *b)
 {
     if (a->hash != b->hash || a->kind != b->kind || a->function != b->function || a->mark != b->mark ||
-        a->kind == TREE_LOST)
+        a->assumed != b->assumed || a->kind == TREE_LOST)
         return false;
     for (a = a->first, b = b->first; a && b; a = a->next, b = b->next)
         if (a->count != b->count || !node_equal(a, b))
@@ -204,7 +205,13 @@ static void fold_last(struct call_tree *tree, struct node *parent)
 
 static struct call_tree_line line_of(const struct node *node, size_t depth)
 {
-    return (struct call_tree_line){node->kind, depth, node->function, node->mark, node->count, node->cause};
+    return (struct call_tree_line){.kind = node->kind,
+                                   .depth = depth,
+                                   .function = node->function,
+                                   .mark = node->mark,
+                                   .assumed = node->assumed,
+                                   .count = node->count,
+                                   .cause = node->cause};
 }
 
 static void print_node(const struct call_tree *tree, const struct node *node, size_t depth)
@@ -270,7 +277,7 @@ static void add_child(struct call_tree *tree, size_t frame, struct node *child)
         relieve(tree, CALL_TREE_HELD / 2);
 }
 
-static int push(struct call_tree *tree, uint32_t function, enum call_mark mark)
+static int push(struct call_tree *tree, uint32_t function, enum call_mark mark, bool assumed)
 {
     struct node *node;
 
@@ -279,6 +286,7 @@ static int push(struct call_tree *tree, uint32_t function, enum call_mark mark)
     node = node_new(tree, function, mark);
     if (!node)
         return -ENOMEM;
+    node->assumed = assumed;
     tree->frames[tree->depth++] = (struct frame){.node = node};
     return 0;
 }
@@ -292,7 +300,7 @@ struct call_tree *call_tree_new(const struct call_tree_sink *sink, void *context
     tree->sink = sink;
     tree->context = context;
     tree->fold = fold;
-    if (push(tree, 0, CALL_RETURNED) < 0) {
+    if (push(tree, 0, CALL_RETURNED, false) < 0) {
         call_tree_free(tree);
         return NULL;
     }
@@ -317,9 +325,9 @@ size_t call_tree_depth(const struct call_tree *tree)
     return tree->depth - 1;
 }
 
-int call_tree_call(struct call_tree *tree, uint32_t function, enum call_mark mark)
+static int begin_call(struct call_tree *tree, uint32_t function, enum call_mark mark, bool assumed)
 {
-    int r = push(tree, function, mark);
+    int r = push(tree, function, mark, assumed);
 
     if (r < 0)
         return r;
@@ -328,6 +336,16 @@ int call_tree_call(struct call_tree *tree, uint32_t function, enum call_mark mar
     else if (tree->held > CALL_TREE_HELD)
         relieve(tree, CALL_TREE_HELD / 2);
     return 0;
+}
+
+int call_tree_call(struct call_tree *tree, uint32_t function, enum call_mark mark)
+{
+    return begin_call(tree, function, mark, false);
+}
+
+int call_tree_call_assumed(struct call_tree *tree, uint32_t function, enum call_mark mark)
+{
+    return begin_call(tree, function, mark, true);
 }
 
 int call_tree_return(struct call_tree *tree)

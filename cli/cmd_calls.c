@@ -54,7 +54,8 @@ static const struct argp argp = {
         "Print the call tree of a thread, or of all threads.\v"
         "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'; several calls that "
         "are repeated as a whole are the body of 'loop x COUNT:'. '(never returned)' marks calls that were "
-        "open at the end, '(unknown)' those of which it is not known, and '...' a place where events were "
+        "open at the end, '(unknown)' those of which it is not known, '?' those that are only assumed to be "
+        "inside the call around them (it may have returned unseen), and '...' a place where events were "
         "lost. On a terminal the output goes through $PAGER.",
     .children = children,
 };
@@ -112,7 +113,8 @@ static void text_begin(void *context, const struct call_tree_line *line)
     fputs(name_of(output->names, line->function), stdout);
     if (line->count > 1)
         printf(" x %" PRIu64, line->count);
-    puts(output->returns_known ? marks[line->mark] : "");
+    fputs(output->returns_known ? marks[line->mark] : "", stdout);
+    puts(line->assumed ? " ?" : "");
 }
 
 static void text_end(void *context, const struct call_tree_line *line)
@@ -140,7 +142,8 @@ static void json_begin(void *context, const struct call_tree_line *line)
     }
     fputs("{\"name\": ", stdout);
     json_dumpf(name, stdout, JSON_ENCODE_ANY);
-    printf(", \"count\": %" PRIu64 ", \"state\": \"%s\", \"calls\": [", line->count, states[line->mark]);
+    printf(", \"count\": %" PRIu64 ", \"state\": \"%s\"%s, \"calls\": [", line->count, states[line->mark],
+           line->assumed ? ", \"assumed\": true" : "");
 }
 
 static void json_end(void *context, const struct call_tree_line *line)
@@ -255,6 +258,7 @@ static int match_depth(struct call_tree *tree, size_t depth)
 static int add_event(struct walk *walk, const struct event *event, struct error *err)
 {
     bool bare = walk->thread->returns == TRACE_RETURNS_NONE;
+    enum call_mark mark;
     int r = match_depth(walk->tree, event->depth + (event->kind == EVENT_RETURN));
 
     if (r < 0)
@@ -263,8 +267,9 @@ static int add_event(struct walk *walk, const struct event *event, struct error 
         return add_lost(walk, event, err);
     if (event->kind == EVENT_RETURN)
         return call_tree_return(walk->tree);
-    r = call_tree_call(walk->tree, event->function,
-                       bare ? CALL_UNKNOWN : mark_of(&walk->unreturned, event->seq));
+    mark = bare ? CALL_UNKNOWN : mark_of(&walk->unreturned, event->seq);
+    r = event->assumed ? call_tree_call_assumed(walk->tree, event->function, mark)
+                       : call_tree_call(walk->tree, event->function, mark);
     return r == 0 && bare ? call_tree_return(walk->tree) : r;
 }
 

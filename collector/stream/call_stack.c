@@ -41,8 +41,19 @@ static size_t depth_of_caller(const struct call_stack *stack, size_t depth, uint
     return depth;
 }
 
-int call_stack_call(struct call_stack *stack, const struct call_evidence *call, size_t *ret_closed)
+/* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h): further in, return probes are left out. */
+#define RETURN_PROBE_DEPTH 64
+
+/* Whether the call may have returned without a trace. */
+static bool may_be_gone(const struct call_frame *frame, uint32_t never_returns)
 {
+    return frame->return_unseen ? frame->function != never_returns : frame->probed > RETURN_PROBE_DEPTH;
+}
+
+int call_stack_call(struct call_stack *stack, const struct call_evidence *call, uint32_t never_returns,
+                    struct call_effect *ret_effect)
+{
+    const struct call_frame *parent;
     uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
     size_t depth;
 
@@ -51,13 +62,18 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
     depth = depth_below(stack, gone + 1, call->on_signal_stack);
     if (call->caller != CALL_STACK_NO_CALLER)
         depth = depth_of_caller(stack, depth, call->caller);
-    *ret_closed = stack->depth - depth;
+    parent = depth ? &stack->frames[depth - 1] : NULL;
+    *ret_effect = (struct call_effect){
+        .closed = stack->depth - depth,
+        .assumed = parent && parent->function != call->caller && may_be_gone(parent, never_returns),
+    };
     stack->frames[depth] = (struct call_frame){
         .sp = call->sp,
         .return_address = call->return_address,
         .function = call->function,
         .on_signal_stack = call->on_signal_stack,
         .return_unseen = call->return_unseen,
+        .probed = (parent ? parent->probed : 0) + !call->return_unseen,
     };
     stack->depth = depth + 1;
     return 0;
@@ -79,18 +95,10 @@ size_t call_stack_cut(struct call_stack *stack, size_t depth)
     return closed;
 }
 
-/* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h): further in, return probes are left out. */
-#define RETURN_PROBE_DEPTH 64
-
 bool call_stack_is_uncertain(const struct call_stack *stack, uint32_t never_returns)
 {
-    size_t probed = 0;
-
-    for (size_t d = 0; d < stack->depth; d++) {
-        const struct call_frame *frame = &stack->frames[d];
-
-        if (frame->return_unseen ? frame->function != never_returns : ++probed > RETURN_PROBE_DEPTH)
+    for (size_t d = 0; d < stack->depth; d++)
+        if (may_be_gone(&stack->frames[d], never_returns))
             return true;
-    }
     return false;
 }

@@ -15,6 +15,10 @@
  *   5. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
+ * What is left open may have returned all the same, where nobody sees it: a call that comes after it is only
+ * assumed to be inside it. Certain is what is inside a call whose return would have been seen, one that never
+ * returns, or the caller (rule 3).
+ *
  * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack
  * rules added. Limits: coroutines that switch stacks by hand look like rule 1; see docs/architecture.md.
  *
@@ -35,6 +39,7 @@ struct call_frame {
     uint32_t function;
     bool on_signal_stack;
     bool return_unseen; /* no return probe */
+    size_t probed;      /* calls with a return probe, from the outermost one to this one */
 };
 
 /* All zero is an empty stack. */
@@ -56,9 +61,16 @@ struct call_evidence {
     uint64_t gone;           /* calls with entry pointers up to this have returned; 0: nothing known */
 };
 
-/* Closes what must have returned, stores how many calls that were, and opens the new one. -ENOMEM leaves all
- * as it was. */
-int call_stack_call(struct call_stack *stack, const struct call_evidence *call, size_t *ret_closed);
+/* What a call did to the stack. */
+struct call_effect {
+    size_t closed; /* so many calls have returned before it */
+    bool assumed;  /* the call that it is inside may have returned, too */
+};
+
+/* Closes what must have returned, and opens the new call. Calls of `never_returns` (CALL_STACK_NO_CALLER:
+ * none) stay open. -ENOMEM leaves all as it was. */
+int call_stack_call(struct call_stack *stack, const struct call_evidence *call, uint32_t never_returns,
+                    struct call_effect *ret_effect);
 
 /* A return that left the stack pointer at `sp`. Returns how many calls it closes: 0 when the call it belongs
  * to was not recorded, more than 1 when returns were missed. */

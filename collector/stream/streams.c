@@ -318,19 +318,17 @@ static int site_of(struct streams *streams, const struct traced_process *process
 }
 
 static int append_call(struct streams *streams, struct traced_thread *thread, uint32_t function_id,
-                       uint64_t return_address)
+                       uint64_t return_address, bool assumed)
 {
-    uint32_t site_id;
-    int r;
+    uint32_t site_id = 0;
+    int r = 0;
 
-    if (!streams->options.call_sites) {
-        r = thread_writer_call(thread->writer, function_id);
-    } else {
+    if (streams->options.call_sites)
         r = site_of(streams, thread->process, return_address, &site_id);
-        if (r)
-            return r;
-        r = thread_writer_call_from(thread->writer, function_id, site_id);
-    }
+    if (r)
+        return r;
+    r = assumed ? thread_writer_call_assumed(thread->writer, function_id, site_id)
+                : thread_writer_call_from(thread->writer, function_id, site_id);
     return r ? cannot_append(streams, r) : 0;
 }
 
@@ -338,8 +336,9 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
 static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
                       uint64_t return_address, uint64_t ns)
 {
+    const struct traced_image *program = thread->process->image;
+    struct call_effect effect = {0};
     uint32_t function_id;
-    size_t closed = 0;
     int r;
 
     if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
@@ -347,12 +346,13 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
         return streams->error.code;
     if (!writer_of(streams, thread))
         return streams->error.code;
-    if (thread->process->returns != TRACE_RETURNS_NONE && call_stack_call(&thread->stack, call, &closed))
+    if (thread->process->returns != TRACE_RETURNS_NONE &&
+        call_stack_call(&thread->stack, call, program ? program->entry_function : NO_FUNCTION, &effect))
         return no_memory(streams);
-    r = streams_write_returns(streams, thread->writer, closed);
+    r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
         r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
-    return r ? r : append_call(streams, thread, function_id, return_address);
+    return r ? r : append_call(streams, thread, function_id, return_address, effect.assumed);
 }
 
 static struct call_evidence evidence_of(const struct streams *streams, const struct wire_call *record)

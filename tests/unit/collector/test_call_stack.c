@@ -9,10 +9,10 @@
 
 static size_t call_with(struct call_stack *stack, struct call_evidence call)
 {
-    size_t closed;
+    struct call_effect effect;
 
-    cr_assert_eq(call_stack_call(stack, &call, &closed), 0);
-    return closed;
+    cr_assert_eq(call_stack_call(stack, &call, NONE, &effect), 0);
+    return effect.closed;
 }
 
 static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
