@@ -65,7 +65,8 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
     parent = depth ? &stack->frames[depth - 1] : NULL;
     *ret_effect = (struct call_effect){
         .closed = stack->depth - depth,
-        .assumed = parent && parent->function != call->caller && may_be_gone(parent, never_returns),
+        .assumed = parent ? parent->function != call->caller && may_be_gone(parent, never_returns)
+                          : stack->innermost_may_be_gone,
     };
     stack->frames[depth] = (struct call_frame){
         .sp = call->sp,
@@ -95,8 +96,18 @@ size_t call_stack_cut(struct call_stack *stack, size_t depth)
     return closed;
 }
 
+void call_stack_replace(struct call_stack *stack, uint32_t never_returns)
+{
+    stack->some_may_be_gone = call_stack_is_uncertain(stack, never_returns);
+    if (stack->depth)
+        stack->innermost_may_be_gone = may_be_gone(&stack->frames[stack->depth - 1], never_returns);
+    stack->depth = 0;
+}
+
 bool call_stack_is_uncertain(const struct call_stack *stack, uint32_t never_returns)
 {
+    if (stack->some_may_be_gone)
+        return true;
     for (size_t d = 0; d < stack->depth; d++)
         if (may_be_gone(&stack->frames[d], never_returns))
             return true;

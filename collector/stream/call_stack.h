@@ -15,12 +15,15 @@
  *   5. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
- * What is left open may have returned all the same, where nobody sees it: a call that comes after it is only
- * assumed to be inside it. Certain is what is inside a call whose return would have been seen, one that never
- * returns, or the caller (rule 3).
+ * What these rules leave open may have returned all the same, where nobody sees it: a call that comes next is
+ * only assumed to be inside it. It certainly is inside a call whose return would have been seen, inside one
+ * that never returns, and inside its caller (rule 3).
  *
  * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack
- * rules added. Limits: coroutines that switch stacks by hand look like rule 1; see docs/architecture.md.
+ * rules added. Limits: coroutines that switch stacks by hand look like rule 1, see docs/architecture.md. Rule
+ * 3 takes a recursive function's innermost call for the caller; where that one has returned unseen and an
+ * outer one has made its frame larger since (alloca), it is wrong. A call left by longjmp() is taken to be
+ * open until rule 1 closes it. The kernel counts tail calls as nested return probes, frames here do not.
  *
  * Pure bookkeeping: nothing here knows about BPF or the store.
  */
@@ -46,9 +49,16 @@ struct call_frame {
 struct call_stack {
     struct call_frame *frames; /* outermost first */
     size_t depth, capacity;
+    /* Of the calls that were open when the program was replaced: */
+    bool some_may_be_gone;      /* some may have returned unseen before */
+    bool innermost_may_be_gone; /* the innermost, which all that follows is inside */
 };
 
 void call_stack_release(struct call_stack *stack);
+
+/* Another program takes the process over (execve). The open calls never return, and what comes is inside
+ * them; but their frames are gone, so that no stack pointer can close them: the stack is empty again. */
+void call_stack_replace(struct call_stack *stack, uint32_t never_returns);
 
 /* A call, and what came with it. */
 struct call_evidence {
@@ -64,11 +74,11 @@ struct call_evidence {
 /* What a call did to the stack. */
 struct call_effect {
     size_t closed; /* so many calls have returned before it */
-    bool assumed;  /* the call that it is inside may have returned, too */
+    bool assumed;  /* the call that it was put into may have returned, too */
 };
 
-/* Closes what must have returned, and opens the new call. Calls of `never_returns` (CALL_STACK_NO_CALLER:
- * none) stay open. -ENOMEM leaves all as it was. */
+/* Closes what must have returned, and opens the new call. `never_returns`: the function of which that is
+ * known although its return is not probed, CALL_STACK_NO_CALLER: none. -ENOMEM leaves all as it was. */
 int call_stack_call(struct call_stack *stack, const struct call_evidence *call, uint32_t never_returns,
                     struct call_effect *ret_effect);
 
@@ -80,7 +90,8 @@ size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_s
 size_t call_stack_cut(struct call_stack *stack, size_t depth);
 
 /* Whether some open call but those of `never_returns` may have returned without a trace: because its return
- * is not probed, or because it lies deeper than the kernel's limit of nested return probes. */
+ * is not probed, or because it lies deeper than the kernel's limit of nested return probes. Calls from before
+ * call_stack_replace() included. */
 bool call_stack_is_uncertain(const struct call_stack *stack, uint32_t never_returns);
 
 #endif

@@ -19,10 +19,7 @@ static int settle_losses(struct streams *streams, struct traced_thread *thread, 
 
 static bool is_uncertain(const struct traced_thread *thread)
 {
-    const struct traced_image *program = thread->process->image;
-
-    return thread->writer &&
-           call_stack_is_uncertain(&thread->stack, program ? program->entry_function : NO_FUNCTION);
+    return thread->writer && call_stack_is_uncertain(&thread->stack, streams_entry_function(thread->process));
 }
 
 int streams_settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
@@ -101,8 +98,10 @@ static int settle_by_stack(struct streams *streams, struct traced_thread *thread
     r = streams_write_returns(streams, thread->writer, call_stack_cut(&thread->stack, settlement.open));
     if (r)
         return r;
-    return settlement.certain ? thread_writer_settled(thread->writer, &streams->error)
-                              : thread_writer_infers(thread->writer, &streams->error);
+    /* Of what another program had called before nothing is on the stack. */
+    return settlement.certain && !thread->stack.some_may_be_gone
+               ? thread_writer_settled(thread->writer, &streams->error)
+               : thread_writer_infers(thread->writer, &streams->error);
 }
 
 int streams_settle(struct streams *streams, struct live_stacks *stacks, struct error *err)

@@ -336,7 +336,6 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
 static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
                       uint64_t return_address, uint64_t ns)
 {
-    const struct traced_image *program = thread->process->image;
     struct call_effect effect = {0};
     uint32_t function_id;
     int r;
@@ -347,7 +346,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
     if (!writer_of(streams, thread))
         return streams->error.code;
     if (thread->process->returns != TRACE_RETURNS_NONE &&
-        call_stack_call(&thread->stack, call, program ? program->entry_function : NO_FUNCTION, &effect))
+        call_stack_call(&thread->stack, call, streams_entry_function(thread->process), &effect))
         return no_memory(streams);
     r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
@@ -523,8 +522,7 @@ static struct traced_thread *main_thread_after_exec(struct streams *streams, str
     return caller;
 }
 
-/* The process goes on with another program. In its stream the open calls never return, and what the new
- * program calls is inside them; but their frames are gone, so that no stack pointer can close them. */
+/* The process goes on with another program. */
 static int handle_exec(struct streams *streams, const struct wire_exec *record)
 {
     pid_t pid = (pid_t)record->header.tid;
@@ -538,7 +536,7 @@ static int handle_exec(struct streams *streams, const struct wire_exec *record)
     thread = main_thread_after_exec(streams, process, record);
     if (!thread)
         return streams->error.code ? streams->error.code : no_memory(streams);
-    call_stack_release(&thread->stack);
+    call_stack_replace(&thread->stack, streams_entry_function(process));
     process->image = NULL;
     return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
                                     &streams->error);

@@ -18,6 +18,12 @@ struct streams {
     struct error error;
 };
 
+/* The one function of which is known that it never returns, NO_FUNCTION when it is not. */
+static inline uint32_t streams_entry_function(const struct traced_process *process)
+{
+    return process->image ? process->image->entry_function : NO_FUNCTION;
+}
+
 /* Appends returns, or a loss, to a thread's stream. On failure streams->error is filled. */
 int streams_write_returns(struct streams *streams, struct thread_writer *writer, size_t count);
 int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,

@@ -6,6 +6,7 @@
 #include "collector/stream/call_stack.h"
 
 #define NONE CALL_STACK_NO_CALLER
+#define ENTRY 99 /* never returns */
 
 static size_t call_with(struct call_stack *stack, struct call_evidence call)
 {
@@ -13,6 +14,14 @@ static size_t call_with(struct call_stack *stack, struct call_evidence call)
 
     cr_assert_eq(call_stack_call(stack, &call, NONE, &effect), 0);
     return effect.closed;
+}
+
+static bool is_assumed(struct call_stack *stack, struct call_evidence call)
+{
+    struct call_effect effect;
+
+    cr_assert_eq(call_stack_call(stack, &call, ENTRY, &effect), 0);
+    return effect.assumed;
 }
 
 static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
@@ -144,6 +153,77 @@ Test(call_stack, calls_without_a_return_probe_leave_doubt)
     call_stack_release(&stack);
 }
 
+Test(call_stack, a_call_is_assumed_to_be_inside_one_that_may_have_returned)
+{
+    struct call_stack stack = {0};
+
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){900, false, ENTRY, NONE, true}),
+                  "inside nothing");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){800, false, 1, NONE, true}),
+                  "ENTRY never returns");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){700, false, 2, 1, true}), "1 has called it");
+    cr_assert(is_assumed(&stack, (struct call_evidence){600, false, 3, NONE, true}), "called back");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){500, false, 4, 3, false}), "3 has called it");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){400, false, 5, NONE, true}), "4 has a probe");
+    cr_assert(is_assumed(&stack, (struct call_evidence){300, false, 6, 77, true}), "its caller is not open");
+    cr_assert(is_assumed(&stack, (struct call_evidence){5000, true, 7, NONE, true}), "a signal in 6, or not");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){4900, true, 8, 7, true}), "7 has called it");
+    /* 1 calls again: all that it had called is closed, and what is left is its caller. */
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){250, false, 9, 1, true}), "1 has called it");
+    cr_assert_eq(stack.depth, 3);
+    call_stack_release(&stack);
+}
+
+Test(call_stack, what_is_told_of_a_call_decides_about_the_one_that_is_left)
+{
+    struct call_stack stack = {0};
+
+    is_assumed(&stack, (struct call_evidence){900, false, 1, NONE, false});
+    is_assumed(&stack, (struct call_evidence){800, false, 2, 1, true});
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){800, false, 3, NONE, true}), "2's frame is gone");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){700, false, 4, NONE, true, .gone = 800}),
+                  "3's slot tells it");
+    cr_assert(is_assumed(&stack, (struct call_evidence){650, false, 5, NONE, true}), "4 may be gone");
+    call_stack_release(&stack);
+}
+
+Test(call_stack, too_deep_for_return_probes)
+{
+    struct call_stack stack = {0};
+
+    for (uint64_t i = 0; i < 65; i++)
+        cr_assert_not(is_assumed(&stack, (struct call_evidence){9000 - i, false, 1, NONE, false}), "%d",
+                      (int)i);
+    cr_assert(is_assumed(&stack, (struct call_evidence){8000, false, 1, NONE, false}),
+              "the 65th has no probe");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){7000, false, 2, 1, false}), "1 has called it");
+    call_stack_return(&stack, 9000 - 60, false);
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){8000, false, 1, NONE, false}));
+    call_stack_release(&stack);
+}
+
+Test(call_stack, calls_from_before_a_new_program)
+{
+    struct call_stack stack = {0};
+
+    call(&stack, 1000, 1);
+    call_stack_replace(&stack, ENTRY);
+    cr_assert_eq(stack.depth, 0);
+    cr_assert_not(call_stack_is_uncertain(&stack, ENTRY));
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){2000, false, 2, NONE, true}), "inside 1");
+    call(&stack, 1900, 3);
+    call_stack_replace(&stack, ENTRY);
+    cr_assert(call_stack_is_uncertain(&stack, ENTRY), "2 may have returned");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){2000, false, ENTRY, NONE, true}), "inside 3");
+    call_stack_return(&stack, 3000, false);
+    cr_assert_eq(stack.depth, 0);
+    is_assumed(&stack, (struct call_evidence){2000, false, 4, NONE, true});
+    call_stack_replace(&stack, ENTRY);
+    cr_assert(is_assumed(&stack, (struct call_evidence){2000, false, ENTRY, NONE, true}), "inside 4, or not");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){1900, false, 5, NONE, true}));
+    call_stack_release(&stack);
+}
+
 /* A program in a test tube: it knows which calls are open; some of its returns are not told. What the stack
  * believes is open always contains the truth, and equals it wherever the rules can know. */
 Test(call_stack, random_programs_with_missed_returns)
@@ -180,4 +260,62 @@ Test(call_stack, random_programs_with_missed_returns)
         }
         call_stack_release(&stack);
     }
+}
+
+/* An open call of a program in a test tube. */
+struct true_call {
+    uint64_t sp, low; /* at its entry; as far down as its frame reaches by now */
+    uint32_t function;
+};
+
+/* Tells the stack of a call, now and then with its caller. Returns whether it was put into the right one. */
+static bool tell_call(struct call_stack *stack, const struct true_call *call, const struct true_call *caller,
+                      bool *ret_assumed)
+{
+    const uint32_t parent = caller ? caller->function : NONE;
+
+    *ret_assumed = is_assumed(stack, (struct call_evidence){.sp = call->sp,
+                                                            .function = call->function,
+                                                            .caller = rand() % 3 ? NONE : parent,
+                                                            .return_unseen = call->function % 2});
+    return (stack->depth > 1 ? stack->frames[stack->depth - 2].function : NONE) == parent;
+}
+
+/* Frames grow now, and half of the functions have no return probe. Where the stack is wrong it says so, and
+ * it does not say so of calls inside one whose return it would have seen. */
+Test(call_stack, wrong_nesting_is_never_certain)
+{
+    size_t wrong = 0, certain = 0;
+
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        struct call_stack stack = {0};
+        struct true_call calls[60];
+        size_t depth = 0;
+
+        srand(seed);
+        for (uint32_t step = 0; step < 1000; step++) {
+            struct true_call *caller = depth ? &calls[depth - 1] : NULL;
+            bool assumed, right;
+
+            if (depth == 60 || (depth && rand() % 2)) {
+                if (caller->function % 2 == 0)
+                    call_stack_return(&stack, caller->sp + 8, false);
+                depth--;
+                continue;
+            }
+            if (caller)
+                caller->low -= (uint64_t)(rand() % 3) * 64;
+            calls[depth].sp = calls[depth].low = (caller ? caller->low : 10000000) - 8;
+            calls[depth].function = 100 + step; /* none is recursive */
+            right = tell_call(&stack, &calls[depth], caller, &assumed);
+            cr_assert(right || assumed, "seed %u, step %u", seed, step);
+            cr_assert(!assumed || stack.frames[stack.depth - 2].return_unseen);
+            wrong += !right;
+            certain += !assumed;
+            depth++;
+        }
+        call_stack_release(&stack);
+    }
+    cr_assert_gt(wrong, 100);
+    cr_assert_gt(certain, 10000);
 }

@@ -218,7 +218,8 @@ static void exits(uint32_t tgid, uint32_t tid, bool last, uint32_t code)
     handle(&record, sizeof(record));
 }
 
-/* The run as text, one thread after the other: "0.0: f1( f2( ) ! ) | ". */
+/* The run as text, one thread after the other: "0.0: f1( f2( ) ! ?f3( ) ) | ", with ? before a call whose
+ * nesting is assumed. */
 static char *told(void)
 {
     struct tracestore_function *functions;
@@ -248,7 +249,7 @@ static char *told(void)
                 if (functions[f].function_id == event.function)
                     name = functions[f].name;
             if (event.kind == EVENT_CALL)
-                fprintf(out, " %s(", name);
+                fprintf(out, " %s%s(", event.assumed ? "?" : "", name);
             else
                 fputs(event.kind == EVENT_RETURN ? " )" : " !", out);
         }
@@ -301,17 +302,32 @@ Test(streams, inferred_returns_balance)
     expect("0.0: f1( f2( f3( ) ) f4( ) )");
 }
 
-static void call_from(uint32_t tid, uint64_t sp, uint32_t function, uint64_t return_address)
+static void call_from_with(uint32_t tid, uint64_t sp, uint32_t function, uint64_t return_address,
+                           uint8_t flags)
 {
     const struct wire_call_from record = {
-        .call = {.header =
-                     {.kind = WIRE_CALL_FROM, .sp_high = (__u16)(sp >> 32), .tid = tid, .ns = world.ns += 10},
+        .call = {.header = {.kind = WIRE_CALL_FROM,
+                            .flags = flags,
+                            .sp_high = (__u16)(sp >> 32),
+                            .tid = tid,
+                            .ns = world.ns += 10},
                  .sp_low = (__u32)sp,
                  .function = function},
         .return_address = return_address,
     };
 
     handle(&record, sizeof(record));
+}
+
+static void call_from(uint32_t tid, uint64_t sp, uint32_t function, uint64_t return_address)
+{
+    call_from_with(tid, sp, function, return_address, 0);
+}
+
+/* Of a function without a return probe. */
+static void unseen(uint32_t tid, uint64_t sp, uint32_t function, uint64_t return_address)
+{
+    call_from_with(tid, sp, function, return_address, WIRE_RETURN_UNSEEN);
 }
 
 Test(streams, a_call_out_of_a_known_caller_closes_what_that_caller_called_before)
@@ -321,6 +337,20 @@ Test(streams, a_call_out_of_a_known_caller_closes_what_that_caller_called_before
     call_from(100, TOP - 100, 2, 0x1010 + 5); /* out of f1 */
     call_from(100, TOP - 150, 3, 0x1010 + 9); /* out of f1 again, from deeper down */
     expect("0.0: f1( f2( ) f3(");
+}
+
+Test(streams, calls_out_of_untraced_code_are_assumed_to_be_inside_what_is_open)
+{
+    process_begins(100);
+    unseen(100, TOP, 0, 1);                   /* _start */
+    unseen(100, TOP - 100, 9, 0x500000);      /* main */
+    unseen(100, TOP - 200, 2, 0x1090 + 5);    /* out of main */
+    unseen(100, TOP - 300, 3, 0x500000);      /* out of a library */
+    unseen(100, TOP - 400, 4, 0x1030 + 5);    /* out of f3 */
+    call_from(100, TOP - 500, 5, 0x1040 + 5); /* out of f4, with a return probe */
+    unseen(100, TOP - 600, 6, 0x500000);      /* out of a library */
+    ret(100, TOP - 500);
+    expect("0.0: f0( f9( f2( ?f3( f4( f5( f6( ) )");
 }
 
 Test(streams, main_is_called_when_all_constructors_have_returned)
@@ -409,6 +439,34 @@ Test(streams, a_new_program_runs_inside_the_calls_that_never_return)
     ret(100, TOP - 100);
     ret(100, TOP);
     expect("0.0: f1( f2( f3( ) )");
+}
+
+Test(streams, a_new_program_inside_a_call_that_may_have_returned)
+{
+    process_begins(100);
+    unseen(100, TOP - 5000, 1, 0x500000);
+    execs(100, 100);
+    call(100, TOP, 2);
+    call(100, TOP - 100, 3);
+    expect("0.0: f1( ?f2( f3(");
+}
+
+/* What was open before is not on the stack that can be looked at. */
+Test(streams, a_new_program_settles_nothing_of_the_old_one)
+{
+    struct tracestore_thread *threads;
+    size_t count;
+
+    process_begins(100);
+    unseen(100, TOP - 5000, 1, 0x500000);
+    execs(100, 100);
+    call(100, TOP, 2);
+    exits(100, 100, true, 0);
+    expect("0.0: f1( ?f2(");
+    cr_assert_eq(tracestore_threads(world.store, trace_writer_run_id(world.writer), &threads, &count, NULL),
+                 0);
+    cr_assert_eq(threads[0].returns, TRACE_RETURNS_INFERRED);
+    tracestore_threads_free(threads, count);
 }
 
 Test(streams, a_thread_that_execs_becomes_the_main_thread)

@@ -143,7 +143,8 @@ Test(segment, refuses_what_is_no_event)
     for (uint32_t i = 1; i <= SEGMENT_MAX_FUNCTIONS; i++)
         cr_assert_eq(segment_builder_call(&builder, i * 3, 0, false), 0);
     cr_assert_eq(segment_builder_call(&builder, 1, 0, false), -E2BIG);
-    cr_assert_eq(segment_builder_call(&builder, 3, 0, false), 0, "a function that is in the dictionary still fits");
+    cr_assert_eq(segment_builder_call(&builder, 3, 0, false), 0,
+                 "a function that is in the dictionary still fits");
     cr_assert_eq(builder.event_count, SEGMENT_MAX_FUNCTIONS + 1);
     segment_builder_release(&builder);
 }

@@ -22,6 +22,7 @@ struct frame {
     uint64_t seq;
     uint32_t function;
     uint32_t site;
+    bool assumed;
 };
 
 /* xorshift64*, so that a seed means the same everywhere. */
@@ -70,12 +71,16 @@ struct stream {
     bool any_lost;
 };
 
-static void expect_event(struct builder *builder, struct stream *stream, const char *kind, uint32_t function,
-                         uint32_t depth, uint32_t site)
+static void expect_event(struct builder *builder, struct stream *stream, const char *kind,
+                         const struct frame *frame, uint32_t depth)
 {
+    bool call = strcmp(kind, "call") == 0;
+
     execf(builder->expected,
-          "INSERT INTO x_events VALUES(%lld, %lld, %lld, NULL, NULL, '%s', nullif(%u, 0), %u, nullif(%u, 0))",
-          stream->run_id, stream->thread_id, stream->seq, kind, function, depth, site);
+          "INSERT INTO x_events VALUES(%lld, %lld, %lld, NULL, NULL, '%s', nullif(%u, 0), %u, nullif(%u, 0), "
+          "%d)",
+          stream->run_id, stream->thread_id, stream->seq, kind, frame->function, depth,
+          call ? frame->site : 0, call && frame->assumed);
 }
 
 static void expect_call(struct builder *builder, const struct stream *stream, uint32_t depth, int64_t end_seq,
@@ -85,9 +90,9 @@ static void expect_call(struct builder *builder, const struct stream *stream, ui
 
     execf(builder->expected,
           "INSERT INTO x_calls VALUES(%lld, %lld, %lld, nullif(%lld, -1), nullif(%lld, -1), %u, %u, NULL, "
-          "NULL, '%s', nullif(%u, 0))",
+          "NULL, '%s', nullif(%u, 0), %d)",
           stream->run_id, stream->thread_id, frame->seq, end_seq, depth ? (int64_t)frame[-1].seq : -1ll,
-          frame->function, depth, state, frame->site);
+          frame->function, depth, state, frame->site, frame->assumed);
 }
 
 /* Mostly one of few, now and then none. */
@@ -98,17 +103,28 @@ static uint32_t draw_site(struct model *model, const struct stream *stream)
     return !stream->call_sites || roll == 0 ? 0 : model->sites[roll < 30 ? roll % 3 : roll % 24];
 }
 
+static int write_call(const struct stream *stream, const struct frame *frame)
+{
+    if (frame->assumed)
+        return thread_writer_call_assumed(stream->writer, frame->function, frame->site);
+    return stream->call_sites ? thread_writer_call_from(stream->writer, frame->function, frame->site)
+                              : thread_writer_call(stream->writer, frame->function);
+}
+
 static void append_call(struct builder *builder, struct stream *stream)
 {
+    struct model *model = builder->model;
     bool bare = stream->returns == TRACE_RETURNS_NONE;
-    uint32_t function = builder->model->functions[model_random(builder->model, stream->seq < 30 ? 10 : 12)];
-    uint32_t site = draw_site(builder->model, stream);
+    uint32_t depth = bare ? 0 : stream->depth;
+    struct frame *frame = &stream->stack[depth];
 
-    cr_assert_eq(stream->call_sites ? thread_writer_call_from(stream->writer, function, site)
-                                    : thread_writer_call(stream->writer, function),
-                 0);
-    expect_event(builder, stream, "call", function, bare ? 0 : stream->depth, site);
-    stream->stack[bare ? 0 : stream->depth] = (struct frame){stream->seq, function, site};
+    *frame = (struct frame){.seq = stream->seq,
+                            .function = model->functions[model_random(model, stream->seq < 30 ? 10 : 12)],
+                            .site = draw_site(model, stream),
+                            /* Phases without one, so that some segments have none. */
+                            .assumed = depth && stream->seq / 128 % 2 && model_random(model, 4) == 0};
+    cr_assert_eq(write_call(stream, frame), 0);
+    expect_event(builder, stream, "call", frame, depth);
     if (bare)
         expect_call(builder, stream, 0, -1, "unknown");
     else
@@ -120,7 +136,7 @@ static void append_return(struct builder *builder, struct stream *stream)
 {
     cr_assert_eq(thread_writer_return(stream->writer), 0);
     stream->depth--;
-    expect_event(builder, stream, "return", stream->stack[stream->depth].function, stream->depth, 0);
+    expect_event(builder, stream, "return", &stream->stack[stream->depth], stream->depth);
     expect_call(builder, stream, stream->depth, (int64_t)stream->seq, "returned");
     stream->seq++;
 }
@@ -131,7 +147,7 @@ static void append_lost(struct builder *builder, struct stream *stream)
 
     must(thread_writer_lost(stream->writer, builder->now, 1 + model_random(builder->model, 9), "test", &err),
          &err);
-    expect_event(builder, stream, "lost", 0, stream->depth, 0);
+    expect_event(builder, stream, "lost", &(struct frame){0}, stream->depth);
     stream->last_lost = stream->seq++;
     stream->any_lost = true;
 }
@@ -307,8 +323,8 @@ static void copy_times(struct model *model)
 static void copy_expected(struct model *model, sqlite3 *from)
 {
     static const char *const queries[] = {"SELECT * FROM x_events", "SELECT * FROM x_calls"};
-    static const char *const inserts[] = {"INSERT INTO x_events VALUES(?,?,?,?,?,?,?,?,?)",
-                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
+    static const char *const inserts[] = {"INSERT INTO x_events VALUES(?,?,?,?,?,?,?,?,?,?)",
+                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"};
 
     for (int table = 0; table < 2; table++) {
         sqlite3_stmt *row, *insert;
@@ -328,10 +344,10 @@ static void copy_expected(struct model *model, sqlite3 *from)
 
 static const char expected_tables[] =
     "CREATE TEMP TABLE x_events(run_id INTEGER, thread_id INTEGER, seq INTEGER, ns INTEGER, ns_error INTEGER,"
-    " kind TEXT, function_id INTEGER, depth INTEGER, call_site INTEGER);"
+    " kind TEXT, function_id INTEGER, depth INTEGER, call_site INTEGER, assumed INTEGER);"
     "CREATE TEMP TABLE x_calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER,"
     " parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, duration_ns INTEGER, state TEXT,"
-    " call_site INTEGER);"
+    " call_site INTEGER, assumed INTEGER);"
     "CREATE INDEX temp.x_by_seq ON x_events(thread_id, seq)";
 
 void model_init(struct model *model, const struct model_options *options)

@@ -63,7 +63,7 @@ static void add_term(struct model *model, char *sql, size_t size, bool calls)
     const char *compare_by = compares[model_random(model, 6)];
     size_t at = strlen(sql);
 
-    switch (model_random(model, 9)) {
+    switch (model_random(model, 10)) {
     case 0:
         snprintf(sql + at, size - at, " AND run_id = %u", model_random(model, 4));
         break;
@@ -93,6 +93,9 @@ static void add_term(struct model *model, char *sql, size_t size, bool calls)
         break;
     case 7:
         snprintf(sql + at, size - at, " AND call_site %s %u", compare_by, 1 + model_random(model, 24));
+        break;
+    case 8:
+        snprintf(sql + at, size - at, " AND assumed %s 1", compare_by);
         break;
     default:
         snprintf(sql + at, size - at, " AND depth %s %u", compare_by, model_random(model, 12));
@@ -355,7 +358,7 @@ Test(vtab, events_without_their_sites)
             cr_assert_eq(event_iter_next(without, &bare, NULL), 0);
             cr_assert_eq(bare.call_site, 0);
             cr_assert(bare.seq == full.seq && bare.function == full.function && bare.kind == full.kind &&
-                      bare.depth == full.depth && bare.ns == full.ns);
+                      bare.depth == full.depth && bare.ns == full.ns && bare.assumed == full.assumed);
             sites += full.call_site != 0;
         }
         cr_assert_eq(event_iter_next(without, &bare, NULL), 1);
