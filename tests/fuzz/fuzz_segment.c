@@ -35,6 +35,10 @@ static void decode(const struct segment_parts *parts, uint64_t first_seq, uint64
             abort();
         if (event.kind == EVENT_CALL && depth && open[depth - 1].site != event.call_site)
             abort();
+        if (event.assumed && (event.kind != EVENT_CALL || !(parts->flags & SEGMENT_ASSUMED)))
+            abort();
+        if (event.kind == EVENT_CALL && depth && open[depth - 1].assumed != event.assumed)
+            abort();
         if (event.kind == EVENT_RETURN && segment_decoder_ended_call(decoder)->seq >= event.seq)
             abort();
         if (event.ns > INT64_MAX || event.ns + event.ns_error > INT64_MAX)

@@ -24,6 +24,17 @@ static bool is_assumed(struct call_stack *stack, struct call_evidence call)
     return effect.assumed;
 }
 
+static bool unprobed_assumed(struct call_stack *stack, uint64_t sp, uint32_t function, uint32_t caller)
+{
+    return is_assumed(stack, (struct call_evidence){
+                                 .sp = sp, .function = function, .caller = caller, .return_unseen = true});
+}
+
+static bool probed_assumed(struct call_stack *stack, uint64_t sp, uint32_t function, uint32_t caller)
+{
+    return is_assumed(stack, (struct call_evidence){.sp = sp, .function = function, .caller = caller});
+}
+
 static size_t call(struct call_stack *stack, uint64_t sp, uint32_t function)
 {
     return call_with(stack, (struct call_evidence){.sp = sp, .function = function, .caller = NONE});
@@ -157,19 +168,27 @@ Test(call_stack, a_call_is_assumed_to_be_inside_one_that_may_have_returned)
 {
     struct call_stack stack = {0};
 
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){900, false, ENTRY, NONE, true}),
-                  "inside nothing");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){800, false, 1, NONE, true}),
-                  "ENTRY never returns");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){700, false, 2, 1, true}), "1 has called it");
-    cr_assert(is_assumed(&stack, (struct call_evidence){600, false, 3, NONE, true}), "called back");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){500, false, 4, 3, false}), "3 has called it");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){400, false, 5, NONE, true}), "4 has a probe");
-    cr_assert(is_assumed(&stack, (struct call_evidence){300, false, 6, 77, true}), "its caller is not open");
-    cr_assert(is_assumed(&stack, (struct call_evidence){5000, true, 7, NONE, true}), "a signal in 6, or not");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){4900, true, 8, 7, true}), "7 has called it");
+    cr_assert_not(unprobed_assumed(&stack, 900, ENTRY, NONE), "inside nothing");
+    cr_assert_not(unprobed_assumed(&stack, 800, 1, NONE), "ENTRY never returns");
+    cr_assert_not(unprobed_assumed(&stack, 700, 2, 1), "1 has called it");
+    cr_assert(unprobed_assumed(&stack, 600, 3, NONE), "called back");
+    cr_assert_not(probed_assumed(&stack, 500, 4, 3), "3 has called it");
+    cr_assert_not(unprobed_assumed(&stack, 400, 5, NONE), "4 has a probe");
+    cr_assert(unprobed_assumed(&stack, 300, 6, 77), "its caller is not open");
+    cr_assert(is_assumed(&stack, (struct call_evidence){.sp = 5000,
+                                                        .on_signal_stack = true,
+                                                        .function = 7,
+                                                        .caller = NONE,
+                                                        .return_unseen = true}),
+              "a signal in 6, or not");
+    cr_assert_not(is_assumed(&stack, (struct call_evidence){.sp = 4900,
+                                                            .on_signal_stack = true,
+                                                            .function = 8,
+                                                            .caller = 7,
+                                                            .return_unseen = true}),
+                  "7 has called it");
     /* 1 calls again: all that it had called is closed, and what is left is its caller. */
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){250, false, 9, 1, true}), "1 has called it");
+    cr_assert_not(unprobed_assumed(&stack, 250, 9, 1), "1 has called it");
     cr_assert_eq(stack.depth, 3);
     call_stack_release(&stack);
 }
@@ -178,12 +197,15 @@ Test(call_stack, what_is_told_of_a_call_decides_about_the_one_that_is_left)
 {
     struct call_stack stack = {0};
 
-    is_assumed(&stack, (struct call_evidence){900, false, 1, NONE, false});
-    is_assumed(&stack, (struct call_evidence){800, false, 2, 1, true});
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){800, false, 3, NONE, true}), "2's frame is gone");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){700, false, 4, NONE, true, .gone = 800}),
-                  "3's slot tells it");
-    cr_assert(is_assumed(&stack, (struct call_evidence){650, false, 5, NONE, true}), "4 may be gone");
+    probed_assumed(&stack, 900, 1, NONE);
+    unprobed_assumed(&stack, 800, 2, 1);
+    cr_assert_not(unprobed_assumed(&stack, 800, 3, NONE), "2's frame is gone");
+    cr_assert_not(
+        is_assumed(&stack,
+                   (struct call_evidence){
+                       .sp = 700, .function = 4, .caller = NONE, .return_unseen = true, .gone = 800}),
+        "3's slot tells it");
+    cr_assert(unprobed_assumed(&stack, 650, 5, NONE), "4 may be gone");
     call_stack_release(&stack);
 }
 
@@ -192,13 +214,11 @@ Test(call_stack, too_deep_for_return_probes)
     struct call_stack stack = {0};
 
     for (uint64_t i = 0; i < 65; i++)
-        cr_assert_not(is_assumed(&stack, (struct call_evidence){9000 - i, false, 1, NONE, false}), "%d",
-                      (int)i);
-    cr_assert(is_assumed(&stack, (struct call_evidence){8000, false, 1, NONE, false}),
-              "the 65th has no probe");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){7000, false, 2, 1, false}), "1 has called it");
+        cr_assert_not(probed_assumed(&stack, 9000 - i, 1, NONE), "%d", (int)i);
+    cr_assert(probed_assumed(&stack, 8000, 1, NONE), "the 65th has no probe");
+    cr_assert_not(probed_assumed(&stack, 7000, 2, 1), "1 has called it");
     call_stack_return(&stack, 9000 - 60, false);
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){8000, false, 1, NONE, false}));
+    cr_assert_not(probed_assumed(&stack, 8000, 1, NONE));
     call_stack_release(&stack);
 }
 
@@ -210,17 +230,17 @@ Test(call_stack, calls_from_before_a_new_program)
     call_stack_replace(&stack, ENTRY);
     cr_assert_eq(stack.depth, 0);
     cr_assert_not(call_stack_is_uncertain(&stack, ENTRY));
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){2000, false, 2, NONE, true}), "inside 1");
+    cr_assert_not(unprobed_assumed(&stack, 2000, 2, NONE), "inside 1");
     call(&stack, 1900, 3);
     call_stack_replace(&stack, ENTRY);
     cr_assert(call_stack_is_uncertain(&stack, ENTRY), "2 may have returned");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){2000, false, ENTRY, NONE, true}), "inside 3");
+    cr_assert_not(unprobed_assumed(&stack, 2000, ENTRY, NONE), "inside 3");
     call_stack_return(&stack, 3000, false);
     cr_assert_eq(stack.depth, 0);
-    is_assumed(&stack, (struct call_evidence){2000, false, 4, NONE, true});
+    unprobed_assumed(&stack, 2000, 4, NONE);
     call_stack_replace(&stack, ENTRY);
-    cr_assert(is_assumed(&stack, (struct call_evidence){2000, false, ENTRY, NONE, true}), "inside 4, or not");
-    cr_assert_not(is_assumed(&stack, (struct call_evidence){1900, false, 5, NONE, true}));
+    cr_assert(unprobed_assumed(&stack, 2000, ENTRY, NONE), "inside 4, or not");
+    cr_assert_not(unprobed_assumed(&stack, 1900, 5, NONE));
     call_stack_release(&stack);
 }
 

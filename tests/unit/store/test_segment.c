@@ -13,7 +13,15 @@ static void append(struct segment_builder *builder, uint32_t event)
     cr_assert_eq(code, 0, "event %u: %d", event, code);
 }
 
-/* A closed segment of the events, starting inside a few calls. */
+static void append_assumed(struct segment_builder *builder, uint32_t event, bool assumed, bool sites)
+{
+    if (event && event != TRACESTORE_LOST_FUNCTION)
+        cr_assert_eq(segment_builder_call(builder, event, sites ? event % 7 : 0, assumed), 0);
+    else
+        append(builder, event);
+}
+
+/* A closed segment of the events, starting inside a few calls; the nesting of some is assumed. */
 static struct closed_segment *build(const struct stream *stream)
 {
     struct segment_builder builder;
@@ -30,7 +38,7 @@ static struct closed_segment *build(const struct stream *stream)
     for (size_t i = 0; i < stream->count; i++) {
         if (i % 7 == 3)
             cr_assert_eq(segment_builder_anchor(&builder, 1000 + i * 10), 0);
-        append(&builder, stream->events[i]);
+        append_assumed(&builder, stream->events[i], i / 10 % 3 == 1, false);
     }
     cr_assert_eq(segment_builder_close(&builder, &closed), 0);
     segment_builder_release(&builder);
@@ -166,6 +174,185 @@ Test(segment, calls_only_opens_nothing)
     segment_builder_release(&builder);
     free(decoded.events);
 }
+
+/* ------------------------------------------------------------------------------------------ assumed calls */
+
+/* Which calls are assumed: none, all, one in 20, or long stretches. */
+enum assumed_kind { ASSUMED_NONE, ASSUMED_ALL, ASSUMED_RARE, ASSUMED_STRETCHES };
+#define ASSUMED_KINDS 4
+
+static bool draw_assumed(struct generator *generator, enum assumed_kind kind, size_t at)
+{
+    switch (kind) {
+    case ASSUMED_NONE:
+        return false;
+    case ASSUMED_ALL:
+        return true;
+    case ASSUMED_RARE:
+        return generator_below(generator, 20) == 0;
+    default:
+        return at / 50 % 2;
+    }
+}
+
+/* What a reader must find, by the stream itself: for each event, and for each call that is open. */
+struct expected {
+    bool events[2000];
+    struct {
+        uint64_t seq;
+        bool assumed;
+    } open[2000];
+    size_t count, depth;
+    bool any; /* in the segment, or open at its begin */
+};
+
+static void expect_event(struct expected *expected, uint64_t seq, uint32_t event, bool assumed, bool opens)
+{
+    bool call = event && event != TRACESTORE_LOST_FUNCTION;
+
+    expected->events[expected->count++] = call && assumed;
+    expected->any |= call && assumed;
+    if (call && opens) {
+        expected->open[expected->depth].seq = seq;
+        expected->open[expected->depth++].assumed = assumed;
+    } else if (!event) {
+        expected->depth--;
+    }
+}
+
+static void compare_open(const struct segment_decoder *decoder, const struct expected *expected)
+{
+    size_t depth;
+    const struct open_call *open = segment_decoder_open_calls(decoder, &depth);
+
+    cr_assert_eq(depth, expected->depth);
+    for (size_t i = 0; i < depth; i++) {
+        cr_assert_eq(open[i].seq, expected->open[i].seq);
+        cr_assert_eq(open[i].assumed, expected->open[i].assumed, "open call %zu", i);
+    }
+}
+
+/* Decodes the segment. `end`: what its events say, and the calls that are open behind it. */
+static void compare_assumed(const struct closed_segment *closed, const struct expected *end)
+{
+    struct segment_parts parts;
+    struct segment_decoder *decoder;
+    struct event event;
+
+    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &parts), 0);
+    cr_assert_eq(!!(parts.flags & SEGMENT_ASSUMED), end->any);
+    cr_assert_eq(parts.sections[SECTION_ASSUMED].size > 0, end->any);
+    cr_assert_eq(segment_decoder_open(&parts, closed->first_seq, closed->event_count, 0, true, &decoder), 0);
+    for (size_t i = 0; i < end->count; i++) {
+        cr_assert_eq(segment_decoder_next(decoder, &event), 0);
+        cr_assert_eq(event.assumed, end->events[i], "event %zu", i);
+    }
+    cr_assert_eq(segment_decoder_next(decoder, &event), 1);
+    compare_open(decoder, end);
+    segment_decoder_free(decoder);
+}
+
+static void assumed_in_segments(const struct stream *stream, enum assumed_kind kind, uint8_t flags)
+{
+    bool opens = !(flags & SEGMENT_CALLS_ONLY);
+    struct generator generator = {7};
+    struct expected *expected = calloc(1, sizeof(*expected));
+    struct segment_builder builder;
+    uint64_t seq = 0;
+
+    segment_builder_init(&builder, CODEC_DEFAULT, flags);
+    for (size_t i = 0; i < stream->count;) {
+        size_t cut = i + 1 + generator_below(&generator, 300);
+        struct closed_segment *closed;
+
+        expected->count = 0;
+        expected->any = false;
+        for (size_t d = 0; d < expected->depth; d++)
+            expected->any |= expected->open[d].assumed;
+        for (; i < cut && i < stream->count; i++) {
+            bool assumed = draw_assumed(&generator, kind, i);
+
+            if (!stream->events[i] && !opens)
+                continue;
+            append_assumed(&builder, stream->events[i], assumed, flags & SEGMENT_CALL_SITES);
+            expect_event(expected, seq++, stream->events[i], assumed, opens);
+        }
+        cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+        compare_assumed(closed, expected);
+        closed_segment_free(closed);
+    }
+    segment_builder_release(&builder);
+    free(expected);
+}
+
+Test(segment, assumed_calls_are_read_as_written)
+{
+    for (enum stream_kind kind = 0; kind < STREAM_KINDS; kind++) {
+        struct stream stream = {0};
+
+        stream_generate(&stream, kind, 3, 2000);
+        for (enum assumed_kind assumed = 0; assumed < ASSUMED_KINDS; assumed++)
+            for (uint8_t flags = 0; flags <= (SEGMENT_CALLS_ONLY | SEGMENT_CALL_SITES); flags++)
+                assumed_in_segments(&stream, assumed, flags);
+        stream_release(&stream);
+    }
+}
+
+/* The bytes of the first version of the format: whoever assumes nothing writes and reads these. */
+Test(segment, without_assumed_calls_nothing_is_added)
+{
+    static const uint8_t golden[] = {0x01, 0x01, 0x00, 0x00, 0x02, 0x04, 0x04, 0x08, 0x00,
+                                     0x00, 0x02, 0xe8, 0x07, 0x45, 0x01, 0x02, 0x02};
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    struct decoded decoded = {0};
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    append(&builder, 5);
+    append(&builder, 6);
+    segment_builder_anchor(&builder, 1000);
+    append(&builder, 0);
+    append(&builder, 6);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    cr_assert_eq(closed->payload.size, sizeof(golden));
+    cr_assert_eq(memcmp(closed->payload.data, golden, sizeof(golden)), 0);
+    cr_assert_eq(decode(golden, sizeof(golden), 0, 4, &decoded), 0);
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_not(decoded.events[i].assumed);
+    closed_segment_free(closed);
+    segment_builder_release(&builder);
+    free(decoded.events);
+}
+
+/* The flag without its section, the section without the flag, and lengths that go beyond the last call. */
+Test(segment, an_assumed_section_that_says_nothing_is_refused)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    struct segment_parts parts;
+    static const uint8_t long_run[] = {2};
+    AUTO_BYTES payload = {0};
+    struct decoded decoded = {0};
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    append(&builder, 5);
+    append(&builder, 6);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    segment_builder_release(&builder);
+    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &parts), 0);
+    parts.flags |= SEGMENT_ASSUMED;
+    cr_assert_eq(segment_assemble(&parts, &payload), 0);
+    cr_assert_eq(decode(payload.data, payload.size, 0, 2, &decoded), -EBADMSG);
+
+    payload.size = 0;
+    parts.sections[SECTION_ASSUMED] = (struct section){long_run, sizeof(long_run)};
+    cr_assert_eq(segment_assemble(&parts, &payload), 0);
+    cr_assert_eq(decode(payload.data, payload.size, 0, 2, &decoded), -EBADMSG, "both calls are zeros");
+    closed_segment_free(closed);
+    free(decoded.events);
+}
+
+/* ------------------------------------------------------------------------------------------ damage */
 
 /* Each byte of a small segment set to each of many values: the decoder says -EBADMSG (or -ENOTSUP for another
  * version), or decodes some events, as many as declared; it never goes wild. The checksum, which catches all

@@ -223,8 +223,10 @@ Test(sites, a_thread_goes_on_behind_its_end)
 
 /* ------------------------------------------------------------------------------------------ size, damage */
 
-/* A segment of the events, and in `ret_plain` the size of the same without sites. */
-static struct closed_segment *build(const struct stream *stream, const uint32_t *sites, size_t *ret_plain)
+/* A segment of the events, and in `ret_plain` the size of the same without sites. `assumed`: the nesting of
+ * every fifth call is. */
+static struct closed_segment *build(const struct stream *stream, const uint32_t *sites, bool assumed,
+                                    size_t *ret_plain)
 {
     struct segment_builder with, without;
     struct closed_segment *closed, *plain;
@@ -232,10 +234,12 @@ static struct closed_segment *build(const struct stream *stream, const uint32_t 
     segment_builder_init(&with, CODEC_DEFAULT, SEGMENT_CALL_SITES);
     segment_builder_init(&without, CODEC_DEFAULT, 0);
     for (size_t i = 0; i < stream->count; i++) {
-        cr_assert_eq(stream->events[i] ? segment_builder_call(&with, stream->events[i], sites[i], false)
+        bool mark = assumed && i % 5 == 0;
+
+        cr_assert_eq(stream->events[i] ? segment_builder_call(&with, stream->events[i], sites[i], mark)
                                        : segment_builder_return(&with),
                      0);
-        cr_assert_eq(stream->events[i] ? segment_builder_call(&without, stream->events[i], 0, false)
+        cr_assert_eq(stream->events[i] ? segment_builder_call(&without, stream->events[i], 0, mark)
                                        : segment_builder_return(&without),
                      0);
     }
@@ -267,7 +271,7 @@ Test(sites, loops_cost_nothing)
     sites = calloc(stream.count, sizeof(*sites));
     for (size_t i = 0; i < stream.count; i++)
         sites[i] = stream.events[i] == 3 ? 100 : stream.events[i] ? (uint32_t)(200 + i % 16) : 0;
-    closed = build(&stream, sites, &plain);
+    closed = build(&stream, sites, false, &plain);
     cr_assert_lt(closed->payload.size, plain + 60, "%zu bytes, %zu without", closed->payload.size, plain);
     closed_segment_free(closed);
     stream_release(&stream);
@@ -301,7 +305,7 @@ Test(sites, damage_is_an_error_or_events)
 
     stream_generate(&stream, STREAM_RANDOM, 4, 200);
     sites = draw_sites(&stream, SITES_RANDOM);
-    closed = build(&stream, sites, &plain);
+    closed = build(&stream, sites, true, &plain);
     cr_assert_eq(decode(closed), 0);
     for (size_t at = 0; at < closed->payload.size; at++) {
         for (unsigned change = 1; change < 256; change += 3) {
