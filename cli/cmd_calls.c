@@ -324,13 +324,27 @@ static int print_thread(struct tracestore *store, const struct tracestore_thread
 
 /* ------------------------------------------------------------------------------------------ the run */
 
+/* Of a thread whose calls stand one below the other because nobody knows better. */
+static const char flat[] = "(returns were not recorded: nesting is unknown, calls are in their order)";
+
 static void print_heading(const struct tracestore_thread *thread, bool first)
 {
-    bool bold = cli_colour();
+    bool bold = cli_colour(), bare = thread->returns == TRACE_RETURNS_NONE;
 
-    printf("%s%sthread %s%s%s%s%s\n", first ? "" : "\n", bold ? "\033[1m" : "", thread->label,
-           *thread->name ? " " : "", thread->name, bold ? "\033[0m" : "",
-           thread->returns == TRACE_RETURNS_NONE ? " (returns were not recorded: calls in their order)" : "");
+    printf("%s%sthread %s%s%s%s%s%s\n", first ? "" : "\n", bold ? "\033[1m" : "", thread->label,
+           *thread->name ? " " : "", thread->name, bold ? "\033[0m" : "", bare ? " " : "", bare ? flat : "");
+}
+
+/* What stands before the calls of a thread; no heading when it is the only one. */
+static void begin_thread(const struct tracestore_thread *thread, bool first, bool only)
+{
+    if (cli.json)
+        printf("%s\n{\"thread\": \"%s\", \"returns\": \"%s\", \"calls\": [", first ? "" : ",", thread->label,
+               trace_returns_name(thread->returns));
+    else if (!only)
+        print_heading(thread, first);
+    else if (thread->returns == TRACE_RETURNS_NONE)
+        puts(flat);
 }
 
 static int print_threads(struct tracestore *store, const struct tracestore_thread *threads, size_t count,
@@ -346,10 +360,7 @@ static int print_threads(struct tracestore *store, const struct tracestore_threa
         if (input->thread && strcmp(threads[i].label, input->thread) != 0)
             continue;
         output.fresh = true;
-        if (cli.json)
-            printf("%s\n{\"thread\": \"%s\", \"calls\": [", printed ? "," : "", threads[i].label);
-        else if (!input->thread)
-            print_heading(&threads[i], !printed);
+        begin_thread(&threads[i], !printed, input->thread);
         printed++;
         r_thread = print_thread(store, &threads[i], input, &output, err);
         if (cli.json)

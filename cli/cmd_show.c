@@ -269,6 +269,19 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
     putchar('\n');
 }
 
+/* One line, where the calls of some threads tell nothing about which is inside which. */
+static void nesting_text(const struct tracestore_thread *threads, size_t count)
+{
+    size_t bare = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bare += threads[i].returns == TRACE_RETURNS_NONE;
+    if (bare && bare == count)
+        puts("nesting   unknown: returns were not recorded");
+    else if (bare)
+        printf("nesting   unknown in %zu of %zu threads: their returns were not recorded\n", bare, count);
+}
+
 static int show_text(struct tracestore *store, const struct tracestore_run *run,
                      const struct tracestore_totals *totals, const struct tracestore_thread *threads,
                      size_t count, struct error *err)
@@ -276,6 +289,7 @@ static int show_text(struct tracestore *store, const struct tracestore_run *run,
     int r = 0;
 
     facts_text(run, totals);
+    nesting_text(threads, count);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sections); i++) {
         r = section_text(store, run->run_id, &sections[i], err);
         if (r == 0 && i == 1) /* behind the processes */

@@ -99,7 +99,17 @@ static int add_tail(void *context, int64_t thread_id, const struct journal_tail 
     return 0;
 }
 
-/* Bytes of the values in this run's rows: texts as they are, 4 for a number and 8 for a time. */
+/* The functions with an event in this run's segments. */
+#define RUN_FUNCTIONS \
+    "(SELECT function_id FROM segments JOIN segment_functions USING (segment_id) WHERE run_id = ?1)"
+
+/* Whether a thread of the run keeps call sites: SEGMENT_CALL_SITES in the third byte of its first segment. */
+#define RUN_HAS_SITES \
+    "EXISTS (SELECT 1 FROM segments WHERE run_id = ?1 AND first_seq = 0" \
+    " AND instr('2367ABEF', substr(hex(substr(data, 3, 1)), 2)))"
+
+/* Bytes of the values in this run's rows: texts as they are, 4 for a number and 8 for a time. Call sites are
+ * those in its functions and in unknown ones: which of them it has come by only its segments say. */
 static const char catalog_bytes_sql[] =
     "SELECT (SELECT 24 + length(name) + length(command) + length(host) + length(kernel) + length(options)"
     "  + length(tool_version) + length(recorder) FROM runs WHERE run_id = ?1)"
@@ -113,8 +123,10 @@ static const char catalog_bytes_sql[] =
     " + (SELECT coalesce(sum(32 + length(cause)), 0) FROM blind WHERE run_id = ?1)"
     " + (SELECT coalesce(sum(28 + length(name) + coalesce(length(demangled), 0) + coalesce(length(file), "
     "0)), 0)"
-    "  FROM functions WHERE function_id IN (SELECT function_id FROM segments"
-    "  JOIN segment_functions USING (segment_id) WHERE run_id = ?1))";
+    "  FROM functions WHERE function_id IN " RUN_FUNCTIONS
+    ")"
+    " + (SELECT coalesce(sum(20 + coalesce(length(file), 0)), 0) FROM call_sites"
+    "  WHERE (function_id IS NULL OR function_id IN " RUN_FUNCTIONS ") AND " RUN_HAS_SITES ")";
 
 /* Losses whose extent is not known; a run that has not ended counts as one. */
 static const char unknown_losses_sql[] =

@@ -26,6 +26,70 @@ deep_returns() { # options of record...
         USING (function_id) WHERE run_id = $(run_id "$name") AND f.name = 'descend' AND state = 'returned'")"
 }
 
+# Which of the program's own calls are only assumed to be where the tree has them: "NAME CALLS ASSUMED" lines.
+assumed_of() { # name of the run, functions
+    q "SELECT f.name || ' ' || count(*) || ' ' || sum(assumed) AS line FROM calls JOIN functions f USING (function_id)
+       WHERE run_id = $(run_id "$1") AND f.name IN ($2) GROUP BY f.name ORDER BY f.name"
+}
+
+callbacks_are_assumed() { # what the C library calls back is, what is called by a known caller is not
+    local own="'main', 'sort_and_find', 'fill', 'compare', 'sign'" compares
+    TRUTH_FILE=$WORK/truth record called_back --returns infer -- "$PROGRAMS/callbacks" >/dev/null
+    compares=$(grep -c ' compare$' "$WORK/truth")
+    same "compare $compares $compares
+fill 10 0
+main 1 0
+sign $compares 0
+sort_and_find 10 0" "$(assumed_of called_back "$own")"
+    TRUTH_FILE=$WORK/truth record called_back_probed -- "$PROGRAMS/callbacks" >/dev/null
+    same "compare $compares 0
+fill 10 0
+main 1 0
+sign $compares 0
+sort_and_find 10 0" "$(assumed_of called_back_probed "$own")"
+}
+
+tail_calls_are_certain() { # every caller is known
+    record tails --returns infer -- "$PROGRAMS/tail_calls" >/dev/null
+    same 0 "$(assumed_of tails "'main', 'caller', 'first', 'second', 'third', 'leaf', 'ping', 'pong'" |
+        awk '{ calls += $2; assumed += $3 } END { if (calls < 5000) print "too few: " calls; else print assumed }')"
+}
+
+# compare() is called by the C library, out of sort(); nothing tells that before() has returned by then.
+wrong_nesting_is_marked() {
+    local functions='^(main|sort|before|after|compare|sign|done)$'
+    record room --returns infer --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
+    same "main (unknown)
+  sort
+    before
+      compare ?
+        sign
+    after
+  done (unknown)" "$("$TRACECTL" calls room 0.0)"
+    same 1 "$("$TRACECTL" calls room 0.0 --json | grep -c '"name": "compare".*"assumed": true')"
+    same 1 "$("$TRACECTL" calls room --json | grep -c '"assumed"')"
+    record room_probed --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
+    same "main
+  sort
+    before
+    compare
+      sign
+    after
+  done" "$("$TRACECTL" calls room_probed 0.0)"
+}
+
+without_returns_nesting_is_unknown() { # and calls and show say so
+    record flat --returns none --functions '^(main|sort|before)$' -- "$PROGRAMS/alloca_frames" >/dev/null
+    same "(returns were not recorded: nesting is unknown, calls are in their order)
+main
+sort
+before" "$("$TRACECTL" calls flat 0.0)"
+    same 1 "$("$TRACECTL" calls flat | grep -c '^thread 0.0 .*nesting is unknown')"
+    same 1 "$("$TRACECTL" show flat | grep -c '^nesting   unknown: returns were not recorded$')"
+    record nested --functions '^(main|sort|before)$' -- "$PROGRAMS/alloca_frames" >/dev/null
+    same 0 "$({ "$TRACECTL" calls nested && "$TRACECTL" show nested; } | grep -c nesting)"
+}
+
 calls_prints_the_tree() {
     record printed --functions '^(main|fib|factorial|bottom)$' -- "$PROGRAMS/recursion" >/dev/null
     "$TRACECTL" calls printed 0.0 --raw >"$WORK/tree"
@@ -58,5 +122,9 @@ done
 run_case "10,000 levels return" deep_returns
 run_case "10,000 levels return, inferred" deep_returns --no-returns
 run_case "functions jumped over by longjmp" jumped_over_never_return
+run_case "callbacks out of a library are assumed to be where they are" callbacks_are_assumed
+run_case "tail calls are certain" tail_calls_are_certain
+run_case "nesting that cannot be known is marked" wrong_nesting_is_marked
+run_case "without returns nesting is said to be unknown" without_returns_nesting_is_unknown
 run_case "calls prints the tree" calls_prints_the_tree
 finish

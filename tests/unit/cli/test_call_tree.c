@@ -24,9 +24,10 @@ static void begin(void *context, const struct call_tree_line *line)
     else if (line->kind == TREE_LOOP)
         fprintf(printed->stream, "%" PRIu64 "[", line->count);
     else if (line->count > 1)
-        fprintf(printed->stream, "%" PRIu64 "%c(", line->count, (char)line->function);
+        fprintf(printed->stream, "%" PRIu64 "%c%s(", line->count, (char)line->function,
+                line->assumed ? "?" : "");
     else
-        fprintf(printed->stream, "%c(", (char)line->function);
+        fprintf(printed->stream, "%c%s(", (char)line->function, line->assumed ? "?" : "");
 }
 
 static void end(void *context, const struct call_tree_line *line)
@@ -37,7 +38,8 @@ static void end(void *context, const struct call_tree_line *line)
         putc(line->kind == TREE_LOOP ? ']' : ')', printed->stream);
 }
 
-/* The calls of `calls`: a letter calls, ')' returns, '!' is a lost event. */
+/* The calls of `calls`: a letter calls, behind '?' it is assumed to be where it is, ')' returns, '!' is a
+ * lost event. */
 static char *fold(const char *calls, bool folded, size_t *ret_lines)
 {
     static const struct call_tree_sink sink = {begin, end};
@@ -53,6 +55,8 @@ static char *fold(const char *calls, bool folded, size_t *ret_lines)
             cr_assert_eq(call_tree_return(tree), 0);
         else if (*calls == '!')
             cr_assert_eq(call_tree_lost(tree, 7, "test"), 0);
+        else if (*calls == '?')
+            cr_assert_eq(call_tree_call_assumed(tree, (uint32_t) * ++calls, CALL_RETURNED), 0);
         else
             cr_assert_eq(call_tree_call(tree, (uint32_t)*calls, CALL_RETURNED), 0);
     }
@@ -125,6 +129,14 @@ Test(call_tree, folds)
     check("ma)b)a)b)a)b)", "m(3[a()b()])");
     check("ma)a)b)a)a)b)c)a)a)b)", "m(2[2a()b()]c()2a()b())");
     check("ma)!a)", "m(a()!7a())");
+}
+
+Test(call_tree, what_is_assumed_equals_only_what_is_assumed_too)
+{
+    check("m?a)?a)?a)", "m(3a?())");
+    check("ma)?a)?a)a)", "m(a()2a?()a())");
+    check("m?a)b)?a)b)a)b)", "m(2[a?()b()]a()b())");
+    check("mab))a?b))", "m(a(b())a(b?()))");
 }
 
 Test(call_tree, lost_events_are_never_folded)

@@ -367,6 +367,52 @@ Test(sites, the_catalog_says_where_a_site_is)
     fixture_close(&fixture);
 }
 
+static uint64_t catalog_bytes(struct fixture *fixture, int64_t run_id)
+{
+    struct tracestore_totals totals;
+
+    cr_assert_eq(tracestore_run_totals(fixture->store, run_id, &totals, NULL), 0);
+    return totals.catalog_bytes;
+}
+
+/* A run of f, which calls itself, with sites in f, in g and in nobody knows what; and one without sites. */
+Test(sites, count_as_bytes_of_the_catalog)
+{
+    const struct trace_run_description run = {.name = "test", .command = "./prog -x", .started_ns = 1000};
+    const struct trace_process_description process = {
+        .pid = 77, .rank = -1, .exe = "/bin/prog", .argv = "prog"};
+    struct fixture fixture;
+    struct trace_call_site_description site = {.address = 0x1000};
+    struct thread_writer *thread;
+    uint32_t f, g, id;
+    uint64_t without;
+
+    fixture_open(&fixture, NULL);
+    f = fixture_function(&fixture, "f");
+    g = fixture_function(&fixture, "g");
+    thread_writer_call(fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED), f);
+    cr_assert_eq(trace_writer_end(fixture.writer, 5000, 0, NULL), 0);
+    without = catalog_bytes(&fixture, 1);
+
+    trace_writer_free(fixture.writer);
+    cr_assert_eq(trace_writer_begin(fixture.store, &run, NULL, &fixture.writer, NULL), 0);
+    cr_assert_eq(trace_writer_process(fixture.writer, &process, &fixture.process_id, NULL), 0);
+    thread = thread_with_sites(&fixture, TRACE_RETURNS_PROBED);
+    site.image_id = fixture.image_id;
+    for (uint32_t i = 0; i < 3; i++) {
+        site.address += 16;
+        site.function_id = (uint32_t[]){f, g, 0}[i];
+        site.file = i ? NULL : "seven.c";
+        cr_assert_eq(trace_writer_call_site(fixture.writer, &site, &id, NULL), 0);
+        cr_assert_eq(thread_writer_call_from(thread, f, id), 0);
+    }
+    cr_assert_eq(trace_writer_end(fixture.writer, 5000, 0, NULL), 0);
+    cr_assert_eq(catalog_bytes(&fixture, 1), without, "its neighbour's sites are none of its own");
+    cr_assert_eq(catalog_bytes(&fixture, 2), without + 20 + 7 + 20,
+                 "g is not called: its site is not counted");
+    fixture_close(&fixture);
+}
+
 /* Sites stay as long as a run has any, and go with the last. */
 Test(sites, deleted_with_the_last_run_that_has_any)
 {
