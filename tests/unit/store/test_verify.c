@@ -2,9 +2,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "fixture.h"
 #include "store/event_iter.h"
+#include "store/segment.h"
 
 static const struct trace_writer_options small_segments = {.segment_bytes = 400};
 
@@ -122,6 +124,53 @@ Test(verify, call_sites_that_nobody_registered_are_found)
         cr_assert_not_null(strstr(problems.texts, "call site 77"), "%s", problems.texts);
         fixture_close(&fixture);
     }
+}
+
+/* Stores the last segment again as if the nesting of the first call that is open at its begin were assumed.
+ */
+static void assume_first_open(sqlite3 *db)
+{
+    static const uint8_t one[] = {0, 1}; /* a run of no zeros, of one one, and zeros */
+    AUTO_BYTES payload = {0};
+    struct segment_parts parts;
+    sqlite3_stmt *row, *update;
+
+    cr_assert_eq(sqlite3_prepare_v2(db, "SELECT data, segment_id FROM segments ORDER BY first_seq DESC", -1,
+                                    &row, NULL),
+                 SQLITE_OK);
+    cr_assert_eq(sqlite3_step(row), SQLITE_ROW);
+    cr_assert_eq(segment_parse(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0), &parts), 0);
+    parts.flags |= SEGMENT_ASSUMED;
+    parts.sections[SECTION_ASSUMED] = (struct section){one, sizeof(one)};
+    cr_assert_eq(segment_assemble(&parts, &payload), 0);
+    sqlite3_prepare_v2(db, "UPDATE segments SET data = ?1, checksum = ?2 WHERE segment_id = ?3", -1, &update,
+                       NULL);
+    sqlite3_bind_blob(update, 1, payload.data, (int)payload.size, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(update, 2, (int64_t)crc32(0, payload.data, (unsigned)payload.size));
+    sqlite3_bind_int64(update, 3, sqlite3_column_int64(row, 1));
+    sqlite3_finalize(row);
+    cr_assert_eq(sqlite3_step(update), SQLITE_DONE);
+    sqlite3_finalize(update);
+}
+
+Test(verify, open_calls_that_are_assumed_no_more_are_found)
+{
+    struct fixture fixture;
+    struct thread_writer *thread;
+    struct problems problems;
+
+    fixture_open(&fixture, &(struct trace_writer_options){.segment_events = 4});
+    thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_INFERRED);
+    for (int i = 0; i < 8; i++)
+        cr_assert_eq(thread_writer_call_assumed(thread, fixture_function(&fixture, "f"), 0), 0);
+    cr_assert_eq(thread_writer_call(thread, fixture_function(&fixture, "f")), 0);
+    cr_assert_eq(trace_writer_end(fixture.writer, 90000, 0, NULL), 0);
+    cr_assert_eq(verify(&fixture).count, 0);
+    assume_first_open(tracestore_db(fixture.store));
+    problems = verify(&fixture);
+    cr_assert_eq(problems.count, 1);
+    cr_assert_not_null(strstr(problems.texts, "does not begin inside the calls"), "%s", problems.texts);
+    fixture_close(&fixture);
 }
 
 /* A damaged segment is told once and skipped; what is before and behind it is read. */
