@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/assumed_history.h"
 #include "store/bit_runs.h"
 #include "store/bytes.h"
 #include "store/codec.h"
@@ -36,6 +37,7 @@ struct open_call {
     uint32_t function; /* function_id */
     uint32_t site;     /* site_id, 0: unknown or not asked for; readers only */
     bool assumed;      /* see struct event */
+    uint16_t local;    /* id of the function in the segment that the call is in, 0: called before it */
 };
 
 /* The sections of a segment, in their order in the file. */
@@ -112,7 +114,8 @@ struct segment_builder {
 
     uint64_t first_seq, event_count;
     struct bytes stack, time;
-    struct bit_runs assumed; /* of the calls of the stack, then of the call events */
+    struct bit_runs assumed; /* of the calls of the stack; then of the call events: not as predicted */
+    struct assumed_history history;
     struct dictionary functions;
     uint32_t *calls; /* of the function with local id i + 1 */
     size_t calls_capacity;

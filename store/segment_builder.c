@@ -91,6 +91,8 @@ int segment_builder_call(struct segment_builder *builder, uint32_t function, uin
     uint64_t seq = builder->first_seq + builder->event_count;
     bool opens = !(builder->flags & SEGMENT_CALLS_ONLY);
     uint16_t local, local_site = 0;
+    uint32_t slot;
+    bool unforeseen;
     int code;
 
     if (function == TRACESTORE_NO_FUNCTION || function == TRACESTORE_LOST_FUNCTION ||
@@ -103,17 +105,21 @@ int segment_builder_call(struct segment_builder *builder, uint32_t function, uin
         code = site_encoder_prepare(builder->sites, local, site, &local_site);
     if (code)
         return code;
+    slot = assumed_history_slot(builder->depth ? builder->open[builder->depth - 1].local : 0, local);
+    unforeseen = assumed != assumed_history_predicts(&builder->history, slot);
     if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1) ||
-        bit_runs_reserve(&builder->assumed, assumed))
+        bit_runs_reserve(&builder->assumed, unforeseen))
         return -ENOMEM;
     append(builder, local);
     builder->calls[local - 1]++;
-    bit_runs_add(&builder->assumed, assumed);
+    bit_runs_add(&builder->assumed, unforeseen);
+    if (unforeseen)
+        assumed_history_correct(&builder->history, slot);
     if (builder->sites)
         site_encoder_call(builder->sites, local, local_site, opens);
     if (opens)
         builder->open[builder->depth++] = (struct open_call){
-            .seq = seq, .ns = builder->anchor_ns, .function = function, .assumed = assumed};
+            .seq = seq, .ns = builder->anchor_ns, .function = function, .assumed = assumed, .local = local};
     return 0;
 }
 
@@ -344,6 +350,9 @@ static void begin_next(struct segment_builder *builder, struct beginning *beginn
     builder->time = beginning->time;
     builder->assumed = beginning->assumed;
     *beginning = (struct beginning){0};
+    builder->history = (struct assumed_history){0};
+    for (size_t i = 0; i < builder->depth; i++)
+        builder->open[i].local = 0;
     dictionary_clear(&builder->functions);
     builder->returned_count = 0;
     if (builder->encoder)

@@ -22,6 +22,7 @@ struct segment_decoder {
     struct clock_reader clock;
     struct site_decoder *sites; /* NULL: there are none, or nobody wants them */
     struct bit_runs_reader assumed;
+    struct assumed_history history;
     struct open_call *open;
     size_t depth, open_capacity;
     struct open_call ended;
@@ -208,6 +209,20 @@ static int decode_return(struct segment_decoder *decoder, struct event *event)
     return 0;
 }
 
+static int decode_assumed(struct segment_decoder *decoder, uint16_t local, bool *ret_assumed)
+{
+    uint32_t slot = assumed_history_slot(decoder->depth ? decoder->open[decoder->depth - 1].local : 0, local);
+    bool unforeseen;
+    int code = bit_runs_next(&decoder->assumed, &unforeseen);
+
+    if (code)
+        return code;
+    *ret_assumed = unforeseen != assumed_history_predicts(&decoder->history, slot);
+    if (unforeseen)
+        assumed_history_correct(&decoder->history, slot);
+    return 0;
+}
+
 static int decode_call(struct segment_decoder *decoder, uint16_t local, struct event *event)
 {
     bool opens = !(decoder->flags & SEGMENT_CALLS_ONLY);
@@ -220,7 +235,7 @@ static int decode_call(struct segment_decoder *decoder, uint16_t local, struct e
     event->kind = event->function == TRACESTORE_LOST_FUNCTION ? EVENT_LOST : EVENT_CALL;
     if (event->kind == EVENT_LOST)
         return 0;
-    code = bit_runs_next(&decoder->assumed, &event->assumed);
+    code = decode_assumed(decoder, local, &event->assumed);
     if (!code && decoder->sites)
         code = site_decoder_call(decoder->sites, local, opens, &event->call_site);
     if (code || !opens)
@@ -231,7 +246,8 @@ static int decode_call(struct segment_decoder *decoder, uint16_t local, struct e
                                                          .ns = event->ns,
                                                          .function = event->function,
                                                          .site = event->call_site,
-                                                         .assumed = event->assumed};
+                                                         .assumed = event->assumed,
+                                                         .local = local};
     return 0;
 }
 

@@ -224,7 +224,11 @@ static void take_returned_call(struct calls_cursor *cursor, const struct open_ca
 static void take_bare_call(struct calls_cursor *cursor, const struct event *event)
 {
     cursor->row = (struct call_row){
-        .call = {event->seq, event->ns, event->function, event->call_site, event->assumed},
+        .call = {.seq = event->seq,
+                 .ns = event->ns,
+                 .function = event->function,
+                 .site = event->call_site,
+                 .assumed = event->assumed},
         .depth = event->depth,
         .parent_seq = UINT64_MAX,
         .end_seq = UINT64_MAX,

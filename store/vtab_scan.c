@@ -394,8 +394,11 @@ const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct ev
     } else if (event->kind == EVENT_CALL && scan->returns != TRACE_RETURNS_NONE) {
         *ret_result = array_reserve(&scan->open, &scan->capacity, scan->depth + 1);
         if (*ret_result == 0)
-            scan->open[scan->depth++] =
-                (struct open_call){event->seq, event->ns, event->function, event->call_site, event->assumed};
+            scan->open[scan->depth++] = (struct open_call){.seq = event->seq,
+                                                           .ns = event->ns,
+                                                           .function = event->function,
+                                                           .site = event->call_site,
+                                                           .assumed = event->assumed};
     }
     if (*ret_result < 0 || event->kind != EVENT_RETURN)
         return NULL;

@@ -50,10 +50,18 @@ static bool may_be_gone(const struct call_frame *frame, uint32_t never_returns)
     return frame->return_unseen ? frame->function != never_returns : frame->probed > RETURN_PROBE_DEPTH;
 }
 
+/* Whether the call is inside the innermost of `depth` open ones only if that has not returned. */
+static bool is_assumed(const struct call_stack *stack, size_t depth, uint32_t caller, uint32_t never_returns)
+{
+    if (!depth)
+        return stack->innermost_may_be_gone;
+    return stack->frames[depth - 1].function != caller &&
+           may_be_gone(&stack->frames[depth - 1], never_returns);
+}
+
 int call_stack_call(struct call_stack *stack, const struct call_evidence *call, uint32_t never_returns,
                     struct call_effect *ret_effect)
 {
-    const struct call_frame *parent;
     uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
     size_t depth;
 
@@ -62,11 +70,9 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
     depth = depth_below(stack, gone + 1, call->on_signal_stack);
     if (call->caller != CALL_STACK_NO_CALLER)
         depth = depth_of_caller(stack, depth, call->caller);
-    parent = depth ? &stack->frames[depth - 1] : NULL;
     *ret_effect = (struct call_effect){
         .closed = stack->depth - depth,
-        .assumed = parent ? parent->function != call->caller && may_be_gone(parent, never_returns)
-                          : stack->innermost_may_be_gone,
+        .assumed = is_assumed(stack, depth, call->caller, never_returns),
     };
     stack->frames[depth] = (struct call_frame){
         .sp = call->sp,
@@ -74,7 +80,7 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
         .function = call->function,
         .on_signal_stack = call->on_signal_stack,
         .return_unseen = call->return_unseen,
-        .probed = (parent ? parent->probed : 0) + !call->return_unseen,
+        .probed = (depth ? stack->frames[depth - 1].probed : 0) + !call->return_unseen,
     };
     stack->depth = depth + 1;
     return 0;

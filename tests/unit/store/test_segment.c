@@ -298,6 +298,32 @@ Test(segment, assumed_calls_are_read_as_written)
     }
 }
 
+/* Two functions that call back a third in turn, one of them out of a library: told once, not at every turn.
+ */
+Test(segment, assumed_calls_in_a_loop_cost_nothing)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    size_t sizes[2];
+
+    for (int assumed = 0; assumed < 2; assumed++) {
+        segment_builder_init(&builder, CODEC_DEFAULT, 0);
+        for (uint32_t i = 0; i < 20000; i++) {
+            append(&builder, 1 + i % 2);
+            append_assumed(&builder, 3, assumed && i % 2, false);
+            append(&builder, 4);
+            for (int returns = 0; returns < 3; returns++)
+                append(&builder, 0);
+        }
+        cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+        sizes[assumed] = closed->payload.size;
+        closed_segment_free(closed);
+        segment_builder_release(&builder);
+    }
+    cr_assert_gt(sizes[1], sizes[0]);
+    cr_assert_leq(sizes[1], sizes[0] + 10, "%zu bytes, %zu without", sizes[1], sizes[0]);
+}
+
 /* The bytes of the first version of the format: whoever assumes nothing writes and reads these. */
 Test(segment, without_assumed_calls_nothing_is_added)
 {
