@@ -53,7 +53,7 @@ struct unplaced_loss {
 
 struct run_loops {
     int64_t run_id;
-    bool unfinished;              /* still recording, or its recorder died: what came after is unknown */
+    bool unfinished;              /* as in struct tracestore_run */
     bool incomplete;              /* has an unplaced loss of no known thread */
     struct thread_loops *threads; /* in order of their labels, numerically */
     size_t thread_count;

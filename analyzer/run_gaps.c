@@ -97,7 +97,7 @@ int run_gaps_read(const struct loop_source *source, struct run_loops *run, struc
     int r;
 
     run->run_id = source->run->run_id;
-    run->unfinished = !source->run->ended_ns;
+    run->unfinished = source->run->unfinished;
     r = read_blind(source, run, err);
     return r < 0 ? r : read_losses(source, run, err);
 }

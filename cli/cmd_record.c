@@ -110,14 +110,24 @@ static int record(struct recorder *recorder, const struct record_arguments *argu
 }
 
 /* A recording that failed: what it has is kept as an unfinished run, and the command is waited for, so that
- * it does not go on behind a prompt. One that has nothing leaves nothing. */
-static void give_up(struct recorder *recorder)
+ * it does not go on behind a prompt. One that has nothing leaves nothing. Returns the exit status. */
+static int give_up(struct recorder *recorder, int why, const struct error *err)
 {
+    struct error early = *err;
+    int status;
+
     recorder_detach(recorder);
-    if (recorder_counts(recorder).stored_threads)
-        recorder_wait(recorder);
-    else
+    if (!recorder_counts(recorder).stored_threads) {
         recorder_abandon(recorder, NULL);
+        return cli_fail(err);
+    }
+    if (why == -ENOSPC) {
+        recorder_close_full(recorder, NULL);
+        error_say(&early, why, "the recording has ended early: %s", err->message);
+    }
+    status = cli_fail(&early); /* now, not when the command ends */
+    recorder_wait(recorder);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------ the report */
@@ -127,16 +137,16 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
 {
     struct stream_counts counts = recorder_counts(recorder);
     int status = recorder_exit_status(recorder);
-    json_t *document =
-        json_pack("{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b}", "run",
-                  (json_int_t)run->run_id, "name", run->name, "exit_status",
-                  status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events,
-                  "calls", (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
-                  (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
-                  (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
-                  "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes",
-                  (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
-                  (json_int_t)counts.unmatched_returns, "complete", totals->complete);
+    json_t *document = json_pack(
+        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I}", "run",
+        (json_int_t)run->run_id, "name", run->name, "exit_status",
+        status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events, "calls",
+        (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
+        (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
+        (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
+        "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes", (json_int_t)totals->raw_bytes,
+        "wall_seconds", seconds, "unmatched_returns", (json_int_t)counts.unmatched_returns, "complete",
+        totals->complete, "dropped_runs", (json_int_t)recorder_dropped_runs(recorder));
 
     if (!document)
         return -ENOMEM;
@@ -165,6 +175,9 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
             (unsigned long long)totals->returns, (unsigned long long)totals->threads, seconds,
             (unsigned long long)totals->stored_bytes,
             totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
+    if (recorder_dropped_runs(recorder))
+        fprintf(stderr, "tracectl: older runs deleted meanwhile: %llu\n",
+                (unsigned long long)recorder_dropped_runs(recorder));
     if (totals->lost)
         fprintf(stderr,
                 "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
@@ -205,7 +218,7 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
         return r;
     r = record(recorder, arguments, err);
     if (r)
-        give_up(recorder);
+        r = give_up(recorder, r, err);
     else
         r = report(store, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
     if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)

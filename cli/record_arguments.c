@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/retention_arguments.h"
 
 enum {
     KEY_FUNCTIONS = 256,
@@ -27,7 +28,8 @@ enum {
     KEY_RING_SIZE,
     KEY_FLUSH_INTERVAL,
     KEY_EXIT_STATUS,
-    KEY_DRY_RUN
+    KEY_DRY_RUN,
+    KEY_ON_FULL
 };
 
 static const struct argp_option record_options[] = {
@@ -65,6 +67,10 @@ static const struct argp_option record_options[] = {
     {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
     {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
     {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
+    {"on-full", KEY_ON_FULL, "stop|drop-oldest", 0,
+     "When the disk is full: end the recording (stop, the default; the target goes on), or delete the oldest "
+     "runs of the store first (drop-oldest)",
+     6},
     {"flush-interval", KEY_FLUSH_INTERVAL, "SECONDS", 0, "Commit at least this often (default 1)", 5},
     {0},
 };
@@ -139,6 +145,13 @@ static void parse_returns(struct record_arguments *arguments, const char *text, 
     argp_error(state, "--returns is auto, probe, infer, none or sites, not '%s'", text);
 }
 
+static void parse_on_full(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    if (strcmp(text, "stop") != 0 && strcmp(text, "drop-oldest") != 0)
+        argp_error(state, "--on-full is stop or drop-oldest, not '%s'", text);
+    arguments->recorder.room.drop_oldest = *text == 'd';
+}
+
 static void parse_tag(struct record_arguments *arguments, char *text, struct argp_state *state)
 {
     if (!strchr(text, '=') || *text == '=')
@@ -165,6 +178,24 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
         argp_error(state, "name either a command or processes (-p), not both");
 }
 
+/* How events come into the store. */
+static error_t parse_storing(int key, char *arg, struct record_arguments *arguments, struct argp_state *state)
+{
+    switch (key) {
+    case KEY_RING_SIZE:
+        arguments->recorder.ring_bytes = parse_size(arg, state);
+        return 0;
+    case KEY_FLUSH_INTERVAL:
+        arguments->recorder.flush_interval_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
+        return 0;
+    case KEY_ON_FULL:
+        parse_on_full(arguments, arg, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* Which functions of which images. */
 static error_t parse_selection(int key, char *arg, struct argp_state *state)
 {
@@ -187,7 +218,7 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         parse_choice(function_choice_sources, arguments, arg, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_storing(key, arg, arguments, state);
     }
 }
 
@@ -233,11 +264,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_EXIT_STATUS:
         arguments->exit_status = true;
         return 0;
-    case KEY_RING_SIZE:
-        arguments->recorder.ring_bytes = parse_size(arg, state);
-        return 0;
-    case KEY_FLUSH_INTERVAL:
-        arguments->recorder.flush_interval_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
+    case ARGP_KEY_INIT:
+        state->child_inputs[1] = &arguments->recorder.room.keep;
         return 0;
     case ARGP_KEY_ARG: /* the command and all that follows are its own */
         arguments->command = state->argv + state->next - 1;
@@ -251,7 +279,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child record_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child record_children[] = {
+    {&cli_common_argp, 0, NULL, 0}, {&retention_argp, 0, NULL, 0}, {0}};
 const struct argp record_argp = {
     .options = record_options,
     .parser = parse_record,
@@ -261,7 +290,10 @@ const struct argp record_argp = {
         "first instruction to its end; or those of running processes.\v"
         "The command's own status is printed and stored; with --json its standard output goes to standard "
         "error. Ctrl-C ends the recording of processes (-p); a command gets it as it always does, and a "
-        "second Ctrl-C ends the recording while the command goes on.",
+        "second Ctrl-C ends the recording while the command goes on. --keep-size, --keep-age and --keep-runs "
+        "are "
+        "those of 'tracectl gc', applied as long as the recording goes on; they leave alone what is being "
+        "recorded.",
     .children = record_children,
 };
 

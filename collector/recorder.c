@@ -34,6 +34,7 @@
 struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
+    struct keeper keeper;
     struct uprobe_backend *backend;
     struct image_table *images;
     struct streams *streams;
@@ -70,6 +71,11 @@ struct stream_counts recorder_counts(const struct recorder *recorder)
 const struct traced_image *recorder_images(const struct recorder *recorder)
 {
     return image_table_images(recorder->images);
+}
+
+uint64_t recorder_dropped_runs(const struct recorder *recorder)
+{
+    return recorder->keeper.retained.runs;
 }
 
 void recorder_stop(struct recorder *recorder)
@@ -208,6 +214,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     };
     int r = trace_writer_begin(store, &run, NULL, &recorder->writer, err);
 
+    keeper_init(&recorder->keeper, store, &options->room);
     if (!r)
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
     return r ? r
@@ -379,6 +386,20 @@ static void release_forgotten(struct recorder *recorder)
     } while (count == HELD_AT_ONCE);
 }
 
+static int flush(void *context, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    return trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+}
+
+static int end_run(void *context, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    return trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
+}
+
 /* Commits if it is time, or if much has gathered. Another process may keep the store locked for long: nothing
  * is lost by that but time, so the next round tries again. */
 static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *err)
@@ -387,12 +408,14 @@ static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *e
 
     if (now - recorder->flushed_ns < recorder->options.flush_interval_ns &&
         trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES)
-        return 0;
-    r = trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+        return keeper_step(&recorder->keeper, false, err);
+    r = flush(recorder, err);
+    if (r == -ENOSPC)
+        r = keeper_commit(&recorder->keeper, flush, recorder, err);
     if (r == -EBUSY && trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES_MAX)
         return 0;
     recorder->flushed_ns = now;
-    return r;
+    return r ? r : keeper_step(&recorder->keeper, true, err);
 }
 
 /* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
@@ -513,7 +536,21 @@ int recorder_close(struct recorder *recorder, struct error *err)
     live_stacks_free(stacks);
     if (!r)
         r = store_blind_spots(recorder, err);
-    return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
+    if (!r)
+        r = end_run(recorder, err);
+    return r == -ENOSPC ? keeper_commit(&recorder->keeper, end_run, recorder, err) : r;
+}
+
+int recorder_close_full(struct recorder *recorder, struct error *err)
+{
+    static const char cause[] = "disk full";
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    int r = trace_writer_loss(recorder->writer, now, 0, cause, err);
+
+    tracestore_use_reserve(recorder->keeper.store);
+    if (!r)
+        r = end_run(recorder, err);
+    return r == -ENOSPC ? trace_writer_cut(recorder->writer, now, cause, err) : r;
 }
 
 void recorder_detach(struct recorder *recorder)

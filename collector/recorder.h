@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "collector/image_table.h"
+#include "collector/keeper.h"
 #include "collector/stream/streams.h"
 #include "store/tracestore.h"
 
@@ -35,6 +36,7 @@ struct recorder_options {
     enum plan_returns returns;
     size_t ring_bytes;          /* 0: the default */
     uint64_t flush_interval_ns; /* 0: one second */
+    struct keeper_options room; /* what the store keeps meanwhile */
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */
     /* As in struct image_table_options. */
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
@@ -64,6 +66,10 @@ void recorder_stop(struct recorder *recorder);
 /* Takes the probes away, reads the ring empty and ends the run. */
 int recorder_close(struct recorder *recorder, struct error *err);
 
+/* Behind recorder_detach, when recorder_run or recorder_close said -ENOSPC: ends the run with as much of it as
+ * there is room for, and the loss 'disk full'. */
+int recorder_close_full(struct recorder *recorder, struct error *err);
+
 /* Takes the probes away without ending the run. */
 void recorder_detach(struct recorder *recorder);
 
@@ -79,6 +85,9 @@ int64_t recorder_run_id(const struct recorder *recorder);
 int recorder_exit_status(const struct recorder *recorder);
 
 struct stream_counts recorder_counts(const struct recorder *recorder);
+
+/* Older runs that the retention, or a full disk, has deleted. */
+uint64_t recorder_dropped_runs(const struct recorder *recorder);
 
 /* The images met, traced or refused. */
 const struct traced_image *recorder_images(const struct recorder *recorder);

@@ -13,8 +13,9 @@ static const char what[] = "cannot read the catalog";
 /* ------------------------------------------------------------------------------------------ runs */
 
 #define RUN_COLUMNS \
-    "SELECT run_id, name, command, host, kernel, options, tool_version, started_ns, ended_ns, exit_status" \
-    " FROM runs"
+    "SELECT run_id, name, command, host, kernel, options, tool_version, started_ns, ended_ns, exit_status," \
+    " ended_ns IS NULL OR EXISTS (SELECT 1 FROM losses l WHERE l.run_id = runs.run_id" \
+    " AND l.cause IN ('unfinished', 'deleted in part')) FROM runs"
 
 void tracestore_run_release(struct tracestore_run *run)
 {
@@ -39,6 +40,7 @@ static int read_run(sqlite3_stmt *row, struct tracestore_run *ret_run, struct er
         .tool_version = db_text(row, 6),
         .started_ns = (uint64_t)sqlite3_column_int64(row, 7),
         .ended_ns = (uint64_t)sqlite3_column_int64(row, 8),
+        .unfinished = sqlite3_column_int(row, 10),
         .has_exit_status = sqlite3_column_type(row, 9) != SQLITE_NULL,
         .exit_status = sqlite3_column_int(row, 9),
     };

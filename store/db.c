@@ -46,9 +46,17 @@ int db_errno(int result)
     return reason ? reason->code : -EIO;
 }
 
+/* The result of the last call. A full disk, or a quota, also comes as an I/O error. */
+static int last_result(sqlite3 *db)
+{
+    int result = sqlite3_errcode(db), why = sqlite3_system_errno(db);
+
+    return (result & 0xff) == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT) ? SQLITE_FULL : result;
+}
+
 int db_fail(sqlite3 *db, struct error *err, const char *what)
 {
-    int result = sqlite3_errcode(db);
+    int result = last_result(db);
     const struct reason *reason = find_reason(result);
     const char *file = sqlite3_db_filename(db, "main");
     const char *remedy = reason ? reason->remedy : NULL;

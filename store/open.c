@@ -17,8 +17,6 @@
 #include "store/store.h"
 #include "store/vtab.h"
 
-#define BUSY_TIMEOUT_MS 10000
-
 /* Incompatible features that this version knows; a store with another one is refused. */
 static const char *const known_features[] = {NULL};
 
@@ -39,7 +37,7 @@ static int fail_db(struct error *err, const char *path, sqlite3 *db)
         return fail(err, path, code, "not a tracectl store", "name another file with -d");
     case SQLITE_CORRUPT:
         return fail(err, path, code, "the file is damaged or cut short",
-                    "take it from a backup, or record again");
+                    "salvage it with tracectl recover -o NEW.db");
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
@@ -160,7 +158,7 @@ static int connect_db(struct tracestore *store)
         flags = SQLITE_OPEN_READONLY;
     result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
     if (result == SQLITE_OK) {
-        sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
+        sqlite3_busy_timeout(store->db, STORE_BUSY_TIMEOUT_MS);
         result = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     }
     if (flags == SQLITE_OPEN_READONLY && !has_rest &&
@@ -269,6 +267,37 @@ static int check_format(struct tracestore *store, struct error *err)
     return check_features(store, err);
 }
 
+int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
+{
+    CLEANUP(cleanup_store) struct tracestore *store = NULL;
+    int code = check_file(path, TRACESTORE_READ, err);
+
+    if (code)
+        return code;
+    store = calloc(1, sizeof(*store));
+    if (!store)
+        return error_no_memory(err);
+    store->reserve = -1;
+    store->path = strdup(path);
+    if (!store->path)
+        return error_no_memory(err);
+    connect_db(store);
+    /* With this SQLite puts up with a file that is cut short. */
+    sqlite3_exec(store->db, "PRAGMA writable_schema = ON; PRAGMA query_only = ON; BEGIN", NULL, NULL, NULL);
+    if (sqlite3_exec(store->db, "SELECT count(*) FROM segments WHERE segment_id = 0", NULL, NULL, NULL) ==
+        SQLITE_ERROR)
+        return fail(err, path, -EINVAL, "not a tracectl store, or its list of tables is damaged",
+                    "take it from a backup");
+    if (sqlite3_errcode(store->db) == SQLITE_NOTADB)
+        return fail(err, path, -EINVAL, "not a tracectl store, or its first page is damaged",
+                    "take it from a backup");
+    code = check_format(store, err);
+    if (code == -ENOTSUP || code == -ENOMEM)
+        return code;
+    *ret_db = take_pointer(store->db);
+    return 0;
+}
+
 static int set_up(struct tracestore *store, struct error *err)
 {
     char *message = NULL;
@@ -298,19 +327,24 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
     if (code)
         return code;
     store = calloc(1, sizeof(*store));
-    if (!store || !(store->path = strdup(path)))
+    if (!store)
         return error_no_memory(err);
     store->mode = mode;
+    store->reserve = -1;
+    store->path = strdup(path);
+    if (!store->path)
+        return error_no_memory(err);
     if (connect_db(store) != SQLITE_OK)
-        return is_cut_short(store)
-                   ? fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup")
-                   : fail_db(err, path, store->db);
+        return is_cut_short(store) ? fail(err, path, -EBADMSG, "the file is cut short",
+                                          "salvage it with tracectl recover -o NEW.db")
+                                   : fail_db(err, path, store->db);
     if (mode == TRACESTORE_CREATE)
         code = create_if_empty(store, err);
     if (!code)
         code = check_format(store, err);
     if (!code && is_cut_short(store))
-        code = fail(err, path, -EBADMSG, "the file is cut short", "take it from a backup, or record again");
+        code =
+            fail(err, path, -EBADMSG, "the file is cut short", "salvage it with tracectl recover -o NEW.db");
     if (!code)
         code = complete_schema(store, err);
     if (!code)
@@ -325,6 +359,7 @@ void tracestore_free(struct tracestore *store)
 {
     if (!store)
         return;
+    tracestore_use_reserve(store);
     sqlite3_close_v2(store->db);
     free(store->path);
     free(store);

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Deleting runs and giving their space back. */
+/*
+ * Deleting runs and giving their space back: one run that somebody names, or the oldest ones that a
+ * retention does not keep.
+ *
+ * Retention works in steps of a few milliseconds, so that a recorder can take one between two looks at its
+ * ring, and other writers get their turn. A run that is too big for one step loses its youngest segments
+ * first: what is left of it is a run that ends early, and its loss 'deleted in part' says so. The next step,
+ * whoever takes it, goes on with that run.
+ */
 #include <errno.h>
 #include <string.h>
 
+#include "store/space.h"
 #include "store/store.h"
+
+/* A step: of about 4 MiB of payload, and as much of the file. With the disk full there is little room for the
+ * log, so a step is smaller. */
+#define STEP_SEGMENTS 64
+#define STEP_SEGMENTS_FULL 8
+#define STEP_PAGES 1024
+#define STEP_PAGES_FULL 32
 
 static const char what[] = "cannot delete the run";
 
@@ -48,6 +64,8 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
         what, err);
 }
 
+/* ------------------------------------------------------------------------------------------ one run */
+
 static int check_deletable(struct tracestore *store, int64_t run_id, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
@@ -72,6 +90,19 @@ static int check_deletable(struct tracestore *store, int64_t run_id, struct erro
     return 0;
 }
 
+/* Ends a transaction: with a commit when `code` is not negative. Returns `code`, or why it cannot. */
+static int end_transaction(sqlite3 *db, int code, struct error *err)
+{
+    int committed;
+
+    if (code < 0) {
+        db_rollback(db);
+        return code;
+    }
+    committed = db_commit(db, what, err);
+    return committed ? committed : code;
+}
+
 int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err)
 {
     int code = db_begin(store->db, what, err);
@@ -83,15 +114,178 @@ int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error
         code = db_run(store->db, what, err, "DELETE FROM runs WHERE run_id = ?1", "i", run_id);
     if (!code)
         code = delete_unused_images(store->db, err);
-    if (code) {
-        db_rollback(store->db);
-        return code;
-    }
-    code = db_commit(store->db, what, err);
+    code = end_transaction(store->db, code, err);
     if (code)
         return code;
-    /* The run is gone; that its space comes back at once is only desired. A reader may stand in the way. */
-    sqlite3_exec(store->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
-    sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    /* The run is gone; that its space comes back at once is only desired. */
+    while (space_give_back(store->db, STEP_PAGES, NULL) > 0)
+        ;
+    space_empty_log(store->db);
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ which run */
+
+/* The columns of CANDIDATES_SQL: runs that a step goes on with first, then from the oldest on. */
+enum { RUN_ID, RECORDER, ENDED, END_NS, BEGUN };
+#define CANDIDATES_SQL \
+    "SELECT r.run_id, r.recorder, r.ended_ns, coalesce(r.ended_ns, (SELECT max(l.ns) FROM losses l" \
+    " WHERE l.run_id = r.run_id AND l.cause = 'unfinished'), r.started_ns), EXISTS (SELECT 1 FROM losses l" \
+    " WHERE l.run_id = r.run_id AND l.cause = 'deleted in part') AS begun" \
+    " FROM runs r ORDER BY begun DESC, r.run_id"
+
+/* Whether the store as a whole has more than it may keep. */
+static int too_much(sqlite3 *db, const struct trace_retention *keep, bool *ret_too_much, struct error *err)
+{
+    uint64_t bytes = 0;
+    int64_t runs = 0;
+    int code = keep->bytes ? space_used(db, &bytes, err) : 0;
+
+    if (!code && keep->runs)
+        code = db_number(db, what, &runs, err, "SELECT count(*) FROM runs", "");
+    if (!code)
+        *ret_too_much = (keep->bytes && bytes > keep->bytes) || (keep->runs && (uint64_t)runs > keep->runs);
+    return code;
+}
+
+static bool too_old(const struct trace_retention *keep, uint64_t end_ns, uint64_t now_ns)
+{
+    return keep->age_ns && now_ns > keep->age_ns && end_ns < now_ns - keep->age_ns;
+}
+
+/* The run to delete now, 0: none. `oldest`: the oldest there is. */
+static int choose_run(sqlite3 *db, const struct trace_retention *keep, uint64_t now_ns, bool oldest,
+                      int64_t *ret_run, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL;
+    int result, code = oldest ? 0 : too_much(db, keep, &oldest, err);
+
+    if (!code)
+        code = db_prepare(db, CANDIDATES_SQL, what, &row, err);
+    if (code)
+        return code;
+    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+        if (sqlite3_column_type(row, ENDED) == SQLITE_NULL &&
+            recorder_alive((const char *)sqlite3_column_text(row, RECORDER)))
+            continue;
+        if (!oldest && !sqlite3_column_int(row, BEGUN) &&
+            !too_old(keep, (uint64_t)sqlite3_column_int64(row, END_NS), now_ns))
+            continue;
+        *ret_run = sqlite3_column_int64(row, RUN_ID);
+        return 0;
+    }
+    *ret_run = 0;
+    return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
+}
+
+/* ------------------------------------------------------------------------------------------ steps */
+
+/* Deletes the run's youngest segments, or the run when these were the last. 1: the run is gone. */
+static int delete_part(sqlite3 *db, int64_t run_id, int64_t segments, uint64_t now_ns, struct error *err)
+{
+    int64_t begun = 0;
+    int code = db_run(db, what, err,
+                      "DELETE FROM segments WHERE segment_id IN (SELECT segment_id FROM segments"
+                      " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
+                      "ii", run_id, segments);
+
+    if (code)
+        return code;
+    if (sqlite3_changes64(db) < segments) {
+        code = db_run(db, what, err, "DELETE FROM runs WHERE run_id = ?1", "i", run_id);
+        return code ? code : sqlite3_changes64(db) > 0; /* another process may have been faster */
+    }
+    /* The journal is younger than what has gone. */
+    code = db_run(db, what, err, "DELETE FROM journal WHERE run_id = ?1", "i", run_id);
+    if (!code)
+        code = db_number(db, what, &begun, err,
+                         "SELECT count(*) FROM losses WHERE run_id = ?1 AND cause = 'deleted in part'", "i",
+                         run_id);
+    return code || begun ? code
+                         : db_run(db, what, err,
+                                  "INSERT INTO losses (run_id, ns, cause) VALUES (?1, ?2, 'deleted in part')",
+                                  "ii", run_id, (int64_t)now_ns);
+}
+
+/* 1: a part or all of a run has gone; 0: there is none to delete. */
+static int delete_step(sqlite3 *db, const struct trace_retention *keep, uint64_t now_ns, bool full,
+                       struct trace_retained *retained, struct error *err)
+{
+    int64_t run_id = 0;
+    int gone, code = choose_run(db, keep, now_ns, full, &run_id, err);
+
+    if (code || !run_id)
+        return code;
+    code = db_begin(db, what, err);
+    if (code)
+        return code;
+    gone = delete_part(db, run_id, full ? STEP_SEGMENTS_FULL : STEP_SEGMENTS, now_ns, err);
+    gone = end_transaction(db, gone, err);
+    if (gone < 0)
+        return gone;
+    retained->space_due = true;
+    retained->images_due |= gone > 0;
+    retained->runs += (uint64_t)gone;
+    return 1;
+}
+
+static int images_step(sqlite3 *db, struct error *err)
+{
+    int code = db_begin(db, what, err);
+
+    return code ? code : end_transaction(db, delete_unused_images(db, err), err);
+}
+
+int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
+                      struct trace_retained *retained, struct error *err)
+{
+    int code = delete_step(store->db, keep, now_ns, false, retained, err);
+
+    if (code)
+        return code;
+    if (retained->images_due) {
+        code = images_step(store->db, err);
+        retained->images_due = code < 0;
+        return code ? code : 1;
+    }
+    if (!retained->space_due)
+        return 0;
+    code = space_give_back(store->db, STEP_PAGES, err);
+    retained->space_due = code != 0;
+    if (!code)
+        space_empty_log(store->db);
+    return code;
+}
+
+int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
+                         struct error *err)
+{
+    uint64_t runs = retained->runs;
+    int code;
+
+    do
+        code = delete_step(store->db, NULL, now_ns, true, retained, err);
+    while (code > 0 && retained->runs == runs);
+    if (code <= 0)
+        return code;
+    /* What the log has of pages behind the file's new end needs no room in the file any more. */
+    for (int64_t pages = STEP_PAGES_FULL; code > 0; pages += pages < STEP_PAGES ? pages : 0) {
+        code = space_give_back(store->db, pages, err);
+        space_empty_log(store->db);
+    }
+    return code && code != -ENOSPC ? code : 1; /* free pages are room, too */
+}
+
+/* ------------------------------------------------------------------------------------------ a full disk */
+
+void tracestore_reserve(struct tracestore *store)
+{
+    if (store->reserve < 0)
+        store->reserve = space_reserve(store->path);
+}
+
+void tracestore_use_reserve(struct tracestore *store)
+{
+    if (store->reserve >= 0)
+        close(take_fd(&store->reserve));
 }

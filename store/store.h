@@ -10,12 +10,18 @@
 
 #define STORE_APPLICATION_ID 0x74726163 /* "trac" */
 #define STORE_VERSION 1
+#define STORE_BUSY_TIMEOUT_MS 10000
 
 struct tracestore {
     sqlite3 *db;
     char *path;
     enum tracestore_mode mode;
+    int reserve; /* descriptor of the room set aside (space.h), -1: none */
 };
+
+/* Opens a store for reading that tracestore_open may refuse as damaged: as much of it as SQLite lets one see.
+ * A store of a newer version is refused (-ENOTSUP). Close with sqlite3_close. */
+int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
 /* Makes the tables in the empty database `db`, or what an older store lacks, whatever else tries to at the
  * same time. */
@@ -27,6 +33,9 @@ int store_has_additions(sqlite3 *db, bool *ret_has, struct error *err);
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,
                            struct error *err);
+
+/* Ends a run whose recorder did not, at its last flush; the loss 'unfinished' stays. */
+int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err);
 
 /* "BOOT_ID PID START_TICKS" of this process. -ENOMEM. */
 int recorder_identity(char **ret_identity);

@@ -56,6 +56,7 @@ struct tracestore_run {
     int64_t run_id;
     char *name, *command, *host, *kernel, *options, *tool_version; /* never NULL */
     uint64_t started_ns, ended_ns; /* ended_ns 0: recording, or its recorder died */
+    bool unfinished;               /* what came after its last events is not known */
     bool has_exit_status;
     int exit_status; /* of the command: 0 to 255, or 128 + the signal that ended it */
 };
@@ -69,6 +70,39 @@ void tracestore_run_release(struct tracestore_run *run);
 /* Removes a run with all that belongs to it alone, in one transaction. -EBUSY when a live recorder writes it.
  */
 int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err);
+
+/* ------------------------------------------------------------------------------------------ keeping room */
+
+/* What a store keeps; 0: without limit. */
+struct trace_retention {
+    uint64_t bytes;  /* of the database's pages in use */
+    uint64_t age_ns; /* since the end of a run */
+    uint64_t runs;
+};
+
+/* What has been done, and what is left to do; zeroed by the caller before the first step. */
+struct trace_retained {
+    uint64_t runs;   /* deleted */
+    bool images_due; /* images may have become unused */
+    bool space_due;  /* free pages are to be cut off the file, and its log emptied: set it to have that done
+                        in any case */
+};
+
+/* Takes one step, of a few milliseconds, to what `keep` says: deletes a part of the oldest run that is too
+ * much, then what no run mentions any more, then cuts free pages off the file. Never touches a run that a
+ * live recorder writes. Returns 1 when there may be more to do, 0 when there is not, <0. */
+int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
+                      struct trace_retained *retained, struct error *err);
+
+/* The disk is full: deletes the oldest run that nobody records, and gives its space back. 1: it is gone; 0:
+ * there is none. */
+int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
+                         struct error *err);
+
+/* Sets room aside on the store's disk, up to 8 MiB of what is free, if it has not; and gives it up again, so
+ * that what must be told when the disk is full can be written. */
+void tracestore_reserve(struct tracestore *store);
+void tracestore_use_reserve(struct tracestore *store);
 
 struct tracestore_totals {
     uint64_t events, calls, returns,
@@ -313,6 +347,12 @@ int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct erro
  */
 int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err);
 
+/* Ends the run at its last flush, when what came later cannot be committed: a loss of cause 'unfinished' says
+ * so, and another one, at `now_ns`, why. Takes little room on the disk. Then only trace_writer_free may
+ * follow.
+ */
+int trace_writer_cut(struct trace_writer *writer, uint64_t now_ns, const char *cause, struct error *err);
+
 /* Takes a run that was not ended back, as if it had never begun. Then only trace_writer_free may follow. */
 int trace_writer_abandon(struct trace_writer *writer, struct error *err);
 
@@ -332,5 +372,33 @@ struct tracestore_problem {
 int tracestore_verify(struct tracestore *store,
                       void (*report)(void *context, const struct tracestore_problem *), void *context,
                       uint64_t *ret_segments, struct error *err);
+
+/* ------------------------------------------------------------------------------------------ recovering */
+
+struct trace_recovered {
+    uint64_t runs, segments, events; /* closed; made of their journals; in those */
+    uint64_t damaged_tails; /* journals of runs, or of single threads, that could not be read to the end */
+};
+
+/* Closes the runs that have no end and no living recorder: what their journals hold becomes segments, and
+ * they end at their last flush. A loss of cause 'unfinished' stays with each, and where a journal is damaged,
+ * one of cause 'damaged' comes to it. */
+int tracestore_recover(struct tracestore *store, struct trace_recovered *ret_recovered, struct error *err);
+
+struct trace_salvaged {
+    uint64_t runs, threads, segments, events; /* in the new store */
+    uint64_t lost_rows;                       /* that are there but cannot be read, or contradict others */
+    uint64_t lost_stretches; /* of tables that cannot be read, with an unknown number of rows each */
+    uint64_t lost_segments;  /* damaged */
+    uint64_t lost_events;    /* known to be missing */
+    uint64_t invented;       /* rows in place of lost ones that others refer to */
+    struct trace_recovered recovered;
+};
+
+/* Makes a new store at `to`, which must not exist, of all that can be read in the store `from`, however
+ * damaged: its tables row by row, around pages that cannot be read; segments whose checksum is right. What is
+ * missing is told by losses of cause 'damaged'. Nothing is written to `from`. */
+int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *ret_salvaged,
+                       struct error *err);
 
 #endif

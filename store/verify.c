@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
- * to the last bit, counts of calls, no gap in a thread's stream, that each segment begins with the calls
- * open that the one before it left open, with their sites and what is assumed of them, and that the catalog
- * has every call site.
+ * to the last bit, counts of calls by function, no gap in a thread's stream that no loss tells of, that each
+ * segment begins with the calls open that the one before it left open, with their sites and what is assumed
+ * of them, and that the catalog has every function and call site.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "store/census.h"
 #include "store/journal.h"
 #include "store/store.h"
 
@@ -23,7 +24,8 @@ struct verifier {
     int problems;
     uint64_t segments;
     struct tracestore_problem place; /* where we are, for problem() */
-    sqlite3_stmt *find_site;
+    sqlite3_stmt *find[2];           /* by enum catalog_row */
+    struct census census;            /* of the segment being checked */
 
     /* What the next segment of the thread has to begin with. */
     int64_t thread_id;
@@ -72,21 +74,39 @@ static void check_database(struct verifier *verifier)
     }
 }
 
-/* ------------------------------------------------------------------------------------------ call sites */
+/* ------------------------------------------------------------------------------------------ catalog */
 
-/* 1: the catalog has the site; 0: it does not; <0. */
-static int has_site(struct verifier *verifier, uint32_t site)
+enum catalog_row { ROW_SITE, ROW_FUNCTION };
+
+/* 1: the catalog has the row; 0: it does not; <0. */
+static int has_row(struct verifier *verifier, enum catalog_row kind, uint32_t id)
 {
+    static const char *const questions[] = {
+        [ROW_SITE] = "SELECT 1 FROM call_sites WHERE site_id = ?1",
+        [ROW_FUNCTION] = "SELECT 1 FROM functions WHERE function_id = ?1",
+    };
+    sqlite3_stmt **find = &verifier->find[kind];
     int result;
 
-    if (!verifier->find_site &&
-        sqlite3_prepare_v2(verifier->db, "SELECT 1 FROM call_sites WHERE site_id = ?1", -1,
-                           &verifier->find_site, NULL) != SQLITE_OK)
+    if (!*find && sqlite3_prepare_v2(verifier->db, questions[kind], -1, find, NULL) != SQLITE_OK)
         return -EIO;
-    db_bind(verifier->find_site, "i", (int64_t)site);
-    result = sqlite3_step(verifier->find_site);
-    sqlite3_reset(verifier->find_site);
+    db_bind(*find, "i", (int64_t)id);
+    result = sqlite3_step(*find);
+    sqlite3_reset(*find);
     return result == SQLITE_ROW ? 1 : result == SQLITE_DONE ? 0 : -EIO;
+}
+
+/* Whether the catalog has the row; says so when it does not. */
+static bool check_row(struct verifier *verifier, enum catalog_row kind, uint32_t id)
+{
+    static const char *const names[] = {[ROW_SITE] = "call site", [ROW_FUNCTION] = "function"};
+    int found = has_row(verifier, kind, id);
+
+    if (!found)
+        problem(verifier, "it names %s %u, which the catalog does not have", names[kind], id);
+    else if (found < 0)
+        problem(verifier, "its %ss cannot be looked up: %.140s", names[kind], sqlite3_errmsg(verifier->db));
+    return found > 0;
 }
 
 /* The first site of a segment's dictionary that the catalog does not have is a problem. */
@@ -95,19 +115,26 @@ static int check_sites(struct verifier *verifier, const struct segment_parts *pa
     const struct section *section = &parts->sections[SECTION_SITE_DICTIONARY];
     AUTO_FREE uint32_t *sites = NULL;
     size_t count;
-    int code, found = 1;
+    int code;
 
     if (!(parts->flags & SEGMENT_CALL_SITES))
         return 0;
     code = dictionary_read(section->data, section->size, 0, &sites, &count);
-    for (size_t i = 0; !code && found == 1 && i < count; i++) {
-        found = sites[i] ? has_site(verifier, sites[i]) : 1;
-        if (!found)
-            problem(verifier, "it names call site %u, which the catalog does not have", sites[i]);
-        else if (found < 0)
-            problem(verifier, "its call sites cannot be looked up: %.140s", sqlite3_errmsg(verifier->db));
-    }
+    for (size_t i = 0; !code && i < count; i++)
+        if (sites[i] && !check_row(verifier, ROW_SITE, sites[i]))
+            break;
     return code;
+}
+
+/* The same for functions. */
+static void check_functions(struct verifier *verifier)
+{
+    for (size_t i = 0; i < verifier->census.table_size; i++) {
+        uint32_t function = verifier->census.table[i].function;
+
+        if (function && function != TRACESTORE_LOST_FUNCTION && !check_row(verifier, ROW_FUNCTION, function))
+            return;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ decoding */
@@ -126,7 +153,7 @@ static bool same_open_calls(const struct verifier *verifier, const struct open_c
 
 /* Decodes a segment, counts its calls by function, and keeps what it leaves open. */
 static int decode_all(struct verifier *verifier, const struct segment_parts *parts, uint64_t first_seq,
-                      uint64_t event_count, uint64_t *ret_calls)
+                      uint64_t event_count)
 {
     struct segment_decoder *decoder;
     const struct open_call *open;
@@ -139,11 +166,14 @@ static int decode_all(struct verifier *verifier, const struct segment_parts *par
     open = segment_decoder_open_calls(decoder, &depth);
     if (verifier->open_known && !same_open_calls(verifier, open, depth))
         problem(verifier, "it does not begin inside the calls that the segment before it left open");
-    *ret_calls = 0;
-    while ((code = segment_decoder_next(decoder, &event)) == 0)
-        *ret_calls += event.kind == EVENT_CALL;
+    census_clear(&verifier->census);
+    code = 0;
+    while (!code && (code = segment_decoder_next(decoder, &event)) == 0)
+        code = census_add(&verifier->census, &event);
     open = segment_decoder_open_calls(decoder, &depth);
     verifier->open_known = code == 1;
+    if (code == 1)
+        check_functions(verifier);
     if (code == 1 && check_sites(verifier, parts) == -ENOMEM)
         code = -ENOMEM;
     if (code == 1 && array_reserve(&verifier->open, &verifier->capacity, depth))
@@ -165,26 +195,68 @@ static void begin_thread(struct verifier *verifier, int64_t thread_id)
     verifier->open_known = true;
 }
 
+/* Whether a loss of cause 'damaged' tells of so many missing events of the thread: recovering has left it. */
+static bool gap_is_told(struct verifier *verifier, uint64_t count)
+{
+    int64_t told = 0;
+    int code = db_number(verifier->db, what, &told, NULL,
+                         "SELECT count(*) FROM losses WHERE run_id = ?1 AND thread_id = ?2 AND count = ?3"
+                         " AND cause = 'damaged'",
+                         "iii", verifier->place.run_id, verifier->thread_id, (int64_t)count);
+
+    return !code && told;
+}
+
 static void check_place(struct verifier *verifier, uint64_t first_seq)
 {
     if (first_seq == verifier->next_seq)
         return;
+    verifier->open_known = false;
+    if (first_seq > verifier->next_seq && gap_is_told(verifier, first_seq - verifier->next_seq))
+        return;
     problem(verifier, "it begins at event %llu, not %llu: a segment is missing",
             (unsigned long long)first_seq, (unsigned long long)verifier->next_seq);
-    verifier->open_known = false;
 }
 
 /* ------------------------------------------------------------------------------------------ segments */
 
 /* The columns of SEGMENTS_SQL. */
-enum { SEGMENT_ID, RUN_ID, THREAD_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, CALLS, THREAD_RUN, DATA };
+enum { SEGMENT_ID, RUN_ID, THREAD_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, THREAD_RUN, DATA };
 #define SEGMENTS_SQL \
     "SELECT segment_id, s.run_id, s.thread_id, first_seq, event_count, codec, checksum," \
-    " (SELECT coalesce(sum(calls), 0) FROM segment_functions f WHERE f.segment_id = s.segment_id)," \
     " t.run_id, data FROM segments s LEFT JOIN threads t ON t.thread_id = s.thread_id" \
     " ORDER BY s.thread_id, first_seq"
 
-static int check_payload(struct verifier *verifier, sqlite3_stmt *row, uint64_t *ret_calls)
+/* What `segment_functions` says of the segment that has been decoded. */
+static void check_counts(struct verifier *verifier, int64_t segment_id)
+{
+    AUTO_STATEMENT *row = NULL;
+    uint64_t calls = 0;
+    size_t functions = 0;
+    int result = sqlite3_prepare_v2(verifier->db,
+                                    "SELECT function_id, calls FROM segment_functions WHERE segment_id = ?1",
+                                    -1, &row, NULL);
+
+    if (result == SQLITE_OK)
+        db_bind(row, "i", segment_id);
+    while (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        const struct function_calls *counted =
+            census_find(&verifier->census, (uint32_t)sqlite3_column_int64(row, 0));
+
+        calls += (uint64_t)sqlite3_column_int64(row, 1);
+        functions += counted && counted->calls == (uint64_t)sqlite3_column_int64(row, 1);
+        result = SQLITE_OK;
+    }
+    if (result != SQLITE_DONE)
+        problem(verifier, "its functions cannot be read: %.140s", sqlite3_errmsg(verifier->db));
+    else if (calls != verifier->census.calls)
+        problem(verifier, "it has %llu calls, but segment_functions says %llu",
+                (unsigned long long)verifier->census.calls, (unsigned long long)calls);
+    else if (functions != verifier->census.count)
+        problem(verifier, "segment_functions does not have its functions, or not their numbers of calls");
+}
+
+static int check_payload(struct verifier *verifier, sqlite3_stmt *row)
 {
     const uint8_t *data = sqlite3_column_blob(row, DATA);
     size_t size = (size_t)sqlite3_column_bytes(row, DATA);
@@ -200,7 +272,7 @@ static int check_payload(struct verifier *verifier, sqlite3_stmt *row, uint64_t 
         code = -EBADMSG;
     if (!code)
         code = decode_all(verifier, &parts, (uint64_t)sqlite3_column_int64(row, FIRST_SEQ),
-                          (uint64_t)sqlite3_column_int64(row, EVENT_COUNT), ret_calls);
+                          (uint64_t)sqlite3_column_int64(row, EVENT_COUNT));
     if (code == -ENOTSUP)
         problem(verifier, "it was written by a newer tracectl and cannot be checked");
     else if (code && code != -ENOMEM)
@@ -211,7 +283,7 @@ static int check_payload(struct verifier *verifier, sqlite3_stmt *row, uint64_t 
 static int check_segment(struct verifier *verifier, sqlite3_stmt *row)
 {
     int64_t thread_id = sqlite3_column_int64(row, THREAD_ID);
-    uint64_t first_seq = (uint64_t)sqlite3_column_int64(row, FIRST_SEQ), calls;
+    uint64_t first_seq = (uint64_t)sqlite3_column_int64(row, FIRST_SEQ);
     int code;
 
     if (thread_id != verifier->thread_id)
@@ -226,14 +298,12 @@ static int check_segment(struct verifier *verifier, sqlite3_stmt *row)
     verifier->next_seq = first_seq + (uint64_t)sqlite3_column_int64(row, EVENT_COUNT);
     if (sqlite3_column_int64(row, THREAD_RUN) != verifier->place.run_id)
         problem(verifier, "its thread belongs to another run");
-    code = check_payload(verifier, row, &calls);
+    code = check_payload(verifier, row);
     if (code) {
         verifier->open_known = false;
         return code == -ENOMEM ? code : 0;
     }
-    if (calls != (uint64_t)sqlite3_column_int64(row, CALLS))
-        problem(verifier, "it has %llu calls, but segment_functions says %lld", (unsigned long long)calls,
-                (long long)sqlite3_column_int64(row, CALLS));
+    check_counts(verifier, verifier->place.segment_id);
     return 0;
 }
 
@@ -257,22 +327,22 @@ static int check_tail(void *context, int64_t thread_id, const struct journal_tai
 {
     struct verifier *verifier = context;
     struct segment_parts parts = journal_tail_parts(tail);
-    uint64_t calls, counted = 0;
+    uint64_t counted = 0;
     int code;
 
     verifier->place.thread_id = thread_id;
     begin_thread(verifier, thread_id);
     verifier->open_known = false;
-    code = decode_all(verifier, &parts, tail->first_seq, tail->event_count, &calls);
+    code = decode_all(verifier, &parts, tail->first_seq, tail->event_count);
     if (code == -ENOMEM)
         return code;
     for (size_t i = 0; i < tail->call_count; i++)
         counted += tail->calls[i];
     if (code)
         problem(verifier, "its open segment in the journal cannot be decoded");
-    else if (calls != counted)
+    else if (verifier->census.calls != counted)
         problem(verifier, "its open segment has %llu calls, but the journal says %llu",
-                (unsigned long long)calls, (unsigned long long)counted);
+                (unsigned long long)verifier->census.calls, (unsigned long long)counted);
     return 0;
 }
 
@@ -315,7 +385,9 @@ int tracestore_verify(struct tracestore *store,
     if (!code)
         code = check_journals(&verifier);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
-    sqlite3_finalize(verifier.find_site);
+    sqlite3_finalize(verifier.find[ROW_SITE]);
+    sqlite3_finalize(verifier.find[ROW_FUNCTION]);
+    census_release(&verifier.census);
     free(verifier.open);
     if (code)
         return error_no_memory(err);

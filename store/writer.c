@@ -156,6 +156,23 @@ int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_st
     return writer_flush(writer, ended_ns, &ending, err);
 }
 
+int trace_writer_cut(struct trace_writer *writer, uint64_t now_ns, const char *cause, struct error *err)
+{
+    int code = db_begin(writer->db, "cannot end the run", err);
+
+    if (code)
+        return code;
+    code = db_run(writer->db, "cannot end the run", err,
+                  "INSERT INTO losses (run_id, ns, cause) VALUES (?1, ?2, ?3)", "iit", writer->run_id,
+                  (int64_t)now_ns, cause);
+    if (!code)
+        code = store_end_cut_run(writer->db, writer->run_id, err);
+    if (!code)
+        return db_commit(writer->db, "cannot end the run", err);
+    db_rollback(writer->db);
+    return code;
+}
+
 int trace_writer_abandon(struct trace_writer *writer, struct error *err)
 {
     int code =

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a store is to keep: the options that `tracectl gc` and `tracectl record` spell alike. */
+#ifndef TRACECTL_CLI_RETENTION_ARGUMENTS_H
+#define TRACECTL_CLI_RETENTION_ARGUMENTS_H
+
+#include <argp.h>
+
+#include "store/tracestore.h"
+
+/* Parses into a struct trace_retention: a child argp, whose input the parent sets. */
+extern const struct argp retention_argp;
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Closing runs whose recorder was killed: what their journal holds becomes segments, and they end at their
+ * last flush. Their loss 'unfinished' stays, for what came after that is not known and never will be.
+ *
+ * A journal row that is damaged takes with it, for each thread, what it and the rows behind it hold; the
+ * threads keep what stands before. A loss 'damaged' of unknown size says so.
+ */
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "store/recover.h"
+
+static const char what[] = "cannot recover the run";
+
+/* ------------------------------------------------------------------------------------------ one thread */
+
+int recover_insert_segment(sqlite3 *db, const struct recovered_segment *segment, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL;
+    int64_t segment_id;
+    int code = db_run(
+        db, what, err,
+        "INSERT INTO segments (run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
+        " raw_bytes, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "iiiizziiib", segment->run_id, segment->thread_id, (int64_t)segment->first_seq,
+        (int64_t)segment->event_count, (int64_t)segment->first_ns, (int64_t)segment->last_ns,
+        (int64_t)segment->codec, (int64_t)crc32(0, segment->payload.data, (uInt)segment->payload.size),
+        (int64_t)(2 * segment->event_count), (const void *)segment->payload.data, segment->payload.size);
+
+    segment_id = sqlite3_last_insert_rowid(db);
+    if (!code)
+        code = db_prepare(db, "INSERT INTO segment_functions VALUES (?1, ?2, ?3)", what, &row, err);
+    for (size_t i = 0; !code && i < segment->functions->table_size; i++) {
+        const struct function_calls *function = &segment->functions->table[i];
+
+        if (!function->function)
+            continue;
+        db_bind(row, "iii", segment_id, (int64_t)function->function, (int64_t)function->calls);
+        code = db_step(db, row, what, err);
+    }
+    return code;
+}
+
+struct recovering {
+    sqlite3 *db;
+    int64_t run_id;
+    struct trace_recovered *recovered;
+    struct error *err;
+};
+
+static int insert_loss(const struct recovering *recovering, int64_t thread_id, int64_t seq)
+{
+    return db_run(
+        recovering->db, what, recovering->err,
+        "INSERT INTO losses (run_id, thread_id, seq, ns, cause) SELECT ?1, ?2, ?3, max(ns), 'damaged'"
+        " FROM (SELECT ns FROM losses WHERE run_id = ?1 AND cause = 'unfinished'"
+        " UNION ALL SELECT started_ns FROM runs WHERE run_id = ?1)",
+        "izn", recovering->run_id, thread_id, seq);
+}
+
+/* The thread's open segment becomes a row of `segments`. */
+static int fold_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
+{
+    struct recovering *recovering = context;
+    struct segment_parts parts = journal_tail_parts(tail);
+    AUTO_BYTES payload = {0};
+    AUTO_CENSUS census = {0};
+    struct recovered_segment segment = {
+        .run_id = recovering->run_id,
+        .thread_id = thread_id,
+        .first_seq = tail->first_seq,
+        .event_count = tail->event_count,
+        .first_ns = tail->first_ns,
+        .last_ns = tail->until_ns,
+        .codec = tail->codec,
+        .functions = &census,
+    };
+    int code = census_take(&census, &parts, tail->first_seq, tail->event_count);
+
+    if (!code)
+        code = segment_assemble(&parts, &payload);
+    if (code == -EBADMSG || code == -ENOTSUP) {
+        recovering->recovered->damaged_tails++;
+        return insert_loss(recovering, thread_id, -1);
+    }
+    if (code)
+        return error_no_memory(recovering->err);
+    segment.payload = (struct section){payload.data, payload.size};
+    recovering->recovered->events += tail->event_count;
+    recovering->recovered->segments++;
+    return recover_insert_segment(recovering->db, &segment, recovering->err);
+}
+
+/* ------------------------------------------------------------------------------------------ one run */
+
+/* The threads' tails as far as the rows of the journal can be read. */
+static int fold_readable(struct recovering *recovering)
+{
+    AUTO_STATEMENT *row = NULL;
+    int result, code = db_prepare(recovering->db,
+                                  "SELECT thread_id, (SELECT max(first_seq + event_count) FROM segments s"
+                                  " WHERE s.thread_id = t.thread_id) FROM threads t WHERE run_id = ?1",
+                                  what, &row, recovering->err);
+
+    if (code)
+        return code;
+    db_bind(row, "i", recovering->run_id);
+    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct journal_tail tail = {0};
+        int64_t thread_id = sqlite3_column_int64(row, 0);
+
+        code = journal_read_tail(recovering->db, thread_id, (uint64_t)sqlite3_column_int64(row, 1), &tail,
+                                 recovering->err);
+        if (!code || code == -EBADMSG || code == -ENOTSUP)
+            code = tail.event_count ? fold_tail(recovering, thread_id, &tail) : 0;
+        journal_tail_release(&tail);
+    }
+    if (!code && result != SQLITE_DONE)
+        code = db_fail(recovering->db, recovering->err, what);
+    recovering->recovered->damaged_tails++;
+    return code ? code : insert_loss(recovering, 0, -1);
+}
+
+int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err)
+{
+    return db_run(db, what, err,
+                  "UPDATE runs SET ended_ns = coalesce((SELECT max(ns) FROM losses l"
+                  " WHERE l.run_id = runs.run_id AND l.cause = 'unfinished'), started_ns) WHERE run_id = ?1",
+                  "i", run_id);
+}
+
+static int recover_run(struct recovering *recovering)
+{
+    int code =
+        journal_visit_tails(recovering->db, recovering->run_id, fold_tail, recovering, recovering->err);
+
+    if (code == -EBADMSG || code == -ENOTSUP)
+        code = fold_readable(recovering);
+    if (!code)
+        code = db_run(recovering->db, what, recovering->err, "DELETE FROM journal WHERE run_id = ?1", "i",
+                      recovering->run_id);
+    return code ? code : store_end_cut_run(recovering->db, recovering->run_id, recovering->err);
+}
+
+int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
+{
+    struct trace_recovered sum = *recovered;
+    struct recovering recovering = {.db = db, .run_id = run_id, .recovered = &sum, .err = err};
+    int code = db_begin(db, what, err);
+
+    if (code)
+        return code;
+    code = recover_run(&recovering);
+    if (code) {
+        db_rollback(db);
+        return code;
+    }
+    code = db_commit(db, what, err);
+    if (code)
+        return code;
+    sum.runs++;
+    *recovered = sum;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ all runs */
+
+/* The first run behind `after` that nobody records and that was not ended in order; 0: none. */
+static int next_cut_run(sqlite3 *db, int64_t after, int64_t *ret_run, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL;
+    int result, code = db_prepare(db,
+                                  "SELECT run_id, recorder, ended_ns FROM runs WHERE run_id > ?1 AND"
+                                  " (ended_ns IS NULL OR run_id IN (SELECT run_id FROM journal))"
+                                  " ORDER BY run_id",
+                                  what, &row, err);
+
+    if (code)
+        return code;
+    db_bind(row, "i", after);
+    *ret_run = 0;
+    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+        if (sqlite3_column_type(row, 2) == SQLITE_NULL &&
+            recorder_alive((const char *)sqlite3_column_text(row, 1)))
+            continue;
+        *ret_run = sqlite3_column_int64(row, 0);
+        return 0;
+    }
+    return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
+}
+
+int tracestore_recover(struct tracestore *store, struct trace_recovered *ret_recovered, struct error *err)
+{
+    struct trace_recovered recovered = {0};
+    int64_t run_id = 0;
+    int code = next_cut_run(store->db, 0, &run_id, err);
+
+    while (!code && run_id) {
+        code = recover_one_run(store->db, run_id, &recovered, err);
+        if (!code)
+            code = next_cut_run(store->db, run_id, &run_id, err);
+    }
+    if (!code)
+        *ret_recovered = recovered;
+    return code;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store/space.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "store/store.h"
+
+#define RESERVE_LEAST ((uint64_t)64 << 10)
+#define RESERVE_MOST ((uint64_t)8 << 20)
+#define RESERVE_PART 16 /* of what is free */
+
+static const char what[] = "cannot measure";
+
+int space_used(sqlite3 *db, uint64_t *ret_bytes, struct error *err)
+{
+    int64_t pages, free_pages, page_size;
+    int code = db_number(db, what, &pages, err, "PRAGMA page_count", "");
+
+    if (!code)
+        code = db_number(db, what, &free_pages, err, "PRAGMA freelist_count", "");
+    if (!code)
+        code = db_number(db, what, &page_size, err, "PRAGMA page_size", "");
+    if (!code)
+        *ret_bytes = (uint64_t)((pages - free_pages) * page_size);
+    return code;
+}
+
+int space_give_back(sqlite3 *db, int64_t pages, struct error *err)
+{
+    int64_t before, after;
+    char sql[64];
+    int code = db_number(db, what, &before, err, "PRAGMA freelist_count", "");
+
+    if (code || !before)
+        return code;
+    snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%lld)", (long long)pages);
+    code = db_exec(db, sql, "cannot give space back", err);
+    if (!code)
+        code = db_number(db, what, &after, err, "PRAGMA freelist_count", "");
+    return code ? code : after > 0 && after < before;
+}
+
+void space_empty_log(sqlite3 *db)
+{
+    sqlite3_busy_timeout(db, 0);
+    sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_busy_timeout(db, STORE_BUSY_TIMEOUT_MS);
+}
+
+/* A file without a name in the folder of `path`. */
+static int unnamed_file(const char *path)
+{
+    AUTO_FREE char *copy = strdup(path), *name = NULL;
+    const char *folder = copy ? dirname(copy) : NULL;
+    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+    if (fd >= 0 || !folder || asprintf(&name, "%s/.tracectl.XXXXXX", folder) < 0)
+        return fd;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(name);
+    return fd;
+}
+
+int space_reserve(const char *path)
+{
+    struct statvfs disk;
+    uint64_t room;
+    int fd = unnamed_file(path);
+
+    if (fd < 0)
+        return -1;
+    if (fstatvfs(fd, &disk) == 0) {
+        room = (uint64_t)disk.f_bavail * disk.f_frsize;
+        if (room / RESERVE_PART > RESERVE_MOST)
+            room = RESERVE_MOST * RESERVE_PART;
+        room = room < RESERVE_LEAST * 4              ? 0
+               : room / RESERVE_PART < RESERVE_LEAST ? RESERVE_LEAST
+                                                     : room / RESERVE_PART;
+        if (room && fallocate(fd, 0, 0, (off_t)room) == 0)
+            return fd;
+    }
+    close(fd);
+    return -1;
+}

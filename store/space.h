@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The room that a store takes on its disk: measured, given back a piece at a time, set aside. */
+#ifndef TRACESTORE_SPACE_H
+#define TRACESTORE_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/sqlite.h"
+
+/* Bytes of the pages that hold something; free pages, and the log, are not counted. */
+int space_used(sqlite3 *db, uint64_t *ret_bytes, struct error *err);
+
+/* Moves up to `pages` free pages to the end of the file and cuts them off. Returns 1 when there are more, 0
+ * when there are none (or the file was made without auto_vacuum), <0. */
+int space_give_back(sqlite3 *db, int64_t pages, struct error *err);
+
+/* Copies the log into the database and empties it, unless another connection is in the way: it does not wait.
+ * That is only desired, so there is no error. */
+void space_empty_log(sqlite3 *db);
+
+/* Sets room aside on the disk of the file `path`, for what must be written when the disk is full: a part of
+ * what is free, from 64 KiB to 8 MiB, in a file that has no name and is gone with the process. Returns its
+ * descriptor, or -1 where there is no room for it or the file system cannot do it. */
+int space_reserve(const char *path);
+
+#endif
