@@ -147,6 +147,16 @@ uint32_t fixture_function(struct fixture *fixture, const char *name)
     return function_id;
 }
 
+void fixture_functions(struct fixture *fixture, uint32_t count)
+{
+    char name[16];
+
+    for (uint32_t i = 1; i <= count; i++) {
+        snprintf(name, sizeof(name), "f%u", i);
+        cr_assert_eq(fixture_function(fixture, name), i);
+    }
+}
+
 void write_events(struct thread_writer *thread, const struct stream *stream, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {

@@ -50,6 +50,8 @@ void fixture_open(struct fixture *fixture, const struct trace_writer_options *op
 void fixture_close(struct fixture *fixture);
 struct thread_writer *fixture_thread(struct fixture *fixture, const char *label, enum trace_returns returns);
 uint32_t fixture_function(struct fixture *fixture, const char *name);
+/* In a new store: functions with the ids 1 to `count`. */
+void fixture_functions(struct fixture *fixture, uint32_t count);
 
 void write_events(struct thread_writer *thread, const struct stream *stream, size_t from, size_t to);
 

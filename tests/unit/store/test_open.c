@@ -41,6 +41,7 @@ static void make_store(struct fixture *fixture)
     struct stream stream = {0};
 
     fixture_open(fixture, NULL);
+    fixture_functions(fixture, 300);
     stream_generate(&stream, STREAM_RANDOM, 1, 20000);
     write_events(fixture_thread(fixture, "0.0", TRACE_RETURNS_PROBED), &stream, 0, stream.count);
     cr_assert_eq(trace_writer_end(fixture->writer, 5000, 0, NULL), 0);

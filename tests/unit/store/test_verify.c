@@ -99,6 +99,14 @@ Test(verify, damage_is_found)
     expect_problem("DELETE FROM segments WHERE segment_id = 2", "a segment is missing");
     expect_problem("UPDATE segment_functions SET calls = calls + 1 WHERE segment_id = 3 AND function_id = 5",
                    "segment_functions");
+    /* As many calls as before, but not of the same functions. */
+    expect_problem(
+        "UPDATE segment_functions SET calls = calls + CASE function_id WHEN 5 THEN 1 ELSE -1 END"
+        " WHERE segment_id = 3 AND function_id IN (5, 6)",
+        "their numbers of calls");
+    expect_problem("DELETE FROM segment_functions WHERE segment_id = 3 AND function_id = 4294967295",
+                   "does not have its functions");
+    expect_problem("DELETE FROM functions WHERE function_id = 7", "function 7");
     expect_problem("UPDATE journal SET data = x'0102' || data", "journal");
     expect_problem("PRAGMA foreign_keys = OFF; DELETE FROM threads", "refers to nothing");
 }

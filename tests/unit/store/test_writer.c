@@ -116,6 +116,7 @@ Test(writer, killed_recorder_leaves_what_was_flushed)
     int64_t id;
 
     fixture_open(&fixture, &small_segments);
+    fixture_functions(&fixture, 26);
     thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
     id = thread_writer_id(thread);
     stream_generate(&stream, STREAM_LOOPS, 3, 5000);
@@ -206,6 +207,7 @@ Test(writer, a_failed_flush_loses_nothing)
     int64_t id;
 
     fixture_open(&fixture, &small_segments);
+    fixture_functions(&fixture, 300);
     thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
     id = thread_writer_id(thread);
     stream_generate(&stream, STREAM_RANDOM, 12, 30000);
