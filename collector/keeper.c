@@ -30,7 +30,6 @@ int keeper_commit(struct keeper *keeper, int (*commit)(void *context, struct err
 
     if (!keeper->options.drop_oldest)
         return r;
-    tracestore_use_reserve(keeper->store);
     while (r == -ENOSPC) {
         room = tracestore_make_room(keeper->store, clock_ns(CLOCK_REALTIME), &keeper->retained, NULL);
         if (room <= 0)

@@ -105,8 +105,10 @@ static int check_file(const char *path, enum tracestore_mode mode, struct error 
     if (!S_ISREG(status.st_mode))
         return fail(err, path, -EINVAL, "not a regular file", "name another file with -d");
     if (access(path, R_OK | (mode == TRACESTORE_READ ? 0 : W_OK)))
-        return fail(err, path, -errno, "permission denied",
-                    "check the file's permissions, or be another user");
+        return errno == EROFS ? fail(err, path, -EROFS, "its file system can only be read",
+                                     "copy the store, or mount it for writing")
+                              : fail(err, path, -errno, "permission denied",
+                                     "check the file's permissions, or be another user");
     if (!status.st_size && mode != TRACESTORE_CREATE)
         return fail(err, path, -EINVAL, "not a tracectl store", "it is empty; name another file with -d");
     return 0;
@@ -359,7 +361,8 @@ void tracestore_free(struct tracestore *store)
 {
     if (!store)
         return;
-    tracestore_use_reserve(store);
+    if (store->reserve >= 0)
+        close(store->reserve);
     sqlite3_close_v2(store->db);
     free(store->path);
     free(store);

@@ -263,6 +263,7 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
     uint64_t runs = retained->runs;
     int code;
 
+    tracestore_use_reserve(store);
     do
         code = delete_step(store->db, NULL, now_ns, true, retained, err);
     while (code > 0 && retained->runs == runs);
@@ -278,14 +279,22 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
 
 /* ------------------------------------------------------------------------------------------ a full disk */
 
+/* The log holds pages that the file has no room for yet. As long as they fit in what is set aside, the log
+ * can be emptied when the disk is full. */
 void tracestore_reserve(struct tracestore *store)
 {
-    if (store->reserve < 0)
-        store->reserve = space_reserve(store->path);
+    uint64_t size;
+
+    if (store->reserve >= 0)
+        return;
+    store->reserve = space_reserve(store->path, &size);
+    if (store->reserve >= 0)
+        space_limit_log(store->db, size / 2);
 }
 
 void tracestore_use_reserve(struct tracestore *store)
 {
     if (store->reserve >= 0)
         close(take_fd(&store->reserve));
+    space_empty_log(store->db);
 }

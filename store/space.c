@@ -11,7 +11,9 @@
 
 #define RESERVE_LEAST ((uint64_t)64 << 10)
 #define RESERVE_MOST ((uint64_t)8 << 20)
-#define RESERVE_PART 16 /* of what is free */
+#define RESERVE_PART 4 /* of what is free */
+
+#define LOG_PAGES 1000 /* SQLite's own default */
 
 static const char what[] = "cannot measure";
 
@@ -44,6 +46,16 @@ int space_give_back(sqlite3 *db, int64_t pages, struct error *err)
     return code ? code : after > 0 && after < before;
 }
 
+void space_limit_log(sqlite3 *db, uint64_t bytes)
+{
+    int64_t page_size;
+
+    if (db_number(db, what, &page_size, NULL, "PRAGMA page_size", "") || !page_size)
+        return;
+    bytes /= (uint64_t)page_size;
+    sqlite3_wal_autocheckpoint(db, bytes > LOG_PAGES ? LOG_PAGES : (int)bytes);
+}
+
 void space_empty_log(sqlite3 *db)
 {
     sqlite3_busy_timeout(db, 0);
@@ -66,7 +78,15 @@ static int unnamed_file(const char *path)
     return fd;
 }
 
-int space_reserve(const char *path)
+/* The part of `free_bytes` to set aside, 0: too little is left. */
+static uint64_t reserve_size(uint64_t free_bytes)
+{
+    uint64_t size = free_bytes / RESERVE_PART;
+
+    return size < RESERVE_LEAST ? 0 : size > RESERVE_MOST ? RESERVE_MOST : size;
+}
+
+int space_reserve(const char *path, uint64_t *ret_size)
 {
     struct statvfs disk;
     uint64_t room;
@@ -75,14 +95,11 @@ int space_reserve(const char *path)
     if (fd < 0)
         return -1;
     if (fstatvfs(fd, &disk) == 0) {
-        room = (uint64_t)disk.f_bavail * disk.f_frsize;
-        if (room / RESERVE_PART > RESERVE_MOST)
-            room = RESERVE_MOST * RESERVE_PART;
-        room = room < RESERVE_LEAST * 4              ? 0
-               : room / RESERVE_PART < RESERVE_LEAST ? RESERVE_LEAST
-                                                     : room / RESERVE_PART;
-        if (room && fallocate(fd, 0, 0, (off_t)room) == 0)
+        room = reserve_size((uint64_t)disk.f_bavail * disk.f_frsize);
+        if (room && fallocate(fd, 0, 0, (off_t)room) == 0) {
+            *ret_size = room;
             return fd;
+        }
     }
     close(fd);
     return -1;

@@ -20,9 +20,13 @@ int space_give_back(sqlite3 *db, int64_t pages, struct error *err);
  * That is only desired, so there is no error. */
 void space_empty_log(sqlite3 *db);
 
-/* Sets room aside on the disk of the file `path`, for what must be written when the disk is full: a part of
- * what is free, from 64 KiB to 8 MiB, in a file that has no name and is gone with the process. Returns its
+/* Has this connection copy the log into the database whenever it gets longer than this, or than 1,000 pages.
+ */
+void space_limit_log(sqlite3 *db, uint64_t bytes);
+
+/* Sets room aside on the disk of the file `path`, for what must be written when the disk is full: a quarter
+ * of what is free, from 64 KiB to 8 MiB, in a file that has no name and is gone with the process. Returns its
  * descriptor, or -1 where there is no room for it or the file system cannot do it. */
-int space_reserve(const char *path);
+int space_reserve(const char *path, uint64_t *ret_size);
 
 #endif

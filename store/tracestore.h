@@ -94,13 +94,13 @@ struct trace_retained {
 int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
                       struct trace_retained *retained, struct error *err);
 
-/* The disk is full: deletes the oldest run that nobody records, and gives its space back. 1: it is gone; 0:
- * there is none. */
+/* The disk is full: gives up what is set aside, deletes the oldest run that nobody records, and gives its
+ * space back. 1: it is gone; 0: there is none. */
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err);
 
-/* Sets room aside on the store's disk, up to 8 MiB of what is free, if it has not; and gives it up again, so
- * that what must be told when the disk is full can be written. */
+/* Sets room aside on the store's disk, up to 8 MiB of what is free, if it has not; and gives it up again (and
+ * empties the log), so that what must be told when the disk is full can be written. */
 void tracestore_reserve(struct tracestore *store);
 void tracestore_use_reserve(struct tracestore *store);
 
