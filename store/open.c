@@ -208,13 +208,14 @@ int store_create_schema(sqlite3 *db, struct error *err)
     return code;
 }
 
-/* auto_vacuum only takes before the first table. */
+/* auto_vacuum only takes before the first table. Another process may be making the same store: it has a page
+ * before it has tables. */
 static int create_if_empty(struct tracestore *store, struct error *err)
 {
-    int64_t pages;
-    int code = db_number(store->db, "cannot read", &pages, err, "PRAGMA page_count", "");
+    int64_t tables;
+    int code = db_number(store->db, "cannot read", &tables, err, "SELECT count(*) FROM sqlite_schema", "");
 
-    if (code || pages)
+    if (code || tables)
         return code;
     code = db_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
                    "cannot make tables", err);
