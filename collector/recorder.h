@@ -66,8 +66,8 @@ void recorder_stop(struct recorder *recorder);
 /* Takes the probes away, reads the ring empty and ends the run. */
 int recorder_close(struct recorder *recorder, struct error *err);
 
-/* Behind recorder_detach, when recorder_run or recorder_close said -ENOSPC: ends the run with as much of it as
- * there is room for, and the loss 'disk full'. */
+/* Behind recorder_detach, when recorder_run or recorder_close said -ENOSPC: ends the run with as much of it
+ * as there is room for, and the loss 'disk full'. */
 int recorder_close_full(struct recorder *recorder, struct error *err);
 
 /* Takes the probes away without ending the run. */

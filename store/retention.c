@@ -260,12 +260,13 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err)
 {
+    const struct trace_retention nothing = {0};
     uint64_t runs = retained->runs;
     int code;
 
     tracestore_use_reserve(store);
     do
-        code = delete_step(store->db, NULL, now_ns, true, retained, err);
+        code = delete_step(store->db, &nothing, now_ns, true, retained, err);
     while (code > 0 && retained->runs == runs);
     if (code <= 0)
         return code;

@@ -106,8 +106,9 @@ static int copy_catalog(struct salvage *salvage)
         {"blind", "run_id, function_id, from_ns, to_ns, cause, calls_per_second"},
     };
     bool complete = false;
-    int code = store_has_additions(salvage->from, &complete, NULL);
+    int code;
 
+    store_has_additions(salvage->from, &complete, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         code = copy_table(salvage, tables[i].table, tables[i].columns);
         if (code)
@@ -145,8 +146,8 @@ static int note_sites(struct salvage *salvage, const struct segment_parts *parts
 /* -EBADMSG: not whole, or its place is taken. */
 static int check_segment(struct salvage *salvage, const struct recovered_segment *segment, uint32_t checksum)
 {
-    struct segment_parts parts;
-    int64_t taken;
+    struct segment_parts parts = {0};
+    int64_t taken = 0;
     int code = -EBADMSG;
 
     census_clear(&salvage->census);
