@@ -39,8 +39,8 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
 
 /* Deletes the images, with their functions and call sites, that no run mentions any more. Functions of a
  * mentioned image stay, called or not: that they were not called is news, too. Which call sites a segment
- * names is not in the catalog, so all of them stay as long as any segment has sites (its third byte has the
- * flag). */
+ * names is not in the catalog, so all of them stay as long as any segment has sites (the
+ * flag 2 of its third byte). */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
     bool alive = false;
@@ -56,7 +56,8 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
         "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
         " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
         " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
-        " WHERE EXISTS (SELECT 1 FROM main.segments WHERE hex(substr(data, 3, 1)) IN ('02', '03'));"
+        " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, 3, 1)), "
+        "2)));"
         "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
         "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
         "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
