@@ -39,8 +39,8 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
 
 /* Deletes the images, with their functions and call sites, that no run mentions any more. Functions of a
  * mentioned image stay, called or not: that they were not called is news, too. Which call sites a segment
- * names is not in the catalog, so all of them stay as long as any segment has sites (the
- * flag 2 of its third byte). */
+ * names is not in the catalog, so all of them stay as long as any segment has sites (flag 2 of its third
+ * byte). */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
     bool alive = false;
