@@ -66,7 +66,7 @@ static __always_inline __u8 begin_wait(struct task_struct *task, const struct pr
 {
     __u32 tid = (__u32)task->pid, one = 1;
 
-    if (!(state->flags & (PROCESS_WATCHED | PROCESS_STARTING)))
+    if (phase != PHASE_RECORDING || !(state->flags & (PROCESS_WATCHED | PROCESS_STARTING)))
         return 0;
     if (task->signal->nr_threads == 1 && hold(task))
         return WIRE_HELD;
@@ -82,7 +82,7 @@ int on_libraries(struct pt_regs *ctx)
     __u32 tid = (__u32)task->pid;
     __u8 how;
 
-    if (closed || !state || !(state->flags & PROCESS_CAN_LOAD) ||
+    if (phase == PHASE_CLOSED || !state || !(state->flags & PROCESS_CAN_LOAD) ||
         is_before_change(ctx, bpf_get_attach_cookie(ctx)))
         return 0;
     how = begin_wait(task, state);

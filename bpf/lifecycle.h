@@ -43,7 +43,7 @@ static __always_inline bool hold(struct task_struct *task)
     __u64 since = bpf_ktime_get_ns();
     __u32 tgid = (__u32)task->tgid;
 
-    if (!may_hold && (__u32)task->real_parent->tgid != collector)
+    if (phase != PHASE_RECORDING || (!may_hold && (__u32)task->real_parent->tgid != collector))
         return false;
     if (!can_continue_all && task->cred->uid.val != collector_user)
         return false;
@@ -60,8 +60,9 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
     __u64 since = bpf_ktime_get_ns();
     __u32 tgid = (__u32)child->tgid;
 
-    if (!may_hold || !(state->flags & PROCESS_OWN_PROBES) || !bpf_ksym_exists(bpf_send_signal_task) ||
-        child->signal->tty || (!can_continue_all && child->cred->uid.val != collector_user) ||
+    if (phase != PHASE_RECORDING || !may_hold || !(state->flags & PROCESS_OWN_PROBES) ||
+        !bpf_ksym_exists(bpf_send_signal_task) || child->signal->tty ||
+        (!can_continue_all && child->cred->uid.val != collector_user) ||
         bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
         return false;
     if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))

@@ -12,8 +12,10 @@
 const volatile bool with_time = true;
 const volatile bool full_time = false; /* a time on every record */
 
-/* Set by the collector at the end: nothing is recorded any more. */
-volatile bool closed;
+/* enum recording_phase. The collector may spend many seconds in the kernel with the placing and the removal
+ * of probes and reads no record meanwhile: calls would only fill the ring, and who is stopped would stand for
+ * as long. */
+volatile __u32 phase;
 
 /* Counts up whenever what `processes` says about a thread may have changed. */
 __u32 generation;
@@ -83,7 +85,7 @@ static __always_inline struct hit current_hit(void)
     __u64 expected, key;
     bool other;
 
-    if (closed || !seen)
+    if (phase != PHASE_RECORDING || !seen)
         return hit;
     hit.tid = (__u32)hit.task->pid;
     expected = (__u64)(now & 0xffffff) << 40 | hit.tid;

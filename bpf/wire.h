@@ -109,6 +109,14 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 #define COOKIE_SP_SHIFT 48            /* above: by how many words rsp lies below the return address */
 #define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
 
+/* How far the recording is; the collector says so to the kernel side. News of processes come in every phase.
+ */
+enum recording_phase {
+    PHASE_RECORDING = 0,
+    PHASE_ATTACHING = 1, /* to running processes: no call is recorded yet, and nobody is stopped */
+    PHASE_CLOSED = 2,    /* the end: the same */
+};
+
 /* What the kernel side knows of a traced process; kept in the map `processes`. */
 enum process_flags {
     PROCESS_TRACED = 1,

@@ -347,6 +347,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
 
     if (!r && streams_knows_process(recorder->streams, pid))
         return 0; /* the child of another one that was named */
+    uprobe_backend_enter(recorder->backend, PHASE_ATTACHING);
     if (!r)
         r = attach_process(recorder, pid, &image, err);
     if (!r && image->refusal && !recorder->options.want_image)
@@ -452,6 +453,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     if (r)
         return r;
     recorder->flushed_ns = begun;
+    uprobe_backend_enter(recorder->backend, PHASE_RECORDING);
     for (;;) {
         if (records < (int)ROUND_RECORDS)
             epoll_wait(recorder->epoll, &event, 1, POLL_MS);
@@ -511,7 +513,7 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
         return error_no_memory(err);
     if (count && live_stacks_take(pids, count, ret_stacks, NULL))
         *ret_stacks = NULL;
-    uprobe_backend_stop_recording(recorder->backend);
+    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
     if (*ret_stacks && live_stacks_confirm(*ret_stacks, NULL)) {
         live_stacks_free(*ret_stacks);
         *ret_stacks = NULL;
@@ -519,15 +521,23 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
     return 0;
 }
 
+/* The removal of many probes takes the kernel seconds: nobody stands still for it. */
+static void let_go_and_detach(struct recorder *recorder)
+{
+    recorder->closing = true;
+    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
+    release_forgotten(recorder);
+    uprobe_backend_detach(recorder->backend);
+}
+
 int recorder_close(struct recorder *recorder, struct error *err)
 {
     struct live_stacks *stacks = NULL;
     int r = consume(recorder, err);
 
-    recorder->closing = true;
     if (r >= 0)
         r = stop_and_look(recorder, &stacks, err);
-    uprobe_backend_detach(recorder->backend);
+    let_go_and_detach(recorder);
     if (!r)
         r = drain(recorder, err);
     release_forgotten(recorder);
@@ -557,8 +567,7 @@ int recorder_close_full(struct recorder *recorder, struct error *err)
 
 void recorder_detach(struct recorder *recorder)
 {
-    recorder->closing = true;
-    uprobe_backend_detach(recorder->backend);
+    let_go_and_detach(recorder);
     release_forgotten(recorder);
 }
 

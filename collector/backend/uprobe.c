@@ -270,9 +270,9 @@ void uprobe_backend_detach(struct uprobe_backend *backend)
     tracectl_bpf__detach(backend->skeleton);
 }
 
-void uprobe_backend_stop_recording(struct uprobe_backend *backend)
+void uprobe_backend_enter(struct uprobe_backend *backend, enum recording_phase phase)
 {
-    __atomic_store_n(&backend->skeleton->bss->closed, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&backend->skeleton->bss->phase, phase, __ATOMIC_SEQ_CST);
 }
 
 int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const struct process_state *state)

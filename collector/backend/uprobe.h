@@ -80,8 +80,9 @@ int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);
 
-/* From now on no call or return is recorded, whatever is still attached. */
-void uprobe_backend_stop_recording(struct uprobe_backend *backend);
+/* Which calls are recorded and who is stopped from now on, whatever is attached. It begins with
+ * PHASE_RECORDING. */
+void uprobe_backend_enter(struct uprobe_backend *backend, enum recording_phase phase);
 
 /* Starts recording a process, and its children if they are followed. */
 int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err);

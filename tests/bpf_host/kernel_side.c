@@ -203,7 +203,7 @@ void kernel_reset(void)
     memset(&totals, 0, sizeof(totals));
     losing_threads = 0;
     generation = 0;
-    closed = false;
+    phase = PHASE_RECORDING;
     kernel.map_room = MAX_ENTRIES;
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
@@ -250,9 +250,9 @@ void kernel_tick(void)
     kernel.jiffies++;
 }
 
-void kernel_close(void)
+void kernel_enter(uint32_t entered)
 {
-    closed = true;
+    phase = entered;
 }
 
 void kernel_set_instruction(uint64_t address)

@@ -31,9 +31,10 @@ void kernel_set_terminal(int terminal);
 int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 
-/* The timer's tick; the end of the recording; the address of the probed instruction. */
+/* The timer's tick; the recording is in this phase (enum recording_phase); the address of the probed
+ * instruction. */
 void kernel_tick(void);
-void kernel_close(void);
+void kernel_enter(uint32_t entered);
 void kernel_set_instruction(uint64_t address);
 
 /* The dynamic linker of a process with `threads` threads has mapped libraries. A thread that waits is let go

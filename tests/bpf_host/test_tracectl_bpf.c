@@ -540,10 +540,56 @@ Test(kernel_side, what_is_remembered_ends_with_every_change_of_the_processes)
 Test(kernel_side, nothing_is_recorded_after_the_end)
 {
     kernel_trace(7);
-    kernel_close();
+    kernel_enter(PHASE_CLOSED);
     cr_assert_eq(kernel_call(7, 7, SP, 1), 1);
     kernel_return(7, 7, SP + 8, 1);
     cr_assert_eq(kernel_records(), 0);
+}
+
+Test(kernel_side, no_call_is_recorded_before_all_probes_are_placed)
+{
+    kernel_trace(7);
+    kernel_enter(PHASE_ATTACHING);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 1, "nor is its return caught");
+    cr_assert_eq(kernel_records(), 0);
+    kernel_enter(PHASE_RECORDING);
+    kernel_call(7, 7, SP, 1);
+    cr_assert_eq(kernel_records(), 1);
+}
+
+/* In these phases the collector may be in the kernel for longer than anybody may stand still. */
+static void check_that_nobody_is_stopped(uint32_t phase)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_CAN_LOAD | PROCESS_OWN_PROBES);
+    kernel_enter(phase);
+    kernel_fork(7, 7, 9, 9);
+    kernel_exec(7, 7);
+    cr_assert_eq(kernel_records(), 2, "the collector hears of both");
+    cr_assert_eq(kernel_children_stopped() + kernel_stops_sent(), 0);
+    cr_assert_not(kernel_is_held(7) || kernel_is_held(9));
+    cr_assert(kernel_is_traced(9));
+}
+
+Test(kernel_side, nobody_is_stopped_while_probes_are_placed)
+{
+    check_that_nobody_is_stopped(PHASE_ATTACHING);
+}
+
+Test(kernel_side, nobody_is_stopped_while_probes_are_removed)
+{
+    check_that_nobody_is_stopped(PHASE_CLOSED);
+}
+
+Test(kernel_side, new_libraries_are_told_but_not_waited_for_while_probes_are_placed)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_CAN_LOAD | PROCESS_WATCHED);
+    kernel_enter(PHASE_ATTACHING);
+    kernel_libraries(7, 8, 2, 0);
+    kernel_libraries(7, 7, 1, 0);
+    cr_assert_eq(kernel_records(), 2);
+    cr_assert_eq(kernel_stops_sent(), 0);
+    cr_assert_not(kernel_is_waiting(8) || kernel_is_held(7));
+    cr_assert(kernel_process_flags(7) & PROCESS_CHECK_CALLERS, "nobody knows the callers in them");
 }
 
 /* ------------------------------------------------------------------------------------ code that can throw */
