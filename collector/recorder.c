@@ -560,8 +560,6 @@ int recorder_close_full(struct recorder *recorder, struct error *err)
     tracestore_use_reserve(recorder->keeper.store);
     if (!r)
         r = end_run(recorder, err);
-    if (r == -ENOSPC)
-        tracestore_use_reserve(recorder->keeper.store);
     return r == -ENOSPC ? trace_writer_cut(recorder->writer, now, cause, err) : r;
 }
 

@@ -280,7 +280,7 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
     store = calloc(1, sizeof(*store));
     if (!store)
         return error_no_memory(err);
-    store->reserve = -1;
+    store->reserves[RESERVE_LOG] = store->reserves[RESERVE_LAST] = -1;
     store->path = strdup(path);
     if (!store->path)
         return error_no_memory(err);
@@ -333,7 +333,7 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
     if (!store)
         return error_no_memory(err);
     store->mode = mode;
-    store->reserve = -1;
+    store->reserves[RESERVE_LOG] = store->reserves[RESERVE_LAST] = -1;
     store->path = strdup(path);
     if (!store->path)
         return error_no_memory(err);
@@ -362,8 +362,9 @@ void tracestore_free(struct tracestore *store)
 {
     if (!store)
         return;
-    if (store->reserve >= 0)
-        close(store->reserve);
+    for (int i = 0; i < STORE_RESERVES; i++)
+        if (store->reserves[i] >= 0)
+            close(store->reserves[i]);
     sqlite3_close_v2(store->db);
     free(store->path);
     free(store);

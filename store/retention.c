@@ -21,6 +21,10 @@
 #define STEP_PAGES 1024
 #define STEP_PAGES_FULL 32
 
+/* Set aside: for the few pages that end a run; and for the log, a part of what is free. */
+#define RESERVE_LEAST ((uint64_t)64 << 10)
+#define RESERVE_MOST ((uint64_t)8 << 20)
+
 static const char what[] = "cannot delete the run";
 
 /* A live recorder has functions in the catalog that no committed segment names yet. */
@@ -258,6 +262,15 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
     return code;
 }
 
+/* The log holds pages that the file has no room for yet. As long as they fit in what is set aside, the log
+ * can be emptied when the disk is full. */
+static void use_log_reserve(struct tracestore *store)
+{
+    if (store->reserves[RESERVE_LOG] >= 0)
+        close(take_fd(&store->reserves[RESERVE_LOG]));
+    space_empty_log(store->db);
+}
+
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err)
 {
@@ -265,7 +278,7 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
     uint64_t runs = retained->runs;
     int code;
 
-    tracestore_use_reserve(store);
+    use_log_reserve(store);
     do
         code = delete_step(store->db, &nothing, now_ns, true, retained, err);
     while (code > 0 && retained->runs == runs);
@@ -281,22 +294,22 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
 
 /* ------------------------------------------------------------------------------------------ a full disk */
 
-/* The log holds pages that the file has no room for yet. As long as they fit in what is set aside, the log
- * can be emptied when the disk is full. */
 void tracestore_reserve(struct tracestore *store)
 {
     uint64_t size;
 
-    if (store->reserve >= 0)
+    if (store->reserves[RESERVE_LAST] < 0)
+        store->reserves[RESERVE_LAST] = space_reserve(store->path, RESERVE_LEAST, RESERVE_LEAST, &size);
+    if (store->reserves[RESERVE_LOG] >= 0)
         return;
-    store->reserve = space_reserve(store->path, &size);
-    if (store->reserve >= 0)
+    store->reserves[RESERVE_LOG] = space_reserve(store->path, RESERVE_LEAST, RESERVE_MOST, &size);
+    if (store->reserves[RESERVE_LOG] >= 0)
         space_limit_log(store->db, size / 2);
 }
 
 void tracestore_use_reserve(struct tracestore *store)
 {
-    if (store->reserve >= 0)
-        close(take_fd(&store->reserve));
-    space_empty_log(store->db);
+    use_log_reserve(store);
+    if (store->reserves[RESERVE_LAST] >= 0)
+        close(take_fd(&store->reserves[RESERVE_LAST]));
 }

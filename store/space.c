@@ -9,8 +9,6 @@
 
 #include "store/store.h"
 
-#define RESERVE_LEAST ((uint64_t)64 << 10)
-#define RESERVE_MOST ((uint64_t)8 << 20)
 #define RESERVE_PART 4 /* of what is free */
 
 #define LOG_PAGES 1000 /* SQLite's own default */
@@ -78,15 +76,7 @@ static int unnamed_file(const char *path)
     return fd;
 }
 
-/* The part of `free_bytes` to set aside, 0: too little is left. */
-static uint64_t reserve_size(uint64_t free_bytes)
-{
-    uint64_t size = free_bytes / RESERVE_PART;
-
-    return size < RESERVE_LEAST ? 0 : size > RESERVE_MOST ? RESERVE_MOST : size;
-}
-
-int space_reserve(const char *path, uint64_t *ret_size)
+int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret_size)
 {
     struct statvfs disk;
     uint64_t room;
@@ -95,8 +85,10 @@ int space_reserve(const char *path, uint64_t *ret_size)
     if (fd < 0)
         return -1;
     if (fstatvfs(fd, &disk) == 0) {
-        room = reserve_size((uint64_t)disk.f_bavail * disk.f_frsize);
-        if (room && fallocate(fd, 0, 0, (off_t)room) == 0) {
+        room = (uint64_t)disk.f_bavail * disk.f_frsize / RESERVE_PART;
+        if (room > most)
+            room = most;
+        if (room >= least && fallocate(fd, 0, 0, (off_t)room) == 0) {
             *ret_size = room;
             return fd;
         }

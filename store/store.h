@@ -12,11 +12,18 @@
 #define STORE_VERSION 1
 #define STORE_BUSY_TIMEOUT_MS 10000
 
+/* What is set aside for a full disk. */
+enum store_reserve {
+    RESERVE_LOG,  /* for the log's pages, so that it can be emptied */
+    RESERVE_LAST, /* for the few pages that end a run; nothing else may take it */
+    STORE_RESERVES
+};
+
 struct tracestore {
     sqlite3 *db;
     char *path;
     enum tracestore_mode mode;
-    int reserve; /* descriptor of the room set aside (space.h), -1: none */
+    int reserves[STORE_RESERVES]; /* descriptors of room set aside (space.h), -1: none */
 };
 
 /* Opens a store for reading that tracestore_open may refuse as damaged: as much of it as SQLite lets one see.

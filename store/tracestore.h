@@ -94,8 +94,8 @@ struct trace_retained {
 int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
                       struct trace_retained *retained, struct error *err);
 
-/* The disk is full: gives up what is set aside, deletes the oldest run that nobody records, and gives its
- * space back. 1: it is gone; 0: there is none. */
+/* The disk is full: gives up what is set aside for the log, deletes the oldest run that nobody records, and
+ * gives its space back. 1: it is gone; 0: there is none. */
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err);
 

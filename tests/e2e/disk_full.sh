@@ -34,7 +34,7 @@ store_is_valid() {
 }
 
 start_busy() {
-    "$PROGRAMS/busy" 0 2 >"$WORK/busy.out" &
+    "$PROGRAMS/busy" 300000 2 >"$WORK/busy.out" &
     busy=$!
     echo "$busy" >>"$WORK/pids"
     wait_until 10 grep -q beat "$WORK/busy.out"
@@ -114,6 +114,7 @@ drops_all_and_stops() {
     goes_on
     store_is_valid
     same last "$(q 'SELECT name FROM runs')"
+    q "SELECT cause, ns, count FROM losses"
     (($(q "SELECT count(*) AS n FROM losses WHERE cause = 'disk full'") == 1))
 }
 
