@@ -32,8 +32,4 @@ const struct open_call *event_iter_open_calls(const struct event_iter *iter, siz
 /* The call that was ended by the return that event_iter_next gave last; meaningless after other events. */
 const struct open_call *event_iter_ended_call(const struct event_iter *iter);
 
-/* Segments (and open tails) whose events this process has decoded so far: what tests of pushed-down
- * constraints look at. */
-uint64_t tracestore_decoded_segments(void);
-
 #endif

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
+#include "store/name_index.h"
 #include "store/schema_additions_sql.h"
+#include "store/schema_names_sql.h"
 #include "store/schema_sql.h"
 #include "store/store.h"
 #include "store/vtab.h"
@@ -172,21 +175,53 @@ static int connect_db(struct tracestore *store)
     return result;
 }
 
-int store_has_additions(sqlite3 *db, bool *ret_has, struct error *err)
+/* What format version 1 got after its first stores were written, in the order of its coming. */
+static const struct addition {
+    const char *count; /* a query that gives 0 when the store lacks it */
+    const char *sql;   /* adds it */
+} additions[] = {
+    {"SELECT count(*) FROM pragma_table_info('losses', 'main') WHERE name = 'calls'", schema_additions_sql},
+    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'function_trigrams'", schema_names_sql},
+};
+
+static int has_addition(sqlite3 *db, const struct addition *addition, bool *ret_has, struct error *err)
 {
-    int64_t columns;
-    int code = db_number(db, "cannot read the tables", &columns, err,
-                         "SELECT count(*) FROM pragma_table_info('losses', 'main') WHERE name = 'calls'", "");
+    int64_t count;
+    int code = db_number(db, "cannot read the tables", &count, err, addition->count, "");
 
     if (!code)
-        *ret_has = columns > 0;
+        *ret_has = count > 0;
+    return code;
+}
+
+int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[0], ret_has, err);
+}
+
+int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[1], ret_has, err);
+}
+
+/* Inside a transaction. */
+static int make_additions(sqlite3 *db, const char *what, struct error *err)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(additions) && !code; i++) {
+        bool has = false;
+
+        code = has_addition(db, &additions[i], &has, err);
+        if (!code && !has)
+            code = db_exec(db, additions[i].sql, what, err);
+    }
     return code;
 }
 
 int store_create_schema(sqlite3 *db, struct error *err)
 {
     static const char what[] = "cannot make tables";
-    bool complete = false;
     int64_t tables;
     int code = db_begin(db, what, err);
 
@@ -199,9 +234,7 @@ int store_create_schema(sqlite3 *db, struct error *err)
     if (!code && !tables)
         code = db_exec(db, "PRAGMA application_id = 0x74726163; PRAGMA user_version = 1", what, err);
     if (!code)
-        code = store_has_additions(db, &complete, err);
-    if (!code && !complete)
-        code = db_exec(db, schema_additions_sql, what, err);
+        code = make_additions(db, what, err);
     if (!code)
         return db_commit(db, what, err);
     db_rollback(db);
@@ -226,9 +259,13 @@ static int create_if_empty(struct tracestore *store, struct error *err)
 static int complete_schema(struct tracestore *store, struct error *err)
 {
     bool complete = true;
-    int code = store->mode == TRACESTORE_READ ? 0 : store_has_additions(store->db, &complete, err);
+    int code = 0;
 
-    return code || complete ? code : store_create_schema(store->db, err);
+    for (size_t i = 0; i < ARRAY_SIZE(additions) && store->mode != TRACESTORE_READ && !code && complete; i++)
+        code = has_addition(store->db, &additions[i], &complete, err);
+    if (!code && !complete)
+        code = store_create_schema(store->db, err);
+    return code || complete ? code : name_index_update(store->db, err);
 }
 
 static int check_features(struct tracestore *store, struct error *err)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/name_index.h"
 #include "store/space.h"
 #include "store/store.h"
 
@@ -55,18 +56,25 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
         code = db_number(db, what, &journal_rows, err, "SELECT count(*) FROM journal", "");
     if (code || alive || journal_rows) /* what a journal mentions is not in the catalog */
         return code;
-    return db_exec(
-        db,
-        "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
-        " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
-        " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
-        " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, 3, 1)), "
-        "2)));"
-        "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-        "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-        "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-        "DROP TABLE temp.used_images",
-        what, err);
+    code =
+        db_exec(db,
+                "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
+                " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
+                " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
+                " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, "
+                "3, 1)), 2)));"
+                "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images)",
+                what, err);
+    if (!code)
+        code = name_index_before_delete(db, err);
+    if (!code)
+        code = db_exec(
+            db,
+            "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
+            "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
+            "DROP TABLE temp.used_images",
+            what, err);
+    return code ? code : name_index_after_delete(db, err);
 }
 
 /* ------------------------------------------------------------------------------------------ one run */

@@ -190,6 +190,10 @@ int event_iter_open(struct tracestore *store, int64_t thread_id, uint64_t first_
 int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err);
 void event_iter_free(struct event_iter *iter);
 
+/* Segments (and open tails of streams) whose events this process has decoded so far, by iterators and by
+ * queries: the difference over a query tells what it had to look at. In SQL: decoded_segments(). */
+uint64_t tracestore_decoded_segments(void);
+
 /* ------------------------------------------------------------------------------------------ writing a run */
 
 struct trace_run_description {

@@ -20,9 +20,16 @@ static int add_shims(struct sqlite3 *db, char **ret_message)
 {
     bool complete;
 
-    if (store_has_additions(db, &complete, NULL) || complete)
+    if (store_has_call_sites(db, &complete, NULL) || complete)
         return SQLITE_OK;
     return sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
+}
+
+/* decoded_segments(): how many segments this process has decoded so far. Whoever wants to know what a query
+ * cost asks before and after. */
+static void decoded_segments(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    sqlite3_result_int64(context, (sqlite3_int64)tracestore_decoded_segments());
 }
 
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
@@ -32,15 +39,17 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
         const char *name;
         const sqlite3_module *module;
     } tables[] = {
-        {"events", &vtab_events_module},
-        {"calls", &vtab_calls_module},
-        {"call_edges", &vtab_call_edges_module},
-        {"journal_functions", &vtab_journal_functions_module},
+        {"events", &vtab_events_module},         {"calls", &vtab_calls_module},
+        {"call_edges", &vtab_call_edges_module}, {"journal_functions", &vtab_journal_functions_module},
+        {"function_names", &vtab_names_module},
     };
     int r = SQLITE_OK;
 
     for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(tables); i++)
         r = sqlite3_create_module_v2(db, tables[i].name, tables[i].module, NULL, NULL);
+    if (r == SQLITE_OK)
+        r = sqlite3_create_function_v2(db, "decoded_segments", 0, SQLITE_UTF8, NULL, decoded_segments, NULL,
+                                       NULL, NULL);
     if (r != SQLITE_OK) {
         if (ret_message)
             *ret_message = sqlite3_mprintf("%s", sqlite3_errmsg(db));

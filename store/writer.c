@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "store/name_index.h"
+
 #ifndef TRACECTL_VERSION
 #define TRACECTL_VERSION "unknown"
 #endif
@@ -145,6 +147,7 @@ int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct erro
 int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_status, struct error *err)
 {
     const struct writer_ending ending = {.ended_ns = ended_ns, .exit_status = exit_status};
+    int code;
 
     for (struct thread_writer *thread = writer->threads; thread; thread = thread->next) {
         if (!thread->builder.event_count)
@@ -153,7 +156,10 @@ int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_st
             return error_no_memory(err);
         writer_mark_dirty(thread);
     }
-    return writer_flush(writer, ended_ns, &ending, err);
+    code = writer_flush(writer, ended_ns, &ending, err);
+    if (!code)
+        name_index_update(writer->db, NULL); /* the run is complete without; the next one tries again */
+    return code;
 }
 
 int trace_writer_cut(struct trace_writer *writer, uint64_t now_ns, const char *cause, struct error *err)
