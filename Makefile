@@ -30,7 +30,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib
+LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter
@@ -47,10 +47,10 @@ sources = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
 objects = $(patsubst %.c,$(O)/%.o,$(call sources,$(1)))
 
 BASE := $(call objects,base)
-STORE := $(filter-out $(O)/store/extension.o,$(call objects,store))
+STORE := $(call objects,store)
 IMAGE := $(call objects,image)
 COLLECTOR := $(call objects,collector)
-ANALYZER := $(call objects,analyzer)
+ANALYZER := $(filter-out $(O)/analyzer/extension.o,$(call objects,analyzer))
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 
@@ -65,8 +65,10 @@ $(O)/libtracestore.a: $(STORE) $(BASE)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # The loadable extension sees SQLite through the pointer that the loading program hands over: its objects are
-# compiled once more, with SQLITE_CORE undefined (see store/extension.c).
-$(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(STORE) $(BASE)) $(O)/ext/store/extension.o
+# compiled once more, with SQLITE_CORE undefined (see analyzer/extension.c). It has the tables of store/ and, of the
+# analyzer, what the table of loops needs.
+EXTENSION := $(STORE) $(BASE) $(addprefix $(O)/analyzer/,extension.o vtab_loops.o thread_nest.o nlr.o loop_table.o)
+$(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(EXTENSION))
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs libzstd zlib 2>/dev/null)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * SQLite as every file of store/ includes it. In the loadable extension (TRACESTORE_EXTENSION) all calls go
- * through the table of functions of the program that loaded us; store/extension.c defines that table with
+ * through the table of functions of the program that loaded us; analyzer/extension.c defines that table with
  * SQLITE_EXTENSION_INIT1, all other files see it as an external variable.
  */
 #ifndef TRACESTORE_SQLITE_H

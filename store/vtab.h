@@ -2,7 +2,7 @@
 /*
  * The virtual tables of docs/sql.md (events, calls, call_edges, journal_functions, function_names), the
  * function decoded_segments() and the views, for any SQLite connection whose main database is a store:
- * libtracestore's own and, through store/extension.c, those of the sqlite3 shell and other programs.
+ * libtracestore's own and, through analyzer/extension.c, those of the sqlite3 shell and other programs.
  */
 #ifndef TRACESTORE_VTAB_H
 #define TRACESTORE_VTAB_H

@@ -129,7 +129,7 @@ unit-build: $(UNIT_TESTS)
 FUZZERS := $(patsubst tests/fuzz/%.c,$(PLAIN_O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 fuzz_layers := analyzer image store base
-fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/store/extension.o,\
+fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
 
 $(PLAIN_O)/fuzz/%.o: %.c

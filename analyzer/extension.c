@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tracestore.so: the virtual tables and views of docs/sql.md in any program with SQLite.
+ * tracestore.so, a product beside the executable: the virtual tables and views of docs/sql.md in any program
+ * with SQLite.
  *
  *     sqlite3 tracectl.db -cmd '.load build/tracestore' 'SELECT name, sum(calls) FROM call_counts GROUP BY
  * name'
@@ -9,6 +10,7 @@
  * loading program's table of functions (store/sqlite.h), so it needs no libsqlite3 of its own.
  */
 #define TRACESTORE_EXTENSION_MAIN
+#include "analyzer/vtab_loops.h"
 #include "store/sqlite.h"
 #include "store/vtab.h"
 
@@ -19,6 +21,9 @@ int sqlite3_tracestore_init(sqlite3 *db, char **ret_message, const sqlite3_api_r
 
 int sqlite3_tracestore_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api)
 {
+    int r;
+
     SQLITE_EXTENSION_INIT2(api);
-    return tracestore_register_vtabs(db, ret_message);
+    r = tracestore_register_vtabs(db, ret_message);
+    return r == SQLITE_OK ? loops_register_vtab(db) : r;
 }
