@@ -46,7 +46,7 @@ static char *prompt(EditLine *edit)
 static unsigned char cancel(EditLine *edit, int key)
 {
     input_of(edit)->cancelled = true;
-    fputs("^C", stdout);
+    fputs("^C\n", stdout);
     return CC_NEWLINE;
 }
 
@@ -176,13 +176,14 @@ static int open_editor(struct sql_input *input)
         return -ENOMEM;
     open_history(input);
     el_set(input->edit, EL_CLIENTDATA, input);
+    el_set(input->edit, EL_SIGNAL, 1); /* a terminal that changes its size, or is hung up, is put in order */
     el_set(input->edit, EL_PROMPT, prompt);
     el_set(input->edit, EL_EDITOR, "emacs");
     el_set(input->edit, EL_HIST, history, input->history);
     el_set(input->edit, EL_ADDFN, "complete", "complete a name", complete);
     el_set(input->edit, EL_ADDFN, "cancel", "drop the statement", cancel);
     el_source(input->edit, NULL);
-    el_set(input->edit, EL_SETTY, "-d", "intr=", NULL);
+    el_set(input->edit, EL_SETTY, "-d", "-isig", NULL);
     el_set(input->edit, EL_BIND, "^I", "complete", NULL);
     el_set(input->edit, EL_BIND, "^C", "cancel", NULL);
     el_set(input->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
