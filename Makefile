@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# make            build/tracectl, build/libtracestore.a, build/tracestore.so (SQLite extension), man pages
+# make            build/tracectl, build/libtracestore.{a,so}, build/tracestore.so (SQLite extension), man pages
 # make test       install what is needed, build, run every test      (SAN=address,undefined: with sanitizers)
 # make demo       install what is needed, build, record real programs, show a diff
 # make bench      print what recording, storing and analysing cost, as a table and as JSON
@@ -54,7 +54,7 @@ ANALYZER := $(filter-out $(O)/analyzer/extension.o,$(call objects,analyzer))
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 
-all: $(O)/tracectl $(O)/libtracestore.a $(O)/tracestore.so man
+all: $(O)/tracectl $(O)/tracestore.so library man
 
 $(O)/tracectl: $(CLI) $(LIBRARIES)
 	$(say) LINK $@
@@ -64,13 +64,42 @@ $(O)/libtracestore.a: $(STORE) $(BASE)
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
+# libtracestore for other programs: one header (store/tracestore.h with base/error.h in it), a shared library that
+# exports the functions of that header and nothing else, and what pkg-config needs.
+SONAME := libtracestore.so.0
+STORE_LIBS := libzstd zlib
+$(O)/tracestore.h: store/tracestore.h base/error.h
+	$(say) HEADER $@
+	@mkdir -p $(dir $@)
+	$(Q)sed -e '/^#include "base\/error.h"/{r base/error.h' -e 'd}' store/tracestore.h > $@
+
+$(O)/libtracestore.map: $(O)/tracestore.h
+	$(say) EXPORTS $@
+	$(Q){ echo '{ global:'; grep -oE '\<(error|tracestore|trace_returns|trace_writer|thread_writer|event_iter)_[a-z_]+\(' $< | \
+		sort -u | tr '(' ';'; echo 'local: *; };'; } > $@
+
+$(O)/$(SONAME): $(STORE) $(BASE) $(O)/libtracestore.map
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(O)/libtracestore.map -o $@ \
+		$(STORE) $(BASE) $(shell pkg-config --libs sqlite3 $(STORE_LIBS) 2>/dev/null)
+
+$(O)/libtracestore.so: $(O)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
+$(O)/tracestore.pc: store/tracestore.pc.in CHANGELOG.md
+	$(say) PC $@
+	@mkdir -p $(dir $@)
+	$(Q)sed -e 's|@VERSION@|$(if $(VERSION),$(VERSION),0.1.0)|; s|@LIBS@|sqlite3 $(STORE_LIBS)|' $< > $@
+
+library: $(O)/libtracestore.a $(O)/libtracestore.so $(O)/tracestore.h $(O)/tracestore.pc
+
 # The loadable extension sees SQLite through the pointer that the loading program hands over: its objects are
 # compiled once more, with SQLITE_CORE undefined (see analyzer/extension.c). It has the tables of store/ and, of the
 # analyzer, what the table of loops needs.
 EXTENSION := $(STORE) $(BASE) $(addprefix $(O)/analyzer/,extension.o vtab_loops.o thread_nest.o nlr.o loop_table.o)
 $(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(EXTENSION))
 	$(say) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs libzstd zlib 2>/dev/null)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs $(STORE_LIBS) 2>/dev/null)
 
 $(O)/ext/%.o: %.c
 	$(say) CC $@
@@ -127,9 +156,14 @@ $(O)/tests/e2e/live_verdicts: $(O)/tests/e2e/live_verdicts.o $(LIBRARIES)
 programs: $(O)/tests/e2e/live_verdicts
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tracectl $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/tracectl
-	install -m 755 $(O)/tracestore.so $(DESTDIR)$(PREFIX)/lib/tracectl/tracestore.so
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/tracectl lib/pkgconfig share/man/man1)
+	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(O)/tracestore.so $(DESTDIR)$(PREFIX)/lib/tracectl/
+	install -m 755 $(O)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtracestore.so
+	install -m 644 $(O)/libtracestore.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(O)/tracestore.h $(DESTDIR)$(PREFIX)/include/
+	sed 's|@PREFIX@|$(PREFIX)|' $(O)/tracestore.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tracestore.pc
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
@@ -137,5 +171,5 @@ clean:
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
-.PHONY: all man install clean
+.PHONY: all library man install clean
 .DELETE_ON_ERROR:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libtracestore: runs of call traces in one SQLite file.
+ * libtracestore: runs of call traces in one SQLite file. `pkg-config tracestore` knows how to build with it;
+ * docs/examples/two_recorders.c is a program that writes and reads.
  *
  * A store holds any number of runs; a run holds processes, their threads, and for each thread one stream of
  * events: calls, returns and places where events were lost. docs/trace-format.md describes the file byte by
@@ -20,6 +21,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct sqlite3;
 struct tracestore;
@@ -404,5 +409,9 @@ struct trace_salvaged {
  * missing is told by losses of cause 'damaged'. Nothing is written to `from`. */
 int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *ret_salvaged,
                        struct error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
