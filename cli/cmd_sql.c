@@ -71,12 +71,19 @@ static const struct argp argp = {
 
 /* ------------------------------------------------------------------------------------------ Ctrl-C */
 
-static sqlite3 *volatile running; /* the connection whose query a signal interrupts */
+static sqlite3 *interruptible; /* set before the handler is */
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
-    if (running)
-        sqlite3_interrupt(running);
+    interrupted = 1;
+    sqlite3_interrupt(interruptible);
+}
+
+/* Of a signal that comes just before the query begins SQLite would know nothing. */
+static int is_interrupted(void *context)
+{
+    return interrupted;
 }
 
 /* From a script Ctrl-C ends the script, as it does other programs. */
@@ -84,8 +91,11 @@ static void catch_interrupt(const struct sql_shell *shell)
 {
     const struct sigaction action = {.sa_handler = on_interrupt};
 
-    if (sql_input_is_terminal(shell->input))
-        sigaction(SIGINT, &action, NULL);
+    if (!sql_input_is_terminal(shell->input))
+        return;
+    interruptible = shell->db;
+    sqlite3_progress_handler(shell->db, 1000, is_interrupted, NULL);
+    sigaction(SIGINT, &action, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------ statements */
@@ -117,9 +127,7 @@ static void run_statement(struct sql_shell *shell, sqlite3_stmt *statement)
     int r;
 
     clock_gettime(CLOCK_MONOTONIC, &started);
-    running = shell->db;
     r = sql_print(statement, shell->mode);
-    running = NULL;
     if (cli_output_broken()) {
         shell->done = true;
     } else if (r != SQLITE_DONE) {
@@ -301,8 +309,10 @@ static int run_shell(struct sql_shell *shell, struct error *err)
 
     catch_interrupt(shell);
     while (r == 0 && !shell->done) {
-        enum sql_line what = sql_input_read(shell->input, shell->length > 0, &line);
+        enum sql_line what;
 
+        interrupted = 0;
+        what = sql_input_read(shell->input, shell->length > 0, &line);
         if (what == SQL_LINE_END)
             break;
         if (what == SQL_LINE_CANCELLED)
