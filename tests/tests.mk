@@ -189,7 +189,7 @@ san: programs
 check: all programs unit-build
 	$(Q)$(RUN_TESTS) lint unit
 
-lint: packages-build-test-lint $(SKELETONS) $(STORE_SQL)
+lint: packages-build-test-lint $(SKELETONS) $(STORE_SQL) $(O)/tracestore.h
 	$(Q)$(RUN_TESTS) lint
 
 bench: packages-build-demo-test

@@ -9,7 +9,6 @@
  * parent records a run of its own, "foreground", into the same file, reads it event by event, asks a question
  * in SQL, and watches the other run grow.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -206,7 +205,7 @@ int main(int argc, char **argv)
     char byte;
     pid_t child;
 
-    if (argc != 2 || pipe(ready) || pipe2(stop, O_NONBLOCK))
+    if (argc != 2 || pipe(ready) || pipe(stop) || fcntl(stop[0], F_SETFL, O_NONBLOCK))
         return 2;
     child = fork();
     if (child < 0)

@@ -21,7 +21,7 @@ flags() { # options for pkg-config...
 compile() { # output, compiler's further words...
     local output=$1
     shift
-    gcc -std=c11 -Wall -Wextra -Werror -o "$output" two_recorders.c "$@"
+    gcc -std=gnu11 -Wall -Wextra -Werror -o "$output" two_recorders.c "$@"
 }
 
 runs() { # program
