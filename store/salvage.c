@@ -108,7 +108,7 @@ static int copy_catalog(struct salvage *salvage)
     bool complete = false;
     int code;
 
-    store_has_additions(salvage->from, &complete, NULL);
+    store_has_call_sites(salvage->from, &complete, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         code = copy_table(salvage, tables[i].table, tables[i].columns);
         if (code)
