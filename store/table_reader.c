@@ -38,11 +38,11 @@ static enum answer look_behind(struct table_reader *reader, int64_t key, int64_t
     int64_t silent = key, behind = key, found;
     enum answer answer = ANSWER_NONE;
 
-    for (int64_t step = 1; answer == ANSWER_NONE; step *= 2) {
-        if (behind > INT64_MAX - step)
+    for (uint64_t step = 1; answer == ANSWER_NONE; step *= 2) { /* ends before the step is 2^63 */
+        if (step > (uint64_t)(INT64_MAX - behind))
             return ANSWER_END;
         silent = behind;
-        behind += step;
+        behind += (int64_t)step;
         answer = look(reader, behind, ret_found);
     }
     while (behind - silent > 1) {
