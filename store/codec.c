@@ -5,6 +5,7 @@
 
 static const struct codec *const codecs[] = {
     &codec_parlot,
+    &codec_prediction,
 };
 
 const struct codec *codec_find(unsigned id)

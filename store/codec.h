@@ -15,7 +15,7 @@
 
 #include "store/bytes.h"
 
-#define CODEC_TAIL_BYTES 64
+#define CODEC_TAIL_BYTES 272
 
 /* The first part of every codec's encoder: the bytes so far, of which the first `stable` never change again.
  */
@@ -58,10 +58,10 @@ struct codec {
     bool (*at_end)(struct codec_decoder *decoder);
 };
 
-extern const struct codec codec_parlot;
+extern const struct codec codec_parlot, codec_prediction;
 
 /* The codec that new segments are written with. */
-#define CODEC_DEFAULT (&codec_parlot)
+#define CODEC_DEFAULT (&codec_prediction)
 
 /* NULL: a codec that this version does not know. */
 const struct codec *codec_find(unsigned id);

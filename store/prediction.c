@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store/prediction.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define FIRST_SLOTS 64u /* all memory begins small, so that idle threads stay small */
+#define FIRST_WEIGHT 22938
+#define FIRST_STEP_SEEN 10
+
+/* ------------------------------------------------------------------------------------ constant tables */
+
+int16_t prediction_stretch[4096];
+uint16_t prediction_squash[4096];
+
+/* 65536 / (1 + exp(-x)) for x = -8, -7.5, ... 8 */
+static const uint32_t logistic[STEPS] = {
+    22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
+    4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
+    62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514,
+};
+
+/* The logistic function between these points is taken for straight, and stretch is its inverse. */
+__attribute__((constructor)) static void fill_tables(void)
+{
+    int next = 0;
+
+    for (int i = 0; i < 4096; i++) {
+        uint32_t left = logistic[i / 128], right = logistic[i / 128 + 1], part = (uint32_t)i % 128;
+
+        prediction_squash[i] = (uint16_t)((left * (128 - part) + right * part) / 128);
+        for (; next <= prediction_squash[i] / 16; next++)
+            prediction_stretch[next] = (int16_t)(i - 2048);
+    }
+    for (; next < 4096; next++)
+        prediction_stretch[next] = STRETCH_MAX;
+}
+
+/* 65536 / (n + 1.5) */
+#define RATE(n) (uint16_t)(131072 / (2 * (n) + 3))
+#define RATES4(n) RATE(n), RATE((n) + 1), RATE((n) + 2), RATE((n) + 3)
+#define RATES16(n) RATES4(n), RATES4((n) + 4), RATES4((n) + 8), RATES4((n) + 12)
+#define RATES64(n) RATES16(n), RATES16((n) + 16), RATES16((n) + 32), RATES16((n) + 48)
+
+const uint16_t adaptive_rates[ADAPTIVE_LIMIT + 1] = {RATES64(0), RATES64(64), RATES64(128), RATES64(192)};
+
+/* ------------------------------------------------------------------------------------ memory */
+
+static void forget_bits(struct adaptive_bit *bits, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bits[i] = adaptive_start(32768, 0);
+}
+
+static void reset_mixers(struct prediction *prediction)
+{
+    for (unsigned level = 0; level < TRUST_LEVELS; level++)
+        for (int voice = 0; voice < VOICES; voice++)
+            prediction->trust[voice][level] = adaptive_start(65536 - 24576 / (level + 1), 2);
+    for (int mixer = 0; mixer < MIXERS; mixer++) {
+        for (int voice = 0; voice < VOICES; voice++)
+            prediction->weights[mixer][voice] = FIRST_WEIGHT;
+        for (int step = 0; step < STEPS; step++)
+            prediction->steps[mixer][step] = adaptive_start(logistic[step], FIRST_STEP_SEEN);
+        forget_bits(prediction->choice[mixer], CHOICES);
+    }
+    forget_bits(prediction->novel[0], (size_t)FAMILIARITIES * 2);
+    adaptive_number_init(&prediction->jump);
+    adaptive_number_init(&prediction->run);
+}
+
+void prediction_reset(struct prediction *prediction)
+{
+    prediction->words_mask = prediction->frames_mask = FIRST_SLOTS - 1;
+    prediction->position = prediction->depth = 0;
+    prediction->known = 1;
+    prediction->long_hash = prediction->match_hash = 0;
+    memset(prediction->words, 0, FIRST_SLOTS * sizeof(*prediction->words));
+    memset(prediction->frames, 0, FIRST_SLOTS * sizeof(*prediction->frames));
+    for (int i = 0; i < CONTEXTS; i++) {
+        struct context_table *table = &prediction->tables[i];
+
+        table->mask = FIRST_SLOTS - 1;
+        table->used = 0;
+        memset(table->slots, 0, FIRST_SLOTS * sizeof(*table->slots));
+    }
+    prediction->heads.mask = prediction->tree.mask = FIRST_SLOTS - 1;
+    prediction->heads.used = prediction->tree.used = 0;
+    memset(prediction->heads.positions, 0, FIRST_SLOTS * sizeof(*prediction->heads.positions));
+    forget_bits(prediction->tree.bits, FIRST_SLOTS);
+    prediction->match_at = prediction->match_length = 0;
+    prediction->surprise = 0;
+    prediction->was_novel = prediction->crowded = false;
+    reset_mixers(prediction);
+}
+
+/* Room for `count` elements in all. */
+static int make_room(void **elements, uint32_t *capacity, uint32_t count, size_t size)
+{
+    void *grown;
+
+    if (count <= *capacity)
+        return 0;
+    grown = realloc(*elements, count * size);
+    if (!grown)
+        return -ENOMEM;
+    *elements = grown;
+    *capacity = count;
+    return 0;
+}
+
+#define MAKE_ROOM(elements, capacity, count) \
+    make_room((void **)(elements), capacity, count, sizeof(**(elements)))
+
+int prediction_init(struct prediction *prediction)
+{
+    int code;
+
+    *prediction = (struct prediction){0};
+    code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS) |
+           MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS) |
+           MAKE_ROOM(&prediction->heads.positions, &prediction->heads.capacity, FIRST_SLOTS) |
+           MAKE_ROOM(&prediction->tree.bits, &prediction->tree.capacity, FIRST_SLOTS);
+    for (int i = 0; i < CONTEXTS; i++)
+        code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].capacity, FIRST_SLOTS);
+    if (code) {
+        prediction_release(prediction);
+        return -ENOMEM;
+    }
+    prediction_reset(prediction);
+    return 0;
+}
+
+void prediction_release(struct prediction *prediction)
+{
+    free(prediction->words);
+    free(prediction->frames);
+    free(prediction->heads.positions);
+    free(prediction->tree.bits);
+    for (int i = 0; i < CONTEXTS; i++)
+        free(prediction->tables[i].slots);
+    *prediction = (struct prediction){0};
+}
+
+/* ------------------------------------------------------------------------------------ growing */
+
+static inline bool is_half_used(uint32_t used, uint32_t mask, uint32_t most)
+{
+    return used > mask / 2 && mask < most - 1;
+}
+
+/* Doubles a table, with a copy of itself. */
+#define DOUBLE(elements, capacity, mask) \
+    (MAKE_ROOM(elements, capacity, 2 * ((mask) + 1)) \
+         ? -ENOMEM \
+         : (memcpy(*(elements) + (mask) + 1, *(elements), ((mask) + 1) * sizeof(**(elements))), 0))
+
+static int grow_context(struct context_table *table)
+{
+    if (DOUBLE(&table->slots, &table->capacity, table->mask))
+        return -ENOMEM;
+    table->mask = 2 * table->mask + 1;
+    table->used = 0;
+    return 0;
+}
+
+static int grow_heads(struct match_table *heads)
+{
+    if (DOUBLE(&heads->positions, &heads->capacity, heads->mask))
+        return -ENOMEM;
+    heads->mask = 2 * heads->mask + 1;
+    heads->used = 0;
+    return 0;
+}
+
+static int grow_tree(struct word_tree *tree)
+{
+    if (DOUBLE(&tree->bits, &tree->capacity, tree->mask))
+        return -ENOMEM;
+    tree->mask = 2 * tree->mask + 1;
+    tree->used = 0;
+    return 0;
+}
+
+/* The rings are not yet full: nothing has to move. */
+static int grow_words(struct prediction *prediction)
+{
+    if (MAKE_ROOM(&prediction->words, &prediction->words_capacity, 2 * (prediction->words_mask + 1)))
+        return -ENOMEM;
+    prediction->words_mask = 2 * prediction->words_mask + 1;
+    return 0;
+}
+
+static int grow_frames(struct prediction *prediction)
+{
+    if (MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, 2 * (prediction->frames_mask + 1)))
+        return -ENOMEM;
+    prediction->frames_mask = 2 * prediction->frames_mask + 1;
+    return 0;
+}
+
+int prediction_grow(struct prediction *prediction)
+{
+    if (prediction->position > prediction->words_mask && prediction->words_mask < WORDS_MAX - 1)
+        return grow_words(prediction);
+    if (prediction->depth >= prediction->frames_mask && prediction->frames_mask < FRAMES_MAX - 1)
+        return grow_frames(prediction);
+    for (int i = 0; i < CONTEXTS; i++)
+        if (is_half_used(prediction->tables[i].used, prediction->tables[i].mask, CONTEXT_SLOTS_MAX))
+            return grow_context(&prediction->tables[i]);
+    if (is_half_used(prediction->heads.used, prediction->heads.mask, MATCH_HEADS_MAX))
+        return grow_heads(&prediction->heads);
+    if (is_half_used(16 * prediction->tree.used, prediction->tree.mask, TREE_BITS_MAX))
+        return grow_tree(&prediction->tree);
+    prediction->crowded = false;
+    return 0;
+}

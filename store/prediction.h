@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a thread will do next: the model behind codec 2 (docs/trace-format.md has it number by number).
+ *
+ * Words are those of a segment: 0 a return, others a call of the function with that local id. Four contexts
+ * remember which word followed them last: the last three words; the last twenty-one; the function that runs
+ * now with its last two callees; and the same function with its caller and all that it has called so far. The
+ * fifth voice is a match: the place where the last words stood before, followed as long as it is right
+ * (Lempel and Ziv's idea, as in ParLOT). Each voice counts as much as it has deserved: its answers are
+ * weighed by logistic mixing (Mahoney, "Adaptive Weighing of Context Models for Lossless Data Compression",
+ * 2005).
+ *
+ * A match that has held for long is believed without asking the others: then a word costs a comparison.
+ *
+ * Everything is an integer, so that any machine decodes what any other has encoded. All memory grows with
+ * what was seen, up to about 1.5 MiB; the work of a word is bounded.
+ */
+#ifndef TRACESTORE_PREDICTION_H
+#define TRACESTORE_PREDICTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/range_coder.h"
+
+enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXTS };
+
+#define VOICE_MATCH CONTEXTS
+#define VOICES (CONTEXTS + 1)
+#define TRUST_LEVELS 32 /* how often a voice has been right of late, in steps */
+
+#define MATCH_LEAST 12  /* words that must agree before a match begins */
+#define MATCH_VERIFY 32 /* so many are looked at */
+#define MATCH_SURE 400  /* from this length on a match is believed */
+
+#define NO_WORD (-1)
+
+/* What followed a context: the word last, another one before it, how often in a row the first was right. */
+struct context_slot {
+    uint16_t word, other;
+    uint16_t check; /* part of the hash */
+    uint16_t count; /* 0: empty */
+};
+
+/* Tables are indexed by the low bits of a hash, and double by copying themselves, when half of them is used:
+ * what was learned stays where the longer index finds it. */
+struct context_table {
+    struct context_slot *slots;
+    uint32_t mask, used, capacity;
+    struct context_slot *slot; /* of the present context */
+};
+
+struct match_table {
+    uint32_t *positions; /* behind the last words with this hash; 0: none */
+    uint32_t mask, used, capacity;
+};
+
+struct word_tree {
+    struct adaptive_bit *bits;
+    uint32_t mask, used, capacity;
+};
+
+/* A call that is open, or what lies below all of them. */
+struct call_frame {
+    uint32_t path; /* hash of all its callees so far */
+    uint16_t function, last, last_but_one;
+};
+
+#define MATCH_CLASSES 4
+#define MISS_CLASSES 4
+#define MIXERS (MATCH_CLASSES * MISS_CLASSES)
+#define STEPS 33 /* from -8 to 8 in logistic units */
+#ifndef CHOICES
+#define CHOICES 3
+#endif
+#define FAMILIARITIES 4
+
+struct prediction {
+    /* what has happened */
+    uint16_t *words; /* a ring, of which the last words are kept */
+    uint32_t words_mask, words_capacity;
+    uint32_t position;         /* of the next word */
+    struct call_frame *frames; /* a ring as well: the innermost calls are kept */
+    uint32_t frames_mask, frames_capacity;
+    uint32_t depth;
+    uint32_t known; /* the words below it have been seen */
+    uint64_t long_hash, match_hash;
+
+    /* what follows from it */
+    struct context_table tables[CONTEXTS];
+    struct match_table heads;
+    uint32_t match_at, match_length; /* the predicted word's position; 0: no match */
+    struct adaptive_bit trust[VOICES][TRUST_LEVELS];
+    int32_t weights[MIXERS][VOICES]; /* 65536 is 1 */
+    struct adaptive_bit steps[MIXERS][STEPS];
+    struct adaptive_bit choice[MIXERS][CHOICES];
+    struct adaptive_bit novel[FAMILIARITIES][2];
+    struct word_tree tree;
+    struct adaptive_number jump, run;
+    unsigned surprise; /* how many misses of late */
+    bool was_novel;
+    bool crowded; /* some memory has to grow */
+};
+
+/* How much a table, and the rings, may grow to. */
+#define CONTEXT_SLOTS_MAX (1u << 14)
+#define MATCH_HEADS_MAX (1u << 16)
+#define TREE_BITS_MAX (1u << 18)
+#define WORDS_MAX (1u << 18)
+#define FRAMES_MAX (1u << 10)
+
+/* The memory of a stream that has just begun. -ENOMEM. */
+int prediction_init(struct prediction *prediction);
+void prediction_release(struct prediction *prediction);
+/* As after init, with the memory that is there. */
+void prediction_reset(struct prediction *prediction);
+/* To be called before each word when `crowded`: grows one of them. -ENOMEM: nothing has changed. */
+int prediction_grow(struct prediction *prediction);
+
+/* ln(p / (1 - p)) and its inverse. Logistic units are 1/256; p is of 4096 for stretch, of 65536 for squash.
+ */
+#define STRETCH_MAX 2047
+extern int16_t prediction_stretch[4096];
+extern uint16_t prediction_squash[4096]; /* of -2048..2047, less -2048 */
+
+#endif

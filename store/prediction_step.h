@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One word of the model of prediction.h: what is expected, how the word is coded, what is learned from it.
+ * The same functions encode and decode (range_coder.h); they are inline so that `decoding` is a constant.
+ */
+#ifndef TRACESTORE_PREDICTION_STEP_H
+#define TRACESTORE_PREDICTION_STEP_H
+
+#include "store/prediction.h"
+
+#define HASH_MULTIPLIER 0x9e3779b97f4a7c15ull
+#define PATH_MULTIPLIER 0x9e3779b1u
+/* The last bits of a factor are zeros: what was added so many words ago has left a 64-bit hash. */
+#define LONG_MULTIPLIER (HASH_MULTIPLIER << 3)        /* 21 words */
+#define MATCH_MULTIPLIER (0xb67ff4331b14fce9ull << 4) /* 16 words */
+#define HASHED_WORDS 22
+
+#define TRUST_LIMIT 250 /* how slowly the several probabilities adapt */
+#define STEP_LIMIT 127
+#define FLAG_LIMIT 60
+#define TREE_LIMIT 12
+#define TREE_ROOT_LIMIT 60
+
+#define MIXER_RATE 3 /* of 65536 */
+#define SURPRISE_MISS 4
+#define SURPRISE_MAX 15
+
+#define STEP_INLINE static inline __attribute__((always_inline))
+
+/* Whose word is tried first when the elected one is wrong. */
+static const uint8_t voice_order[VOICES] = {CONTEXT_LONG, CONTEXT_PATH, VOICE_MATCH, CONTEXT_CALLEES,
+                                            CONTEXT_RECENT};
+
+/* What the voices say of the next word. */
+struct expectation {
+    int word;   /* NO_WORD: nothing */
+    uint32_t p; /* that it comes, of 65536 */
+    int logistic;
+    unsigned mixer, familiarity;
+    int words[VOICES];
+    int evidence[VOICES]; /* for `word` */
+};
+
+/* ------------------------------------------------------------------------------------ what has happened */
+
+STEP_INLINE uint16_t word_before(const struct prediction *prediction, uint32_t count)
+{
+    return prediction->words[(prediction->position - count) & prediction->words_mask];
+}
+
+STEP_INLINE struct call_frame *frame_at(const struct prediction *prediction, uint32_t depth)
+{
+    return &prediction->frames[depth & prediction->frames_mask];
+}
+
+STEP_INLINE struct call_frame *current_frame(const struct prediction *prediction)
+{
+    return frame_at(prediction, prediction->depth);
+}
+
+/* The word happens: the history and the calls that are open follow it. */
+STEP_INLINE void follow_word(struct prediction *prediction, uint16_t word)
+{
+    struct call_frame *frame = current_frame(prediction);
+
+    prediction->words[prediction->position++ & prediction->words_mask] = word;
+    if (word) {
+        frame->last_but_one = frame->last;
+        frame->last = word;
+        frame->path = (frame->path + word) * PATH_MULTIPLIER;
+        frame->path ^= frame->path >> 15;
+        *frame_at(prediction, ++prediction->depth) = (struct call_frame){.function = word};
+    } else if (prediction->depth) {
+        prediction->depth--;
+    } else {
+        *frame = (struct call_frame){0};
+    }
+    if (prediction->position > prediction->words_mask || prediction->depth >= prediction->frames_mask)
+        prediction->crowded = true;
+}
+
+STEP_INLINE void hash_word(struct prediction *prediction, uint32_t word)
+{
+    prediction->long_hash = (prediction->long_hash + word + 1) * LONG_MULTIPLIER;
+    prediction->match_hash = (prediction->match_hash + word + 1) * MATCH_MULTIPLIER;
+}
+
+/* ------------------------------------------------------------------------------------ what is expected */
+
+STEP_INLINE unsigned trust_of_count(uint32_t count)
+{
+    unsigned digits;
+
+    if (count < 8)
+        return count;
+    digits = 31 - (unsigned)__builtin_clz(count);        /* 3.. */
+    return 2 * digits + 2 + (count >> (digits - 1) & 1); /* 8: 8..11, 9: 12..15, 10: 16..23, ... */
+}
+
+STEP_INLINE unsigned trust_of_length(uint32_t length)
+{
+    unsigned digits = 31 - (unsigned)__builtin_clz(length); /* length >= MATCH_LEAST: 4.. */
+    unsigned trust = 2 * (digits - 4) + (length >> (digits - 1) & 1);
+
+    return trust < TRUST_LEVELS ? trust : TRUST_LEVELS - 1;
+}
+
+STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int context, uint64_t key)
+{
+    struct context_table *table = &prediction->tables[context];
+    uint64_t hash = (key ^ key >> 32) * HASH_MULTIPLIER;
+    uint16_t check = (uint16_t)(hash >> 48);
+    struct context_slot *slot = &table->slots[(hash >> 28) & table->mask];
+
+    if (slot->check != check || !slot->count) {
+        struct context_slot *neighbour = &table->slots[((hash >> 28) & table->mask) ^ 1];
+
+        if (neighbour->check == check && neighbour->count) {
+            slot = neighbour;
+        } else {
+            slot = neighbour->count < slot->count ? neighbour : slot;
+            *slot = (struct context_slot){.check = check};
+            prediction->crowded |= ++table->used > table->mask / 2;
+        }
+    }
+    table->slot = slot;
+    return slot;
+}
+
+STEP_INLINE void find_slots(struct prediction *prediction, struct context_slot *slots[CONTEXTS])
+{
+    const struct call_frame *frame = current_frame(prediction);
+    const struct call_frame *caller = prediction->depth ? frame_at(prediction, prediction->depth - 1) : frame;
+    uint64_t recent = word_before(prediction, 1) | (uint64_t)word_before(prediction, 2) << 16 |
+                      (uint64_t)word_before(prediction, 3) << 32;
+    uint64_t callees = (uint64_t)frame->function << 32 | (uint64_t)frame->last << 16 | frame->last_but_one;
+    uint64_t path = (uint64_t)caller->function << 48 | (uint64_t)frame->function << 32 | frame->path;
+
+    slots[CONTEXT_RECENT] = find_slot(prediction, CONTEXT_RECENT, recent * HASH_MULTIPLIER);
+    slots[CONTEXT_LONG] = find_slot(prediction, CONTEXT_LONG, prediction->long_hash * HASH_MULTIPLIER);
+    slots[CONTEXT_CALLEES] = find_slot(prediction, CONTEXT_CALLEES, callees * HASH_MULTIPLIER);
+    slots[CONTEXT_PATH] = find_slot(prediction, CONTEXT_PATH, path * HASH_MULTIPLIER);
+}
+
+STEP_INLINE unsigned choose_mixer(const struct prediction *prediction)
+{
+    uint32_t length = prediction->match_length;
+    unsigned match_class = !length ? 0 : length < 32 ? 1 : length < 512 ? 2 : 3;
+    unsigned surprise = prediction->surprise;
+    unsigned miss_class = !surprise ? 0 : surprise <= 3 ? 1 : surprise <= 11 ? 2 : 3;
+
+    return match_class * MISS_CLASSES + miss_class;
+}
+
+/* Of the words that are not `excluded`, the one that the voices together trust most: to `expected`. */
+STEP_INLINE void elect(const struct prediction *prediction, struct expectation *expected,
+                       const int trusts[VOICES])
+{
+    const int32_t *weights = prediction->weights[expected->mixer];
+    int64_t most = INT64_MIN;
+
+    expected->word = NO_WORD;
+    for (int voice = 0; voice < VOICES; voice++) {
+        int64_t sum = 0;
+
+        if (expected->words[voice] == NO_WORD || expected->words[voice] == expected->word)
+            continue;
+        for (int other = 0; other < VOICES; other++)
+            if (expected->words[other] == expected->words[voice])
+                sum += (int64_t)weights[other] * trusts[other];
+        if (sum > most) {
+            most = sum;
+            expected->word = expected->words[voice];
+        }
+    }
+}
+
+/* The probability of the elected word. */
+STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *expected,
+                       const int trusts[VOICES])
+{
+    const int32_t *weights = prediction->weights[expected->mixer];
+    const struct adaptive_bit *step;
+    uint32_t place, part, p;
+    int64_t sum = 0;
+
+    for (int voice = 0; voice < VOICES; voice++) {
+        int word = expected->words[voice];
+
+        expected->evidence[voice] = word == NO_WORD          ? 0
+                                    : word == expected->word ? trusts[voice]
+                                                             : -trusts[voice];
+        sum += (int64_t)weights[voice] * expected->evidence[voice];
+    }
+    sum >>= 16;
+    expected->logistic = sum > STRETCH_MAX ? STRETCH_MAX : sum < -STRETCH_MAX ? -STRETCH_MAX : (int)sum;
+    place = (uint32_t)(expected->logistic + 2048);
+    part = place % 128;
+    step = &prediction->steps[expected->mixer][place / 128];
+    p = (adaptive_p(step[0]) * (128 - part) + adaptive_p(step[1]) * part) / 128;
+    p = (prediction_squash[place] + 3 * p) / 4;
+    expected->p = p < 16 ? 16 : p > 65535 ? 65535 : p;
+}
+
+STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
+{
+    struct context_slot *slots[CONTEXTS];
+    int trusts[VOICES], *words = expected->words;
+    unsigned heard = 0;
+
+    find_slots(prediction, slots);
+    for (int voice = 0; voice < CONTEXTS; voice++) {
+        words[voice] = slots[voice]->count && slots[voice]->word != excluded ? slots[voice]->word : NO_WORD;
+        trusts[voice] =
+            prediction_stretch[prediction->trust[voice][trust_of_count(slots[voice]->count)].state >> 20];
+    }
+    words[VOICE_MATCH] = NO_WORD;
+    trusts[VOICE_MATCH] = 0;
+    if (prediction->match_length) {
+        unsigned level = trust_of_length(prediction->match_length);
+
+        words[VOICE_MATCH] = prediction->words[prediction->match_at & prediction->words_mask];
+        trusts[VOICE_MATCH] = prediction_stretch[prediction->trust[VOICE_MATCH][level].state >> 20];
+        if (words[VOICE_MATCH] == excluded)
+            words[VOICE_MATCH] = NO_WORD;
+    }
+    for (int voice = 0; voice < VOICES; voice++)
+        heard += words[voice] != NO_WORD;
+    expected->familiarity = !heard ? 0 : heard < 3 ? 1 : heard < 5 ? 2 : 3;
+    expected->mixer = choose_mixer(prediction);
+    elect(prediction, expected, trusts);
+    if (expected->word != NO_WORD)
+        weigh(prediction, expected, trusts);
+}
+
+/* The words that are tried behind the elected one: what other voices say, then what followed the contexts
+ * before. */
+STEP_INLINE int list_choices(const struct prediction *prediction, const struct expectation *expected,
+                             int excluded, int choices[CHOICES])
+{
+    int count = 0;
+
+    for (int i = 0; i < VOICES + CONTEXTS && count < CHOICES; i++) {
+        const struct context_slot *slot = i < VOICES ? NULL : prediction->tables[i - VOICES].slot;
+        int word = !slot ? expected->words[voice_order[i]] : slot->count ? slot->other : NO_WORD;
+        bool fresh = word != NO_WORD && word != expected->word && word != excluded;
+
+        for (int j = 0; j < count; j++)
+            fresh &= choices[j] != word;
+        if (fresh)
+            choices[count++] = word;
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------ what is learned */
+
+STEP_INLINE void learn_hit(struct prediction *prediction, const struct expectation *expected, bool hit)
+{
+    uint32_t place = (uint32_t)(expected->logistic + 2048);
+    struct adaptive_bit *step = &prediction->steps[expected->mixer][place / 128];
+    int error = ((hit ? 65535 : 0) - prediction_squash[place]) * MIXER_RATE;
+
+    for (int voice = 0; voice < VOICES; voice++)
+        prediction->weights[expected->mixer][voice] +=
+            (int32_t)((int64_t)expected->evidence[voice] * error / 65536);
+    adaptive_learn(step + (place % 128 >= 64), hit, STEP_LIMIT);
+    if (hit)
+        prediction->surprise -= prediction->surprise > 0;
+    else
+        prediction->surprise += prediction->surprise + SURPRISE_MISS < SURPRISE_MAX
+                                    ? SURPRISE_MISS
+                                    : SURPRISE_MAX - prediction->surprise;
+}
+
+STEP_INLINE void learn_slots(struct prediction *prediction, uint16_t word)
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        struct context_slot *slot = prediction->tables[i].slot;
+        bool hit = slot->word == word;
+
+        if (!slot->count) {
+            slot->word = slot->other = word;
+            slot->count = 1;
+            continue;
+        }
+        adaptive_learn(&prediction->trust[i][trust_of_count(slot->count)], hit, TRUST_LIMIT);
+        if (hit) {
+            slot->count += slot->count < 255;
+        } else if (slot->count > 3) {
+            slot->count /= 4;
+            slot->other = word;
+        } else {
+            slot->other = slot->word;
+            slot->word = word;
+            slot->count = 1;
+        }
+    }
+}
+
+/* Whether the words before `position` are the last ones; how many, up to MATCH_VERIFY. */
+STEP_INLINE uint32_t agreement(const struct prediction *prediction, uint32_t position)
+{
+    uint32_t length = 0;
+
+    while (length < MATCH_VERIFY && position > length &&
+           prediction->position - position + length <= prediction->words_mask &&
+           prediction->words[(position - 1 - length) & prediction->words_mask] ==
+               word_before(prediction, 1 + length))
+        length++;
+    return length;
+}
+
+/* Before the word happens. */
+STEP_INLINE void learn_match(struct prediction *prediction, uint16_t word)
+{
+    bool hit;
+
+    if (!prediction->match_length)
+        return;
+    hit = prediction->words[prediction->match_at & prediction->words_mask] == word;
+    adaptive_learn(&prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)], hit,
+                   TRUST_LIMIT);
+    prediction->match_at++;
+    prediction->match_length = hit ? prediction->match_length + 1 : 0;
+}
+
+/* After it: the place is noted, and without a match one is looked for. */
+STEP_INLINE void find_match(struct prediction *prediction)
+{
+    uint32_t *head = &prediction->heads.positions[prediction->match_hash >> 40 & prediction->heads.mask];
+
+    if (!*head) {
+        prediction->crowded |= ++prediction->heads.used > prediction->heads.mask / 2;
+    } else if (!prediction->match_length) {
+        uint32_t length = agreement(prediction, *head);
+
+        if (length >= MATCH_LEAST) {
+            prediction->match_at = *head;
+            prediction->match_length = length;
+        }
+    }
+    *head = prediction->position;
+}
+
+STEP_INLINE void learn_word(struct prediction *prediction, uint16_t word)
+{
+    learn_slots(prediction, word);
+    learn_match(prediction, word);
+    follow_word(prediction, word);
+    hash_word(prediction, word);
+    find_match(prediction);
+}
+
+/* ------------------------------------------------------------------------------------ coding */
+
+/* A leaf's bits, the highest first: by what was said in this function, or where that is little, anywhere. */
+STEP_INLINE int code_tree_bit(struct prediction *prediction, struct range_coder *coder, uint32_t node,
+                              int bit, bool decoding)
+{
+    struct word_tree *tree = &prediction->tree;
+    uint32_t function = current_frame(prediction)->function + 1;
+    uint64_t here_hash = ((uint64_t)function << 32 | node) * HASH_MULTIPLIER,
+             any_hash = node * HASH_MULTIPLIER;
+    struct adaptive_bit *here = &tree->bits[here_hash >> 40 & tree->mask];
+    struct adaptive_bit *any = &tree->bits[any_hash >> 40 & tree->mask];
+    uint32_t seen = here->state & 0x3ff, p_here = adaptive_p(*here), p_any = adaptive_p(*any), p;
+
+    p = !seen ? p_any : seen < 3 ? (p_here + p_any) / 2 : (3 * p_here + p_any) / 4;
+    bit = range_coder_bit(coder, bit, p < 64 ? 64 : p > 65472 ? 65472 : p, decoding);
+    tree->used += !seen;
+    prediction->crowded |= 16 * tree->used > tree->mask / 2;
+    adaptive_learn(here, bit, TREE_LIMIT);
+    adaptive_learn(any, bit, TREE_ROOT_LIMIT);
+    return bit;
+}
+
+/* A word that nothing announced. Decoding, a word at or above `known` is damage. */
+STEP_INLINE uint32_t code_rare_word(struct prediction *prediction, struct range_coder *coder, uint32_t word,
+                                    unsigned familiarity, bool decoding)
+{
+    struct adaptive_bit *novel = &prediction->novel[familiarity][prediction->was_novel];
+    uint32_t value = 0;
+    int digits = 0;
+
+    prediction->was_novel =
+        range_coder_adaptive(coder, novel, !decoding && word >= prediction->known, FLAG_LIMIT, decoding);
+    if (prediction->was_novel) {
+        value = prediction->known +
+                range_coder_number(coder, &prediction->jump, word - prediction->known, decoding);
+        prediction->known = value < UINT16_MAX ? value + 1 : UINT16_MAX + 1;
+        return value;
+    }
+    while ((prediction->known - 1) >> digits)
+        digits++;
+    while (digits--) {
+        uint32_t node = (uint32_t)digits << 16 | value;
+
+        value = 2 * value + (uint32_t)code_tree_bit(prediction, coder, node, word >> digits & 1, decoding);
+    }
+    return value;
+}
+
+/* A word by the votes, likewise. */
+STEP_INLINE uint32_t code_open_word(struct prediction *prediction, struct range_coder *coder, uint16_t word,
+                                    int excluded, bool decoding)
+{
+    struct expectation expected;
+    int choices[CHOICES], count;
+
+    expect(prediction, excluded, &expected);
+    if (expected.word != NO_WORD) {
+        bool hit = range_coder_bit(coder, word == expected.word, expected.p, decoding);
+
+        learn_hit(prediction, &expected, hit);
+        if (hit)
+            return (uint32_t)expected.word;
+        count = list_choices(prediction, &expected, excluded, choices);
+        for (int i = 0; i < count; i++)
+            if (range_coder_adaptive(coder,
+                                     &prediction->choice[expected.familiarity * 2 + prediction->was_novel][i],
+                                     word == choices[i], FLAG_LIMIT, decoding))
+                return (uint32_t)choices[i];
+    }
+    return code_rare_word(prediction, coder, word, expected.familiarity, decoding);
+}
+
+#endif
