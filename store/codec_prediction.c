@@ -16,7 +16,7 @@
 /* A word is a run's length, a few flags, 16 bits of a tree or one more number. */
 #define WORD_BYTES ((2 * NUMBER_BITS + CHOICES + 24) * RANGE_CODER_BIT_BYTES)
 
-_Static_assert(NUMBER_BITS *RANGE_CODER_BIT_BYTES + RANGE_CODER_FLUSH_BYTES <= CODEC_TAIL_BYTES,
+_Static_assert(NUMBER_BITS *RANGE_CODER_BIT_BYTES + RANGE_CODER_FLUSH_BYTES + 1 <= CODEC_TAIL_BYTES,
                "a snapshot's tail");
 
 struct prediction_encoder {
@@ -149,6 +149,7 @@ static void snapshot(const struct codec_encoder *base, struct codec_tail *ret_ta
     if (encoder->run)
         range_coder_number(&coder, &number, encoder->run, false);
     coder.out += range_coder_ending(&coder, coder.out);
+    *coder.out++ = (uint8_t)encoder->prediction.position;
     ret_tail->keep = base->stable;
     ret_tail->size = (size_t)(coder.out - ret_tail->data);
 }
@@ -177,7 +178,7 @@ static struct codec_decoder *decoder_new(const uint8_t *code, size_t size)
         return NULL;
     decoder->code = code;
     decoder->size = size;
-    range_decoder_init(&decoder->coder, code, size);
+    range_decoder_init(&decoder->coder, code, size ? size - 1 : 0);
     return (struct codec_decoder *)decoder;
 }
 
@@ -225,7 +226,8 @@ static bool at_end(struct codec_decoder *base)
 {
     struct prediction_decoder *decoder = (struct prediction_decoder *)base;
 
-    return !decoder->run && range_coder_at_end(&decoder->coder, decoder->size);
+    return !decoder->run && decoder->size && range_coder_at_end(&decoder->coder, decoder->size - 1) &&
+           decoder->code[decoder->size - 1] == (uint8_t)decoder->prediction.position;
 }
 
 const struct codec codec_prediction = {

@@ -75,7 +75,7 @@ static void reset_mixers(struct prediction *prediction)
 void prediction_reset(struct prediction *prediction)
 {
     prediction->words_mask = prediction->frames_mask = FIRST_SLOTS - 1;
-    prediction->position = prediction->depth = 0;
+    prediction->position = prediction->grown_for = prediction->depth = 0;
     prediction->known = 1;
     prediction->long_hash = prediction->match_hash = 0;
     memset(prediction->words, 0, FIRST_SLOTS * sizeof(*prediction->words));
@@ -202,7 +202,7 @@ static int grow_frames(struct prediction *prediction)
     return 0;
 }
 
-int prediction_grow(struct prediction *prediction)
+static int grow_one(struct prediction *prediction)
 {
     if (prediction->position > prediction->words_mask && prediction->words_mask < WORDS_MAX - 1)
         return grow_words(prediction);
@@ -217,4 +217,16 @@ int prediction_grow(struct prediction *prediction)
         return grow_tree(&prediction->tree);
     prediction->crowded = false;
     return 0;
+}
+
+int prediction_grow(struct prediction *prediction)
+{
+    int code;
+
+    if (prediction->grown_for == prediction->position)
+        return 0;
+    code = grow_one(prediction);
+    if (!code)
+        prediction->grown_for = prediction->position;
+    return code;
 }

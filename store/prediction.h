@@ -81,6 +81,7 @@ struct prediction {
     uint16_t *words; /* a ring, of which the last words are kept */
     uint32_t words_mask, words_capacity;
     uint32_t position;         /* of the next word */
+    uint32_t grown_for;        /* the position before which memory grew last */
     struct call_frame *frames; /* a ring as well: the innermost calls are kept */
     uint32_t frames_mask, frames_capacity;
     uint32_t depth;
@@ -115,7 +116,9 @@ int prediction_init(struct prediction *prediction);
 void prediction_release(struct prediction *prediction);
 /* As after init, with the memory that is there. */
 void prediction_reset(struct prediction *prediction);
-/* To be called before each word when `crowded`: grows one of them. -ENOMEM: nothing has changed. */
+/* To be called before a word when `crowded`: grows one of them, at most one a word, however often it is
+ * called, so that both sides do it at the same time and no word waits for long. -ENOMEM: nothing has changed.
+ */
 int prediction_grow(struct prediction *prediction);
 
 /* ln(p / (1 - p)) and its inverse. Logistic units are 1/256; p is of 4096 for stretch, of 65536 for squash.

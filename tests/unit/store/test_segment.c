@@ -333,7 +333,7 @@ Test(segment, without_assumed_calls_nothing_is_added)
     struct closed_segment *closed;
     struct decoded decoded = {0};
 
-    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    segment_builder_init(&builder, &codec_parlot, 0);
     append(&builder, 5);
     append(&builder, 6);
     segment_builder_anchor(&builder, 1000);

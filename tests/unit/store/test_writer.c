@@ -241,7 +241,7 @@ Test(writer, the_journal_stays_short)
     fixture_open(&fixture, NULL);
     run_sql(tracestore_db(fixture.store), "PRAGMA synchronous = OFF");
     thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
-    stream_generate(&stream, STREAM_RANDOM, 12, 120000);
+    stream_generate(&stream, STREAM_RANDOM, 12, 200000);
     for (size_t at = 0; at < stream.count; at += 4) {
         write_events(thread, &stream, at, at + 4);
         flush(&fixture, 3000 + at);
