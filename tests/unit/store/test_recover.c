@@ -12,7 +12,7 @@
 
 #include "fixture.h"
 
-static const struct trace_writer_options small_segments = {.segment_bytes = 400};
+static const struct trace_writer_options small_segments = {.segment_events = 170};
 
 struct file {
     uint8_t *bytes;
