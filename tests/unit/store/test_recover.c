@@ -12,7 +12,7 @@
 
 #include "fixture.h"
 
-static const struct trace_writer_options small_segments = {.segment_events = 170};
+static const struct trace_writer_options small_segments = {.segment_events = 370};
 
 struct file {
     uint8_t *bytes;
@@ -125,7 +125,7 @@ Test(recover, functions_that_only_return_are_counted)
     struct thread_writer *thread;
     struct trace_recovered recovered;
 
-    fixture_open(&fixture, &(struct trace_writer_options){.segment_events = 4});
+    fixture_open(&fixture, &(struct trace_writer_options){.segment_events = 370});
     fixture_functions(&fixture, 2);
     thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
     for (int i = 0; i < 4; i++)
@@ -279,7 +279,7 @@ Test(salvage, an_existing_file_is_not_overwritten)
     struct stream stream = {0};
     struct trace_salvaged salvaged;
 
-    make_killed(&fixture, &stream, 1000);
+    make_killed(&fixture, &stream, 1500);
     cr_assert_eq(tracestore_salvage(fixture.path, fixture.path, &salvaged, NULL), -EEXIST);
     fixture_close(&fixture);
     stream_release(&stream);
