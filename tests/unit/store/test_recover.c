@@ -125,7 +125,7 @@ Test(recover, functions_that_only_return_are_counted)
     struct thread_writer *thread;
     struct trace_recovered recovered;
 
-    fixture_open(&fixture, &(struct trace_writer_options){.segment_events = 370});
+    fixture_open(&fixture, &(struct trace_writer_options){.segment_events = 4});
     fixture_functions(&fixture, 2);
     thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
     for (int i = 0; i < 4; i++)
