@@ -30,7 +30,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit
+LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit otf2
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter
@@ -53,6 +53,8 @@ COLLECTOR := $(call objects,collector)
 ANALYZER := $(filter-out $(O)/analyzer/extension.o,$(call objects,analyzer))
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
+# libtracestore and the SQLite extension are without the exporters, which are tracectl's and need libotf2.
+TRACESTORE := $(filter-out $(O)/store/export_%.o,$(STORE)) $(BASE)
 
 all: $(O)/tracectl $(O)/tracestore.so library man
 
@@ -60,7 +62,7 @@ $(O)/tracectl: $(CLI) $(LIBRARIES)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-$(O)/libtracestore.a: $(STORE) $(BASE)
+$(O)/libtracestore.a: $(TRACESTORE)
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -78,10 +80,10 @@ $(O)/libtracestore.map: $(O)/tracestore.h
 	$(Q){ echo '{ global:'; grep -oE '\<(error|tracestore|trace_returns|trace_writer|thread_writer|event_iter)_[a-z_]+\(' $< | \
 		sort -u | tr '(' ';'; echo 'local: *; };'; } > $@
 
-$(O)/$(SONAME): $(STORE) $(BASE) $(O)/libtracestore.map
+$(O)/$(SONAME): $(TRACESTORE) $(O)/libtracestore.map
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(O)/libtracestore.map -o $@ \
-		$(STORE) $(BASE) $(shell pkg-config --libs sqlite3 $(STORE_LIBS) 2>/dev/null)
+		$(TRACESTORE) $(shell pkg-config --libs sqlite3 $(STORE_LIBS) 2>/dev/null)
 
 $(O)/libtracestore.so: $(O)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
@@ -96,7 +98,7 @@ library: $(O)/libtracestore.a $(O)/libtracestore.so $(O)/tracestore.h $(O)/trace
 # The loadable extension sees SQLite through the pointer that the loading program hands over: its objects are
 # compiled once more, with SQLITE_CORE undefined (see analyzer/extension.c). It has the tables of store/ and, of the
 # analyzer, what the table of loops needs.
-EXTENSION := $(STORE) $(BASE) $(addprefix $(O)/analyzer/,extension.o vtab_loops.o thread_nest.o nlr.o loop_table.o)
+EXTENSION := $(TRACESTORE) $(addprefix $(O)/analyzer/,extension.o vtab_loops.o thread_nest.o nlr.o loop_table.o)
 $(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(EXTENSION))
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs $(STORE_LIBS) 2>/dev/null)

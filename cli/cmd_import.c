@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "image/demangle.h"
 #include "store/import_u16.h"
+#include "store/import_uftrace.h"
 
 struct import_input {
     const char *format, *dir, *name;
@@ -19,8 +20,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'f':
-        if (strcmp(arg, "u16") != 0)
-            argp_error(state, "unknown format '%s' (u16 is known)", arg);
+        if (strcmp(arg, "u16") != 0 && strcmp(arg, "uftrace") != 0)
+            argp_error(state, "unknown format '%s' (u16 and uftrace are known)", arg);
         input->format = arg;
         return 0;
     case 'n':
@@ -35,7 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!input->dir)
             argp_error(state, "import needs a directory");
         if (!input->format)
-            argp_error(state, "import needs --format u16");
+            argp_error(state, "import needs --format u16 or uftrace");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -43,7 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"format", 'f', "FORMAT", 0, "What the traces are: u16", 0},
+    {"format", 'f', "FORMAT", 0, "What the traces are: u16 or uftrace", 0},
     {"name", 'n', "NAME", 0, "The run's name (default: the directory's)", 0},
     {0},
 };
@@ -56,8 +57,10 @@ static const struct argp argp = {
         "Make a run of call traces from elsewhere.\v"
         "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 "
         "for a return. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a "
-        "process of its own. .info files name the functions with one 'NUMBER NAME' line each. Damaged "
-        "input is refused and leaves nothing behind.",
+        "process of its own. .info files name the functions with one 'NUMBER NAME' line each. uftrace: the "
+        "directory that 'uftrace record' made, recorded without arguments. Damaged input is refused and "
+        "leaves "
+        "nothing behind.",
     .children = children,
 };
 
@@ -88,24 +91,45 @@ static void print(const struct tracestore_run *run, const struct tracestore_tota
            totals->stored_bytes ? (double)totals->raw_bytes / (double)totals->stored_bytes : 0.0);
 }
 
-DEFINE_CLEANUP(cleanup_plan, struct u16_plan *, u16_plan_free)
+DEFINE_CLEANUP(cleanup_u16, struct u16_plan *, u16_plan_free)
+DEFINE_CLEANUP(cleanup_uftrace, struct uftrace_plan *, uftrace_plan_free)
+
+/* Both check everything first: refused input does not even make a store. */
+static int import_u16(const struct import_input *input, struct tracestore **store, int64_t *ret_run_id,
+                      struct error *err)
+{
+    CLEANUP(cleanup_u16) struct u16_plan *plan = NULL;
+    int r = u16_plan_new(input->dir, &plan, err);
+
+    if (r == 0)
+        r = cli_open_store(TRACESTORE_CREATE, store, err);
+    return r < 0 ? r : u16_plan_write(plan, *store, input->name, demangle, ret_run_id, err);
+}
+
+static int import_uftrace(const struct import_input *input, struct tracestore **store, int64_t *ret_run_id,
+                          struct error *err)
+{
+    CLEANUP(cleanup_uftrace) struct uftrace_plan *plan = NULL;
+    int r = uftrace_plan_new(input->dir, &plan, err);
+
+    if (r == 0)
+        r = cli_open_store(TRACESTORE_CREATE, store, err);
+    return r < 0 ? r : uftrace_plan_write(plan, *store, input->name, demangle, ret_run_id, err);
+}
 
 static int run(int argc, char **argv)
 {
     struct import_input input = {0};
-    CLEANUP(cleanup_plan) struct u16_plan *plan = NULL;
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_RUN struct tracestore_run made = {0};
     struct tracestore_totals totals;
     uint64_t started = clock_ns(CLOCK_MONOTONIC);
     struct error err = {0};
     char number[32];
-    int64_t run_id;
+    int64_t run_id = 0;
 
     cli_parse(&cmd_import, argc, argv, &input);
-    /* Checked first: refused input does not even make a store. */
-    if (u16_plan_new(input.dir, &plan, &err) < 0 || cli_open_store(TRACESTORE_CREATE, &store, &err) < 0 ||
-        u16_plan_write(plan, store, input.name, demangle, &run_id, &err) < 0)
+    if ((strcmp(input.format, "u16") ? import_uftrace : import_u16)(&input, &store, &run_id, &err) < 0)
         return cli_fail(&err);
     snprintf(number, sizeof(number), "%lld", (long long)run_id);
     if (tracestore_run_totals(store, run_id, &totals, &err) < 0 ||

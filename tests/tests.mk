@@ -28,7 +28,8 @@ P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
 PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
-	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie
+	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
+	$(P)/recursion_pg $(P)/profiled_pg
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -70,6 +71,12 @@ $(P)/recursion_nonpie: tests/programs/recursion.c tests/programs/truth.h
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)gcc $(PROGRAM_FLAGS) -O2 -fno-pie -no-pie -fomit-frame-pointer -o $@ $<
+
+# What uftrace records.
+$(P)/%_pg: tests/programs/%.c $(wildcard tests/programs/*.h)
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -pg -o $@ $<
 
 programs: $(PROGRAMS)
 
