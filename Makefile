@@ -5,6 +5,7 @@
 # make demo       install what is needed, build, record real programs, show a diff
 # make bench      print what recording, storing and analysing cost, as a table and as JSON
 # make bench-capture  what capturing costs beside other tracers (ten minutes; BENCH_QUICK=1: two)
+# make bench-store    what storing and asking costs beside other compressors, plain SQLite and uftrace
 # make lint       clang-format, clang-tidy, cppcheck, warnings of gcc and clang
 # make install    PREFIX (/usr/local), DESTDIR
 #

@@ -10,6 +10,8 @@
 # make san        unit tests and some e2e tests of a build with AddressSanitizer and UBSan
 # make lint, make bench, make demo
 # make bench-capture   what capturing costs, beside bpftrace, callgrind and uftrace (10 minutes; BENCH_QUICK=1: 2)
+# make bench-store     what keeping and asking costs, beside zstd, xz, lz4, gzip, a plain SQLite table and uftrace's
+#                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
 
 FUZZ_SECONDS ?= 5
 SAN_FLAGS := address,undefined
@@ -207,9 +209,18 @@ bench-capture: packages-build-demo-test-bench
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/capture
 
+# What measures the codecs, with the store's objects.
+$(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+bench-store: packages-build-demo-test-bench
+	$(Q)$(MAKE) all programs $(O)/tests/bench/codec_bench
+	$(Q)O=$(O) tests/bench/store
+
 demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture demo
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-store demo
 .SECONDARY:
