@@ -110,6 +110,7 @@ static void encode_open_word(struct prediction_encoder *encoder, uint16_t word)
 {
     struct prediction *prediction = &encoder->prediction;
     struct bytes *code = &encoder->base.code;
+    struct expectation expected;
     int excluded = NO_WORD;
 
     encoder->coder.out = code->data + code->size;
@@ -119,8 +120,8 @@ static void encode_open_word(struct prediction_encoder *encoder, uint16_t word)
         end_run(prediction);
         excluded = believed_word(prediction);
     }
-    code_open_word(prediction, &encoder->coder, word, excluded, false);
-    learn_word(prediction, word);
+    code_open_word(prediction, &encoder->coder, word, excluded, false, &expected);
+    learn_word(prediction, &expected, word);
     code->size = encoder->base.stable = (size_t)(encoder->coder.out - code->data);
 }
 
@@ -185,6 +186,7 @@ static struct codec_decoder *decoder_new(const uint8_t *code, size_t size)
 static int decode_open_word(struct prediction_decoder *decoder, uint16_t *ret_word)
 {
     struct prediction *prediction = &decoder->prediction;
+    struct expectation expected;
     int excluded = NO_WORD;
     uint32_t word;
 
@@ -193,10 +195,10 @@ static int decode_open_word(struct prediction_decoder *decoder, uint16_t *ret_wo
         end_run(prediction);
         excluded = believed_word(prediction);
     }
-    word = code_open_word(prediction, &decoder->coder, 0, excluded, true);
+    word = code_open_word(prediction, &decoder->coder, 0, excluded, true, &expected);
     if (word >= prediction->known || decoder->coder.shifted > decoder->size)
         return -EBADMSG;
-    learn_word(prediction, (uint16_t)word);
+    learn_word(prediction, &expected, (uint16_t)word);
     *ret_word = (uint16_t)word;
     return 0;
 }

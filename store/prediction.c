@@ -41,11 +41,42 @@ __attribute__((constructor)) static void fill_tables(void)
 
 /* 65536 / (n + 1.5) */
 #define RATE(n) (uint16_t)(131072 / (2 * (n) + 3))
-#define RATES4(n) RATE(n), RATE((n) + 1), RATE((n) + 2), RATE((n) + 3)
-#define RATES16(n) RATES4(n), RATES4((n) + 4), RATES4((n) + 8), RATES4((n) + 12)
-#define RATES64(n) RATES16(n), RATES16((n) + 16), RATES16((n) + 32), RATES16((n) + 48)
+#define FOUR(F, n) F(n), F((n) + 1), F((n) + 2), F((n) + 3)
+#define SIXTEEN(F, n) FOUR(F, n), FOUR(F, (n) + 4), FOUR(F, (n) + 8), FOUR(F, (n) + 12)
+#define SIXTY_FOUR(F, n) SIXTEEN(F, n), SIXTEEN(F, (n) + 16), SIXTEEN(F, (n) + 32), SIXTEEN(F, (n) + 48)
+#define UP_TO_255(F) \
+    { \
+        SIXTY_FOUR(F, 0), SIXTY_FOUR(F, 64), SIXTY_FOUR(F, 128), SIXTY_FOUR(F, 192) \
+    }
 
-const uint16_t adaptive_rates[ADAPTIVE_LIMIT + 1] = {RATES64(0), RATES64(64), RATES64(128), RATES64(192)};
+const uint16_t adaptive_rates[ADAPTIVE_LIMIT + 1] = UP_TO_255(RATE);
+
+/* Up to 7 one by one, then two levels a binary digit. */
+const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1] = {
+    [1] = 1,
+    [2] = 2,
+    [3] = 3,
+    [4] = 4,
+    [5] = 5,
+    [6] = 6,
+    [7] = 7,
+    [8 ... 11] = 8,
+    [12 ... 15] = 9,
+    [16 ... 23] = 10,
+    [24 ... 31] = 11,
+    [32 ... 47] = 12,
+    [48 ... 63] = 13,
+    [64 ... 95] = 14,
+    [96 ... 127] = 15,
+    [128 ... 191] = 16,
+    [192 ... 255] = 17,
+};
+
+/* Wrong once: a quarter, or where that is nothing, the new word's first time. */
+#define LESS(n) (n) > 3 ? (n) / 4 : 1
+#define MORE(n) (n) + ((n) < CONTEXT_COUNT_MAX)
+
+const uint8_t prediction_next_count[2][CONTEXT_COUNT_MAX + 1] = {UP_TO_255(LESS), UP_TO_255(MORE)};
 
 /* ------------------------------------------------------------------------------------ memory */
 
@@ -77,7 +108,7 @@ void prediction_reset(struct prediction *prediction)
     prediction->words_mask = prediction->frames_mask = FIRST_SLOTS - 1;
     prediction->position = prediction->grown_for = prediction->depth = 0;
     prediction->known = 1;
-    prediction->long_hash = prediction->match_hash = 0;
+    prediction->long_hash = prediction->match_hash = prediction->recent = 0;
     memset(prediction->words, 0, FIRST_SLOTS * sizeof(*prediction->words));
     memset(prediction->frames, 0, FIRST_SLOTS * sizeof(*prediction->frames));
     for (int i = 0; i < CONTEXTS; i++) {

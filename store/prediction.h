@@ -36,6 +36,8 @@ enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXTS };
 
 #define NO_WORD (-1)
 
+#define CONTEXT_COUNT_MAX 255
+
 /* What followed a context: the word last, another one before it, how often in a row the first was right. */
 struct context_slot {
     uint16_t word, other;
@@ -87,6 +89,7 @@ struct prediction {
     uint32_t depth;
     uint32_t known; /* the words below it have been seen */
     uint64_t long_hash, match_hash;
+    uint64_t recent; /* the last three words, the very last one lowest */
 
     /* what follows from it */
     struct context_table tables[CONTEXTS];
@@ -126,5 +129,10 @@ int prediction_grow(struct prediction *prediction);
 #define STRETCH_MAX 2047
 extern int16_t prediction_stretch[4096];
 extern uint16_t prediction_squash[4096]; /* of -2048..2047, less -2048 */
+
+/* The level of trust in a context that was right so often in a row. */
+extern const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1];
+/* How often after another word, that was not or was foreseen. */
+extern const uint8_t prediction_next_count[2][CONTEXT_COUNT_MAX + 1];
 
 #endif

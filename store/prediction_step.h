@@ -14,6 +14,7 @@
 #define LONG_MULTIPLIER (HASH_MULTIPLIER << 3)        /* 21 words */
 #define MATCH_MULTIPLIER (0xb67ff4331b14fce9ull << 4) /* 16 words */
 #define HASHED_WORDS 22
+#define RECENT_MASK 0xffffffffffffull /* 3 words */
 
 #define TRUST_LIMIT 250 /* how slowly the several probabilities adapt */
 #define STEP_LIMIT 127
@@ -27,6 +28,13 @@
 
 #define STEP_INLINE static inline __attribute__((always_inline))
 
+/* Before a loop over voices: so that what is known of each of them stays in registers. */
+#ifdef __clang__
+#define FOR_EACH_VOICE _Pragma("clang loop unroll(full)")
+#else
+#define FOR_EACH_VOICE _Pragma("GCC unroll 8")
+#endif
+
 /* Whose word is tried first when the elected one is wrong. */
 static const uint8_t voice_order[VOICES] = {CONTEXT_LONG, CONTEXT_PATH, VOICE_MATCH, CONTEXT_CALLEES,
                                             CONTEXT_RECENT};
@@ -38,7 +46,8 @@ struct expectation {
     int logistic;
     unsigned mixer, familiarity;
     int words[VOICES];
-    int evidence[VOICES]; /* for `word` */
+    int evidence[VOICES];                /* for `word` */
+    struct adaptive_bit *trusts[VOICES]; /* what their trust comes from; of the match NULL: there is none */
 };
 
 /* ------------------------------------------------------------------------------------ what has happened */
@@ -83,19 +92,10 @@ STEP_INLINE void hash_word(struct prediction *prediction, uint32_t word)
 {
     prediction->long_hash = (prediction->long_hash + word + 1) * LONG_MULTIPLIER;
     prediction->match_hash = (prediction->match_hash + word + 1) * MATCH_MULTIPLIER;
+    prediction->recent = (prediction->recent << 16 | word) & RECENT_MASK;
 }
 
 /* ------------------------------------------------------------------------------------ what is expected */
-
-STEP_INLINE unsigned trust_of_count(uint32_t count)
-{
-    unsigned digits;
-
-    if (count < 8)
-        return count;
-    digits = 31 - (unsigned)__builtin_clz(count);        /* 3.. */
-    return 2 * digits + 2 + (count >> (digits - 1) & 1); /* 8: 8..11, 9: 12..15, 10: 16..23, ... */
-}
 
 STEP_INLINE unsigned trust_of_length(uint32_t length)
 {
@@ -105,23 +105,28 @@ STEP_INLINE unsigned trust_of_length(uint32_t length)
     return trust < TRUST_LEVELS ? trust : TRUST_LEVELS - 1;
 }
 
+STEP_INLINE bool is_slot_of(const struct context_slot *slot, uint16_t check)
+{
+    return (slot->check == check) & (slot->count != 0);
+}
+
+/* Of the two slots that a context may have, the one that is its own, or else the one that was right less
+ * often in a row. Which of them is not a jump: nobody could foresee it. */
 STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int context, uint64_t key)
 {
     struct context_table *table = &prediction->tables[context];
     uint64_t hash = (key ^ key >> 32) * HASH_MULTIPLIER;
+    uint32_t index = (uint32_t)(hash >> 28) & table->mask;
     uint16_t check = (uint16_t)(hash >> 48);
-    struct context_slot *slot = &table->slots[(hash >> 28) & table->mask];
+    struct context_slot *slot = &table->slots[index], *neighbour = &table->slots[index ^ 1];
+    bool is_first = is_slot_of(slot, check);
 
-    if (slot->check != check || !slot->count) {
-        struct context_slot *neighbour = &table->slots[((hash >> 28) & table->mask) ^ 1];
-
-        if (neighbour->check == check && neighbour->count) {
-            slot = neighbour;
-        } else {
-            slot = neighbour->count < slot->count ? neighbour : slot;
-            *slot = (struct context_slot){.check = check};
-            prediction->crowded |= ++table->used > table->mask / 2;
-        }
+    if (__builtin_expect(is_first | is_slot_of(neighbour, check), true)) {
+        slot = &table->slots[index ^ !is_first];
+    } else {
+        slot = neighbour->count < slot->count ? neighbour : slot;
+        *slot = (struct context_slot){.check = check};
+        prediction->crowded |= ++table->used > table->mask / 2;
     }
     table->slot = slot;
     return slot;
@@ -131,12 +136,10 @@ STEP_INLINE void find_slots(struct prediction *prediction, struct context_slot *
 {
     const struct call_frame *frame = current_frame(prediction);
     const struct call_frame *caller = prediction->depth ? frame_at(prediction, prediction->depth - 1) : frame;
-    uint64_t recent = word_before(prediction, 1) | (uint64_t)word_before(prediction, 2) << 16 |
-                      (uint64_t)word_before(prediction, 3) << 32;
     uint64_t callees = (uint64_t)frame->function << 32 | (uint64_t)frame->last << 16 | frame->last_but_one;
     uint64_t path = (uint64_t)caller->function << 48 | (uint64_t)frame->function << 32 | frame->path;
 
-    slots[CONTEXT_RECENT] = find_slot(prediction, CONTEXT_RECENT, recent * HASH_MULTIPLIER);
+    slots[CONTEXT_RECENT] = find_slot(prediction, CONTEXT_RECENT, prediction->recent * HASH_MULTIPLIER);
     slots[CONTEXT_LONG] = find_slot(prediction, CONTEXT_LONG, prediction->long_hash * HASH_MULTIPLIER);
     slots[CONTEXT_CALLEES] = find_slot(prediction, CONTEXT_CALLEES, callees * HASH_MULTIPLIER);
     slots[CONTEXT_PATH] = find_slot(prediction, CONTEXT_PATH, path * HASH_MULTIPLIER);
@@ -152,6 +155,22 @@ STEP_INLINE unsigned choose_mixer(const struct prediction *prediction)
     return match_class * MISS_CLASSES + miss_class;
 }
 
+/* Whether the voices, those that say something, say one word, which is then the elected one. */
+STEP_INLINE bool is_unanimous(struct expectation *expected)
+{
+    int first = NO_WORD;
+    bool agree = true;
+
+    FOR_EACH_VOICE
+    for (int voice = VOICES - 1; voice >= 0; voice--)
+        first = expected->words[voice] == NO_WORD ? first : expected->words[voice];
+    FOR_EACH_VOICE
+    for (int voice = 0; voice < VOICES; voice++)
+        agree &= (expected->words[voice] == first) | (expected->words[voice] == NO_WORD);
+    expected->word = first;
+    return agree;
+}
+
 /* Of the words that are not `excluded`, the one that the voices together trust most: to `expected`. */
 STEP_INLINE void elect(const struct prediction *prediction, struct expectation *expected,
                        const int trusts[VOICES])
@@ -159,6 +178,8 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
     const int32_t *weights = prediction->weights[expected->mixer];
     int64_t most = INT64_MIN;
 
+    if (is_unanimous(expected))
+        return;
     expected->word = NO_WORD;
     for (int voice = 0; voice < VOICES; voice++) {
         int64_t sum = 0;
@@ -184,6 +205,7 @@ STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *
     uint32_t place, part, p;
     int64_t sum = 0;
 
+    FOR_EACH_VOICE
     for (int voice = 0; voice < VOICES; voice++) {
         int word = expected->words[voice];
 
@@ -202,31 +224,45 @@ STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *
     expected->p = p < 16 ? 16 : p > 65535 ? 65535 : p;
 }
 
+/* What the match says. */
+STEP_INLINE void ask_match(struct prediction *prediction, int excluded, struct expectation *expected,
+                           int trusts[VOICES])
+{
+    int word;
+
+    expected->words[VOICE_MATCH] = NO_WORD;
+    expected->trusts[VOICE_MATCH] = NULL;
+    trusts[VOICE_MATCH] = 0;
+    if (!prediction->match_length)
+        return;
+    word = prediction->words[prediction->match_at & prediction->words_mask];
+    expected->words[VOICE_MATCH] = word == excluded ? NO_WORD : word;
+    expected->trusts[VOICE_MATCH] =
+        &prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)];
+    trusts[VOICE_MATCH] = prediction_stretch[expected->trusts[VOICE_MATCH]->state >> 20];
+}
+
 STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
 {
+    static const uint8_t familiarities[VOICES + 1] = {0, 1, 1, 2, 2, 3};
     struct context_slot *slots[CONTEXTS];
-    int trusts[VOICES], *words = expected->words;
+    int trusts[VOICES];
     unsigned heard = 0;
 
     find_slots(prediction, slots);
+    FOR_EACH_VOICE
     for (int voice = 0; voice < CONTEXTS; voice++) {
-        words[voice] = slots[voice]->count && slots[voice]->word != excluded ? slots[voice]->word : NO_WORD;
-        trusts[voice] =
-            prediction_stretch[prediction->trust[voice][trust_of_count(slots[voice]->count)].state >> 20];
-    }
-    words[VOICE_MATCH] = NO_WORD;
-    trusts[VOICE_MATCH] = 0;
-    if (prediction->match_length) {
-        unsigned level = trust_of_length(prediction->match_length);
+        int word = slots[voice]->count ? slots[voice]->word : NO_WORD;
 
-        words[VOICE_MATCH] = prediction->words[prediction->match_at & prediction->words_mask];
-        trusts[VOICE_MATCH] = prediction_stretch[prediction->trust[VOICE_MATCH][level].state >> 20];
-        if (words[VOICE_MATCH] == excluded)
-            words[VOICE_MATCH] = NO_WORD;
+        expected->words[voice] = word == excluded ? NO_WORD : word;
+        expected->trusts[voice] = &prediction->trust[voice][prediction_trust_of_count[slots[voice]->count]];
+        trusts[voice] = prediction_stretch[expected->trusts[voice]->state >> 20];
     }
+    ask_match(prediction, excluded, expected, trusts);
+    FOR_EACH_VOICE
     for (int voice = 0; voice < VOICES; voice++)
-        heard += words[voice] != NO_WORD;
-    expected->familiarity = !heard ? 0 : heard < 3 ? 1 : heard < 5 ? 2 : 3;
+        heard += expected->words[voice] != NO_WORD;
+    expected->familiarity = familiarities[heard];
     expected->mixer = choose_mixer(prediction);
     elect(prediction, expected, trusts);
     if (expected->word != NO_WORD)
@@ -261,9 +297,9 @@ STEP_INLINE void learn_hit(struct prediction *prediction, const struct expectati
     struct adaptive_bit *step = &prediction->steps[expected->mixer][place / 128];
     int error = ((hit ? 65535 : 0) - prediction_squash[place]) * MIXER_RATE;
 
-    for (int voice = 0; voice < VOICES; voice++)
-        prediction->weights[expected->mixer][voice] +=
-            (int32_t)((int64_t)expected->evidence[voice] * error / 65536);
+    FOR_EACH_VOICE
+    for (int voice = 0; voice < VOICES; voice++) /* |evidence| < 2^12, |error| < 2^18 */
+        prediction->weights[expected->mixer][voice] += expected->evidence[voice] * error / 65536;
     adaptive_learn(step + (place % 128 >= 64), hit, STEP_LIMIT);
     if (hit)
         prediction->surprise -= prediction->surprise > 0;
@@ -273,29 +309,29 @@ STEP_INLINE void learn_hit(struct prediction *prediction, const struct expectati
                                     : SURPRISE_MAX - prediction->surprise;
 }
 
-STEP_INLINE void learn_slots(struct prediction *prediction, uint16_t word)
+/* Without a jump but for the first word of a context. */
+STEP_INLINE void learn_slot(struct context_slot *slot, struct adaptive_bit *trust, uint16_t word)
 {
-    for (int i = 0; i < CONTEXTS; i++) {
-        struct context_slot *slot = prediction->tables[i].slot;
-        bool hit = slot->word == word;
+    struct context_slot before = *slot;
+    bool hit = before.word == word;
+    uint16_t keeps = (uint16_t) - (hit | (before.count > 3)), hits = (uint16_t)-hit;
 
-        if (!slot->count) {
-            slot->word = slot->other = word;
-            slot->count = 1;
-            continue;
-        }
-        adaptive_learn(&prediction->trust[i][trust_of_count(slot->count)], hit, TRUST_LIMIT);
-        if (hit) {
-            slot->count += slot->count < 255;
-        } else if (slot->count > 3) {
-            slot->count /= 4;
-            slot->other = word;
-        } else {
-            slot->other = slot->word;
-            slot->word = word;
-            slot->count = 1;
-        }
+    if (__builtin_expect(!before.count, false)) {
+        slot->word = slot->other = word;
+        slot->count = 1;
+        return;
     }
+    adaptive_learn(trust, hit, TRUST_LIMIT);
+    slot->word = (uint16_t)((before.word & keeps) | (word & ~keeps));
+    slot->other = (uint16_t)((before.other & hits) | (((word & keeps) | (before.word & ~keeps)) & ~hits));
+    slot->count = prediction_next_count[hit][before.count];
+}
+
+STEP_INLINE void learn_slots(struct prediction *prediction, const struct expectation *expected, uint16_t word)
+{
+    FOR_EACH_VOICE
+    for (int i = 0; i < CONTEXTS; i++)
+        learn_slot(prediction->tables[i].slot, expected->trusts[i], word);
 }
 
 /* Whether the words before `position` are the last ones; how many, up to MATCH_VERIFY. */
@@ -312,15 +348,14 @@ STEP_INLINE uint32_t agreement(const struct prediction *prediction, uint32_t pos
 }
 
 /* Before the word happens. */
-STEP_INLINE void learn_match(struct prediction *prediction, uint16_t word)
+STEP_INLINE void learn_match(struct prediction *prediction, const struct expectation *expected, uint16_t word)
 {
     bool hit;
 
     if (!prediction->match_length)
         return;
     hit = prediction->words[prediction->match_at & prediction->words_mask] == word;
-    adaptive_learn(&prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)], hit,
-                   TRUST_LIMIT);
+    adaptive_learn(expected->trusts[VOICE_MATCH], hit, TRUST_LIMIT);
     prediction->match_at++;
     prediction->match_length = hit ? prediction->match_length + 1 : 0;
 }
@@ -343,10 +378,10 @@ STEP_INLINE void find_match(struct prediction *prediction)
     *head = prediction->position;
 }
 
-STEP_INLINE void learn_word(struct prediction *prediction, uint16_t word)
+STEP_INLINE void learn_word(struct prediction *prediction, const struct expectation *expected, uint16_t word)
 {
-    learn_slots(prediction, word);
-    learn_match(prediction, word);
+    learn_slots(prediction, expected, word);
+    learn_match(prediction, expected, word);
     follow_word(prediction, word);
     hash_word(prediction, word);
     find_match(prediction);
@@ -401,28 +436,27 @@ STEP_INLINE uint32_t code_rare_word(struct prediction *prediction, struct range_
     return value;
 }
 
-/* A word by the votes, likewise. */
+/* A word by the votes, likewise; `expected` is set. */
 STEP_INLINE uint32_t code_open_word(struct prediction *prediction, struct range_coder *coder, uint16_t word,
-                                    int excluded, bool decoding)
+                                    int excluded, bool decoding, struct expectation *expected)
 {
-    struct expectation expected;
     int choices[CHOICES], count;
 
-    expect(prediction, excluded, &expected);
-    if (expected.word != NO_WORD) {
-        bool hit = range_coder_bit(coder, word == expected.word, expected.p, decoding);
+    expect(prediction, excluded, expected);
+    if (expected->word != NO_WORD) {
+        bool hit = range_coder_bit(coder, word == expected->word, expected->p, decoding);
 
-        learn_hit(prediction, &expected, hit);
+        learn_hit(prediction, expected, hit);
         if (hit)
-            return (uint32_t)expected.word;
-        count = list_choices(prediction, &expected, excluded, choices);
+            return (uint32_t)expected->word;
+        count = list_choices(prediction, expected, excluded, choices);
         for (int i = 0; i < count; i++)
-            if (range_coder_adaptive(coder,
-                                     &prediction->choice[expected.familiarity * 2 + prediction->was_novel][i],
-                                     word == choices[i], FLAG_LIMIT, decoding))
+            if (range_coder_adaptive(
+                    coder, &prediction->choice[expected->familiarity * 2 + prediction->was_novel][i],
+                    word == choices[i], FLAG_LIMIT, decoding))
                 return (uint32_t)choices[i];
     }
-    return code_rare_word(prediction, coder, word, expected.familiarity, decoding);
+    return code_rare_word(prediction, coder, word, expected->familiarity, decoding);
 }
 
 #endif
