@@ -72,12 +72,6 @@ const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1] = {
     [192 ... 255] = 17,
 };
 
-/* Wrong once: a quarter, or where that is nothing, the new word's first time. */
-#define LESS(n) (n) > 3 ? (n) / 4 : 1
-#define MORE(n) (n) + ((n) < CONTEXT_COUNT_MAX)
-
-const uint8_t prediction_next_count[2][CONTEXT_COUNT_MAX + 1] = {UP_TO_255(LESS), UP_TO_255(MORE)};
-
 /* ------------------------------------------------------------------------------------ memory */
 
 static void forget_bits(struct adaptive_bit *bits, size_t count)
@@ -235,10 +229,16 @@ static int grow_frames(struct prediction *prediction)
 
 static int grow_one(struct prediction *prediction)
 {
-    if (prediction->position > prediction->words_mask && prediction->words_mask < WORDS_MAX - 1)
-        return grow_words(prediction);
-    if (prediction->depth >= prediction->frames_mask && prediction->frames_mask < FRAMES_MAX - 1)
-        return grow_frames(prediction);
+    bool words = prediction->position > prediction->words_mask && prediction->words_mask < WORDS_MAX - 1;
+    bool frames = prediction->depth >= prediction->frames_mask && prediction->frames_mask < FRAMES_MAX - 1;
+
+    /* The rings cannot wait for each other: the next word stands behind their ends. */
+    if (words && grow_words(prediction))
+        return -ENOMEM;
+    if (frames && grow_frames(prediction))
+        return -ENOMEM;
+    if (words || frames)
+        return 0;
     for (int i = 0; i < CONTEXTS; i++)
         if (is_half_used(prediction->tables[i].used, prediction->tables[i].mask, CONTEXT_SLOTS_MAX))
             return grow_context(&prediction->tables[i]);

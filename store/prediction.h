@@ -119,8 +119,9 @@ int prediction_init(struct prediction *prediction);
 void prediction_release(struct prediction *prediction);
 /* As after init, with the memory that is there. */
 void prediction_reset(struct prediction *prediction);
-/* To be called before a word when `crowded`: grows one of them, at most one a word, however often it is
- * called, so that both sides do it at the same time and no word waits for long. -ENOMEM: nothing has changed.
+/* To be called before a word when `crowded`: grows one of them (or both rings), once a word, however often it
+ * is called, so that both sides do it at the same time and no word waits for long. -ENOMEM: nothing has
+ * changed.
  */
 int prediction_grow(struct prediction *prediction);
 
@@ -132,7 +133,5 @@ extern uint16_t prediction_squash[4096]; /* of -2048..2047, less -2048 */
 
 /* The level of trust in a context that was right so often in a row. */
 extern const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1];
-/* How often after another word, that was not or was foreseen. */
-extern const uint8_t prediction_next_count[2][CONTEXT_COUNT_MAX + 1];
 
 #endif

@@ -178,8 +178,6 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
     const int32_t *weights = prediction->weights[expected->mixer];
     int64_t most = INT64_MIN;
 
-    if (is_unanimous(expected))
-        return;
     expected->word = NO_WORD;
     for (int voice = 0; voice < VOICES; voice++) {
         int64_t sum = 0;
@@ -196,9 +194,9 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
     }
 }
 
-/* The probability of the elected word. */
+/* The probability of the elected word. The trust of a voice that says nothing is 0. */
 STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *expected,
-                       const int trusts[VOICES])
+                       const int trusts[VOICES], bool agreed)
 {
     const int32_t *weights = prediction->weights[expected->mixer];
     const struct adaptive_bit *step;
@@ -207,12 +205,12 @@ STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *
 
     FOR_EACH_VOICE
     for (int voice = 0; voice < VOICES; voice++) {
-        int word = expected->words[voice];
+        int trust = trusts[voice];
 
-        expected->evidence[voice] = word == NO_WORD          ? 0
-                                    : word == expected->word ? trusts[voice]
-                                                             : -trusts[voice];
-        sum += (int64_t)weights[voice] * expected->evidence[voice];
+        if (!agreed)
+            trust = expected->words[voice] == expected->word ? trust : -trust;
+        expected->evidence[voice] = trust;
+        sum += (int64_t)weights[voice] * trust;
     }
     sum >>= 16;
     expected->logistic = sum > STRETCH_MAX ? STRETCH_MAX : sum < -STRETCH_MAX ? -STRETCH_MAX : (int)sum;
@@ -239,7 +237,8 @@ STEP_INLINE void ask_match(struct prediction *prediction, int excluded, struct e
     expected->words[VOICE_MATCH] = word == excluded ? NO_WORD : word;
     expected->trusts[VOICE_MATCH] =
         &prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)];
-    trusts[VOICE_MATCH] = prediction_stretch[expected->trusts[VOICE_MATCH]->state >> 20];
+    if (word != excluded)
+        trusts[VOICE_MATCH] = prediction_stretch[expected->trusts[VOICE_MATCH]->state >> 20];
 }
 
 STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
@@ -257,6 +256,7 @@ STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expe
         expected->words[voice] = word == excluded ? NO_WORD : word;
         expected->trusts[voice] = &prediction->trust[voice][prediction_trust_of_count[slots[voice]->count]];
         trusts[voice] = prediction_stretch[expected->trusts[voice]->state >> 20];
+        trusts[voice] = expected->words[voice] == NO_WORD ? 0 : trusts[voice];
     }
     ask_match(prediction, excluded, expected, trusts);
     FOR_EACH_VOICE
@@ -264,9 +264,12 @@ STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expe
         heard += expected->words[voice] != NO_WORD;
     expected->familiarity = familiarities[heard];
     expected->mixer = choose_mixer(prediction);
-    elect(prediction, expected, trusts);
-    if (expected->word != NO_WORD)
-        weigh(prediction, expected, trusts);
+    if (__builtin_expect(is_unanimous(expected), true)) {
+        weigh(prediction, expected, trusts, true);
+    } else {
+        elect(prediction, expected, trusts);
+        weigh(prediction, expected, trusts, false);
+    }
 }
 
 /* The words that are tried behind the elected one: what other voices say, then what followed the contexts
@@ -309,22 +312,23 @@ STEP_INLINE void learn_hit(struct prediction *prediction, const struct expectati
                                     : SURPRISE_MAX - prediction->surprise;
 }
 
-/* Without a jump but for the first word of a context. */
+/* Most words are those that most contexts foresaw. */
 STEP_INLINE void learn_slot(struct context_slot *slot, struct adaptive_bit *trust, uint16_t word)
 {
-    struct context_slot before = *slot;
-    bool hit = before.word == word;
-    uint16_t keeps = (uint16_t) - (hit | (before.count > 3)), hits = (uint16_t)-hit;
+    uint16_t count = slot->count;
 
-    if (__builtin_expect(!before.count, false)) {
+    if (__builtin_expect(!count, false)) {
         slot->word = slot->other = word;
         slot->count = 1;
-        return;
+    } else if (__builtin_expect(slot->word == word, true)) {
+        adaptive_learn(trust, true, TRUST_LIMIT);
+        slot->count = (uint16_t)(count + (count < CONTEXT_COUNT_MAX));
+    } else {
+        adaptive_learn(trust, false, TRUST_LIMIT);
+        slot->other = count > 3 ? word : slot->word;
+        slot->word = count > 3 ? slot->word : word;
+        slot->count = count > 3 ? count / 4 : 1;
     }
-    adaptive_learn(trust, hit, TRUST_LIMIT);
-    slot->word = (uint16_t)((before.word & keeps) | (word & ~keeps));
-    slot->other = (uint16_t)((before.other & hits) | (((word & keeps) | (before.word & ~keeps)) & ~hits));
-    slot->count = prediction_next_count[hit][before.count];
 }
 
 STEP_INLINE void learn_slots(struct prediction *prediction, const struct expectation *expected, uint16_t word)
