@@ -106,7 +106,8 @@ static int reserve(struct codec_encoder *base)
     return bytes_reserve(&base->code, WORD_BYTES);
 }
 
-static void encode_open_word(struct prediction_encoder *encoder, uint16_t word)
+/* Apart from the other words, which need few registers. */
+static __attribute__((noinline)) void encode_open_word(struct prediction_encoder *encoder, uint16_t word)
 {
     struct prediction *prediction = &encoder->prediction;
     struct bytes *code = &encoder->base.code;
@@ -129,7 +130,8 @@ static int encode(struct codec_encoder *base, uint16_t word)
 {
     struct prediction_encoder *encoder = (struct prediction_encoder *)base;
 
-    if (reserve(base))
+    if (UNLIKELY(encoder->prediction.crowded || base->code.capacity - base->code.size < WORD_BYTES) &&
+        reserve(base))
         return -ENOMEM;
     if (is_believed(&encoder->prediction) && word == believed_word(&encoder->prediction)) {
         encoder->run++;
@@ -183,7 +185,7 @@ static struct codec_decoder *decoder_new(const uint8_t *code, size_t size)
     return (struct codec_decoder *)decoder;
 }
 
-static int decode_open_word(struct prediction_decoder *decoder, uint16_t *ret_word)
+static __attribute__((noinline)) int decode_open_word(struct prediction_decoder *decoder, uint16_t *ret_word)
 {
     struct prediction *prediction = &decoder->prediction;
     struct expectation expected;

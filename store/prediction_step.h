@@ -28,6 +28,9 @@
 
 #define STEP_INLINE static inline __attribute__((always_inline))
 
+#define LIKELY(condition) __builtin_expect(condition, true)
+#define UNLIKELY(condition) __builtin_expect(condition, false)
+
 /* Before a loop over voices: so that what is known of each of them stays in registers. */
 #ifdef __clang__
 #define FOR_EACH_VOICE _Pragma("clang loop unroll(full)")
@@ -46,8 +49,8 @@ struct expectation {
     int logistic;
     unsigned mixer, familiarity;
     int words[VOICES];
-    int evidence[VOICES];                /* for `word` */
-    struct adaptive_bit *trusts[VOICES]; /* what their trust comes from; of the match NULL: there is none */
+    int evidence[VOICES]; /* for `word`: how much each is trusted, negative: it says another one */
+    struct adaptive_bit *trusts[VOICES]; /* where that comes from; of the match NULL: there is none */
 };
 
 /* ------------------------------------------------------------------------------------ what has happened */
@@ -107,26 +110,29 @@ STEP_INLINE unsigned trust_of_length(uint32_t length)
 
 STEP_INLINE bool is_slot_of(const struct context_slot *slot, uint16_t check)
 {
-    return (slot->check == check) & (slot->count != 0);
+    return slot->check == check && slot->count;
 }
 
 /* Of the two slots that a context may have, the one that is its own, or else the one that was right less
- * often in a row. Which of them is not a jump: nobody could foresee it. */
+ * often in a row. */
 STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int context, uint64_t key)
 {
     struct context_table *table = &prediction->tables[context];
     uint64_t hash = (key ^ key >> 32) * HASH_MULTIPLIER;
     uint32_t index = (uint32_t)(hash >> 28) & table->mask;
     uint16_t check = (uint16_t)(hash >> 48);
-    struct context_slot *slot = &table->slots[index], *neighbour = &table->slots[index ^ 1];
-    bool is_first = is_slot_of(slot, check);
+    struct context_slot *slot = &table->slots[index];
 
-    if (__builtin_expect(is_first | is_slot_of(neighbour, check), true)) {
-        slot = &table->slots[index ^ !is_first];
-    } else {
-        slot = neighbour->count < slot->count ? neighbour : slot;
-        *slot = (struct context_slot){.check = check};
-        prediction->crowded |= ++table->used > table->mask / 2;
+    if (UNLIKELY(!is_slot_of(slot, check))) {
+        struct context_slot *neighbour = &table->slots[index ^ 1];
+
+        if (is_slot_of(neighbour, check)) {
+            slot = neighbour;
+        } else {
+            slot = neighbour->count < slot->count ? neighbour : slot;
+            *slot = (struct context_slot){.check = check};
+            prediction->crowded |= ++table->used > table->mask / 2;
+        }
     }
     table->slot = slot;
     return slot;
@@ -155,25 +161,8 @@ STEP_INLINE unsigned choose_mixer(const struct prediction *prediction)
     return match_class * MISS_CLASSES + miss_class;
 }
 
-/* Whether the voices, those that say something, say one word, which is then the elected one. */
-STEP_INLINE bool is_unanimous(struct expectation *expected)
-{
-    int first = NO_WORD;
-    bool agree = true;
-
-    FOR_EACH_VOICE
-    for (int voice = VOICES - 1; voice >= 0; voice--)
-        first = expected->words[voice] == NO_WORD ? first : expected->words[voice];
-    FOR_EACH_VOICE
-    for (int voice = 0; voice < VOICES; voice++)
-        agree &= (expected->words[voice] == first) | (expected->words[voice] == NO_WORD);
-    expected->word = first;
-    return agree;
-}
-
 /* Of the words that are not `excluded`, the one that the voices together trust most: to `expected`. */
-STEP_INLINE void elect(const struct prediction *prediction, struct expectation *expected,
-                       const int trusts[VOICES])
+STEP_INLINE void elect(const struct prediction *prediction, struct expectation *expected)
 {
     const int32_t *weights = prediction->weights[expected->mixer];
     int64_t most = INT64_MIN;
@@ -186,7 +175,7 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
             continue;
         for (int other = 0; other < VOICES; other++)
             if (expected->words[other] == expected->words[voice])
-                sum += (int64_t)weights[other] * trusts[other];
+                sum += (int64_t)weights[other] * expected->evidence[other];
         if (sum > most) {
             most = sum;
             expected->word = expected->words[voice];
@@ -194,24 +183,26 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
     }
 }
 
-/* The probability of the elected word. The trust of a voice that says nothing is 0. */
-STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *expected,
-                       const int trusts[VOICES], bool agreed)
+/* The evidence for the elected word, when voices disagree; returns its weighted sum. */
+STEP_INLINE int64_t take_sides(const struct prediction *prediction, struct expectation *expected)
 {
     const int32_t *weights = prediction->weights[expected->mixer];
-    const struct adaptive_bit *step;
-    uint32_t place, part, p;
     int64_t sum = 0;
 
-    FOR_EACH_VOICE
     for (int voice = 0; voice < VOICES; voice++) {
-        int trust = trusts[voice];
-
-        if (!agreed)
-            trust = expected->words[voice] == expected->word ? trust : -trust;
-        expected->evidence[voice] = trust;
-        sum += (int64_t)weights[voice] * trust;
+        if (expected->words[voice] != expected->word)
+            expected->evidence[voice] = -expected->evidence[voice];
+        sum += (int64_t)weights[voice] * expected->evidence[voice];
     }
+    return sum;
+}
+
+/* The probability of the elected word, of the weighted sum of evidence. */
+STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *expected, int64_t sum)
+{
+    const struct adaptive_bit *step;
+    uint32_t place, part, p;
+
     sum >>= 16;
     expected->logistic = sum > STRETCH_MAX ? STRETCH_MAX : sum < -STRETCH_MAX ? -STRETCH_MAX : (int)sum;
     place = (uint32_t)(expected->logistic + 2048);
@@ -222,54 +213,63 @@ STEP_INLINE void weigh(const struct prediction *prediction, struct expectation *
     expected->p = p < 16 ? 16 : p > 65535 ? 65535 : p;
 }
 
-/* What the match says. */
-STEP_INLINE void ask_match(struct prediction *prediction, int excluded, struct expectation *expected,
-                           int trusts[VOICES])
-{
-    int word;
+/* The voices so far. */
+struct hearing {
+    int first; /* the word that was said first */
+    unsigned heard;
+    bool agree;  /* nobody has said another one */
+    int64_t sum; /* of their evidence for it, weighted */
+};
 
-    expected->words[VOICE_MATCH] = NO_WORD;
-    expected->trusts[VOICE_MATCH] = NULL;
-    trusts[VOICE_MATCH] = 0;
-    if (!prediction->match_length)
-        return;
-    word = prediction->words[prediction->match_at & prediction->words_mask];
-    expected->words[VOICE_MATCH] = word == excluded ? NO_WORD : word;
-    expected->trusts[VOICE_MATCH] =
-        &prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)];
-    if (word != excluded)
-        trusts[VOICE_MATCH] = prediction_stretch[expected->trusts[VOICE_MATCH]->state >> 20];
+STEP_INLINE void hear(const struct prediction *prediction, struct expectation *expected, int voice, int word,
+                      struct adaptive_bit *trust, struct hearing *hearing)
+{
+    bool silent = word == NO_WORD;
+    int evidence = silent ? 0 : prediction_stretch[trust->state >> 20];
+
+    expected->words[voice] = word;
+    expected->evidence[voice] = evidence;
+    expected->trusts[voice] = trust;
+    hearing->first = hearing->first == NO_WORD ? word : hearing->first;
+    hearing->heard += !silent;
+    hearing->agree &= silent | (word == hearing->first);
+    hearing->sum += (int64_t)prediction->weights[expected->mixer][voice] * evidence;
 }
 
+/* What the voices say, of the words that are not `excluded`. Mostly they agree. */
 STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
 {
     static const uint8_t familiarities[VOICES + 1] = {0, 1, 1, 2, 2, 3};
+    struct hearing hearing = {.first = NO_WORD, .agree = true};
     struct context_slot *slots[CONTEXTS];
-    int trusts[VOICES];
-    unsigned heard = 0;
 
     find_slots(prediction, slots);
+    expected->mixer = choose_mixer(prediction);
     FOR_EACH_VOICE
     for (int voice = 0; voice < CONTEXTS; voice++) {
-        int word = slots[voice]->count ? slots[voice]->word : NO_WORD;
+        unsigned count = slots[voice]->count;
+        int word = count && slots[voice]->word != excluded ? slots[voice]->word : NO_WORD;
 
-        expected->words[voice] = word == excluded ? NO_WORD : word;
-        expected->trusts[voice] = &prediction->trust[voice][prediction_trust_of_count[slots[voice]->count]];
-        trusts[voice] = prediction_stretch[expected->trusts[voice]->state >> 20];
-        trusts[voice] = expected->words[voice] == NO_WORD ? 0 : trusts[voice];
+        hear(prediction, expected, voice, word, &prediction->trust[voice][prediction_trust_of_count[count]],
+             &hearing);
     }
-    ask_match(prediction, excluded, expected, trusts);
-    FOR_EACH_VOICE
-    for (int voice = 0; voice < VOICES; voice++)
-        heard += expected->words[voice] != NO_WORD;
-    expected->familiarity = familiarities[heard];
-    expected->mixer = choose_mixer(prediction);
-    if (__builtin_expect(is_unanimous(expected), true)) {
-        weigh(prediction, expected, trusts, true);
+    if (prediction->match_length) {
+        int word = prediction->words[prediction->match_at & prediction->words_mask];
+
+        hear(prediction, expected, VOICE_MATCH, word == excluded ? NO_WORD : word,
+             &prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)], &hearing);
     } else {
-        elect(prediction, expected, trusts);
-        weigh(prediction, expected, trusts, false);
+        expected->words[VOICE_MATCH] = NO_WORD;
+        expected->evidence[VOICE_MATCH] = 0;
+        expected->trusts[VOICE_MATCH] = NULL;
     }
+    expected->familiarity = familiarities[hearing.heard];
+    expected->word = hearing.first;
+    if (UNLIKELY(!hearing.agree)) {
+        elect(prediction, expected);
+        hearing.sum = take_sides(prediction, expected);
+    }
+    weigh(prediction, expected, hearing.sum);
 }
 
 /* The words that are tried behind the elected one: what other voices say, then what followed the contexts
@@ -317,10 +317,10 @@ STEP_INLINE void learn_slot(struct context_slot *slot, struct adaptive_bit *trus
 {
     uint16_t count = slot->count;
 
-    if (__builtin_expect(!count, false)) {
+    if (UNLIKELY(!count)) {
         slot->word = slot->other = word;
         slot->count = 1;
-    } else if (__builtin_expect(slot->word == word, true)) {
+    } else if (LIKELY(slot->word == word)) {
         adaptive_learn(trust, true, TRUST_LIMIT);
         slot->count = (uint16_t)(count + (count < CONTEXT_COUNT_MAX));
     } else {
