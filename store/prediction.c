@@ -97,6 +97,36 @@ static void reset_mixers(struct prediction *prediction)
     adaptive_number_init(&prediction->run);
 }
 
+static uint32_t limit_of(uint32_t limit, uint32_t mask, uint32_t most)
+{
+    return mask < most - 1 ? limit : UINT32_MAX;
+}
+
+/* Each has the size that its mask says, and nothing is used. */
+static void limit_context(struct context_table *table)
+{
+    table->used = 0;
+    table->limit = limit_of(table->mask / 2, table->mask, CONTEXT_SLOTS_MAX);
+}
+
+static void limit_heads(struct match_table *heads)
+{
+    heads->used = 0;
+    heads->limit = limit_of(heads->mask / 2, heads->mask, MATCH_HEADS_MAX);
+}
+
+static void limit_tree(struct word_tree *tree)
+{
+    tree->used = 0;
+    tree->limit = limit_of(tree->mask / 32, tree->mask, TREE_BITS_MAX);
+}
+
+static void limit_rings(struct prediction *prediction)
+{
+    prediction->words_limit = limit_of(prediction->words_mask, prediction->words_mask, WORDS_MAX);
+    prediction->frames_limit = limit_of(prediction->frames_mask - 1, prediction->frames_mask, FRAMES_MAX);
+}
+
 void prediction_reset(struct prediction *prediction)
 {
     prediction->words_mask = prediction->frames_mask = FIRST_SLOTS - 1;
@@ -109,11 +139,13 @@ void prediction_reset(struct prediction *prediction)
         struct context_table *table = &prediction->tables[i];
 
         table->mask = FIRST_SLOTS - 1;
-        table->used = 0;
+        limit_context(table);
         memset(table->slots, 0, FIRST_SLOTS * sizeof(*table->slots));
     }
     prediction->heads.mask = prediction->tree.mask = FIRST_SLOTS - 1;
-    prediction->heads.used = prediction->tree.used = 0;
+    limit_heads(&prediction->heads);
+    limit_tree(&prediction->tree);
+    limit_rings(prediction);
     memset(prediction->heads.positions, 0, FIRST_SLOTS * sizeof(*prediction->heads.positions));
     forget_bits(prediction->tree.bits, FIRST_SLOTS);
     prediction->match_at = prediction->match_length = 0;
@@ -172,11 +204,6 @@ void prediction_release(struct prediction *prediction)
 
 /* ------------------------------------------------------------------------------------ growing */
 
-static inline bool is_half_used(uint32_t used, uint32_t mask, uint32_t most)
-{
-    return used > mask / 2 && mask < most - 1;
-}
-
 /* Doubles a table, with a copy of itself. */
 #define DOUBLE(elements, capacity, mask) \
     (MAKE_ROOM(elements, capacity, 2 * ((mask) + 1)) \
@@ -188,7 +215,7 @@ static int grow_context(struct context_table *table)
     if (DOUBLE(&table->slots, &table->capacity, table->mask))
         return -ENOMEM;
     table->mask = 2 * table->mask + 1;
-    table->used = 0;
+    limit_context(table);
     return 0;
 }
 
@@ -197,7 +224,7 @@ static int grow_heads(struct match_table *heads)
     if (DOUBLE(&heads->positions, &heads->capacity, heads->mask))
         return -ENOMEM;
     heads->mask = 2 * heads->mask + 1;
-    heads->used = 0;
+    limit_heads(heads);
     return 0;
 }
 
@@ -206,7 +233,7 @@ static int grow_tree(struct word_tree *tree)
     if (DOUBLE(&tree->bits, &tree->capacity, tree->mask))
         return -ENOMEM;
     tree->mask = 2 * tree->mask + 1;
-    tree->used = 0;
+    limit_tree(tree);
     return 0;
 }
 
@@ -216,6 +243,7 @@ static int grow_words(struct prediction *prediction)
     if (MAKE_ROOM(&prediction->words, &prediction->words_capacity, 2 * (prediction->words_mask + 1)))
         return -ENOMEM;
     prediction->words_mask = 2 * prediction->words_mask + 1;
+    limit_rings(prediction);
     return 0;
 }
 
@@ -224,13 +252,14 @@ static int grow_frames(struct prediction *prediction)
     if (MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, 2 * (prediction->frames_mask + 1)))
         return -ENOMEM;
     prediction->frames_mask = 2 * prediction->frames_mask + 1;
+    limit_rings(prediction);
     return 0;
 }
 
 static int grow_one(struct prediction *prediction)
 {
-    bool words = prediction->position > prediction->words_mask && prediction->words_mask < WORDS_MAX - 1;
-    bool frames = prediction->depth >= prediction->frames_mask && prediction->frames_mask < FRAMES_MAX - 1;
+    bool words = prediction->position > prediction->words_limit;
+    bool frames = prediction->depth > prediction->frames_limit;
 
     /* The rings cannot wait for each other: the next word stands behind their ends. */
     if (words && grow_words(prediction))
@@ -240,11 +269,11 @@ static int grow_one(struct prediction *prediction)
     if (words || frames)
         return 0;
     for (int i = 0; i < CONTEXTS; i++)
-        if (is_half_used(prediction->tables[i].used, prediction->tables[i].mask, CONTEXT_SLOTS_MAX))
+        if (prediction->tables[i].used > prediction->tables[i].limit)
             return grow_context(&prediction->tables[i]);
-    if (is_half_used(prediction->heads.used, prediction->heads.mask, MATCH_HEADS_MAX))
+    if (prediction->heads.used > prediction->heads.limit)
         return grow_heads(&prediction->heads);
-    if (is_half_used(16 * prediction->tree.used, prediction->tree.mask, TREE_BITS_MAX))
+    if (prediction->tree.used > prediction->tree.limit)
         return grow_tree(&prediction->tree);
     prediction->crowded = false;
     return 0;

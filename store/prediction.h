@@ -46,21 +46,22 @@ struct context_slot {
 };
 
 /* Tables are indexed by the low bits of a hash, and double by copying themselves, when half of them is used:
- * what was learned stays where the longer index finds it. */
+ * what was learned stays where the longer index finds it. `limit`: when more is used, the table has to grow;
+ * UINT32_MAX once it is as large as it may be. */
 struct context_table {
     struct context_slot *slots;
-    uint32_t mask, used, capacity;
+    uint32_t mask, used, limit, capacity;
     struct context_slot *slot; /* of the present context */
 };
 
 struct match_table {
     uint32_t *positions; /* behind the last words with this hash; 0: none */
-    uint32_t mask, used, capacity;
+    uint32_t mask, used, limit, capacity;
 };
 
 struct word_tree {
     struct adaptive_bit *bits;
-    uint32_t mask, used, capacity;
+    uint32_t mask, used, limit, capacity;
 };
 
 /* A call that is open, or what lies below all of them. */
@@ -80,12 +81,12 @@ struct call_frame {
 
 struct prediction {
     /* what has happened */
-    uint16_t *words; /* a ring, of which the last words are kept */
-    uint32_t words_mask, words_capacity;
-    uint32_t position;         /* of the next word */
-    uint32_t grown_for;        /* the position before which memory grew last */
-    struct call_frame *frames; /* a ring as well: the innermost calls are kept */
-    uint32_t frames_mask, frames_capacity;
+    uint16_t *words;                                     /* a ring, of which the last words are kept */
+    uint32_t words_mask, words_limit, words_capacity;    /* limit: of the position, as above */
+    uint32_t position;                                   /* of the next word */
+    uint32_t grown_for;                                  /* the position before which memory grew last */
+    struct call_frame *frames;                           /* a ring as well: the innermost calls are kept */
+    uint32_t frames_mask, frames_limit, frames_capacity; /* limit: of the depth */
     uint32_t depth;
     uint32_t known; /* the words below it have been seen */
     uint64_t long_hash, match_hash;

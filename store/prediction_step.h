@@ -87,7 +87,8 @@ STEP_INLINE void follow_word(struct prediction *prediction, uint16_t word)
     } else {
         *frame = (struct call_frame){0};
     }
-    if (prediction->position > prediction->words_mask || prediction->depth >= prediction->frames_mask)
+    if (UNLIKELY(prediction->position > prediction->words_limit ||
+                 prediction->depth > prediction->frames_limit))
         prediction->crowded = true;
 }
 
@@ -131,7 +132,7 @@ STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int co
         } else {
             slot = neighbour->count < slot->count ? neighbour : slot;
             *slot = (struct context_slot){.check = check};
-            prediction->crowded |= ++table->used > table->mask / 2;
+            prediction->crowded |= ++table->used > table->limit;
         }
     }
     table->slot = slot;
@@ -370,7 +371,7 @@ STEP_INLINE void find_match(struct prediction *prediction)
     uint32_t *head = &prediction->heads.positions[prediction->match_hash >> 40 & prediction->heads.mask];
 
     if (!*head) {
-        prediction->crowded |= ++prediction->heads.used > prediction->heads.mask / 2;
+        prediction->crowded |= ++prediction->heads.used > prediction->heads.limit;
     } else if (!prediction->match_length) {
         uint32_t length = agreement(prediction, *head);
 
@@ -408,7 +409,7 @@ STEP_INLINE int code_tree_bit(struct prediction *prediction, struct range_coder 
     p = !seen ? p_any : seen < 3 ? (p_here + p_any) / 2 : (3 * p_here + p_any) / 4;
     bit = range_coder_bit(coder, bit, p < 64 ? 64 : p > 65472 ? 65472 : p, decoding);
     tree->used += !seen;
-    prediction->crowded |= 16 * tree->used > tree->mask / 2;
+    prediction->crowded |= tree->used > tree->limit;
     adaptive_learn(here, bit, TREE_LIMIT);
     adaptive_learn(any, bit, TREE_ROOT_LIMIT);
     return bit;
