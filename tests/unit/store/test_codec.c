@@ -138,6 +138,31 @@ Test(codec, believed_runs_can_be_cut)
     cut_everywhere(codec, words, ARRAY_SIZE(words), 2000);
 }
 
+/* The calls that are open come to the end of their ring at the same word as the history does. What the
+ * encoder's memory was used for before does not matter. */
+Test(codec, calls_only_behind_a_first_return)
+{
+    uint16_t words[1500] = {0};
+
+    for (size_t i = 1; i < ARRAY_SIZE(words); i++)
+        words[i] = (uint16_t)(1 + i % 7 + i / 50 % 3);
+    FOR_EACH_CODEC(codec)
+    {
+        struct codec_encoder *encoder = codec->encoder_new();
+        struct bytes code = {0};
+
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+            codec->encode(encoder, 5);
+        codec->encoder_reset(encoder);
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+            codec->encode(encoder, words[i]);
+        finish(codec, encoder, &code);
+        expect_words(codec, &code, words, ARRAY_SIZE(words));
+        codec->encoder_free(encoder);
+        bytes_release(&code);
+    }
+}
+
 /* Stable bytes never change: what a journal relies on. */
 Test(codec, stable_bytes_stay)
 {
