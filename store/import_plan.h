@@ -42,15 +42,17 @@ int u16_names_read(const char *path, struct u16_names **ret_names, struct error 
 int u16_plan_names(struct u16_plan *plan, const struct u16_file *file, struct u16_names **ret_names,
                    struct error *err);
 
-/* One file on its way through a pass; `ids` and `thread` are NULL in the checking pass. */
+/* One file on its way through a pass; `thread` is NULL in the checking pass, and what follows it is not used.
+ */
 struct u16_pass {
     const char *path;
     const struct u16_names *names;
     struct u16_check check;
-    bool *used;
-    const uint32_t *ids;
     struct trace_writer *writer;
     struct thread_writer *thread;
+    const uint32_t *ids;                       /* function_ids of words; 0: not known yet: */
+    int (*know)(void *context, uint32_t word); /* sets it */
+    void *context;
     uint64_t unflushed;
     struct error *err;
 };

@@ -24,9 +24,11 @@ struct u16_write {
     struct trace_writer *writer;
     char *(*demangle)(const char *name);
     int64_t image_id, process_id;
-    uint32_t ids[U16_WORDS]; /* store's function_id of a word */
-    size_t ids_of;           /* the .info file that `ids` belongs to */
-    bool ids_valid;
+    struct u16_names *names;      /* NULL: words have no names */
+    size_t names_index;           /* of the .info file that they are from */
+    bool began;                   /* `names` is set */
+    uint32_t ids[U16_WORDS];      /* store's function_id of a word, 0: not yet called */
+    uint32_t ordinals[U16_WORDS]; /* number_names */
     struct error *err;
 };
 
@@ -59,17 +61,19 @@ static int number_names(const struct u16_names *names, uint32_t *ordinals)
     return 0;
 }
 
-static int register_function(struct u16_write *write, const struct u16_names *names, uint32_t word,
-                             uint32_t ordinal)
+/* Functions are registered when they are called first, so that their numbers are near to each other where
+ * their calls are. */
+static int register_function(void *context, uint32_t word)
 {
+    struct u16_write *write = context;
     char number[32];
     AUTO_FREE char *demangled = NULL;
     struct trace_function_description function = {.name = number};
 
     snprintf(number, sizeof(number), "function_%u", word);
-    if (names) {
-        function.name = names->names[word];
-        function.address = ordinal;
+    if (write->names) {
+        function.name = write->names->names[word];
+        function.address = write->ordinals[word];
     }
     if (write->demangle)
         demangled = write->demangle(function.name);
@@ -77,31 +81,20 @@ static int register_function(struct u16_write *write, const struct u16_names *na
     return trace_writer_function(write->writer, write->image_id, &function, &write->ids[word], write->err);
 }
 
-/* All functions that a file's .info names; without one all 65,535 numbers could come, and those used are
- * found by the reading of the files that have none. */
-static int register_functions(struct u16_write *write, const struct u16_file *file,
-                              const struct u16_names *names)
+/* From here on words mean what a file's .info, if it has one, says. */
+static int begin_names(struct u16_write *write, const struct u16_file *file)
 {
-    AUTO_FREE bool *used = NULL;
-    AUTO_FREE uint32_t *ordinals = NULL;
-    int r = 0;
+    int r;
 
-    if (names && write->ids_valid && write->ids_of == file->names_index)
+    if (write->began && write->names_index == file->names_index)
         return 0;
-    used = calloc(U16_WORDS, sizeof(*used));
-    ordinals = calloc(U16_WORDS, sizeof(*ordinals));
-    if (!used || !ordinals || (names && number_names(names, ordinals) < 0))
-        return error_no_memory(write->err);
-    if (!names) {
-        struct u16_pass pass = {.used = used, .err = write->err};
-
-        r = u16_pass_file(write->plan, file, &pass);
-    }
-    for (uint32_t word = 1; r == 0 && word < U16_WORDS; word++)
-        if (names ? names->names[word] != NULL : used[word])
-            r = register_function(write, names, word, ordinals[word]);
-    write->ids_valid = r == 0;
-    write->ids_of = file->names_index;
+    write->began = true;
+    write->names_index = file->names_index;
+    memset(write->ids, 0, sizeof(write->ids));
+    memset(write->ordinals, 0, sizeof(write->ordinals));
+    r = u16_plan_names(write->plan, file, &write->names, write->err);
+    if (r == 0 && write->names && number_names(write->names, write->ordinals) < 0)
+        r = error_no_memory(write->err);
     return r;
 }
 
@@ -126,19 +119,20 @@ static int write_file(struct u16_write *write, struct u16_file *file, uint64_t n
         .started_ns = now,
         .returns = TRACE_RETURNS_PROBED,
     };
-    struct u16_pass pass = {.writer = write->writer, .ids = write->ids, .err = write->err};
-    struct u16_names *names = NULL;
+    struct u16_pass pass = {.writer = write->writer,
+                            .ids = write->ids,
+                            .know = register_function,
+                            .context = write,
+                            .err = write->err};
     char label[48];
-    int r = u16_plan_names(write->plan, file, &names, write->err);
+    int r = begin_names(write, file);
 
     snprintf(label, sizeof(label), "%llu.%llu", (unsigned long long)file->process,
              (unsigned long long)file->thread);
     description.label = label;
     if (r == 0)
-        r = register_functions(write, file, names);
-    if (r == 0)
         r = trace_writer_thread(write->writer, &description, &pass.thread, write->err);
-    pass.names = names;
+    pass.names = write->names;
     if (r == 0)
         r = u16_pass_file(write->plan, file, &pass);
     if (r == 0)

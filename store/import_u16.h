@@ -60,10 +60,9 @@ struct u16_check {
     uint8_t low;
 };
 
-/* Takes `size` bytes more. `names` NULL: every id is known. `used` (NULL or 65536 flags) gets the ids called.
- */
+/* Takes `size` bytes more. `names` NULL: every id is known. */
 int u16_check_bytes(struct u16_check *check, const uint8_t *bytes, size_t size, const struct u16_names *names,
-                    bool *used, const char *path, struct error *err);
+                    const char *path, struct error *err);
 int u16_check_end(const struct u16_check *check, const char *path, struct error *err);
 
 #endif

@@ -16,8 +16,8 @@
 /* ------------------------------------------------------------------------------------------------ checking
  */
 
-static int check_word(struct u16_check *check, uint32_t word, const struct u16_names *names, bool *used,
-                      const char *path, struct error *err)
+static int check_word(struct u16_check *check, uint32_t word, const struct u16_names *names, const char *path,
+                      struct error *err)
 {
     uint64_t offset = check->offset - 2;
 
@@ -28,14 +28,12 @@ static int check_word(struct u16_check *check, uint32_t word, const struct u16_n
         return error_say(err, -EBADMSG,
                          "reading %s: at offset %llu function %u, which the .info file does not name", path,
                          (unsigned long long)offset, word);
-    if (word && used)
-        used[word] = true;
     check->depth += word ? 1 : (uint64_t)-1;
     return 0;
 }
 
 int u16_check_bytes(struct u16_check *check, const uint8_t *bytes, size_t size, const struct u16_names *names,
-                    bool *used, const char *path, struct error *err)
+                    const char *path, struct error *err)
 {
     for (size_t i = 0; i < size; i++) {
         int r;
@@ -47,7 +45,7 @@ int u16_check_bytes(struct u16_check *check, const uint8_t *bytes, size_t size, 
             continue;
         }
         check->half = false;
-        r = check_word(check, check->low | (uint32_t)bytes[i] << 8, names, used, path, err);
+        r = check_word(check, check->low | (uint32_t)bytes[i] << 8, names, path, err);
         if (r < 0)
             return r;
     }
@@ -109,6 +107,9 @@ static int append_words(struct u16_pass *pass, const uint8_t *bytes, size_t size
         }
         check.half = false;
         word = check.low | (uint32_t)bytes[i] << 8;
+        r = word && !pass->ids[word] ? pass->know(pass->context, word) : 0;
+        if (r < 0)
+            return r;
         r = word ? thread_writer_call(pass->thread, pass->ids[word]) : thread_writer_return(pass->thread);
         if (r < 0)
             return error_set(pass->err, r, NULL, "storing %s", pass->path);
@@ -120,7 +121,7 @@ static int take_piece(void *context, const uint8_t *bytes, size_t size)
 {
     struct u16_pass *pass = context;
     struct u16_check before = pass->check, after = before;
-    int r = u16_check_bytes(&after, bytes, size, pass->names, pass->used, pass->path, pass->err);
+    int r = u16_check_bytes(&after, bytes, size, pass->names, pass->path, pass->err);
 
     if (r == 0 && pass->thread)
         r = append_words(pass, bytes, size);
