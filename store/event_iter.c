@@ -21,9 +21,10 @@ struct event_iter {
     uint64_t next_seq;  /* of the next event to give */
     bool ended, in_tail;
 
-    int64_t segment_id; /* 0: the tail */
-    uint64_t behind;    /* the event behind the segment that is being decoded */
-    struct bytes payload;
+    int64_t segment_id;   /* 0: the tail */
+    uint64_t behind;      /* the event behind the segment that is being decoded */
+    struct bytes payload; /* of the segment */
+    struct bytes room;    /* for its packed sections */
     struct journal_tail tail;
     struct segment_parts parts;
     struct segment_decoder *decoder; /* NULL: between two segments */
@@ -91,6 +92,7 @@ void event_iter_free(struct event_iter *iter)
     segment_decoder_free(iter->decoder);
     sqlite3_finalize(iter->find);
     bytes_release(&iter->payload);
+    bytes_release(&iter->room);
     journal_tail_release(&iter->tail);
     free(iter);
 }
@@ -175,7 +177,7 @@ static int load_segment(struct event_iter *iter, struct error *err)
         return error_no_memory(err);
     if (crc32(0, iter->payload.data, (uInt)size) != checksum)
         return damaged(iter, -EBADMSG, err);
-    code = segment_parse(iter->payload.data, size, &iter->parts);
+    code = segment_parse(iter->payload.data, size, &iter->room, &iter->parts);
     if (!code && iter->parts.codec != codec)
         code = -EBADMSG;
     if (code)

@@ -57,7 +57,7 @@ static int parse_chunk(struct bytes_reader in, struct journal_chunk *ret_chunk)
     for (int i = 0; i < SECTION_COUNT; i++)
         chunk.sections[i].data = reader_take(&in, chunk.sections[i].size);
     chunk.calls.data = reader_take(&in, chunk.calls.size);
-    if (chunk.flags & ~SEGMENT_KNOWN_FLAGS)
+    if (chunk.flags & ~SEGMENT_OPEN_FLAGS)
         return -ENOTSUP;
     if (in.failed || reader_left(&in) || chunk.event_count > SEGMENT_MAX_EVENTS)
         return -EBADMSG;

@@ -80,7 +80,7 @@ static int fold_tail(void *context, int64_t thread_id, const struct journal_tail
     int code = census_take(&census, &parts, tail->first_seq, tail->event_count);
 
     if (!code)
-        code = segment_assemble(&parts, &payload);
+        code = segment_seal(&parts, &payload);
     if (code == -EBADMSG || code == -ENOTSUP) {
         recovering->recovered->damaged_tails++;
         return insert_loss(recovering, thread_id, -1);

@@ -147,12 +147,13 @@ static int note_sites(struct salvage *salvage, const struct segment_parts *parts
 static int check_segment(struct salvage *salvage, const struct recovered_segment *segment, uint32_t checksum)
 {
     struct segment_parts parts = {0};
+    AUTO_BYTES room = {0};
     int64_t taken = 0;
     int code = -EBADMSG;
 
     census_clear(&salvage->census);
     if (crc32(0, segment->payload.data, (uInt)segment->payload.size) == checksum)
-        code = segment_parse(segment->payload.data, segment->payload.size, &parts);
+        code = segment_parse(segment->payload.data, segment->payload.size, &room, &parts);
     if (!code && parts.codec != segment->codec)
         code = -EBADMSG;
     if (!code)

@@ -29,7 +29,9 @@
 #define SEGMENT_CALLS_ONLY 1u /* the thread's returns are not recorded: a call opens nothing */
 #define SEGMENT_CALL_SITES 2u /* every call has its site: the three sections of sites are there */
 #define SEGMENT_ASSUMED 4u    /* the nesting of some calls is assumed: the section that says which is there */
-#define SEGMENT_KNOWN_FLAGS 7u
+#define SEGMENT_PACKED 8u     /* finished segments only: the sections that are no code are packed */
+#define SEGMENT_OPEN_FLAGS 7u /* those that an open segment may have */
+#define SEGMENT_KNOWN_FLAGS 15u
 
 struct open_call {
     uint64_t seq;      /* of the call event */
@@ -66,17 +68,23 @@ struct section {
     size_t size;
 };
 
-/* A segment taken apart; the sections borrow the payload. */
+/* A segment taken apart; the sections are borrowed. */
 struct segment_parts {
     uint8_t codec, flags;
     struct section sections[SECTION_COUNT];
 };
 
-/* Takes a payload apart. -EBADMSG: lengths that do not add up; -ENOTSUP: a version or flag we do not know. */
-int segment_parse(const uint8_t *payload, size_t size, struct segment_parts *ret_parts);
+/* Takes a payload apart. The sections lie in it, or, where it has them packed, in `room`, which is emptied
+ * first; both must outlive them. -EBADMSG: lengths that do not add up; -ENOTSUP: a version or flag we do not
+ * know; -ENOMEM. */
+int segment_parse(const uint8_t *payload, size_t size, struct bytes *room, struct segment_parts *ret_parts);
 
 /* Appends the payload made of `parts` to `payload`. -ENOMEM. */
 int segment_assemble(const struct segment_parts *parts, struct bytes *payload);
+
+/* The same, with the sections packed where that is shorter: what a store keeps of finished segments. Takes
+ * about 30 ns for each of their bytes. -ENOMEM. */
+int segment_seal(const struct segment_parts *parts, struct bytes *payload);
 
 /* ------------------------------------------------------------------------------------------ reading */
 
@@ -113,6 +121,7 @@ struct segment_builder {
     uint8_t flags;                 /* without SEGMENT_ASSUMED, which comes with the first such call */
 
     uint64_t first_seq, event_count;
+    size_t first_bytes; /* segment_builder_bytes without events */
     struct bytes stack, time;
     struct bit_runs assumed; /* of the calls of the stack; then of the call events: not as predicted */
     struct assumed_history history;

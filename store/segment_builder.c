@@ -390,6 +390,7 @@ int segment_builder_close(struct segment_builder *builder, struct closed_segment
     closed->first_ns = builder->first_ns;
     closed->codec = builder->codec->id;
     begin_next(builder, &beginning);
+    builder->first_bytes = segment_builder_bytes(builder);
     *ret_closed = take_pointer(closed);
     return 0;
 }

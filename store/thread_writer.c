@@ -22,15 +22,15 @@ int writer_close_segment(struct thread_writer *thread)
     return 0;
 }
 
-/* The calls that are open at its start are repeated in each segment; when they are many, the segment gets
- * longer so that they are at most half of it. */
+/* The calls that are open at its start are repeated in each segment, with their sites; when they are many, the
+ * segment gets longer so that they are at most half of it. */
 static inline bool is_full(const struct thread_writer *thread)
 {
     const struct trace_writer *writer = thread->writer;
     size_t bytes = segment_builder_bytes(&thread->builder);
 
     return thread->builder.event_count >= writer->segment_events ||
-           (bytes >= writer->segment_bytes && bytes >= 2 * thread->builder.stack.size);
+           (bytes >= writer->segment_bytes && bytes >= 2 * thread->builder.first_bytes);
 }
 
 /* After an event was appended. A segment that cannot be closed for lack of memory is closed later. */

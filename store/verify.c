@@ -261,13 +261,14 @@ static int check_payload(struct verifier *verifier, sqlite3_stmt *row)
     const uint8_t *data = sqlite3_column_blob(row, DATA);
     size_t size = (size_t)sqlite3_column_bytes(row, DATA);
     struct segment_parts parts;
+    AUTO_BYTES room = {0};
     int code;
 
     if (crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(row, CHECKSUM)) {
         problem(verifier, "its checksum is wrong");
         return -EBADMSG;
     }
-    code = segment_parse(data, size, &parts);
+    code = segment_parse(data, size, &room, &parts);
     if (!code && parts.codec != sqlite3_column_int(row, CODEC))
         code = -EBADMSG;
     if (!code)

@@ -16,35 +16,30 @@ static const char what[] = "cannot write events";
 
 /* ------------------------------------------------------------------------------------------ segments */
 
-/* The payload with ids in place of numbers: the segment's own where they are the same. */
-static int translate_payload(struct trace_writer *writer, const struct closed_segment *closed,
-                             struct bytes *translated, struct section *ret_payload, struct error *err)
+/* The payload with ids in place of numbers, sealed. */
+static int seal_payload(struct trace_writer *writer, const struct closed_segment *closed,
+                        struct bytes *sealed, struct error *err)
 {
     struct bytes scratch[SECTION_COUNT] = {0};
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
-    int code;
+    int code = segment_parse(closed->payload.data, closed->payload.size, &room, &parts);
 
-    *ret_payload = (struct section){closed->payload.data, closed->payload.size};
-    if (!writer->numberings[NUMBER_FUNCTION].renamed && !writer->numberings[NUMBER_SITE].renamed)
-        return 0;
-    code = segment_parse(closed->payload.data, closed->payload.size, &parts);
-    if (!code)
+    if (!code && (writer->numberings[NUMBER_FUNCTION].renamed || writer->numberings[NUMBER_SITE].renamed))
         code = numbering_translate(writer->numberings, &parts, scratch);
     if (!code)
-        code = segment_assemble(&parts, translated);
+        code = segment_seal(&parts, sealed);
     for (int i = 0; i < SECTION_COUNT; i++)
         bytes_release(&scratch[i]);
-    *ret_payload = (struct section){translated->data, translated->size};
     return code ? error_no_memory(err) : 0;
 }
 
 static int write_segment(struct trace_writer *writer, sqlite3_stmt *row, sqlite3_stmt *function,
                          const struct closed_segment *closed, struct error *err)
 {
-    AUTO_BYTES translated = {0};
-    struct section payload;
+    AUTO_BYTES payload = {0};
     int64_t segment_id;
-    int code = translate_payload(writer, closed, &translated, &payload, err);
+    int code = seal_payload(writer, closed, &payload, err);
 
     if (code)
         return code;

@@ -58,6 +58,7 @@ static void read_row(const uint8_t *data, size_t size)
     if (journal_row_open(data, size, &reader))
         return;
     while (journal_next_chunk(&reader, 0, &chunk) == 0) {
+        AUTO_BYTES room = {0};
         struct segment_parts parts;
 
         if (chunk.event_count > UINT16_MAX || journal_tail_apply(&tail, &chunk))
@@ -70,13 +71,14 @@ static void read_row(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
 
     if (size < 3)
         return 0;
     if (data[0] & 1)
         read_row(data + 3, size - 3);
-    else if (segment_parse(data + 3, size - 3, &parts) == 0)
+    else if (segment_parse(data + 3, size - 3, &room, &parts) == 0)
         decode(&parts, 1000, (uint64_t)data[1] | (uint64_t)data[2] << 8);
     return 0;
 }

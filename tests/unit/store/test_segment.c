@@ -54,10 +54,11 @@ struct decoded {
 static int decode(const uint8_t *payload, size_t size, uint64_t first_seq, uint64_t event_count,
                   struct decoded *decoded)
 {
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
     struct segment_decoder *decoder;
     struct event event;
-    int code = segment_parse(payload, size, &parts);
+    int code = segment_parse(payload, size, &room, &parts);
 
     decoded->count = 0;
     if (!code)
@@ -235,11 +236,12 @@ static void compare_open(const struct segment_decoder *decoder, const struct exp
 /* Decodes the segment. `end`: what its events say, and the calls that are open behind it. */
 static void compare_assumed(const struct closed_segment *closed, const struct expected *end)
 {
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
     struct segment_decoder *decoder;
     struct event event;
 
-    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &parts), 0);
+    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &room, &parts), 0);
     cr_assert_eq(!!(parts.flags & SEGMENT_ASSUMED), end->any);
     cr_assert_eq(parts.sections[SECTION_ASSUMED].size > 0, end->any);
     cr_assert_eq(segment_decoder_open(&parts, closed->first_seq, closed->event_count, 0, true, &decoder), 0);
@@ -355,6 +357,7 @@ Test(segment, an_assumed_section_that_says_nothing_is_refused)
 {
     struct segment_builder builder;
     struct closed_segment *closed;
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
     static const uint8_t long_run[] = {2};
     AUTO_BYTES payload = {0};
@@ -365,7 +368,7 @@ Test(segment, an_assumed_section_that_says_nothing_is_refused)
     append(&builder, 6);
     cr_assert_eq(segment_builder_close(&builder, &closed), 0);
     segment_builder_release(&builder);
-    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &parts), 0);
+    cr_assert_eq(segment_parse(closed->payload.data, closed->payload.size, &room, &parts), 0);
     parts.flags |= SEGMENT_ASSUMED;
     cr_assert_eq(segment_assemble(&parts, &payload), 0);
     cr_assert_eq(decode(payload.data, payload.size, 0, 2, &decoded), -EBADMSG);

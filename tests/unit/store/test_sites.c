@@ -281,10 +281,11 @@ Test(sites, loops_cost_nothing)
 /* 0 when all events could be decoded. */
 static int decode(const struct closed_segment *closed)
 {
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
     struct segment_decoder *decoder;
     struct event event;
-    int code = segment_parse(closed->payload.data, closed->payload.size, &parts);
+    int code = segment_parse(closed->payload.data, closed->payload.size, &room, &parts);
 
     if (!code)
         code = segment_decoder_open(&parts, closed->first_seq, closed->event_count, 0, true, &decoder);

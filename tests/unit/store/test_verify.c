@@ -140,6 +140,7 @@ static void assume_first_open(sqlite3 *db)
 {
     static const uint8_t one[] = {0, 1}; /* a run of no zeros, of one one, and zeros */
     AUTO_BYTES payload = {0};
+    AUTO_BYTES room = {0};
     struct segment_parts parts;
     sqlite3_stmt *row, *update;
 
@@ -147,7 +148,8 @@ static void assume_first_open(sqlite3 *db)
                                     &row, NULL),
                  SQLITE_OK);
     cr_assert_eq(sqlite3_step(row), SQLITE_ROW);
-    cr_assert_eq(segment_parse(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0), &parts), 0);
+    cr_assert_eq(
+        segment_parse(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0), &room, &parts), 0);
     parts.flags |= SEGMENT_ASSUMED;
     parts.sections[SECTION_ASSUMED] = (struct section){one, sizeof(one)};
     cr_assert_eq(segment_assemble(&parts, &payload), 0);
