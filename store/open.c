@@ -21,7 +21,7 @@
 #include "store/vtab.h"
 
 /* Incompatible features that this version knows; a store with another one is refused. */
-static const char *const known_features[] = {NULL};
+static const char *const known_features[] = {TRACESTORE_FEATURE_SEALED, NULL};
 
 DEFINE_CLEANUP(cleanup_store, struct tracestore *, tracestore_free)
 

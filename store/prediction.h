@@ -73,10 +73,8 @@ struct call_frame {
 #define MATCH_CLASSES 4
 #define MISS_CLASSES 4
 #define MIXERS (MATCH_CLASSES * MISS_CLASSES)
-#define STEPS 33 /* from -8 to 8 in logistic units */
-#ifndef CHOICES
-#define CHOICES 3
-#endif
+#define STEPS 33  /* from -8 to 8 in logistic units */
+#define CHOICES 3 /* words that are tried behind the expected one */
 #define FAMILIARITIES 4
 
 struct prediction {

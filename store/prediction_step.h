@@ -103,8 +103,8 @@ STEP_INLINE void hash_word(struct prediction *prediction, uint32_t word)
 
 STEP_INLINE unsigned trust_of_length(uint32_t length)
 {
-    unsigned digits = 31 - (unsigned)__builtin_clz(length); /* length >= MATCH_LEAST: 4.. */
-    unsigned trust = 2 * (digits - 4) + (length >> (digits - 1) & 1);
+    unsigned digits = 31 - (unsigned)__builtin_clz(length); /* length >= MATCH_LEAST: 3.. */
+    unsigned trust = 2 * (digits - 3) + (length >> (digits - 1) & 1);
 
     return trust < TRUST_LEVELS ? trust : TRUST_LEVELS - 1;
 }

@@ -12,6 +12,9 @@
 #define STORE_VERSION 1
 #define STORE_BUSY_TIMEOUT_MS 10000
 
+/* The incompatible features that a store may have: segments of codec 2, or with packed sections. */
+#define TRACESTORE_FEATURE_SEALED "sealed segments"
+
 /* What is set aside for a full disk. */
 enum store_reserve {
     RESERVE_LOG,  /* for the log's pages, so that it can be emptied */

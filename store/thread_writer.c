@@ -22,8 +22,8 @@ int writer_close_segment(struct thread_writer *thread)
     return 0;
 }
 
-/* The calls that are open at its start are repeated in each segment, with their sites; when they are many, the
- * segment gets longer so that they are at most half of it. */
+/* The calls that are open at its start are repeated in each segment, with their sites; when they are many,
+ * the segment gets longer so that they are at most half of it. */
 static inline bool is_full(const struct thread_writer *thread)
 {
     const struct trace_writer *writer = thread->writer;
