@@ -124,6 +124,12 @@ static inline uint32_t adaptive_p(struct adaptive_bit adaptive)
     return p ? p : 1;
 }
 
+/* How many bits it has learned, up to the limit. */
+static inline unsigned adaptive_seen(struct adaptive_bit adaptive)
+{
+    return adaptive.state & 0x3ff;
+}
+
 static inline void adaptive_learn(struct adaptive_bit *adaptive, int bit, unsigned limit)
 {
     uint32_t state = adaptive->state, seen = state & 0x3ff;

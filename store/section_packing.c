@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/section_packing.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "store/range_coder.h"
 
 #define GROUP_MAX 3  /* numbers in a group */
 #define PLACES_MAX 4 /* bytes of a number that are told apart */
 #define BYTE_LIMIT 60
+#define FOLLOWER_LIMIT 30
+#define FOLLOWER_DIGITS 14
 #define BYTE_BYTES (8 * RANGE_CODER_BIT_BYTES) /* that one byte puts out at most */
 
 /* How many numbers make up one thing, as docs/trace-format.md lists them. */
@@ -23,12 +26,14 @@ static const uint8_t group_of[SECTION_COUNT] = {
 
 struct packing {
     struct range_coder coder;
-    struct adaptive_bit bits[GROUP_MAX][PLACES_MAX][256];
+    struct adaptive_bit bits[GROUP_MAX][PLACES_MAX][256]; /* by the place alone */
+    struct adaptive_bit followers[1u << FOLLOWER_DIGITS]; /* by the byte that stood there before, too */
 };
 
 /* Where in a group of numbers, and in a number, the next byte stands. */
 struct place {
     unsigned number, byte, group;
+    uint8_t before[GROUP_MAX][PLACES_MAX]; /* what stood at each place last */
 };
 
 static void begin_section(struct packing *packing, int section, struct place *place)
@@ -38,17 +43,39 @@ static void begin_section(struct packing *packing, int section, struct place *pl
         for (int j = 0; j < PLACES_MAX; j++)
             for (int k = 0; k < 256; k++)
                 packing->bits[i][j][k] = adaptive_start(32768, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(packing->followers); i++)
+        packing->followers[i] = adaptive_start(32768, 0);
+}
+
+/* By what has followed the byte that stood there before, as far as that was seen, and by the place. */
+static inline __attribute__((always_inline)) int code_bit(struct packing *packing, struct adaptive_bit *any,
+                                                          struct adaptive_bit *follower, int bit,
+                                                          bool decoding)
+{
+    uint32_t p_any = adaptive_p(*any), p_follower = adaptive_p(*follower), seen = adaptive_seen(*follower);
+    uint32_t p = !seen ? p_any : seen < 3 ? (p_any + p_follower) / 2 : (p_any + 3 * p_follower) / 4;
+
+    bit = range_coder_bit(&packing->coder, bit, p, decoding);
+    adaptive_learn(any, bit, BYTE_LIMIT);
+    adaptive_learn(follower, bit, FOLLOWER_LIMIT);
+    return bit;
 }
 
 static inline __attribute__((always_inline)) uint8_t code_byte(struct packing *packing, struct place *place,
                                                                uint8_t byte, bool decoding)
 {
     struct adaptive_bit *bits = packing->bits[place->number][place->byte];
+    uint8_t *before = &place->before[place->number][place->byte];
+    uint32_t context = (place->number * PLACES_MAX + place->byte) << 16 | (uint32_t)*before << 8;
     unsigned node = 1;
 
-    for (int i = 7; i >= 0; i--)
-        node = 2 * node + (unsigned)range_coder_adaptive(&packing->coder, &bits[node], byte >> i & 1,
-                                                         BYTE_LIMIT, decoding);
+    for (int i = 7; i >= 0; i--) {
+        uint32_t slot = ((context | node) * 0x9e3779b1u) >> (32 - FOLLOWER_DIGITS);
+
+        node = 2 * node +
+               (unsigned)code_bit(packing, &bits[node], &packing->followers[slot], byte >> i & 1, decoding);
+    }
+    *before = (uint8_t)node;
     if (node & 0x80) {
         place->byte += place->byte < PLACES_MAX - 1;
     } else {
