@@ -56,7 +56,8 @@ static const struct argp argp = {
     .doc =
         "Make a run of call traces from elsewhere.\v"
         "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 "
-        "for a return. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a "
+        "for a return; a return without its call, as where a forked child begins, is kept as a loss. P.T.u16 "
+        "is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a "
         "process of its own. .info files name the functions with one 'NUMBER NAME' line each. uftrace: the "
         "directory that 'uftrace record' made, recorded without arguments. Damaged input is refused and "
         "leaves "

@@ -53,6 +53,7 @@ struct u16_pass {
     const uint32_t *ids;                       /* function_ids of words; 0: not known yet: */
     int (*know)(void *context, uint32_t word); /* sets it */
     void *context;
+    uint64_t depth; /* calls of the file that are open */
     uint64_t unflushed;
     struct error *err;
 };

@@ -55,8 +55,7 @@ void u16_names_free(struct u16_names *names);
 /* Checks a stream piece by piece; zero-initialised at the start of a file. */
 struct u16_check {
     uint64_t offset; /* bytes seen */
-    uint64_t depth;
-    bool half; /* a word's first byte was seen */
+    bool half;       /* a word's first byte was seen */
     uint8_t low;
 };
 

@@ -21,14 +21,10 @@ static int check_word(struct u16_check *check, uint32_t word, const struct u16_n
 {
     uint64_t offset = check->offset - 2;
 
-    if (!word && !check->depth)
-        return error_say(err, -EBADMSG, "reading %s: at offset %llu a return without an open call", path,
-                         (unsigned long long)offset);
     if (word && names && !names->names[word])
         return error_say(err, -EBADMSG,
                          "reading %s: at offset %llu function %u, which the .info file does not name", path,
                          (unsigned long long)offset, word);
-    check->depth += word ? 1 : (uint64_t)-1;
     return 0;
 }
 
@@ -92,12 +88,26 @@ static int read_pieces(const char *path, int (*take)(void *context, const uint8_
     }
 }
 
+/* A trace that begins inside of calls, as a forked child's does, has returns whose calls it does not have. */
+static int append_word(struct u16_pass *pass, uint32_t word)
+{
+    int r = word && !pass->ids[word] ? pass->know(pass->context, word) : 0;
+
+    if (r < 0)
+        return r;
+    if (!word && !pass->depth)
+        return thread_writer_lost_by_kind(pass->thread, clock_ns(CLOCK_REALTIME), 1, 1,
+                                          "a return without its call", pass->err);
+    pass->depth += word ? 1 : (uint64_t)-1;
+    r = word ? thread_writer_call(pass->thread, pass->ids[word]) : thread_writer_return(pass->thread);
+    return r < 0 ? error_set(pass->err, r, NULL, "storing %s", pass->path) : 0;
+}
+
 static int append_words(struct u16_pass *pass, const uint8_t *bytes, size_t size)
 {
     struct u16_check check = pass->check; /* for the word that lies across two pieces */
 
     for (size_t i = 0; i < size; i++) {
-        uint32_t word;
         int r;
 
         if (!check.half) {
@@ -106,13 +116,9 @@ static int append_words(struct u16_pass *pass, const uint8_t *bytes, size_t size
             continue;
         }
         check.half = false;
-        word = check.low | (uint32_t)bytes[i] << 8;
-        r = word && !pass->ids[word] ? pass->know(pass->context, word) : 0;
+        r = append_word(pass, check.low | (uint32_t)bytes[i] << 8);
         if (r < 0)
             return r;
-        r = word ? thread_writer_call(pass->thread, pass->ids[word]) : thread_writer_return(pass->thread);
-        if (r < 0)
-            return error_set(pass->err, r, NULL, "storing %s", pass->path);
     }
     return 0;
 }
