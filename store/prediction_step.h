@@ -111,29 +111,26 @@ STEP_INLINE unsigned trust_of_length(uint32_t length)
 
 STEP_INLINE bool is_slot_of(const struct context_slot *slot, uint16_t check)
 {
-    return slot->check == check && slot->count;
+    return (slot->check == check) & (slot->count != 0);
 }
 
 /* Of the two slots that a context may have, the one that is its own, or else the one that was right less
- * often in a row. */
+ * often in a row. Which of them it is nobody can foresee: no jump. */
 STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int context, uint64_t key)
 {
     struct context_table *table = &prediction->tables[context];
     uint64_t hash = (key ^ key >> 32) * HASH_MULTIPLIER;
     uint32_t index = (uint32_t)(hash >> 28) & table->mask;
     uint16_t check = (uint16_t)(hash >> 48);
-    struct context_slot *slot = &table->slots[index];
+    struct context_slot *slot = &table->slots[index ^ !is_slot_of(&table->slots[index], check)];
 
     if (UNLIKELY(!is_slot_of(slot, check))) {
-        struct context_slot *neighbour = &table->slots[index ^ 1];
+        struct context_slot *neighbour = slot;
 
-        if (is_slot_of(neighbour, check)) {
-            slot = neighbour;
-        } else {
-            slot = neighbour->count < slot->count ? neighbour : slot;
-            *slot = (struct context_slot){.check = check};
-            prediction->crowded |= ++table->used > table->limit;
-        }
+        slot = &table->slots[index];
+        slot = neighbour->count < slot->count ? neighbour : slot;
+        *slot = (struct context_slot){.check = check};
+        prediction->crowded |= ++table->used > table->limit;
     }
     table->slot = slot;
     return slot;
