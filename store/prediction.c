@@ -8,6 +8,14 @@
 #include "base/cleanup.h"
 
 #define FIRST_SLOTS 64u /* all memory begins small, so that idle threads stay small */
+#define PIECE 64u       /* elements that are copied before a word */
+/* How large tables may get, and the share of each that may be used before it grows. */
+#define CONTEXT_MOST CONTEXT_SLOTS_MAX
+#define CONTEXT_SHARE 2
+#define HEAD_MOST MATCH_HEADS_MAX
+#define HEAD_SHARE 2
+#define TREE_MOST TREE_BITS_MAX
+#define TREE_SHARE 32
 #define FIRST_WEIGHT 22938
 #define FIRST_STEP_SEEN 10
 
@@ -102,23 +110,19 @@ static uint32_t limit_of(uint32_t limit, uint32_t mask, uint32_t most)
     return mask < most - 1 ? limit : UINT32_MAX;
 }
 
-/* Each has the size that its mask says, and nothing is used. */
-static void limit_context(struct context_table *table)
+/* Of the size that its mask says, and nothing is used. A table may grow to `most` elements, and has to when
+ * one of `share` is used. */
+static void limit_table(struct table_size *table, uint32_t most, uint32_t share)
 {
-    table->used = 0;
-    table->limit = limit_of(table->mask / 2, table->mask, CONTEXT_SLOTS_MAX);
+    table->used = table->copied = 0;
+    table->limit = limit_of(table->mask / share, table->mask, most);
 }
 
-static void limit_heads(struct match_table *heads)
+static void reset_table(void *elements, size_t size, struct table_size *table, uint32_t most, uint32_t share)
 {
-    heads->used = 0;
-    heads->limit = limit_of(heads->mask / 2, heads->mask, MATCH_HEADS_MAX);
-}
-
-static void limit_tree(struct word_tree *tree)
-{
-    tree->used = 0;
-    tree->limit = limit_of(tree->mask / 32, tree->mask, TREE_BITS_MAX);
+    table->mask = FIRST_SLOTS - 1;
+    limit_table(table, most, share);
+    memset(elements, 0, FIRST_SLOTS * size);
 }
 
 static void limit_rings(struct prediction *prediction)
@@ -126,6 +130,9 @@ static void limit_rings(struct prediction *prediction)
     prediction->words_limit = limit_of(prediction->words_mask, prediction->words_mask, WORDS_MAX);
     prediction->frames_limit = limit_of(prediction->frames_mask - 1, prediction->frames_mask, FRAMES_MAX);
 }
+
+#define RESET_TABLE(elements, table, kind) \
+    reset_table(elements, sizeof(*(elements)), table, kind##_MOST, kind##_SHARE)
 
 void prediction_reset(struct prediction *prediction)
 {
@@ -135,18 +142,11 @@ void prediction_reset(struct prediction *prediction)
     prediction->long_hash = prediction->match_hash = prediction->recent = 0;
     memset(prediction->words, 0, FIRST_SLOTS * sizeof(*prediction->words));
     memset(prediction->frames, 0, FIRST_SLOTS * sizeof(*prediction->frames));
-    for (int i = 0; i < CONTEXTS; i++) {
-        struct context_table *table = &prediction->tables[i];
-
-        table->mask = FIRST_SLOTS - 1;
-        limit_context(table);
-        memset(table->slots, 0, FIRST_SLOTS * sizeof(*table->slots));
-    }
-    prediction->heads.mask = prediction->tree.mask = FIRST_SLOTS - 1;
-    limit_heads(&prediction->heads);
-    limit_tree(&prediction->tree);
     limit_rings(prediction);
-    memset(prediction->heads.positions, 0, FIRST_SLOTS * sizeof(*prediction->heads.positions));
+    for (int i = 0; i < CONTEXTS; i++)
+        RESET_TABLE(prediction->tables[i].slots, &prediction->tables[i].size, CONTEXT);
+    RESET_TABLE(prediction->heads.positions, &prediction->heads.size, HEAD);
+    RESET_TABLE(prediction->tree.bits, &prediction->tree.size, TREE);
     forget_bits(prediction->tree.bits, FIRST_SLOTS);
     prediction->match_at = prediction->match_length = 0;
     prediction->surprise = 0;
@@ -179,10 +179,10 @@ int prediction_init(struct prediction *prediction)
     *prediction = (struct prediction){0};
     code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS) |
            MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS) |
-           MAKE_ROOM(&prediction->heads.positions, &prediction->heads.capacity, FIRST_SLOTS) |
-           MAKE_ROOM(&prediction->tree.bits, &prediction->tree.capacity, FIRST_SLOTS);
+           MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS) |
+           MAKE_ROOM(&prediction->tree.bits, &prediction->tree.size.capacity, FIRST_SLOTS);
     for (int i = 0; i < CONTEXTS; i++)
-        code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].capacity, FIRST_SLOTS);
+        code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].size.capacity, FIRST_SLOTS);
     if (code) {
         prediction_release(prediction);
         return -ENOMEM;
@@ -204,38 +204,27 @@ void prediction_release(struct prediction *prediction)
 
 /* ------------------------------------------------------------------------------------ growing */
 
-/* Doubles a table, with a copy of itself. */
-#define DOUBLE(elements, capacity, mask) \
-    (MAKE_ROOM(elements, capacity, 2 * ((mask) + 1)) \
-         ? -ENOMEM \
-         : (memcpy(*(elements) + (mask) + 1, *(elements), ((mask) + 1) * sizeof(**(elements))), 0))
-
-static int grow_context(struct context_table *table)
+/* Another piece of the copy by which a table doubles. */
+static int grow_table(void **elements, size_t size, struct table_size *table, uint32_t most, uint32_t share)
 {
-    if (DOUBLE(&table->slots, &table->capacity, table->mask))
+    uint32_t count = table->mask + 1;
+    uint32_t piece = count - table->copied < PIECE ? count - table->copied : PIECE;
+    uint8_t *bytes;
+
+    if (make_room(elements, &table->capacity, 2 * count, size))
         return -ENOMEM;
-    table->mask = 2 * table->mask + 1;
-    limit_context(table);
+    bytes = *elements;
+    memcpy(bytes + (count + table->copied) * size, bytes + table->copied * size, piece * size);
+    table->copied += piece;
+    if (table->copied < count)
+        return 0;
+    table->mask = 2 * count - 1;
+    limit_table(table, most, share);
     return 0;
 }
 
-static int grow_heads(struct match_table *heads)
-{
-    if (DOUBLE(&heads->positions, &heads->capacity, heads->mask))
-        return -ENOMEM;
-    heads->mask = 2 * heads->mask + 1;
-    limit_heads(heads);
-    return 0;
-}
-
-static int grow_tree(struct word_tree *tree)
-{
-    if (DOUBLE(&tree->bits, &tree->capacity, tree->mask))
-        return -ENOMEM;
-    tree->mask = 2 * tree->mask + 1;
-    limit_tree(tree);
-    return 0;
-}
+#define GROW_TABLE(elements, table, kind) \
+    grow_table((void **)(elements), sizeof(**(elements)), table, kind##_MOST, kind##_SHARE)
 
 /* The rings are not yet full: nothing has to move. */
 static int grow_words(struct prediction *prediction)
@@ -256,6 +245,11 @@ static int grow_frames(struct prediction *prediction)
     return 0;
 }
 
+static bool is_crowded(const struct table_size *table)
+{
+    return table->used > table->limit;
+}
+
 static int grow_one(struct prediction *prediction)
 {
     bool words = prediction->position > prediction->words_limit;
@@ -269,12 +263,12 @@ static int grow_one(struct prediction *prediction)
     if (words || frames)
         return 0;
     for (int i = 0; i < CONTEXTS; i++)
-        if (prediction->tables[i].used > prediction->tables[i].limit)
-            return grow_context(&prediction->tables[i]);
-    if (prediction->heads.used > prediction->heads.limit)
-        return grow_heads(&prediction->heads);
-    if (prediction->tree.used > prediction->tree.limit)
-        return grow_tree(&prediction->tree);
+        if (is_crowded(&prediction->tables[i].size))
+            return GROW_TABLE(&prediction->tables[i].slots, &prediction->tables[i].size, CONTEXT);
+    if (is_crowded(&prediction->heads.size))
+        return GROW_TABLE(&prediction->heads.positions, &prediction->heads.size, HEAD);
+    if (is_crowded(&prediction->tree.size))
+        return GROW_TABLE(&prediction->tree.bits, &prediction->tree.size, TREE);
     prediction->crowded = false;
     return 0;
 }

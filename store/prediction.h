@@ -2,18 +2,18 @@
 /*
  * What a thread will do next: the model behind codec 2 (docs/trace-format.md has it number by number).
  *
- * Words are those of a segment: 0 a return, others a call of the function with that local id. Four contexts
+ * Words are those of a segment: 0 a return, others a call of the function with that local id. Five contexts
  * remember which word followed them last: the last three words; the last twenty-one; the function that runs
- * now with its last two callees; and the same function with its caller and all that it has called so far. The
- * fifth voice is a match: the place where the last words stood before, followed as long as it is right
- * (Lempel and Ziv's idea, as in ParLOT). Each voice counts as much as it has deserved: its answers are
- * weighed by logistic mixing (Mahoney, "Adaptive Weighing of Context Models for Lossless Data Compression",
- * 2005).
+ * now with its last two callees; the same function with its caller and all that it has called so far; and
+ * that with all that the caller has called, too. The sixth voice is a match: the place where the last words
+ * stood before, followed as long as it is right (Lempel and Ziv's idea, as in ParLOT). Each voice counts as
+ * much as it has deserved: its answers are weighed by logistic mixing (Mahoney, "Adaptive Weighing of Context
+ * Models for Lossless Data Compression", 2005).
  *
  * A match that has held for long is believed without asking the others: then a word costs a comparison.
  *
  * Everything is an integer, so that any machine decodes what any other has encoded. All memory grows with
- * what was seen, up to about 1.5 MiB; the work of a word is bounded.
+ * what was seen, up to about 5 MiB; the work of a word is bounded.
  */
 #ifndef TRACESTORE_PREDICTION_H
 #define TRACESTORE_PREDICTION_H
@@ -24,7 +24,7 @@
 
 #include "store/range_coder.h"
 
-enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXTS };
+enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXT_PATHS, CONTEXTS };
 
 #define VOICE_MATCH CONTEXTS
 #define VOICES (CONTEXTS + 1)
@@ -45,23 +45,30 @@ struct context_slot {
     uint16_t count; /* 0: empty */
 };
 
-/* Tables are indexed by the low bits of a hash, and double by copying themselves, when half of them is used:
- * what was learned stays where the longer index finds it. `limit`: when more is used, the table has to grow;
- * UINT32_MAX once it is as large as it may be. */
+/* Tables are indexed by the low bits of a hash, and double by copying themselves when enough of them is used:
+ * what was learned stays where the longer index finds it. The copy is made piece by piece, before one word
+ * after the other, and used when it is whole. */
+struct table_size {
+    uint32_t mask, used;
+    uint32_t limit;    /* when more is used, the table has to grow; UINT32_MAX: it is as large as it may be */
+    uint32_t copied;   /* elements so far */
+    uint32_t capacity; /* elements that there is memory for */
+};
+
 struct context_table {
     struct context_slot *slots;
-    uint32_t mask, used, limit, capacity;
+    struct table_size size;
     struct context_slot *slot; /* of the present context */
 };
 
 struct match_table {
     uint32_t *positions; /* behind the last words with this hash; 0: none */
-    uint32_t mask, used, limit, capacity;
+    struct table_size size;
 };
 
 struct word_tree {
     struct adaptive_bit *bits;
-    uint32_t mask, used, limit, capacity;
+    struct table_size size;
 };
 
 /* A call that is open, or what lies below all of them. */
@@ -107,7 +114,7 @@ struct prediction {
 };
 
 /* How much a table, and the rings, may grow to. */
-#define CONTEXT_SLOTS_MAX (1u << 14)
+#define CONTEXT_SLOTS_MAX (1u << 16)
 #define MATCH_HEADS_MAX (1u << 16)
 #define TREE_BITS_MAX (1u << 18)
 #define WORDS_MAX (1u << 18)
@@ -118,10 +125,9 @@ int prediction_init(struct prediction *prediction);
 void prediction_release(struct prediction *prediction);
 /* As after init, with the memory that is there. */
 void prediction_reset(struct prediction *prediction);
-/* To be called before a word when `crowded`: grows one of them (or both rings), once a word, however often it
- * is called, so that both sides do it at the same time and no word waits for long. -ENOMEM: nothing has
- * changed.
- */
+/* To be called before a word when `crowded`: grows the rings, or a piece of one table, once a word, however
+ * often it is called, so that both sides do it at the same time and no word waits for long. -ENOMEM: nothing
+ * has changed. */
 int prediction_grow(struct prediction *prediction);
 
 /* ln(p / (1 - p)) and its inverse. Logistic units are 1/256; p is of 4096 for stretch, of 65536 for squash.

@@ -39,8 +39,8 @@
 #endif
 
 /* Whose word is tried first when the elected one is wrong. */
-static const uint8_t voice_order[VOICES] = {CONTEXT_LONG, CONTEXT_PATH, VOICE_MATCH, CONTEXT_CALLEES,
-                                            CONTEXT_RECENT};
+static const uint8_t voice_order[VOICES] = {CONTEXT_PATHS, CONTEXT_LONG,    CONTEXT_PATH,
+                                            VOICE_MATCH,   CONTEXT_CALLEES, CONTEXT_RECENT};
 
 /* What the voices say of the next word. */
 struct expectation {
@@ -120,7 +120,7 @@ STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int co
 {
     struct context_table *table = &prediction->tables[context];
     uint64_t hash = (key ^ key >> 32) * HASH_MULTIPLIER;
-    uint32_t index = (uint32_t)(hash >> 28) & table->mask;
+    uint32_t index = (uint32_t)(hash >> 28) & table->size.mask;
     uint16_t check = (uint16_t)(hash >> 48);
     struct context_slot *slot = &table->slots[index ^ !is_slot_of(&table->slots[index], check)];
 
@@ -130,7 +130,7 @@ STEP_INLINE struct context_slot *find_slot(struct prediction *prediction, int co
         slot = &table->slots[index];
         slot = neighbour->count < slot->count ? neighbour : slot;
         *slot = (struct context_slot){.check = check};
-        prediction->crowded |= ++table->used > table->limit;
+        prediction->crowded |= ++table->size.used > table->size.limit;
     }
     table->slot = slot;
     return slot;
@@ -147,6 +147,8 @@ STEP_INLINE void find_slots(struct prediction *prediction, struct context_slot *
     slots[CONTEXT_LONG] = find_slot(prediction, CONTEXT_LONG, prediction->long_hash * HASH_MULTIPLIER);
     slots[CONTEXT_CALLEES] = find_slot(prediction, CONTEXT_CALLEES, callees * HASH_MULTIPLIER);
     slots[CONTEXT_PATH] = find_slot(prediction, CONTEXT_PATH, path * HASH_MULTIPLIER);
+    slots[CONTEXT_PATHS] =
+        find_slot(prediction, CONTEXT_PATHS, (path * HASH_MULTIPLIER + caller->path) * HASH_MULTIPLIER);
 }
 
 STEP_INLINE unsigned choose_mixer(const struct prediction *prediction)
@@ -237,7 +239,7 @@ STEP_INLINE void hear(const struct prediction *prediction, struct expectation *e
 /* What the voices say, of the words that are not `excluded`. Mostly they agree. */
 STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
 {
-    static const uint8_t familiarities[VOICES + 1] = {0, 1, 1, 2, 2, 3};
+    static const uint8_t familiarities[VOICES + 1] = {0, 1, 1, 2, 2, 3, 3};
     struct hearing hearing = {.first = NO_WORD, .agree = true};
     struct context_slot *slots[CONTEXTS];
 
@@ -365,10 +367,10 @@ STEP_INLINE void learn_match(struct prediction *prediction, const struct expecta
 /* After it: the place is noted, and without a match one is looked for. */
 STEP_INLINE void find_match(struct prediction *prediction)
 {
-    uint32_t *head = &prediction->heads.positions[prediction->match_hash >> 40 & prediction->heads.mask];
+    uint32_t *head = &prediction->heads.positions[prediction->match_hash >> 40 & prediction->heads.size.mask];
 
     if (!*head) {
-        prediction->crowded |= ++prediction->heads.used > prediction->heads.limit;
+        prediction->crowded |= ++prediction->heads.size.used > prediction->heads.size.limit;
     } else if (!prediction->match_length) {
         uint32_t length = agreement(prediction, *head);
 
@@ -399,14 +401,14 @@ STEP_INLINE int code_tree_bit(struct prediction *prediction, struct range_coder 
     uint32_t function = current_frame(prediction)->function + 1;
     uint64_t here_hash = ((uint64_t)function << 32 | node) * HASH_MULTIPLIER,
              any_hash = node * HASH_MULTIPLIER;
-    struct adaptive_bit *here = &tree->bits[here_hash >> 40 & tree->mask];
-    struct adaptive_bit *any = &tree->bits[any_hash >> 40 & tree->mask];
+    struct adaptive_bit *here = &tree->bits[here_hash >> 40 & tree->size.mask];
+    struct adaptive_bit *any = &tree->bits[any_hash >> 40 & tree->size.mask];
     uint32_t seen = here->state & 0x3ff, p_here = adaptive_p(*here), p_any = adaptive_p(*any), p;
 
     p = !seen ? p_any : seen < 3 ? (p_here + p_any) / 2 : (3 * p_here + p_any) / 4;
     bit = range_coder_bit(coder, bit, p < 64 ? 64 : p > 65472 ? 65472 : p, decoding);
-    tree->used += !seen;
-    prediction->crowded |= tree->used > tree->limit;
+    tree->size.used += !seen;
+    prediction->crowded |= tree->size.used > tree->size.limit;
     adaptive_learn(here, bit, TREE_LIMIT);
     adaptive_learn(any, bit, TREE_ROOT_LIMIT);
     return bit;
