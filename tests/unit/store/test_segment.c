@@ -448,3 +448,34 @@ Test(segment, cut_or_lengthened_is_an_error)
     stream_release(&stream);
     free(decoded.events);
 }
+
+/* A thread that has run for months: numbers of events need more than 32 bits, those of open calls, too. */
+Test(segment, behind_ten_thousand_million_events)
+{
+    struct segment_builder builder;
+    struct closed_segment *closed;
+    struct decoded decoded = {0};
+    const struct open_call *open;
+
+    segment_builder_init(&builder, CODEC_DEFAULT, 0);
+    builder.first_seq = 10000000000 - 2;
+    append(&builder, 5);
+    append(&builder, 6);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    closed_segment_free(closed);
+    append(&builder, 0);
+    append(&builder, 7);
+    cr_assert_eq(segment_builder_close(&builder, &closed), 0);
+    cr_assert_eq(closed->first_seq, 10000000000);
+    cr_assert_eq(decode(closed->payload.data, closed->payload.size, closed->first_seq, 2, &decoded), 0);
+    cr_assert_eq(decoded.events[0].seq, 10000000000);
+    cr_assert_eq(decoded.events[0].function, 6);
+    cr_assert_eq(decoded.events[1].seq, 10000000001);
+    cr_assert_eq(decoded.events[1].depth, 1);
+    open = builder.open;
+    cr_assert_eq(open[0].seq, 10000000000 - 2);
+    cr_assert_eq(open[1].seq, 10000000001);
+    closed_segment_free(closed);
+    segment_builder_release(&builder);
+    free(decoded.events);
+}
