@@ -36,8 +36,10 @@ void catalog_queue_clear(struct catalog_queue *queue)
 void catalog_queue_release(struct catalog_queue *queue)
 {
     catalog_queue_clear(queue);
-    for (size_t i = 0; i < queue->prepared_count; i++)
+    for (size_t i = 0; i < queue->prepared_count; i++) {
         sqlite3_finalize(queue->prepared[i].row);
+        sqlite3_finalize(queue->prepared[i].find);
+    }
     free(queue->prepared);
     free(queue->rows);
     *queue = (struct catalog_queue){0};
@@ -95,24 +97,28 @@ int catalog_queue_add(struct catalog_queue *queue, const struct catalog_statemen
 /* ------------------------------------------------------------------------------------------ out */
 
 static int find_prepared(struct catalog_queue *queue, sqlite3 *db, const struct catalog_statement *statement,
-                         sqlite3_stmt **ret_row, struct error *err)
+                         struct prepared_statement *ret_prepared, struct error *err)
 {
     struct prepared_statement made = {.statement = statement};
     int code;
 
     for (size_t i = 0; i < queue->prepared_count; i++) {
         if (queue->prepared[i].statement == statement) {
-            *ret_row = queue->prepared[i].row;
+            *ret_prepared = queue->prepared[i];
             return 0;
         }
     }
     if (array_reserve(&queue->prepared, &queue->prepared_capacity, queue->prepared_count + 1))
         return error_no_memory(err);
     code = db_prepare(db, statement->sql, statement->what, &made.row, err);
-    if (code)
+    if (!code && statement->find)
+        code = db_prepare(db, statement->find, statement->what, &made.find, err);
+    if (code) {
+        sqlite3_finalize(made.row);
         return code;
+    }
     queue->prepared[queue->prepared_count++] = made;
-    *ret_row = made.row;
+    *ret_prepared = made;
     return 0;
 }
 
@@ -149,16 +155,17 @@ static int64_t largest_id(enum number_kind kind)
                                    : INT64_MAX;
 }
 
-/* Steps the bound statement to its end. */
+/* Steps the bound statement to its end; its first row, if it gives one, has the id. 1: it gives none. */
 static int step(sqlite3 *db, sqlite3_stmt *bound, const struct catalog_row *row,
                 struct numbering numberings[NUMBER_KINDS], struct error *err)
 {
     const struct catalog_statement *statement = row->statement;
+    int result = sqlite3_step(bound);
     int64_t id;
 
-    if (!statement->gives_id)
-        return db_step(db, bound, statement->what, err);
-    if (sqlite3_step(bound) != SQLITE_ROW)
+    if (result == SQLITE_DONE)
+        return 1;
+    if (result != SQLITE_ROW)
         return db_fail(db, err, statement->what);
     id = sqlite3_column_int64(bound, 0);
     if (sqlite3_reset(bound) != SQLITE_OK)
@@ -168,14 +175,12 @@ static int step(sqlite3 *db, sqlite3_stmt *bound, const struct catalog_row *row,
     return numbering_set(&numberings[statement->gives], row->number, id) ? error_no_memory(err) : 0;
 }
 
-static int write_row(struct catalog_queue *queue, sqlite3 *db, const struct catalog_row *row,
-                     struct numbering numberings[NUMBER_KINDS], struct error *err)
+/* Binds the row's values to the statement and runs it. 1: it gives no row. */
+static int run(sqlite3 *db, sqlite3_stmt *bound, const struct catalog_row *row,
+               struct numbering numberings[NUMBER_KINDS], struct error *err)
 {
-    sqlite3_stmt *bound = NULL;
-    int code = find_prepared(queue, db, row->statement, &bound, err);
+    int code;
 
-    if (code)
-        return code;
     for (int i = 0; row->statement->types[i]; i++)
         if (bind_value(bound, i + 1, row->statement->types[i], &row->values[i], numberings) != SQLITE_OK)
             return db_fail(db, err, row->statement->what);
@@ -183,6 +188,22 @@ static int write_row(struct catalog_queue *queue, sqlite3 *db, const struct cata
     sqlite3_reset(bound);
     sqlite3_clear_bindings(bound);
     return code;
+}
+
+static int write_row(struct catalog_queue *queue, sqlite3 *db, const struct catalog_row *row,
+                     struct numbering numberings[NUMBER_KINDS], struct error *err)
+{
+    struct prepared_statement prepared = {0};
+    int code = find_prepared(queue, db, row->statement, &prepared, err);
+
+    if (code)
+        return code;
+    code = prepared.find ? run(db, prepared.find, row, numberings, err) : 1;
+    if (code == 1)
+        code = run(db, prepared.row, row, numberings, err);
+    if (code != 1)
+        return code;
+    return row->statement->gives_id ? db_fail(db, err, row->statement->what) : 0;
 }
 
 int catalog_queue_write(struct catalog_queue *queue, sqlite3 *db, struct numbering numberings[NUMBER_KINDS],

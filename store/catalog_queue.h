@@ -16,6 +16,8 @@
 struct catalog_statement {
     const char *what; /* "cannot write a process": for the error */
     const char *sql;
+    const char
+        *find; /* NULL, or a query with the same parameters: when it gives an id, nothing is inserted */
     /* Of db_bind i, z, n, t, T and d; and numbers, which become ids (0: NULL): m image, f function, s site, p
      * process, h thread. */
     const char *types;
@@ -37,7 +39,7 @@ struct catalog_row {
 
 struct prepared_statement {
     const struct catalog_statement *statement;
-    sqlite3_stmt *row;
+    sqlite3_stmt *row, *find; /* find NULL: it has none */
 };
 
 /* Zero-initialised: empty. */

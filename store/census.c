@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/census.h"
 
+#include "store/call_list.h"
+
 static struct function_calls *find_slot(const struct census *census, uint32_t function)
 {
     size_t mask = census->table_size - 1, at = (uint32_t)(function * 2654435769u) >> 7 & mask;
@@ -26,19 +28,36 @@ static int grow(struct census *census)
     return 0;
 }
 
-int census_add(struct census *census, const struct event *event)
+int census_add_calls(struct census *census, uint32_t function, uint64_t calls)
 {
     struct function_calls *slot;
 
     if (2 * census->count >= census->table_size && grow(census))
         return -ENOMEM;
-    slot = find_slot(census, event->function);
+    slot = find_slot(census, function);
     census->count += !slot->function;
-    slot->function = event->function;
-    slot->calls += event->kind == EVENT_CALL;
-    census->calls += event->kind == EVENT_CALL;
-    census->events++;
+    slot->function = function;
+    slot->calls += calls;
+    census->calls += calls;
     return 0;
+}
+
+int census_add(struct census *census, const struct event *event)
+{
+    int code = census_add_calls(census, event->function, event->kind == EVENT_CALL);
+
+    census->events += !code;
+    return code;
+}
+
+void census_list(const struct census *census, struct function_calls *ret_functions)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < census->table_size; i++)
+        if (census->table[i].function)
+            ret_functions[count++] = census->table[i];
+    call_list_sort(ret_functions, count);
 }
 
 const struct function_calls *census_find(const struct census *census, uint32_t function)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which functions the events of a segment name, and how often they are called: what `segment_functions` has
- * to say of it. */
+/* Which functions events name, and how often they are called: what `segments.functions` has to say of those
+ * of a segment, and sums of that. */
 #ifndef TRACESTORE_CENSUS_H
 #define TRACESTORE_CENSUS_H
 
@@ -16,8 +16,14 @@ struct census {
 /* Takes an event in. -ENOMEM. */
 int census_add(struct census *census, const struct event *event);
 
+/* Takes calls of a function (not 0) in that were counted elsewhere; `events` does not change. -ENOMEM. */
+int census_add_calls(struct census *census, uint32_t function, uint64_t calls);
+
 /* The entry of a function; NULL: no event names it. */
 const struct function_calls *census_find(const struct census *census, uint32_t function);
+
+/* Its functions with their calls, in ascending order, to `ret_functions`, which has room for `count`. */
+void census_list(const struct census *census, struct function_calls *ret_functions);
 
 /* Empties it; keeps the memory. */
 void census_clear(struct census *census);

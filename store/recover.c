@@ -16,31 +16,20 @@ static const char what[] = "cannot recover the run";
 
 /* ------------------------------------------------------------------------------------------ one thread */
 
-int recover_insert_segment(sqlite3 *db, const struct recovered_segment *segment, struct error *err)
+int recover_insert_segment(sqlite3 *db, const struct census *functions, const struct segment_row *segment,
+                           struct error *err)
 {
-    AUTO_STATEMENT *row = NULL;
-    int64_t segment_id;
-    int code = db_run(
-        db, what, err,
-        "INSERT INTO segments (run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
-        " raw_bytes, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        "iiiizziiib", segment->run_id, segment->thread_id, (int64_t)segment->first_seq,
-        (int64_t)segment->event_count, (int64_t)segment->first_ns, (int64_t)segment->last_ns,
-        (int64_t)segment->codec, (int64_t)crc32(0, segment->payload.data, (uInt)segment->payload.size),
-        (int64_t)(2 * segment->event_count), (const void *)segment->payload.data, segment->payload.size);
+    AUTO_SEGMENT_INSERTER inserter = {0};
+    AUTO_FREE struct function_calls *list = calloc(functions->count + 1, sizeof(*list));
+    struct segment_row row = *segment;
+    int code = list ? segment_inserter_open(&inserter, db, what, err) : error_no_memory(err);
 
-    segment_id = sqlite3_last_insert_rowid(db);
-    if (!code)
-        code = db_prepare(db, "INSERT INTO segment_functions VALUES (?1, ?2, ?3)", what, &row, err);
-    for (size_t i = 0; !code && i < segment->functions->table_size; i++) {
-        const struct function_calls *function = &segment->functions->table[i];
-
-        if (!function->function)
-            continue;
-        db_bind(row, "iii", segment_id, (int64_t)function->function, (int64_t)function->calls);
-        code = db_step(db, row, what, err);
-    }
-    return code;
+    if (code)
+        return code;
+    census_list(functions, list);
+    row.functions = list;
+    row.function_count = functions->count;
+    return segment_insert(&inserter, &row, what, err);
 }
 
 struct recovering {
@@ -67,7 +56,7 @@ static int fold_tail(void *context, int64_t thread_id, const struct journal_tail
     struct segment_parts parts = journal_tail_parts(tail);
     AUTO_BYTES payload = {0};
     AUTO_CENSUS census = {0};
-    struct recovered_segment segment = {
+    struct segment_row segment = {
         .run_id = recovering->run_id,
         .thread_id = thread_id,
         .first_seq = tail->first_seq,
@@ -75,7 +64,6 @@ static int fold_tail(void *context, int64_t thread_id, const struct journal_tail
         .first_ns = tail->first_ns,
         .last_ns = tail->until_ns,
         .codec = tail->codec,
-        .functions = &census,
     };
     int code = census_take(&census, &parts, tail->first_seq, tail->event_count);
 
@@ -90,7 +78,7 @@ static int fold_tail(void *context, int64_t thread_id, const struct journal_tail
     segment.payload = (struct section){payload.data, payload.size};
     recovering->recovered->events += tail->event_count;
     recovering->recovered->segments++;
-    return recover_insert_segment(recovering->db, &segment, recovering->err);
+    return recover_insert_segment(recovering->db, &census, &segment, recovering->err);
 }
 
 /* ------------------------------------------------------------------------------------------ one run */

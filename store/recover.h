@@ -5,20 +5,12 @@
 
 #include "store/census.h"
 #include "store/journal.h"
+#include "store/segment_row.h"
 #include "store/store.h"
 
-/* A segment that becomes a row; all of it borrowed. */
-struct recovered_segment {
-    int64_t run_id, thread_id;
-    uint64_t first_seq, event_count;
-    uint64_t first_ns, last_ns; /* 0: no times */
-    uint8_t codec;
-    const struct census *functions;
-    struct section payload;
-};
-
-/* Writes the rows of `segments` and `segment_functions`. */
-int recover_insert_segment(sqlite3 *db, const struct recovered_segment *segment, struct error *err);
+/* Writes a segment as a row, with the functions that were counted in it. */
+int recover_insert_segment(sqlite3 *db, const struct census *functions, const struct segment_row *segment,
+                           struct error *err);
 
 /* Folds the journal of a run into segments and ends the run, in a transaction of its own. Adds to
  * `recovered`. */

@@ -45,7 +45,7 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
 /* Deletes the images, with their functions and call sites, that no run mentions any more. Functions of a
  * mentioned image stay, called or not: that they were not called is news, too. Which call sites a segment
  * names is not in the catalog, so all of them stay as long as any segment has sites (flag 2 of its third
- * byte). */
+ * byte). And everything stays when the list of some segment's functions is damaged. */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
     bool alive = false;
@@ -65,6 +65,8 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
                 "3, 1)), 2)));"
                 "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images)",
                 what, err);
+    if (code == -EBADMSG)
+        return 0;
     if (!code)
         code = name_index_before_delete(db, err);
     if (!code)

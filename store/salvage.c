@@ -3,7 +3,7 @@
  * Salvaging a damaged store into a new one.
  *
  * The catalog is copied row by row, past what cannot be read (table_reader.h). Segments are taken when their
- * checksum is right and they decode; what `segment_functions` says of them is counted anew. Of the journal of
+ * checksum is right and they decode; the lists of their functions are made anew. Of the journal of
  * a run only what stands before the first damaged row can be trusted. Rows that others refer to and that are
  * lost are invented: a thread's events are worth more than its label. In the end every gap is told by a loss
  * of cause 'damaged', so that the new store passes tracestore_verify.
@@ -63,16 +63,19 @@ static int copy_row(void *context, sqlite3_stmt *row)
     return result == SQLITE_DONE ? row_written(salvage) : db_fail(salvage->db, salvage->err, what);
 }
 
-/* "INSERT INTO table (columns) VALUES (?1, ...)" */
+/* "INSERT INTO table (columns) VALUES (?1, ...)"; functions get the hash of their names anew. */
 static int prepare_insert(struct salvage *salvage, const char *table, const char *columns)
 {
+    bool functions = strcmp(table, "functions") == 0;
     char sql[512];
-    size_t length = (size_t)snprintf(sql, sizeof(sql), "INSERT INTO %s (%s) VALUES (?", table, columns);
+    size_t length = (size_t)snprintf(sql, sizeof(sql), "INSERT INTO %s (%s%s) VALUES (?1", table, columns,
+                                     functions ? ", name_hash" : "");
+    int column = 1;
 
     for (const char *c = columns; *c; c++)
         if (*c == ',')
-            length += (size_t)snprintf(sql + length, sizeof(sql) - length, ", ?");
-    snprintf(sql + length, sizeof(sql) - length, ")");
+            length += (size_t)snprintf(sql + length, sizeof(sql) - length, ", ?%d", ++column);
+    snprintf(sql + length, sizeof(sql) - length, functions ? ", name_hash(?3))" : ")");
     sqlite3_finalize(take_pointer(salvage->insert));
     return db_prepare(salvage->db, sql, what, &salvage->insert, salvage->err);
 }
@@ -144,7 +147,7 @@ static int note_sites(struct salvage *salvage, const struct segment_parts *parts
 }
 
 /* -EBADMSG: not whole, or its place is taken. */
-static int check_segment(struct salvage *salvage, const struct recovered_segment *segment, uint32_t checksum)
+static int check_segment(struct salvage *salvage, const struct segment_row *segment, uint32_t checksum)
 {
     struct segment_parts parts = {0};
     AUTO_BYTES room = {0};
@@ -172,7 +175,7 @@ static int check_segment(struct salvage *salvage, const struct recovered_segment
 static int take_segment(void *context, sqlite3_stmt *row)
 {
     struct salvage *salvage = context;
-    const struct recovered_segment segment = {
+    const struct segment_row segment = {
         .run_id = sqlite3_column_int64(row, SEGMENT_RUN),
         .thread_id = sqlite3_column_int64(row, THREAD),
         .first_seq = (uint64_t)sqlite3_column_int64(row, FIRST_SEQ),
@@ -180,7 +183,6 @@ static int take_segment(void *context, sqlite3_stmt *row)
         .first_ns = (uint64_t)sqlite3_column_int64(row, FIRST_NS),
         .last_ns = (uint64_t)sqlite3_column_int64(row, LAST_NS),
         .codec = (uint8_t)sqlite3_column_int(row, CODEC),
-        .functions = &salvage->census,
         .payload = {sqlite3_column_blob(row, DATA), (size_t)sqlite3_column_bytes(row, DATA)},
     };
     int code = check_segment(salvage, &segment, (uint32_t)sqlite3_column_int64(row, CHECKSUM));
@@ -191,7 +193,7 @@ static int take_segment(void *context, sqlite3_stmt *row)
                       "iii", segment.thread_id, (int64_t)segment.first_seq, (int64_t)segment.event_count);
     }
     if (!code)
-        code = recover_insert_segment(salvage->db, &segment, salvage->err);
+        code = recover_insert_segment(salvage->db, &salvage->census, &segment, salvage->err);
     return code ? code : row_written(salvage);
 }
 
@@ -283,9 +285,9 @@ static int invent_others(struct salvage *salvage)
         " WHERE process_id NOT IN (SELECT process_id FROM processes) GROUP BY process_id",
         "INSERT INTO call_sites (site_id, image_id, address) SELECT site_id, -1, site_id FROM temp.used_sites"
         " WHERE site_id NOT IN (SELECT site_id FROM call_sites)",
-        "INSERT INTO functions (function_id, image_id, name, address, size)"
-        " SELECT DISTINCT function_id, -1, 'lost_function_' || function_id, function_id, 0"
-        " FROM segment_functions WHERE function_id <> 4294967295"
+        "INSERT INTO functions (function_id, image_id, name, address, size, name_hash)"
+        " SELECT DISTINCT function_id, -1, 'lost_function_' || function_id, function_id, 0,"
+        " name_hash('lost_function_' || function_id) FROM segment_functions WHERE function_id <> 4294967295"
         " AND function_id NOT IN (SELECT function_id FROM functions)",
         "INSERT INTO images (image_id, path, build_id, kind) SELECT image_id, 'lost image ' || image_id, '',"
         " 'library' FROM (SELECT image_id FROM functions UNION SELECT image_id FROM call_sites)"

@@ -7,6 +7,8 @@ CREATE TABLE features (
     name TEXT PRIMARY KEY,
     kind TEXT NOT NULL CHECK (kind IN ('incompatible', 'compatible'))
 ) WITHOUT ROWID;
+-- segments.functions in place of a table of their own, functions.name_hash in place of indexes of names.
+INSERT INTO features VALUES ('function lists', 'incompatible');
 
 CREATE TABLE runs (
     run_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -75,9 +77,9 @@ CREATE TABLE functions (
     size INTEGER NOT NULL,
     file TEXT,
     line INTEGER,
-    UNIQUE (image_id, address, name)
+    name_hash INTEGER NOT NULL     -- CRC-32 of name, its lowest 23 bits
 );
-CREATE INDEX functions_by_name ON functions(name);
+CREATE INDEX functions_by_name ON functions(name_hash);
 
 CREATE TABLE segments (
     segment_id INTEGER PRIMARY KEY,
@@ -90,17 +92,11 @@ CREATE TABLE segments (
     codec INTEGER NOT NULL,
     checksum INTEGER NOT NULL,     -- CRC-32 of data
     raw_bytes INTEGER NOT NULL,    -- 2 * event_count
+    functions BLOB NOT NULL,       -- with their calls (docs/trace-format.md); before data, whose pages it does not need
     data BLOB NOT NULL
 );
 CREATE UNIQUE INDEX segments_by_thread ON segments(thread_id, first_seq);
 CREATE INDEX segments_by_run ON segments(run_id);
-
-CREATE TABLE segment_functions (
-    segment_id INTEGER NOT NULL REFERENCES segments ON DELETE CASCADE,
-    function_id INTEGER NOT NULL,
-    calls INTEGER NOT NULL,
-    PRIMARY KEY (segment_id, function_id)
-) WITHOUT ROWID;
 
 -- What is younger than a full segment, one row a flush for all threads of a run (docs/trace-format.md).
 CREATE TABLE journal (

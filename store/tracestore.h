@@ -115,7 +115,8 @@ struct tracestore_totals {
     uint64_t threads, functions, muted_functions;
     uint64_t segments;
     uint64_t stored_bytes;  /* segment payload with its headers, journal included */
-    uint64_t catalog_bytes; /* catalog rows that this run needs (column values) */
+    uint64_t catalog_bytes; /* of catalog rows that this run needs, and of index_bytes */
+    uint64_t index_bytes;   /* of the entries of these rows in indexes */
     uint64_t raw_bytes;     /* 2 bytes an event, ParLOT's measure */
     bool complete;          /* false: a loss of unknown size, or the recorder has not ended the run */
 };

@@ -13,6 +13,7 @@
 
 #include "store/census.h"
 #include "store/journal.h"
+#include "store/segment_counts.h"
 #include "store/store.h"
 
 static const char what[] = "cannot check";
@@ -26,6 +27,7 @@ struct verifier {
     struct tracestore_problem place; /* where we are, for problem() */
     sqlite3_stmt *find[2];           /* by enum catalog_row */
     struct census census;            /* of the segment being checked */
+    struct segment_counts counts;    /* of single segments */
 
     /* What the next segment of the thread has to begin with. */
     int64_t thread_id;
@@ -227,28 +229,25 @@ enum { SEGMENT_ID, RUN_ID, THREAD_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, T
     " t.run_id, data FROM segments s LEFT JOIN threads t ON t.thread_id = s.thread_id" \
     " ORDER BY s.thread_id, first_seq"
 
-/* What `segment_functions` says of the segment that has been decoded. */
+/* What the store says of the functions of the segment that has been decoded. */
 static void check_counts(struct verifier *verifier, int64_t segment_id)
 {
-    AUTO_STATEMENT *row = NULL;
+    struct segment_counts *counts = &verifier->counts;
+    struct function_calls function;
+    struct error err = {0};
     uint64_t calls = 0;
     size_t functions = 0;
-    int result = sqlite3_prepare_v2(verifier->db,
-                                    "SELECT function_id, calls FROM segment_functions WHERE segment_id = ?1",
-                                    -1, &row, NULL);
+    int code;
 
-    if (result == SQLITE_OK)
-        db_bind(row, "i", segment_id);
-    while (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        const struct function_calls *counted =
-            census_find(&verifier->census, (uint32_t)sqlite3_column_int64(row, 0));
+    segment_counts_select(counts, segment_id);
+    while ((code = segment_counts_next(counts, &function, &err)) == 0) {
+        const struct function_calls *counted = census_find(&verifier->census, function.function);
 
-        calls += (uint64_t)sqlite3_column_int64(row, 1);
-        functions += counted && counted->calls == (uint64_t)sqlite3_column_int64(row, 1);
-        result = SQLITE_OK;
+        calls += function.calls;
+        functions += counted && counted->calls == function.calls;
     }
-    if (result != SQLITE_DONE)
-        problem(verifier, "its functions cannot be read: %.140s", sqlite3_errmsg(verifier->db));
+    if (code < 0)
+        problem(verifier, "%.190s", err.message);
     else if (calls != verifier->census.calls)
         problem(verifier, "it has %llu calls, but segment_functions says %llu",
                 (unsigned long long)verifier->census.calls, (unsigned long long)calls);
@@ -382,16 +381,19 @@ int tracestore_verify(struct tracestore *store,
     if (code)
         return code;
     check_database(&verifier);
-    code = check_segments(&verifier);
+    code = segment_counts_open(&verifier.counts, store->db, COUNTS_OF_SEGMENT, err);
+    if (!code)
+        code = check_segments(&verifier);
     if (!code)
         code = check_journals(&verifier);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     sqlite3_finalize(verifier.find[ROW_SITE]);
     sqlite3_finalize(verifier.find[ROW_FUNCTION]);
+    segment_counts_close(&verifier.counts);
     census_release(&verifier.census);
     free(verifier.open);
     if (code)
-        return error_no_memory(err);
+        return code == -ENOMEM ? error_no_memory(err) : code;
     if (ret_segments)
         *ret_segments = verifier.segments;
     return verifier.problems;

@@ -2,22 +2,13 @@
 -- Views for people (docs/sql.md). Temporary: each connection that has the virtual tables makes them for itself, so
 -- that a store stays readable by an sqlite3 without them.
 
--- Functions by thread, from what segments and journal say about themselves: nothing is decoded. While a run is being
--- recorded (or when its recorder died) a function can have two rows: sum(calls) is what people want anyway. One GROUP BY
--- around both halves would keep SQLite from using run_id and thread_id to find the segments.
+-- Functions by thread, from what segments and journal say about themselves: nothing is decoded.
 CREATE TEMP VIEW IF NOT EXISTS call_counts AS
-SELECT s.run_id AS run_id, t.label AS thread, s.thread_id AS thread_id, sf.function_id AS function_id,
-    coalesce(f.demangled, f.name) AS name, sum(sf.calls) AS calls
-FROM main.segments s
-JOIN main.segment_functions sf ON sf.segment_id = s.segment_id AND sf.calls > 0
-JOIN main.threads t ON t.thread_id = s.thread_id
-JOIN main.functions f ON f.function_id = sf.function_id
-GROUP BY s.run_id, s.thread_id, sf.function_id
-UNION ALL
-SELECT j.run_id, t.label, j.thread_id, j.function_id, coalesce(f.demangled, f.name), j.calls
-FROM journal_functions j
-JOIN main.threads t ON t.thread_id = j.thread_id
-JOIN main.functions f ON f.function_id = j.function_id;
+SELECT c.run_id AS run_id, t.label AS thread, c.thread_id AS thread_id, c.function_id AS function_id,
+    coalesce(f.demangled, f.name) AS name, c.calls AS calls
+FROM function_calls c
+JOIN main.threads t ON t.thread_id = c.thread_id
+JOIN main.functions f ON f.function_id = c.function_id;
 
 -- Who called whom. caller is NULL for calls with nothing around them.
 CREATE TEMP VIEW IF NOT EXISTS call_graph AS

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 
 #include "base/array.h"
+#include "store/call_list.h"
+#include "store/name_index.h"
 #include "store/store.h"
 #include "store/views_sql.h"
 #include "store/vtab_scan.h"
@@ -32,6 +34,45 @@ static void decoded_segments(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_result_int64(context, (sqlite3_int64)tracestore_decoded_segments());
 }
 
+/* segment_names(functions, function_id): whether the segment may have an event of the function, by its list.
+ */
+static void segment_names(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    const uint8_t *data = sqlite3_value_blob(argv[0]);
+
+    sqlite3_result_int(context, call_list_may_name(data, (size_t)sqlite3_value_bytes(argv[0]),
+                                                   sqlite3_value_int64(argv[1])));
+}
+
+/* name_hash(name): what functions.name_hash has for a function of that name. */
+static void name_hash(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    const char *name = (const char *)sqlite3_value_text(argv[0]);
+
+    if (name)
+        sqlite3_result_int64(context, function_name_hash(name));
+}
+
+static int register_functions(struct sqlite3 *db)
+{
+    static const struct {
+        const char *name;
+        int arguments, flags;
+        void (*function)(sqlite3_context *, int, sqlite3_value **);
+    } functions[] = {
+        {"decoded_segments", 0, 0, decoded_segments},
+        {"segment_names", 2, SQLITE_DETERMINISTIC, segment_names},
+        {"name_hash", 1, SQLITE_DETERMINISTIC, name_hash},
+    };
+    int r = SQLITE_OK;
+
+    for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(functions); i++)
+        r = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
+                                       SQLITE_UTF8 | functions[i].flags, NULL, functions[i].function, NULL,
+                                       NULL, NULL);
+    return r;
+}
+
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
 {
     /* Without xCreate they are there by their names and cannot be made or dropped. */
@@ -39,17 +80,20 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
         const char *name;
         const sqlite3_module *module;
     } tables[] = {
-        {"events", &vtab_events_module},         {"calls", &vtab_calls_module},
-        {"call_edges", &vtab_call_edges_module}, {"journal_functions", &vtab_journal_functions_module},
+        {"events", &vtab_events_module},
+        {"calls", &vtab_calls_module},
+        {"call_edges", &vtab_call_edges_module},
+        {"journal_functions", &vtab_journal_functions_module},
         {"function_names", &vtab_names_module},
+        {"segment_functions", &vtab_segment_functions_module},
+        {"function_calls", &vtab_function_calls_module},
     };
     int r = SQLITE_OK;
 
     for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(tables); i++)
         r = sqlite3_create_module_v2(db, tables[i].name, tables[i].module, NULL, NULL);
     if (r == SQLITE_OK)
-        r = sqlite3_create_function_v2(db, "decoded_segments", 0, SQLITE_UTF8, NULL, decoded_segments, NULL,
-                                       NULL, NULL);
+        r = register_functions(db);
     if (r != SQLITE_OK) {
         if (ret_message)
             *ret_message = sqlite3_mprintf("%s", sqlite3_errmsg(db));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The virtual tables of docs/sql.md (events, calls, call_edges, journal_functions, function_names), the
- * function decoded_segments() and the views, for any SQLite connection whose main database is a store:
+ * The virtual tables of docs/sql.md (events, calls, call_edges, function_calls, ...), its functions and the
+ * views, for any SQLite connection whose main database is a store:
  * libtracestore's own and, through analyzer/extension.c, those of the sqlite3 shell and other programs.
  */
 #ifndef TRACESTORE_VTAB_H

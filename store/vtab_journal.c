@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "store/journal.h"
+#include "store/journal_counts.h"
 #include "store/vtab_scan.h"
 
 enum journal_column { JOURNAL_RUN, JOURNAL_THREAD, JOURNAL_FUNCTION, JOURNAL_CALLS };
@@ -19,18 +17,12 @@ static const struct vtab_column columns[] = {
     {0},
 };
 
-struct journal_count {
-    int64_t thread_id;
-    uint32_t function;
-    uint64_t calls;
-};
-
 struct journal_cursor {
     sqlite3_vtab_cursor base;
     sqlite3_stmt *runs; /* that have a journal */
     int64_t run_id;
-    struct journal_count *counts; /* of the present run */
-    size_t count, capacity, at;
+    struct journal_counts counts; /* of the present run */
+    size_t at;
     bool end;
     sqlite3_int64 row;
 };
@@ -71,36 +63,9 @@ static int journal_close(sqlite3_vtab_cursor *base)
     struct journal_cursor *cursor = (struct journal_cursor *)base;
 
     sqlite3_finalize(cursor->runs);
-    free(cursor->counts);
+    journal_counts_release(&cursor->counts);
     sqlite3_free(cursor);
     return SQLITE_OK;
-}
-
-static int take_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
-{
-    struct journal_cursor *cursor = context;
-    AUTO_FREE uint32_t *functions = NULL;
-    size_t function_count = 0;
-    struct segment_parts parts = journal_tail_parts(tail);
-    int r = segment_dictionary(&parts.sections[SECTION_DICTIONARY], &functions, &function_count);
-
-    if (r < 0)
-        return r;
-    if (array_reserve(&cursor->counts, &cursor->capacity, cursor->count + function_count) < 0)
-        return -ENOMEM;
-    for (size_t i = 0; i < function_count && i < tail->call_count; i++)
-        if (tail->calls[i] && functions[i] != TRACESTORE_LOST_FUNCTION)
-            cursor->counts[cursor->count++] = (struct journal_count){thread_id, functions[i], tail->calls[i]};
-    return 0;
-}
-
-static int compare_counts(const void *left, const void *right)
-{
-    const struct journal_count *a = left, *b = right;
-
-    if (a->thread_id != b->thread_id)
-        return a->thread_id < b->thread_id ? -1 : 1;
-    return a->function < b->function ? -1 : a->function > b->function;
 }
 
 /* 0: at a run with a journal; 1: there is no further one; <0. */
@@ -114,12 +79,8 @@ static int next_run(struct journal_cursor *cursor, struct error *err)
     if (r != SQLITE_ROW)
         return error_say(err, -EIO, "reading the journal: %s", sqlite3_errmsg(db));
     cursor->run_id = sqlite3_column_int64(cursor->runs, 0);
-    cursor->at = cursor->count = 0;
-    error_say(err, -EBADMSG, "reading the journal of run %lld: damaged", (long long)cursor->run_id);
-    r = journal_visit_tails(db, cursor->run_id, take_tail, cursor, err);
-    if (r == 0 && cursor->count)
-        qsort(cursor->counts, cursor->count, sizeof(*cursor->counts), compare_counts);
-    return r;
+    cursor->at = 0;
+    return journal_counts_read(&cursor->counts, db, cursor->run_id, err);
 }
 
 static int journal_next(sqlite3_vtab_cursor *base)
@@ -130,7 +91,7 @@ static int journal_next(sqlite3_vtab_cursor *base)
 
     cursor->at++;
     cursor->row++;
-    while (r == 0 && cursor->at >= cursor->count)
+    while (r == 0 && cursor->at >= cursor->counts.count)
         r = next_run(cursor, &err);
     cursor->end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
@@ -146,7 +107,7 @@ static int journal_filter(sqlite3_vtab_cursor *base, int index_number, const cha
     sqlite3_finalize(cursor->runs);
     cursor->runs = NULL;
     vtab_read_constraints(index_text, argc, argv, &constraints);
-    cursor->at = cursor->count = 0;
+    cursor->at = cursor->counts.count = 0;
     cursor->row = 0;
     cursor->end = constraints.nothing;
     if (constraints.nothing)
@@ -168,7 +129,7 @@ static int journal_eof(sqlite3_vtab_cursor *base)
 static int journal_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct journal_cursor *cursor = (struct journal_cursor *)base;
-    const struct journal_count *count = &cursor->counts[cursor->at];
+    const struct journal_count *count = &cursor->counts.counts[cursor->at];
 
     switch ((enum journal_column)column) {
     case JOURNAL_RUN:

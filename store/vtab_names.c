@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "store/db.h"
+#include "store/name_index.h"
 #include "store/store.h"
 #include "store/vtab_scan.h"
 
@@ -22,8 +23,9 @@
 enum names_column { NAMES_FUNCTION, NAMES_NAME, NAMES_DEMANGLED, NAMES_TABLE };
 
 /* What xBestIndex pushes down; idxStr names the column and ends with these words, ", " between two. */
-enum names_test { TEST_ID, TEST_EQUAL, TEST_LIKE, TEST_GLOB, TEST_MATCH, TEST_COUNT };
-static const char *const test_words[TEST_COUNT] = {"function_id=?", "=?", "LIKE ?", "GLOB ?", "MATCH ?"};
+enum names_test { TEST_ID, TEST_NAME, TEST_EQUAL, TEST_LIKE, TEST_GLOB, TEST_MATCH, TEST_COUNT };
+static const char *const test_words[TEST_COUNT] = {"function_id=?", "name=?", "=?",
+                                                   "LIKE ?",        "GLOB ?", "MATCH ?"};
 
 struct names_cursor {
     sqlite3_vtab_cursor base;
@@ -44,14 +46,17 @@ static int names_connect(sqlite3 *db, void *context, int argc, const char *const
 /* ------------------------------------------------------------------------------------------ xBestIndex */
 
 /* The test that a constraint makes, TEST_COUNT: none that helps. */
-static enum names_test test_of(const struct sqlite3_index_constraint *constraint)
+static enum names_test test_of(sqlite3_index_info *info, int i)
 {
+    const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
     bool text = constraint->iColumn == NAMES_NAME || constraint->iColumn == NAMES_DEMANGLED;
 
     switch (constraint->op) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
         if (constraint->iColumn == NAMES_TABLE)
             return TEST_MATCH; /* function_names('vector push') */
+        if (constraint->iColumn == NAMES_NAME && !strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
+            return TEST_NAME;
         return constraint->iColumn == NAMES_FUNCTION ? TEST_ID : text ? TEST_EQUAL : TEST_COUNT;
     case SQLITE_INDEX_CONSTRAINT_LIKE:
         return text ? TEST_LIKE : TEST_COUNT;
@@ -67,13 +72,13 @@ static enum names_test test_of(const struct sqlite3_index_constraint *constraint
 static int names_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     static const char *const columns[] = {"", "name ", "demangled ", ""};
-    static const double rows_left[TEST_COUNT] = {1, 2, 200, 200, 200};
+    static const double rows_left[TEST_COUNT] = {1, 2, 2, 200, 200, 200};
     char *text = sqlite3_mprintf("");
     int argument = 0;
 
     info->estimatedRows = 100000;
     for (int i = 0; text && i < info->nConstraint; i++) {
-        enum names_test test = test_of(&info->aConstraint[i]);
+        enum names_test test = test_of(info, i);
         char *longer;
 
         if (test == TEST_COUNT)
@@ -86,7 +91,7 @@ static int names_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
         }
         longer =
             sqlite3_mprintf("%s%s%s%s", text, *text ? ", " : "",
-                            test == TEST_ID ? "" : columns[info->aConstraint[i].iColumn], test_words[test]);
+                            test <= TEST_NAME ? "" : columns[info->aConstraint[i].iColumn], test_words[test]);
         sqlite3_free(text);
         text = longer;
         info->aConstraintUsage[i].argvIndex = ++argument;
@@ -177,7 +182,12 @@ static enum names_test next_test(const char **index_text)
     return (enum names_test)test;
 }
 
-static int prepare_rows(struct names_cursor *cursor, sqlite3_value *id, char *trigrams)
+/* What narrows the rows down, besides trigrams. NULL: nothing. */
+struct names_values {
+    sqlite3_value *id, *name; /* function_id = , name = */
+};
+
+static int prepare_rows(struct names_cursor *cursor, const struct names_values *values, char *trigrams)
 {
     static const char from_index[] =
         "SELECT f.function_id, f.name, coalesce(f.demangled, f.name) FROM main.function_trigrams(?1) t"
@@ -186,14 +196,18 @@ static int prepare_rows(struct names_cursor *cursor, sqlite3_value *id, char *tr
         " WHERE function_id > (SELECT up_to FROM main.indexed_functions)";
     static const char by_id[] =
         "SELECT function_id, name, coalesce(demangled, name) FROM main.functions WHERE function_id = ?1";
+    static const char by_name[] =
+        "SELECT function_id, name, coalesce(demangled, name) FROM main.functions"
+        " WHERE name_hash = name_hash(?1) AND name = ?1";
     static const char all[] = "SELECT function_id, name, coalesce(demangled, name) FROM main.functions";
     sqlite3 *db = vtab_db(cursor->base.pVtab);
     bool indexed = false;
     int r;
 
-    if (id) {
-        r = sqlite3_prepare_v2(db, by_id, -1, &cursor->rows, NULL);
-        return r == SQLITE_OK ? sqlite3_bind_value(cursor->rows, 1, id) : r;
+    if (values->id || (values->name && store_has_name_hash(db))) {
+        r = sqlite3_prepare_v2(db, values->id ? by_id : by_name, -1, &cursor->rows, NULL);
+        return r == SQLITE_OK ? sqlite3_bind_value(cursor->rows, 1, values->id ? values->id : values->name)
+                              : r;
     }
     if (trigrams && store_has_name_index(db, &indexed, NULL) == 0 && indexed &&
         sqlite3_prepare_v2(db, from_index, -1, &cursor->rows, NULL) == SQLITE_OK)
@@ -276,7 +290,7 @@ static int names_filter(sqlite3_vtab_cursor *base, int index_number, const char 
 {
     struct names_cursor *cursor = (struct names_cursor *)base;
     struct trigrams trigrams = {.text = sqlite3_str_new(NULL)};
-    sqlite3_value *id = NULL;
+    struct names_values values = {0};
     int r = SQLITE_OK;
     char *query;
 
@@ -285,13 +299,15 @@ static int names_filter(sqlite3_vtab_cursor *base, int index_number, const char 
         enum names_test test = next_test(&index_text);
 
         if (test == TEST_ID)
-            id = argv[i];
-        else
+            values.id = argv[i];
+        if (test == TEST_NAME)
+            values.name = argv[i];
+        if (test != TEST_ID)
             r = take_value(cursor, test, argv[i], &trigrams);
     }
     query = sqlite3_str_finish(trigrams.text);
     if (r == SQLITE_OK)
-        r = prepare_rows(cursor, id, query);
+        r = prepare_rows(cursor, &values, query);
     sqlite3_free(query);
     if (r == SQLITE_OK)
         return names_next(base);

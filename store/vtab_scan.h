@@ -83,6 +83,7 @@ int vtab_disconnect(sqlite3_vtab *table);
 sqlite3 *vtab_db(sqlite3_vtab *table);
 
 extern const sqlite3_module vtab_events_module, vtab_calls_module, vtab_call_edges_module,
-    vtab_journal_functions_module, vtab_names_module;
+    vtab_journal_functions_module, vtab_names_module, vtab_segment_functions_module,
+    vtab_function_calls_module;
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <zlib.h>
 
+#include "store/segment_row.h"
 #include "store/writer.h"
 
 #define JOURNAL_SLACK ((size_t)1 << 20)
@@ -34,49 +35,44 @@ static int seal_payload(struct trace_writer *writer, const struct closed_segment
     return code ? error_no_memory(err) : 0;
 }
 
-static int write_segment(struct trace_writer *writer, sqlite3_stmt *row, sqlite3_stmt *function,
+static int write_segment(struct trace_writer *writer, struct segment_inserter *inserter,
                          const struct closed_segment *closed, struct error *err)
 {
     AUTO_BYTES payload = {0};
-    int64_t segment_id;
-    int code = seal_payload(writer, closed, &payload, err);
+    AUTO_FREE struct function_calls *functions = calloc(closed->function_count + 1, sizeof(*functions));
+    struct segment_row row = {
+        .run_id = writer->run_id,
+        .thread_id = numbering_id(&writer->numberings[NUMBER_THREAD], closed->thread),
+        .first_seq = closed->first_seq,
+        .event_count = closed->event_count,
+        .first_ns = closed->first_ns,
+        .last_ns = closed->last_ns,
+        .codec = closed->codec,
+        .functions = functions,
+        .function_count = closed->function_count,
+    };
+    int code = functions ? seal_payload(writer, closed, &payload, err) : error_no_memory(err);
 
-    if (code)
-        return code;
-    db_bind(row, "iiiizziiib", writer->run_id,
-            numbering_id(&writer->numberings[NUMBER_THREAD], closed->thread), (int64_t)closed->first_seq,
-            (int64_t)closed->event_count, (int64_t)closed->first_ns,
-            (int64_t)(closed->first_ns ? closed->last_ns : 0), (int64_t)closed->codec,
-            (int64_t)crc32(0, payload.data, (uInt)payload.size), (int64_t)(2 * closed->event_count),
-            (const void *)payload.data, payload.size);
-    code = db_step(writer->db, row, what, err);
-    segment_id = sqlite3_last_insert_rowid(writer->db);
-    for (size_t i = 0; i < closed->function_count && !code; i++) {
-        db_bind(function, "iii", segment_id,
-                numbering_id(&writer->numberings[NUMBER_FUNCTION], closed->functions[i].function),
-                (int64_t)closed->functions[i].calls);
-        code = db_step(writer->db, function, what, err);
+    for (size_t i = 0; !code && i < closed->function_count; i++) {
+        int64_t number = closed->functions[i].function;
+
+        functions[i].function = (uint32_t)numbering_id(&writer->numberings[NUMBER_FUNCTION], number);
+        functions[i].calls = closed->functions[i].calls;
     }
-    return code;
+    row.payload = (struct section){payload.data, payload.size};
+    return code ? code : segment_insert(inserter, &row, what, err);
 }
 
 static int write_segments(struct trace_writer *writer, struct error *err)
 {
-    AUTO_STATEMENT *row = NULL, *function = NULL;
+    AUTO_SEGMENT_INSERTER inserter = {0};
     int code;
 
     if (!writer->closed)
         return 0;
-    code = db_prepare(
-        writer->db,
-        "INSERT INTO segments (run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec,"
-        " checksum, raw_bytes, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        what, &row, err);
-    if (!code)
-        code =
-            db_prepare(writer->db, "INSERT INTO segment_functions VALUES (?1, ?2, ?3)", what, &function, err);
+    code = segment_inserter_open(&inserter, writer->db, what, err);
     for (struct closed_segment *closed = writer->closed; closed && !code; closed = closed->next)
-        code = write_segment(writer, row, function, closed, err);
+        code = write_segment(writer, &inserter, closed, err);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <uthash.h>
 
+#include "store/name_index.h"
 #include "store/writer.h"
 
 struct shared_row {
@@ -112,6 +113,11 @@ int trace_writer_image(struct trace_writer *writer, const struct trace_image_des
 
 /* ------------------------------------------------------------------------------------------ functions */
 
+#define SAME_FUNCTION(image, address, name) \
+    "SELECT function_id FROM functions WHERE image_id = " image " AND address = " address \
+    " AND name " \
+    "= " name
+
 /* 0 with the function's id in the store, or 0. */
 static int find_function(struct trace_writer *writer, int64_t image_id,
                          const struct trace_function_description *function, int64_t *ret_id,
@@ -125,12 +131,13 @@ static int find_function(struct trace_writer *writer, int64_t image_id,
     if (!writer->find_function)
         code =
             db_prepare(writer->db,
-                       "SELECT function_id FROM functions WHERE image_id = ?1 AND address = ?2 AND name = ?3",
+                       store_has_name_hash(writer->db) ? SAME_FUNCTION("?1", "?2", "?3") " AND name_hash = ?4"
+                                                       : SAME_FUNCTION("?1", "?2", "?3") " AND ?4 NOTNULL",
                        "cannot read the functions", &writer->find_function, err);
     if (code)
         return code;
-    db_bind(writer->find_function, "iit", numbering_id(&writer->numberings[NUMBER_IMAGE], image_id),
-            (int64_t)function->address, function->name);
+    db_bind(writer->find_function, "iiti", numbering_id(&writer->numberings[NUMBER_IMAGE], image_id),
+            (int64_t)function->address, function->name, (int64_t)function_name_hash(function->name));
     *ret_id = find_id(writer->find_function);
     return 0;
 }
@@ -141,6 +148,16 @@ static int queue_function(struct trace_writer *writer, int64_t image_id, int64_t
     static const struct catalog_statement insert = {
         .what = "cannot write a function",
         .sql =
+            "INSERT INTO functions (image_id, name, demangled, address, size, file, line, name_hash)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING function_id",
+        .find = SAME_FUNCTION("?1", "?4", "?2") " AND name_hash = ?8",
+        .types = "mtTiiTzi",
+        .gives_id = true,
+        .gives = NUMBER_FUNCTION};
+    /* In a store without name_hash names are unique by a constraint. */
+    static const struct catalog_statement insert_unique = {
+        .what = "cannot write a function",
+        .sql =
             "INSERT INTO functions (image_id, name, demangled, address, size, file, line)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
             " ON CONFLICT (image_id, address, name) DO UPDATE SET size = excluded.size"
@@ -149,9 +166,10 @@ static int queue_function(struct trace_writer *writer, int64_t image_id, int64_t
         .gives_id = true,
         .gives = NUMBER_FUNCTION};
 
-    return catalog_queue_add(&writer->catalog, &insert, number, image_id, function->name, function->demangled,
+    return catalog_queue_add(&writer->catalog, store_has_name_hash(writer->db) ? &insert : &insert_unique,
+                             number, image_id, function->name, function->demangled,
                              (int64_t)function->address, (int64_t)function->size, function->file,
-                             (int64_t)function->line);
+                             (int64_t)function->line, (int64_t)function_name_hash(function->name));
 }
 
 int trace_writer_function(struct trace_writer *writer, int64_t image_id,

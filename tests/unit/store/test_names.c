@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "store/name_index.h"
 
 static void add_function(struct fixture *fixture, const char *name, const char *demangled, uint64_t address)
 {
@@ -15,12 +16,13 @@ static void add_function(struct fixture *fixture, const char *name, const char *
     cr_assert_eq(trace_writer_function(fixture->writer, fixture->image_id, &function, &id, NULL), 0);
 }
 
-/* Ends the run, and goes on reading only. */
+/* Ends the run, has its few functions in the index, and goes on reading only. */
 static void end_run(struct fixture *fixture)
 {
     cr_assert_eq(trace_writer_end(fixture->writer, 100, 0, NULL), 0);
     trace_writer_free(fixture->writer);
     fixture->writer = NULL;
+    cr_assert_eq(name_index_build(tracestore_db(fixture->store), NULL), 0);
 }
 
 static void fill(struct fixture *fixture)
@@ -92,6 +94,10 @@ static void compare_all(sqlite3 *db)
         "name GLOB '*[]a-c]alloc*'",
         "name GLOB 'z*[^x]_us?ble'",
         "name = 'malloc'",
+        "name = 'MALLOC' COLLATE NOCASE",
+        "name = 'ab' AND demangled LIKE 'a%'",
+        "name = NULL",
+        "name = 'malloc' AND function_id = 1",
         "demangled = 'foo::Vector<double>::pop_back()'",
         "function_id = 3",
         "function_id = 3 AND name LIKE '%push%'",
@@ -159,11 +165,13 @@ Test(names, the_plan_names_the_pattern)
         {"name LIKE '%malloc%'", "function_names VIRTUAL TABLE INDEX 0:name LIKE ?"},
         {"demangled GLOB '*malloc*'", "function_names VIRTUAL TABLE INDEX 0:demangled GLOB ?"},
         {"function_names MATCH 'malloc'", "function_names VIRTUAL TABLE INDEX 0:MATCH ?"},
+        {"name = 'malloc'", "function_names VIRTUAL TABLE INDEX 0:name=?"},
+        {"name = 'malloc' COLLATE NOCASE", "function_names VIRTUAL TABLE INDEX 0:name =?"},
     };
     struct fixture fixture;
 
     fixture_open(&fixture, NULL);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         char sql[200];
         sqlite3_stmt *row;
 
@@ -192,8 +200,9 @@ Test(names, patterns_look_into_the_index_alone)
     cr_assert_eq(ask(db, "SELECT count(*) FROM function_names WHERE name LIKE 'malloc'"), 0);
     cr_assert_eq(ask(db,
                      "SELECT count(*) FROM function_names WHERE function_names MATCH 'malloc'"
-                     " AND name = 'malloc'"),
+                     " AND name LIKE 'malloc'"),
                  0);
+    cr_assert_eq(ask(db, "SELECT count(*) FROM function_names WHERE name = 'malloc'"), 1, "by its hash");
     cr_assert_eq(ask(db, "SELECT count(*) FROM function_names WHERE name LIKE 'ma%' AND name NOT LIKE 'M%n'"),
                  1);
     fixture_close(&fixture);
