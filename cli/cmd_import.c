@@ -70,14 +70,15 @@ static void print(const struct tracestore_run *run, const struct tracestore_tota
     char events[32], bytes[32];
 
     if (cli.json) {
-        AUTO_JSON json_t *json = json_pack(
-            "{s:I, s:o, s:n, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "run",
-            (json_int_t)run->run_id, "name", cli_json_text(run->name), "exit_status", "events",
-            (json_int_t)totals->events, "calls", (json_int_t)totals->calls, "returns",
-            (json_int_t)totals->returns, "threads", (json_int_t)totals->threads, "lost",
-            (json_int_t)totals->lost, "muted_functions", (json_int_t)totals->muted_functions, "stored_bytes",
-            (json_int_t)totals->stored_bytes, "catalog_bytes", (json_int_t)totals->catalog_bytes, "raw_bytes",
-            (json_int_t)totals->raw_bytes, "wall_seconds", seconds);
+        AUTO_JSON json_t *json =
+            json_pack("{s:I, s:o, s:n, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "run",
+                      (json_int_t)run->run_id, "name", cli_json_text(run->name), "exit_status", "events",
+                      (json_int_t)totals->events, "calls", (json_int_t)totals->calls, "returns",
+                      (json_int_t)totals->returns, "threads", (json_int_t)totals->threads, "lost",
+                      (json_int_t)totals->lost, "muted_functions", (json_int_t)totals->muted_functions,
+                      "stored_bytes", (json_int_t)totals->stored_bytes, "catalog_bytes",
+                      (json_int_t)totals->catalog_bytes, "index_bytes", (json_int_t)totals->index_bytes,
+                      "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds", seconds);
 
         cli_json_print(json);
         return;

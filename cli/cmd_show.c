@@ -215,6 +215,7 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
 {
     return json_pack(
         "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, "
         "s:b}",
         "run", (json_int_t)run->run_id, "name", cli_json_text(run->name), "command",
         cli_json_text(run->command), "started", cli_json_time(run->started_ns), "ended",
@@ -225,7 +226,8 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
         (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "lost", (json_int_t)totals->lost,
         "muted_functions", (json_int_t)totals->muted_functions, "segments", (json_int_t)totals->segments,
         "stored_bytes", (json_int_t)totals->stored_bytes, "catalog_bytes", (json_int_t)totals->catalog_bytes,
-        "raw_bytes", (json_int_t)totals->raw_bytes, "complete", totals->complete);
+        "index_bytes", (json_int_t)totals->index_bytes, "raw_bytes", (json_int_t)totals->raw_bytes,
+        "complete", totals->complete);
 }
 
 static void facts_text(const struct tracestore_run *run, const struct tracestore_totals *totals)

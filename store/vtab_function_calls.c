@@ -11,9 +11,10 @@
 
 enum { RUN, THREAD, FUNCTION, CALLS };
 
-static const struct vtab_column columns[] = {{"run_id", RUN, TERM_RUN},
+/* The first one is left out by a query with function_id IN (...). */
+static const struct vtab_column columns[] = {{"function_id", FUNCTION, TERM_FUNCTION},
+                                             {"run_id", RUN, TERM_RUN},
                                              {"thread_id", THREAD, TERM_THREAD},
-                                             {"function_id", FUNCTION, TERM_FUNCTION},
                                              {0}};
 
 struct calls_cursor {
@@ -39,11 +40,21 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
                         ret_table);
 }
 
-/* A constraint on the function leaves fewer rows, but no less to read: else SQLite would read it all once for
- * each function of a join. */
+/* Whether the query has function_id IN (...): SQLite would ask once for each of them. */
+static bool has_function_list(sqlite3_index_info *info)
+{
+    bool list = false;
+
+    for (int i = 0; i < info->nConstraint; i++)
+        list |= info->aConstraint[i].iColumn == FUNCTION && vtab_is_list(info, i);
+    return list;
+}
+
+/* A constraint on the function leaves fewer rows, but no less to read: a join must not read all of it once
+ * for each function. */
 static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-    int r = vtab_best_index(info, columns);
+    int r = vtab_best_index(info, columns + has_function_list(info));
 
     if (r != SQLITE_OK)
         return r;

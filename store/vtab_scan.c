@@ -121,6 +121,12 @@ int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
     return SQLITE_OK;
 }
 
+/* The extension may be loaded into an SQLite that is older than the function. */
+bool vtab_is_list(sqlite3_index_info *info, int i)
+{
+    return sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_in(info, i, -1);
+}
+
 bool vtab_column_used(const sqlite3_index_info *info, int column)
 {
     return info->colUsed >> column & 1;

@@ -41,6 +41,8 @@ struct vtab_constraints {
 
 /* Fills idxStr, estimatedCost, estimatedRows and each constraint's argvIndex. */
 int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns);
+/* Whether constraint `i` stands for `column IN (...)`: SQLite would ask once for each value. */
+bool vtab_is_list(sqlite3_index_info *info, int i);
 /* Whether the query looks at a column, one of the first 63. */
 bool vtab_column_used(const sqlite3_index_info *info, int column);
 /* Reads what vtab_best_index wrote, with the values. */

@@ -40,7 +40,7 @@ static int functions_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
         int column = info->aConstraint[i].iColumn;
 
         if (info->aConstraint[i].usable && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ &&
-            (column == SEGMENT || column == FUNCTION))
+            (column == SEGMENT || (column == FUNCTION && !vtab_is_list(info, i))))
             at[column] = i;
     }
     for (int column = SEGMENT; column <= FUNCTION; column++)

@@ -224,12 +224,24 @@ Test(names, deleted_functions_leave_the_index)
     fixture_close(&fixture);
 }
 
+/* So many that an index of them is worth its bytes. */
+static void fill_more(struct fixture *fixture)
+{
+    for (int i = 0; i < NAME_INDEX_STEP; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%d", i);
+        add_function(fixture, name, NULL, 65536 + 16 * (uint64_t)i);
+    }
+}
+
 Test(names, an_older_store_is_searched_and_gets_the_index)
 {
     struct fixture fixture;
 
     fixture_open(&fixture, NULL);
     fill(&fixture);
+    fill_more(&fixture);
     end_run(&fixture);
     run_sql(tracestore_db(fixture.store), "DROP TABLE function_trigrams; DROP TABLE indexed_functions");
     tracestore_free(fixture.store);
@@ -242,4 +254,21 @@ Test(names, an_older_store_is_searched_and_gets_the_index)
                  1);
     compare_all(tracestore_db(fixture.store));
     fixture_close(&fixture);
+}
+
+Test(names, many_are_indexed_when_the_run_ends_and_few_are_not)
+{
+    for (int many = 0; many < 2; many++) {
+        struct fixture fixture;
+
+        fixture_open(&fixture, NULL);
+        fill(&fixture);
+        if (many)
+            fill_more(&fixture);
+        cr_assert_eq(trace_writer_end(fixture.writer, 100, 0, NULL), 0);
+        cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT up_to FROM indexed_functions"),
+                     many ? ask(tracestore_db(fixture.store), "SELECT max(function_id) FROM functions") : 0);
+        compare_all(tracestore_db(fixture.store));
+        fixture_close(&fixture);
+    }
 }

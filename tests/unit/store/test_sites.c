@@ -376,41 +376,56 @@ static uint64_t catalog_bytes(struct fixture *fixture, int64_t run_id)
     return totals.catalog_bytes;
 }
 
-/* A run of f, which calls itself, with sites in f, in g and in nobody knows what; and one without sites. */
+/* The next run of the store: f calls itself, in a thread with or without sites, of which one is new, in
+ * `function` (0: nobody knows), and calls nothing. */
+static void write_run_of_f(struct fixture *fixture, uint32_t f, bool with_sites, uint64_t address,
+                           uint32_t function)
+{
+    static const struct trace_run_description run = {
+        .name = "test", .command = "./prog -x", .started_ns = 1000};
+    static const struct trace_process_description process = {
+        .pid = 77, .rank = -1, .exe = "/bin/prog", .argv = "prog"};
+    const struct trace_call_site_description site = {
+        .image_id = fixture->image_id, .address = address, .function_id = function};
+    struct thread_writer *thread;
+    uint32_t id;
+
+    trace_writer_free(fixture->writer);
+    cr_assert_eq(trace_writer_begin(fixture->store, &run, NULL, &fixture->writer, NULL), 0);
+    cr_assert_eq(trace_writer_process(fixture->writer, &process, &fixture->process_id, NULL), 0);
+    thread = with_sites ? thread_with_sites(fixture, TRACE_RETURNS_PROBED)
+                        : fixture_thread(fixture, "0.0", TRACE_RETURNS_PROBED);
+    cr_assert_eq(thread_writer_call(thread, f), 0);
+    if (address)
+        cr_assert_eq(trace_writer_call_site(fixture->writer, &site, &id, NULL), 0);
+    cr_assert_eq(trace_writer_end(fixture->writer, 5000, 0, NULL), 0);
+}
+
 Test(sites, count_as_bytes_of_the_catalog)
 {
-    const struct trace_run_description run = {.name = "test", .command = "./prog -x", .started_ns = 1000};
-    const struct trace_process_description process = {
-        .pid = 77, .rank = -1, .exe = "/bin/prog", .argv = "prog"};
     struct fixture fixture;
-    struct trace_call_site_description site = {.address = 0x1000};
-    struct thread_writer *thread;
-    uint32_t f, g, id;
-    uint64_t without;
+    uint64_t without, with;
+    uint32_t f, g;
 
     fixture_open(&fixture, NULL);
     f = fixture_function(&fixture, "f");
     g = fixture_function(&fixture, "g");
-    thread_writer_call(fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED), f);
     cr_assert_eq(trace_writer_end(fixture.writer, 5000, 0, NULL), 0);
-    without = catalog_bytes(&fixture, 1);
-
-    trace_writer_free(fixture.writer);
-    cr_assert_eq(trace_writer_begin(fixture.store, &run, NULL, &fixture.writer, NULL), 0);
-    cr_assert_eq(trace_writer_process(fixture.writer, &process, &fixture.process_id, NULL), 0);
-    thread = thread_with_sites(&fixture, TRACE_RETURNS_PROBED);
-    site.image_id = fixture.image_id;
-    for (uint32_t i = 0; i < 3; i++) {
-        site.address += 16;
-        site.function_id = (uint32_t[]){f, g, 0}[i];
-        site.file = i ? NULL : "seven.c";
-        cr_assert_eq(trace_writer_call_site(fixture.writer, &site, &id, NULL), 0);
-        cr_assert_eq(thread_writer_call_from(thread, f, id), 0);
-    }
-    cr_assert_eq(trace_writer_end(fixture.writer, 5000, 0, NULL), 0);
-    cr_assert_eq(catalog_bytes(&fixture, 1), without, "its neighbour's sites are none of its own");
-    cr_assert_eq(catalog_bytes(&fixture, 2), without + 20 + 7 + 20,
-                 "g is not called: its site is not counted");
+    write_run_of_f(&fixture, f, false, 0, 0);
+    write_run_of_f(&fixture, f, true, 0, 0);
+    without = catalog_bytes(&fixture, 2);
+    with = catalog_bytes(&fixture, 3);
+    write_run_of_f(&fixture, f, false, 0x1000, g);
+    cr_assert_eq(catalog_bytes(&fixture, 3), with, "g is not called: its site is not counted");
+    write_run_of_f(&fixture, f, false, 0x1010, f);
+    /* A row: 2 for its place, its length and id, 7 of header, 1 + 2 + 1 of numbers; an index entry: 2, 1,
+     * 4, 3. */
+    cr_assert_geq(catalog_bytes(&fixture, 3), with + 18);
+    cr_assert_leq(catalog_bytes(&fixture, 3), with + 26);
+    with = catalog_bytes(&fixture, 3);
+    write_run_of_f(&fixture, f, false, 0x1020, 0);
+    cr_assert_geq(catalog_bytes(&fixture, 3), with + 18, "nobody knows whose it is");
+    cr_assert_eq(catalog_bytes(&fixture, 2), without, "its neighbour's sites are none of its own");
     fixture_close(&fixture);
 }
 

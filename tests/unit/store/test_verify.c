@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "fixture.h"
+#include "old_form.h"
 #include "store/event_iter.h"
 #include "store/segment.h"
 
@@ -97,18 +99,41 @@ Test(verify, damage_is_found)
     expect_problem("UPDATE segments SET event_count = event_count + 1 WHERE segment_id = 2",
                    "a segment is missing");
     expect_problem("DELETE FROM segments WHERE segment_id = 2", "a segment is missing");
-    expect_problem("UPDATE segment_functions SET calls = calls + 1 WHERE segment_id = 3 AND function_id = 5",
-                   "segment_functions");
-    /* As many calls as before, but not of the same functions. */
+    /* The list of another segment, and one byte of another. */
     expect_problem(
-        "UPDATE segment_functions SET calls = calls + CASE function_id WHEN 5 THEN 1 ELSE -1 END"
-        " WHERE segment_id = 3 AND function_id IN (5, 6)",
-        "their numbers of calls");
-    expect_problem("DELETE FROM segment_functions WHERE segment_id = 3 AND function_id = 4294967295",
-                   "does not have its functions");
+        "UPDATE segments SET functions = (SELECT functions FROM segments WHERE segment_id = 4)"
+        " WHERE segment_id = 3",
+        "segment_functions");
+    expect_problem(
+        "UPDATE segments SET functions = substr(functions, 1, 3) || x'7f' || substr(functions, 5)"
+        " WHERE segment_id = 3",
+        "functions of segment 3 is damaged");
     expect_problem("DELETE FROM functions WHERE function_id = 7", "function 7");
     expect_problem("UPDATE journal SET data = x'0102' || data", "journal");
     expect_problem("PRAGMA foreign_keys = OFF; DELETE FROM threads", "refers to nothing");
+}
+
+/* In the rows of an older store. */
+static void expect_problem_in_rows(const char *sql, const char *words)
+{
+    char both[4096];
+
+    snprintf(both, sizeof(both), "%s; %s", old_form_sql, sql);
+    expect_problem(both, words);
+}
+
+Test(verify, wrong_counts_are_found)
+{
+    expect_problem_in_rows(
+        "UPDATE segment_functions SET calls = calls + 1 WHERE segment_id = 3 AND function_id = 5",
+        "segment_functions");
+    /* As many calls as before, but not of the same functions. */
+    expect_problem_in_rows(
+        "UPDATE segment_functions SET calls = calls + CASE function_id WHEN 5 THEN 1 ELSE -1 END"
+        " WHERE segment_id = 3 AND function_id IN (5, 6)",
+        "their numbers of calls");
+    expect_problem_in_rows("DELETE FROM segment_functions WHERE segment_id = 3 AND function_id = 4294967295",
+                           "does not have its functions");
 }
 
 /* Of a closed segment and of an open one. */

@@ -202,7 +202,7 @@ Test(vtab, constraints_skip_segments)
 }
 
 /* Functions that only some segments have: 10 and 11 of the model come late. */
-Test(vtab, function_skips_segments)
+static void check_function_skips(bool old)
 {
     struct model_options options = usual;
     struct model model;
@@ -210,6 +210,7 @@ Test(vtab, function_skips_segments)
     int64_t segments;
 
     options.segment_events = 8;
+    options.old_form = old;
     model_init(&model, &options);
     snprintf(sql, sizeof(sql),
              "SELECT count(DISTINCT segment_id) FROM segment_functions WHERE function_id = %u",
@@ -221,6 +222,12 @@ Test(vtab, function_skips_segments)
     snprintf(sql, sizeof(sql), "SELECT * FROM calls WHERE function_id = %u", model.functions[11]);
     cr_assert_eq(decoded_by(&model, sql), (uint64_t)segments);
     model_release(&model);
+}
+
+Test(vtab, function_skips_segments)
+{
+    check_function_skips(false);
+    check_function_skips(true);
 }
 
 Test(vtab, plan_says_what_is_pushed_down)
@@ -235,6 +242,17 @@ Test(vtab, plan_says_what_is_pushed_down)
                    "ORDER BY seq");
     cr_assert(strstr(plan, "thread_id=? seq>=?"), "%s", plan);
     cr_assert_not(strstr(plan, "TEMP B-TREE"), "%s", plan);
+    free(plan);
+    plan = model_rows(&model,
+                      "EXPLAIN QUERY PLAN SELECT sum(calls) FROM segment_functions WHERE function_id = 3 "
+                      "AND segment_id = 2");
+    cr_assert(strstr(plan, "segment_id=? function_id=?"), "%s", plan);
+    free(plan);
+    plan = model_rows(&model,
+                      "EXPLAIN QUERY PLAN SELECT name, calls FROM call_counts WHERE run_id = 1 "
+                      "AND function_id IN (SELECT function_id FROM function_names('main'))");
+    cr_assert(strstr(plan, "SCAN c VIRTUAL TABLE INDEX 0:run_id=?"), "%s", plan);
+    cr_assert_not(strstr(plan, "function_id=?"), "read once, not once a function: %s", plan);
     free(plan);
     model_release(&model);
 }
@@ -255,10 +273,11 @@ Test(vtab, views)
 {
     struct model_options options = usual;
 
-    for (int unfinished = 0; unfinished < 2; unfinished++) {
+    for (int kind = 0; kind < 4; kind++) {
         struct model model;
 
-        options.unfinished = unfinished;
+        options.unfinished = kind % 2;
+        options.old_form = kind / 2;
         model_init(&model, &options);
         compare_rows(
             &model,
@@ -281,6 +300,19 @@ Test(vtab, views)
                      "SELECT c.run_id, t.label, c.depth, coalesce(demangled, f.name), state FROM x_calls c "
                      "JOIN threads t USING (thread_id) JOIN functions f USING (function_id) "
                      "WHERE state <> 'returned' AND returns <> 'none' ORDER BY 1, 2, 3");
+        compare_rows(&model, "SELECT * FROM function_calls ORDER BY run_id, thread_id, function_id",
+                     "SELECT run_id, thread_id, function_id, count(*) FROM x_events WHERE kind = 'call' "
+                     "GROUP BY thread_id, function_id ORDER BY 1, 2, 3");
+        compare_rows(&model, "SELECT * FROM function_calls WHERE run_id = 2 AND function_id = 3",
+                     "SELECT run_id, thread_id, function_id, count(*) FROM x_events WHERE kind = 'call' "
+                     "AND run_id = 2 AND function_id = 3 GROUP BY thread_id");
+        compare_rows(
+            &model,
+            "SELECT segment_id, function_id, calls FROM segment_functions WHERE segment_id < 40 ORDER BY 1, "
+            "2",
+            "SELECT segment_id, coalesce(function_id, 4294967295) AS f, sum(kind = 'call') FROM segments s "
+            "JOIN x_events e ON e.thread_id = s.thread_id AND e.seq >= s.first_seq "
+            "AND e.seq < s.first_seq + s.event_count WHERE segment_id < 40 GROUP BY 1, f ORDER BY 1, f");
         cr_assert_leq(decoded_by(&model, "SELECT name, sum(calls) FROM call_counts GROUP BY name"), 0);
         model_release(&model);
     }
