@@ -24,7 +24,7 @@ static const char old_form_sql[] =
     " UNIQUE (image_id, address, name));"
     "CREATE INDEX main.functions_by_name ON functions(name);"
     "INSERT INTO functions SELECT * FROM old_functions;"
-    "DELETE FROM features;"
+    "DELETE FROM features WHERE name = 'function lists';"
     "DROP TABLE temp.old_counts; DROP TABLE temp.old_functions;"
     "COMMIT;"
     "PRAGMA foreign_keys = ON";
