@@ -10,11 +10,11 @@
  *   words_encode   an event by the codec alone, from words to code; likewise
  *   decode, words_decode   back, by segment_decoder and by the codec alone
  *   worst, worst_millionth, worst_close   one append, the one that only one in a million is worse than, and
- *                  closing one segment. Each append is timed in each pass, and the least of its times counts:
- *                  interrupts and other processes do not come to the same event in every pass.
- *   bytes          of all segments with their headers; checksum is FNV-1a of them
+ *                  closing one segment. Each append is timed in WORST_ROUNDS passes, and the least of its
+ * times counts: interrupts and other processes do not come to the same event in every pass. bytes          of
+ * all segments with their headers; checksum is FNV-1a of them
  *
- * The first six are of the processor's time of this thread but for the worst ones, which are of the clock.
+ * The worst ones are by the clock, the others by the processor time of this thread.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -29,6 +29,7 @@
 #define SEGMENT_EVENTS ((uint64_t)4 << 20) /* as in writer.c */
 #define SEGMENT_BYTES ((size_t)64 << 10)
 #define ROUNDS_MAX 99
+#define WORST_ROUNDS 5
 
 static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction};
 
@@ -365,15 +366,14 @@ static uint32_t greatest(const uint32_t *values, uint64_t count)
     return most;
 }
 
-static void measure_worst(const struct codec *codec, const struct trace_set *set, int rounds,
-                          struct result *result)
+static void measure_worst(const struct codec *codec, const struct trace_set *set, struct result *result)
 {
     AUTO_FREE uint32_t *events = must(malloc(set->events * sizeof(*events)));
     AUTO_FREE uint32_t *closes = must(malloc(result->segments.count * sizeof(*closes)));
 
     memset(events, 0xff, set->events * sizeof(*events));
     memset(closes, 0xff, result->segments.count * sizeof(*closes));
-    for (int i = 0; i < rounds; i++)
+    for (int i = 0; i < WORST_ROUNDS; i++)
         time_set(codec, set, events, closes);
     result->worst_close = greatest(closes, result->segments.count);
     qsort(events, set->events, sizeof(*events), compare_down);
@@ -405,7 +405,7 @@ static void measure(const struct codec *codec, const struct trace_set *set, int 
     result->decode = median(decode, rounds);
     result->words_decode = median(words_decode, rounds);
     sum_up(&result->segments);
-    measure_worst(codec, set, rounds, result);
+    measure_worst(codec, set, result);
     segments_free(&result->segments);
 }
 
