@@ -4,17 +4,20 @@
  *
  * What each codec makes of the call traces of a folder, one set: its .u16 files, each a thread (little-endian
  * 16-bit words: n a call of function n, 0 a return). Every thread goes through a segment_builder and is cut
- * as the writer cuts it. Prints a JSON array with an object for each DIR; all times are nanoseconds:
+ * as the writer cuts it. Prints a JSON array with an object for each DIR:
  *
- *   encode         an event, from the function's number to the closed segment; median of ROUNDS passes
- *   words_encode   an event by the codec alone, from words to code; likewise
- *   decode, words_decode   back, by segment_decoder and by the codec alone
- *   worst, worst_millionth, worst_close   one append, the one that only one in a million is worse than, and
- *                  closing one segment. Each append is timed in WORST_ROUNDS passes, and the least of its
- * times counts: interrupts and other processes do not come to the same event in every pass. bytes          of
- * all segments with their headers; checksum is FNV-1a of them
+ *   bytes             of all segments with their headers, sealed; checksum is FNV-1a of them
+ *   encode            ns an event, from the function's number to the closed segment
+ *   seal              ns an event for sealing the segments
+ *   decode            ns an event, back, by segment_decoder
+ *   words_encode, words_decode   the same by the codec alone, between words and code
+ *   worst             ns of the worst append
+ *   worst_millionth   ns of the one that only one in a million is worse than
+ *   worst_close       ns of closing a segment, before it is sealed, at worst
  *
- * The worst ones are by the clock, the others by the processor time of this thread.
+ * The worst ones are by the clock: each append is timed in WORST_ROUNDS passes, and the least of its times
+ * counts, since interrupts and other processes do not come to the same event in every pass. The others are
+ * by the processor time of this thread, medians of ROUNDS passes.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -48,12 +51,13 @@ struct trace_set {
 /* The segments of all threads, one after the other. */
 struct segments {
     struct closed_segment *first, **last;
-    uint64_t bytes, count, checksum;
+    uint64_t count;
+    uint64_t bytes, checksum; /* once they are sealed */
 };
 
 struct result {
     struct segments segments;
-    uint64_t encode, words_encode, decode, words_decode; /* of all events */
+    uint64_t encode, seal, words_encode, decode, words_decode; /* of all events */
     uint32_t worst, worst_millionth, worst_close;
 };
 
@@ -172,7 +176,25 @@ static void close_segment(struct segment_builder *builder, struct segments *segm
     *segments->last = closed;
     segments->last = &closed->next;
     segments->count++;
-    segments->bytes += closed->payload.size;
+}
+
+/* What a flush does with closed segments; returns how long it took. */
+static uint64_t seal_segments(struct segments *segments)
+{
+    uint64_t begun = cpu_ns();
+
+    for (struct closed_segment *closed = segments->first; closed; closed = closed->next) {
+        AUTO_BYTES room = {0};
+        struct bytes sealed = {0};
+        struct segment_parts parts;
+
+        check(segment_parse(closed->payload.data, closed->payload.size, &room, &parts) == 0 &&
+                  segment_seal(&parts, &sealed) == 0,
+              "a segment cannot be sealed");
+        bytes_release(&closed->payload);
+        closed->payload = sealed;
+    }
+    return cpu_ns() - begun;
 }
 
 static inline void append(struct segment_builder *builder, uint16_t word)
@@ -187,7 +209,7 @@ static inline bool is_full(const struct segment_builder *builder)
     size_t bytes = segment_builder_bytes(builder);
 
     return builder->event_count >= SEGMENT_EVENTS ||
-           (bytes >= SEGMENT_BYTES && bytes >= 2 * builder->stack.size);
+           (bytes >= SEGMENT_BYTES && bytes >= 2 * builder->first_bytes);
 }
 
 /* One pass over a set; returns how long it took. */
@@ -282,11 +304,13 @@ static void pass_words(const struct codec *codec, const struct segments *segment
     *encode_ns = *decode_ns = 0;
     for (const struct closed_segment *closed = segments->first; closed; closed = closed->next) {
         AUTO_FREE uint16_t *words = NULL;
+        AUTO_BYTES room = {0};
         struct segment_parts parts;
         const struct section *code = &parts.sections[SECTION_CODE];
         uint64_t begun;
 
-        check(segment_parse(closed->payload.data, closed->payload.size, &parts) == 0, "a segment is damaged");
+        check(segment_parse(closed->payload.data, closed->payload.size, &room, &parts) == 0,
+              "a segment is damaged");
         words = decode_words(codec, code, closed->event_count, decode_ns);
         begun = cpu_ns();
         codec->encoder_reset(encoder);
@@ -314,9 +338,10 @@ static uint64_t decode_set(const struct trace_set *set, const struct segments *s
 
         for (size_t j = 0; j < thread->count; closed = closed->next) {
             struct segment_decoder *decoder = NULL;
+            AUTO_BYTES room = {0};
             struct segment_parts parts;
             struct event event;
-            int code = segment_parse(closed->payload.data, closed->payload.size, &parts);
+            int code = segment_parse(closed->payload.data, closed->payload.size, &room, &parts);
 
             check(code == 0 && segment_decoder_open(&parts, closed->first_seq, closed->event_count, 0, false,
                                                     &decoder) == 0,
@@ -384,23 +409,28 @@ static void measure_worst(const struct codec *codec, const struct trace_set *set
 static void sum_up(struct segments *segments)
 {
     segments->checksum = 0xcbf29ce484222325u;
-    for (const struct closed_segment *closed = segments->first; closed; closed = closed->next)
+    for (const struct closed_segment *closed = segments->first; closed; closed = closed->next) {
+        segments->bytes += closed->payload.size;
         for (size_t i = 0; i < closed->payload.size; i++)
             segments->checksum = (segments->checksum ^ closed->payload.data[i]) * 0x100000001b3u;
+    }
 }
 
 static void measure(const struct codec *codec, const struct trace_set *set, int rounds, struct result *result)
 {
-    uint64_t encode[ROUNDS_MAX], words_encode[ROUNDS_MAX], decode[ROUNDS_MAX], words_decode[ROUNDS_MAX];
+    uint64_t encode[ROUNDS_MAX], seal[ROUNDS_MAX], words_encode[ROUNDS_MAX], decode[ROUNDS_MAX],
+        words_decode[ROUNDS_MAX];
 
     *result = (struct result){0};
     for (int i = 0; i < rounds; i++) {
         segments_free(&result->segments);
         encode[i] = encode_set(codec, set, &result->segments);
+        seal[i] = seal_segments(&result->segments);
         pass_words(codec, &result->segments, &words_encode[i], &words_decode[i]);
         decode[i] = decode_set(set, &result->segments);
     }
     result->encode = median(encode, rounds);
+    result->seal = median(seal, rounds);
     result->words_encode = median(words_encode, rounds);
     result->decode = median(decode, rounds);
     result->words_decode = median(words_decode, rounds);
@@ -414,12 +444,14 @@ static void print_result(const struct codec *codec, const struct trace_set *set,
     double events = (double)set->events;
 
     printf("\"%s\": {\"segments\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"checksum\": \"%016" PRIx64
-           "\", \"encode\": %.2f, \"words_encode\": %.2f, \"decode\": %.2f, \"words_decode\": %.2f, "
+           "\", \"encode\": %.2f, \"seal\": %.2f, \"words_encode\": %.2f, \"decode\": %.2f, "
+           "\"words_decode\": %.2f, "
            "\"worst\": %u, \"worst_millionth\": %u, \"worst_close\": %u}",
            codec->name, result->segments.count, result->segments.bytes, result->segments.checksum,
-           (double)result->encode / events, (double)result->words_encode / events,
-           (double)result->decode / events, (double)result->words_decode / events, result->worst,
-           result->worst_millionth, result->worst_close);
+           (double)result->encode / events, (double)result->seal / events,
+           (double)result->words_encode / events, (double)result->decode / events,
+           (double)result->words_decode / events, result->worst, result->worst_millionth,
+           result->worst_close);
 }
 
 static void measure_set(const char *dir, int rounds)
