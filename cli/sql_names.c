@@ -17,7 +17,8 @@ struct sql_names {
 /* A virtual table without arguments is in no schema before a query has used it; SQLite and its extensions
  * bring some of their own, so ours are named. */
 #define VIRTUAL_TABLES \
-    "('events'), ('calls'), ('loops'), ('call_edges'), ('journal_functions'), ('function_names'), ('function_calls'), ('segment_functions')"
+    "('events'), ('calls'), ('loops'), ('call_edges'), ('journal_functions'), ('function_names'), " \
+    "('function_calls'), ('segment_functions')"
 
 const char sql_tables_query[] =
     "SELECT column1 AS name, 'virtual' AS kind FROM (VALUES " VIRTUAL_TABLES
