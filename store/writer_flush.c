@@ -51,14 +51,17 @@ static int write_segment(struct trace_writer *writer, struct segment_inserter *i
         .functions = functions,
         .function_count = closed->function_count,
     };
-    int code = functions ? seal_payload(writer, closed, &payload, err) : error_no_memory(err);
+    int code;
 
-    for (size_t i = 0; !code && i < closed->function_count; i++) {
+    if (!functions)
+        return error_no_memory(err);
+    for (size_t i = 0; i < closed->function_count; i++) {
         int64_t number = closed->functions[i].function;
 
         functions[i].function = (uint32_t)numbering_id(&writer->numberings[NUMBER_FUNCTION], number);
         functions[i].calls = closed->functions[i].calls;
     }
+    code = seal_payload(writer, closed, &payload, err);
     row.payload = (struct section){payload.data, payload.size};
     return code ? code : segment_insert(inserter, &row, what, err);
 }
