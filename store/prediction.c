@@ -7,8 +7,9 @@
 
 #include "base/cleanup.h"
 
-#define FIRST_SLOTS 64u /* all memory begins small, so that idle threads stay small */
-#define PIECE 64u       /* elements that are copied before a word */
+#define FIRST_SLOTS 64u     /* all memory begins small, so that idle threads stay small */
+#define ROOM_FOR_ALL 16384u /* bytes, see make_room */
+#define PIECE 64u           /* elements that are copied before a word */
 /* How large tables may get, and the share of each that may be used before it grows. */
 #define CONTEXT_MOST CONTEXT_SLOTS_MAX
 #define CONTEXT_SHARE 2
@@ -154,13 +155,17 @@ void prediction_reset(struct prediction *prediction)
     reset_mixers(prediction);
 }
 
-/* Room for `count` elements in all. */
-static int make_room(void **elements, uint32_t *capacity, uint32_t count, size_t size)
+/* Room for `count` elements in all, of at most `most`. From a few pages on it is room for all of them: pages
+ * that nothing was written to take no memory, and what was written is never moved again, which no word could
+ * wait for. */
+static int make_room(void **elements, uint32_t *capacity, uint32_t count, uint32_t most, size_t size)
 {
     void *grown;
 
     if (count <= *capacity)
         return 0;
+    if (count * size >= ROOM_FOR_ALL)
+        count = most;
     grown = realloc(*elements, count * size);
     if (!grown)
         return -ENOMEM;
@@ -169,20 +174,22 @@ static int make_room(void **elements, uint32_t *capacity, uint32_t count, size_t
     return 0;
 }
 
-#define MAKE_ROOM(elements, capacity, count) \
-    make_room((void **)(elements), capacity, count, sizeof(**(elements)))
+#define MAKE_ROOM(elements, capacity, count, most) \
+    make_room((void **)(elements), capacity, count, most, sizeof(**(elements)))
 
 int prediction_init(struct prediction *prediction)
 {
     int code;
 
     *prediction = (struct prediction){0};
-    code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS) |
-           MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS) |
-           MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS) |
-           MAKE_ROOM(&prediction->tree.bits, &prediction->tree.size.capacity, FIRST_SLOTS);
+    code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS, WORDS_MAX) |
+           MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS, FRAMES_MAX) |
+           MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS,
+                     MATCH_HEADS_MAX) |
+           MAKE_ROOM(&prediction->tree.bits, &prediction->tree.size.capacity, FIRST_SLOTS, TREE_BITS_MAX);
     for (int i = 0; i < CONTEXTS; i++)
-        code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].size.capacity, FIRST_SLOTS);
+        code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].size.capacity, FIRST_SLOTS,
+                          CONTEXT_SLOTS_MAX);
     if (code) {
         prediction_release(prediction);
         return -ENOMEM;
@@ -211,7 +218,7 @@ static int grow_table(void **elements, size_t size, struct table_size *table, ui
     uint32_t piece = count - table->copied < PIECE ? count - table->copied : PIECE;
     uint8_t *bytes;
 
-    if (make_room(elements, &table->capacity, 2 * count, size))
+    if (make_room(elements, &table->capacity, 2 * count, most, size))
         return -ENOMEM;
     bytes = *elements;
     memcpy(bytes + (count + table->copied) * size, bytes + table->copied * size, piece * size);
@@ -229,7 +236,8 @@ static int grow_table(void **elements, size_t size, struct table_size *table, ui
 /* The rings are not yet full: nothing has to move. */
 static int grow_words(struct prediction *prediction)
 {
-    if (MAKE_ROOM(&prediction->words, &prediction->words_capacity, 2 * (prediction->words_mask + 1)))
+    if (MAKE_ROOM(&prediction->words, &prediction->words_capacity, 2 * (prediction->words_mask + 1),
+                  WORDS_MAX))
         return -ENOMEM;
     prediction->words_mask = 2 * prediction->words_mask + 1;
     limit_rings(prediction);
@@ -238,7 +246,8 @@ static int grow_words(struct prediction *prediction)
 
 static int grow_frames(struct prediction *prediction)
 {
-    if (MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, 2 * (prediction->frames_mask + 1)))
+    if (MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, 2 * (prediction->frames_mask + 1),
+                  FRAMES_MAX))
         return -ENOMEM;
     prediction->frames_mask = 2 * prediction->frames_mask + 1;
     limit_rings(prediction);
