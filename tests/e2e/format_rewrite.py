@@ -10,6 +10,7 @@ import sys
 import zlib
 
 import format_reader as reader
+from format_codecs import Window, decode
 
 
 def varint(value):
@@ -32,7 +33,7 @@ def eliminate_zeros(words_out):
 
 
 def encode_parlot(words):
-    window = reader.Window()
+    window = Window()
     out = []
     source = None
     length = 0
@@ -58,7 +59,7 @@ def rewrite(row):
     sections["code"] = encode_parlot(events.words)
     if segment.flags & reader.CALL_SITES:
         calls = sum(word > 0 and events.functions[word] != reader.LOST for word in events.words)
-        sections["site code"] = encode_parlot(reader.decode(segment.codec, segment.sections["site code"], calls))
+        sections["site code"] = encode_parlot(decode(segment.codec, segment.sections["site code"], calls))
     names = reader.section_names(segment.flags)
     return b"".join(
         [bytes([1, 1, segment.flags & ~reader.PACKED])]
