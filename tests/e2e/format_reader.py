@@ -22,7 +22,7 @@ from format_codecs import MASK32, MASK64, Arithmetic, Bytes, Damaged, K, decode,
 
 APPLICATION_ID = 0x74726163
 VERSION = 1
-KNOWN_FEATURES = {"sealed segments"}
+KNOWN_FEATURES = {"sealed segments", "function lists"}
 LOST = 0xFFFFFFFF
 CALLS_ONLY, CALL_SITES, ASSUMED, PACKED = 1, 2, 4, 8
 
@@ -117,6 +117,20 @@ def read_segment(row):
     need(data.rest() == 0, "bytes behind the sections")
     seen[f"segments of codec {codec}"] += 1
     return Segment(codec, flags, sections, row["first_seq"], row["event_count"], row["first_ns"], row["last_ns"])
+
+
+def read_functions(blob):
+    """The calls of each function that `segments.functions` names."""
+    need(len(blob) >= 4 and zlib.crc32(blob[:-4]) == int.from_bytes(blob[-4:], "little"), "a wrong list of functions")
+    data = Bytes(blob[:-4])
+    functions = {}
+    function = 0
+    while data.rest():
+        calls, gap = divmod(data.varint(), 2)
+        function += 2 + data.varint() if gap else 1
+        need(function <= LOST, "no function in a list")
+        functions[function] = calls
+    return functions
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -369,6 +383,9 @@ class Store:
         need(self.pragma("user_version") <= VERSION, "a store of a newer version")
         features = {name for (name,) in self.db.execute("SELECT name FROM features WHERE kind = 'incompatible'")}
         need(features <= KNOWN_FEATURES, f"unknown features: {features - KNOWN_FEATURES}")
+        self.has_lists = "function lists" in features
+        if self.has_lists:
+            self.check_names()
         self.open_segments = {}
         for (run_id,) in self.db.execute("SELECT run_id FROM runs").fetchall():
             ends = dict(
@@ -378,6 +395,15 @@ class Store:
                 )
             )
             self.open_segments.update(open_segments(self.db, run_id, ends))
+
+    def check_names(self):
+        unique = set()
+        for image_id, address, name, name_hash in self.db.execute(
+            "SELECT image_id, address, CAST(name AS BLOB), name_hash FROM functions"
+        ):
+            need(name_hash == zlib.crc32(name) % 2**23, "a wrong hash of a name")
+            need((image_id, address, name) not in unique, "a function that is there twice")
+            unique.add((image_id, address, name))
 
     def pragma(self, name):
         return self.db.execute(f"PRAGMA {name}").fetchone()[0]
@@ -410,11 +436,7 @@ class Store:
     def segments(self, thread_id):
         """Segments of a thread, each with a function of what the store says of their functions' calls."""
         for row in self.db.execute("SELECT * FROM segments WHERE thread_id = ? ORDER BY first_seq", (thread_id,)):
-            yield read_segment(row), lambda _, row=row: dict(
-                self.db.execute(
-                    "SELECT function_id, calls FROM segment_functions WHERE segment_id = ?", (row["segment_id"],)
-                )
-            )
+            yield read_segment(row), lambda _, row=row: self.functions_of(row)
         opened = self.open_segments.get(thread_id)
         if opened:
             seen["open segments"] += 1
@@ -422,6 +444,14 @@ class Store:
                 **dict.fromkeys(events.calls, 0),
                 **opened.calls(events.functions),
             }
+
+    def functions_of(self, row):
+        if self.has_lists:
+            return read_functions(row["functions"])
+        rows = self.db.execute(
+            "SELECT function_id, calls FROM segment_functions WHERE segment_id = ?", (row["segment_id"],)
+        )
+        return dict(rows.fetchall())
 
 
 # ------------------------------------------------------------------------------------------------ known answers
