@@ -387,16 +387,18 @@ class Prediction:
     # ---- growing
 
     def grow(self):
-        if self.position >= len(self.words) and len(self.words) < 262144:
+        full_words = self.position >= len(self.words) and len(self.words) < 262144
+        full_frames = self.depth >= len(self.frames) - 1 and len(self.frames) < 1024
+        if full_words:
             self.words += self.words
-            seen["rings grown"] += 1
-        elif self.depth >= len(self.frames) - 1 and len(self.frames) < 1024:
+        if full_frames:
             self.frames += [Frame() for _ in self.frames]
+        if full_words or full_frames:
             seen["rings grown"] += 1
-        else:
-            for table in (*self.contexts, self.heads, self.tree):
-                if table.grow():
-                    return
+            return
+        for table in (*self.contexts, self.heads, self.tree):
+            if table.grow():
+                return
 
     # ---- an open word
 
