@@ -140,13 +140,14 @@ void prediction_reset(struct prediction *prediction)
     prediction->words_mask = prediction->frames_mask = FIRST_SLOTS - 1;
     prediction->position = prediction->grown_for = prediction->depth = 0;
     prediction->known = 1;
-    prediction->long_hash = prediction->match_hash = prediction->recent = 0;
+    prediction->long_hash = prediction->match_hash = prediction->far_hash = prediction->recent = 0;
     memset(prediction->words, 0, FIRST_SLOTS * sizeof(*prediction->words));
     memset(prediction->frames, 0, FIRST_SLOTS * sizeof(*prediction->frames));
     limit_rings(prediction);
     for (int i = 0; i < CONTEXTS; i++)
         RESET_TABLE(prediction->tables[i].slots, &prediction->tables[i].size, CONTEXT);
     RESET_TABLE(prediction->heads.positions, &prediction->heads.size, HEAD);
+    RESET_TABLE(prediction->far_heads.positions, &prediction->far_heads.size, HEAD);
     RESET_TABLE(prediction->tree.bits, &prediction->tree.size, TREE);
     forget_bits(prediction->tree.bits, FIRST_SLOTS);
     prediction->match_at = prediction->match_length = 0;
@@ -186,6 +187,8 @@ int prediction_init(struct prediction *prediction)
            MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS, FRAMES_MAX) |
            MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS,
                      MATCH_HEADS_MAX) |
+           MAKE_ROOM(&prediction->far_heads.positions, &prediction->far_heads.size.capacity, FIRST_SLOTS,
+                     MATCH_HEADS_MAX) |
            MAKE_ROOM(&prediction->tree.bits, &prediction->tree.size.capacity, FIRST_SLOTS, TREE_BITS_MAX);
     for (int i = 0; i < CONTEXTS; i++)
         code |= MAKE_ROOM(&prediction->tables[i].slots, &prediction->tables[i].size.capacity, FIRST_SLOTS,
@@ -203,6 +206,7 @@ void prediction_release(struct prediction *prediction)
     free(prediction->words);
     free(prediction->frames);
     free(prediction->heads.positions);
+    free(prediction->far_heads.positions);
     free(prediction->tree.bits);
     for (int i = 0; i < CONTEXTS; i++)
         free(prediction->tables[i].slots);
@@ -276,6 +280,8 @@ static int grow_one(struct prediction *prediction)
             return GROW_TABLE(&prediction->tables[i].slots, &prediction->tables[i].size, CONTEXT);
     if (is_crowded(&prediction->heads.size))
         return GROW_TABLE(&prediction->heads.positions, &prediction->heads.size, HEAD);
+    if (is_crowded(&prediction->far_heads.size))
+        return GROW_TABLE(&prediction->far_heads.positions, &prediction->far_heads.size, HEAD);
     if (is_crowded(&prediction->tree.size))
         return GROW_TABLE(&prediction->tree.bits, &prediction->tree.size, TREE);
     prediction->crowded = false;

@@ -10,6 +10,9 @@
  * much as it has deserved: its answers are weighed by logistic mixing (Mahoney, "Adaptive Weighing of Context
  * Models for Lossless Data Compression", 2005).
  *
+ * A match is best found by the last sixty-four words: rounds of a loop in a loop look the same nearby, and
+ * differ further back. Where nothing is found by so many, sixteen will do.
+ *
  * A match that has held for long is believed without asking the others: then a word costs a comparison.
  *
  * Everything is an integer, so that any machine decodes what any other has encoded. All memory grows with
@@ -31,7 +34,9 @@ enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXT_PATH
 #define TRUST_LEVELS 32 /* how often a voice has been right of late, in steps */
 
 #define MATCH_LEAST 12  /* words that must agree before a match begins */
-#define MATCH_VERIFY 32 /* so many are looked at */
+#define FAR_LEAST 48    /* or, for one by the far hash, so many */
+#define MATCH_YOUNG 32  /* at this length a match gives way to one by the far hash */
+#define MATCH_VERIFY 64 /* so many words are looked at */
 #define MATCH_SURE 400  /* from this length on a match is believed */
 
 #define NO_WORD (-1)
@@ -94,13 +99,13 @@ struct prediction {
     uint32_t frames_mask, frames_limit, frames_capacity; /* limit: of the depth */
     uint32_t depth;
     uint32_t known; /* the words below it have been seen */
-    uint64_t long_hash, match_hash;
+    uint64_t long_hash, match_hash, far_hash;
     uint64_t recent; /* the last three words, the very last one lowest */
 
     /* what follows from it */
     struct context_table tables[CONTEXTS];
-    struct match_table heads;
-    uint32_t match_at, match_length; /* the predicted word's position; 0: no match */
+    struct match_table heads, far_heads; /* by match_hash and far_hash */
+    uint32_t match_at, match_length;     /* the predicted word's position; 0: no match */
     struct adaptive_bit trust[VOICES][TRUST_LEVELS];
     int32_t weights[MIXERS][VOICES]; /* 65536 is 1 */
     struct adaptive_bit steps[MIXERS][STEPS];

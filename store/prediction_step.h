@@ -13,7 +13,8 @@
 /* The last bits of a factor are zeros: what was added so many words ago has left a 64-bit hash. */
 #define LONG_MULTIPLIER (HASH_MULTIPLIER << 3)        /* 21 words */
 #define MATCH_MULTIPLIER (0xb67ff4331b14fce9ull << 4) /* 16 words */
-#define HASHED_WORDS 22
+#define FAR_MULTIPLIER (0xd6e8feb86659fd93ull << 1)   /* 64 words */
+#define HASHED_WORDS 64
 #define RECENT_MASK 0xffffffffffffull /* 3 words */
 
 #define TRUST_LIMIT 250 /* how slowly the several probabilities adapt */
@@ -96,6 +97,7 @@ STEP_INLINE void hash_word(struct prediction *prediction, uint32_t word)
 {
     prediction->long_hash = (prediction->long_hash + word + 1) * LONG_MULTIPLIER;
     prediction->match_hash = (prediction->match_hash + word + 1) * MATCH_MULTIPLIER;
+    prediction->far_hash = (prediction->far_hash + word + 1) * FAR_MULTIPLIER;
     prediction->recent = (prediction->recent << 16 | word) & RECENT_MASK;
 }
 
@@ -364,22 +366,38 @@ STEP_INLINE void learn_match(struct prediction *prediction, const struct expecta
     prediction->match_length = hit ? prediction->match_length + 1 : 0;
 }
 
-/* After it: the place is noted, and without a match one is looked for. */
+/* The last place with this hash, 0: there is none; now it is here. */
+STEP_INLINE uint32_t note_place(struct prediction *prediction, struct match_table *heads, uint64_t hash)
+{
+    uint32_t *head = &heads->positions[hash >> 40 & heads->size.mask], place = *head;
+
+    if (UNLIKELY(!place))
+        prediction->crowded |= ++heads->size.used > heads->size.limit;
+    *head = prediction->position;
+    return place;
+}
+
+STEP_INLINE void try_match(struct prediction *prediction, uint32_t place, uint32_t least)
+{
+    uint32_t length = place ? agreement(prediction, place) : 0;
+
+    if (length >= least) {
+        prediction->match_at = place;
+        prediction->match_length = length;
+    }
+}
+
+/* After it: the place is noted. A match is looked for where there is none; a young one may be of the wrong
+ * round of a loop. */
 STEP_INLINE void find_match(struct prediction *prediction)
 {
-    uint32_t *head = &prediction->heads.positions[prediction->match_hash >> 40 & prediction->heads.size.mask];
+    uint32_t near = note_place(prediction, &prediction->heads, prediction->match_hash);
+    uint32_t far = note_place(prediction, &prediction->far_heads, prediction->far_hash);
 
-    if (!*head) {
-        prediction->crowded |= ++prediction->heads.size.used > prediction->heads.size.limit;
-    } else if (!prediction->match_length) {
-        uint32_t length = agreement(prediction, *head);
-
-        if (length >= MATCH_LEAST) {
-            prediction->match_at = *head;
-            prediction->match_length = length;
-        }
-    }
-    *head = prediction->position;
+    if (!prediction->match_length || prediction->match_length == MATCH_YOUNG)
+        try_match(prediction, far, FAR_LEAST);
+    if (!prediction->match_length)
+        try_match(prediction, near, MATCH_LEAST);
 }
 
 STEP_INLINE void learn_word(struct prediction *prediction, const struct expectation *expected, uint16_t word)

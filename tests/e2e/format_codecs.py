@@ -334,9 +334,10 @@ class Prediction:
         self.frames = [Frame() for _ in range(64)]
         self.depth = 0
         self.known = 1
-        self.long = self.match = 0
+        self.long = self.near = self.far = 0
         self.contexts = [Table([Slot() for _ in range(64)], 65536, 2, Slot.copy) for _ in range(5)]
-        self.heads = Table([0] * 64, 65536, 2, int)
+        self.near_heads = Table([0] * 64, 65536, 2, int)
+        self.far_heads = Table([0] * 64, 65536, 2, int)
         self.tree = Table([FRESH] * 64, 262144, 32, int)
         self.at = self.length = 0
         self.trust = [[start(65536 - 24576 // (level + 1), 2) for level in range(32)] for _ in range(VOICES)]
@@ -380,7 +381,7 @@ class Prediction:
         if self.position == count:
             need(run > 0, "an empty run at the end")
             return False
-        for distance in range(22, 0, -1):
+        for distance in range(64, 0, -1):
             self.take_in(self.word_at(self.position - distance))
         return True
 
@@ -396,7 +397,7 @@ class Prediction:
         if full_words or full_frames:
             seen["rings grown"] += 1
             return
-        for table in (*self.contexts, self.heads, self.tree):
+        for table in (*self.contexts, self.near_heads, self.far_heads, self.tree):
             if table.grow():
                 return
 
@@ -578,20 +579,35 @@ class Prediction:
 
     def take_in(self, word):
         self.long = (self.long + word + 1) * (K << 3) & MASK64
-        self.match = (self.match + word + 1) * (0xB67FF4331B14FCE9 << 4) & MASK64
+        self.near = (self.near + word + 1) * (0xB67FF4331B14FCE9 << 4) & MASK64
+        self.far = (self.far + word + 1) * (0xD6E8FEB86659FD93 << 1) & MASK64
+
+    def note_place(self, heads, value):
+        index = value >> 40 & (heads.size - 1)
+        head = heads.elements[index]
+        heads.used += head == 0
+        heads.elements[index] = self.position
+        return head
+
+    def agreement(self, head):
+        oldest = max(self.position - len(self.words), 0)
+        n = 0
+        while n < 64 and head - n > oldest and self.word_at(head - n - 1) == self.word_at(self.position - n - 1):
+            n += 1
+        return n
+
+    def try_match(self, head, least):
+        n = self.agreement(head) if head != 0 else 0
+        if n >= least:
+            self.at, self.length = head, n
 
     def find_match(self):
-        index = self.match >> 40 & (self.heads.size - 1)
-        head = self.heads.elements[index]
-        if head != 0 and self.length == 0:
-            oldest = max(self.position - len(self.words), 0)
-            n = 0
-            while n < 32 and head - n > oldest and self.word_at(head - n - 1) == self.word_at(self.position - n - 1):
-                n += 1
-            if n >= 12:
-                self.at, self.length = head, n
-        self.heads.used += head == 0
-        self.heads.elements[index] = self.position
+        near = self.note_place(self.near_heads, self.near)
+        far = self.note_place(self.far_heads, self.far)
+        if self.length in (0, 32):
+            self.try_match(far, 48)
+        if self.length == 0:
+            self.try_match(near, 12)
 
 
 def decode_prediction(code, count):
