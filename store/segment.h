@@ -111,8 +111,8 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
 
 /*
  * The open segment of one thread. Memory: this struct and the open calls while the segment has no events;
- * about 10 KiB from the first event on (40 KiB with call sites), which grows with the number of events by 128
- * KiB at most (twice that with call sites), and the payload.
+ * about 16 KiB from the first event on (30 KiB with call sites), which grows with what the thread does that
+ * it has not done before, up to 5 MiB with codec 2 (twice that with call sites), and the payload.
  */
 struct segment_builder {
     const struct codec *codec;
