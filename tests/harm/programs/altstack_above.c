@@ -8,9 +8,9 @@
 
 #include "harm.h"
 
-enum { SIZE = 65536, ROUNDS = 50 };
+enum { SIZE = 65536, GAP = 64 << 20, ROUNDS = 50 }; /* far enough not to be taken for the thread's stack */
 
-static char *above;
+static char *region, *above;
 static volatile long handled;
 
 CALLED static void count_signal(int number)
@@ -50,12 +50,14 @@ static long work(void)
     void *sum = NULL;
 
     handled = 0;
-    above = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (above == MAP_FAILED || sigaction(SIGUSR1, &action, NULL))
+    region =
+        mmap(NULL, GAP + SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED || sigaction(SIGUSR1, &action, NULL))
         return -1;
+    above = region + GAP;
     if (!pthread_create(&thread, NULL, on_thread, NULL))
         pthread_join(thread, &sum);
-    munmap(above, SIZE);
+    munmap(region, GAP + SIZE);
     return (long)sum + handled;
 }
 
