@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 
-void keeper_init(struct keeper *keeper, struct tracestore *store, const struct keeper_options *options)
+void keeper_init(struct keeper *keeper, struct tracestore *store, int64_t run_id,
+                 const struct keeper_options *options)
 {
     *keeper = (struct keeper){.store = store, .options = *options};
+    keeper->options.keep.spare_run = run_id;
     tracestore_reserve(store);
 }
 
@@ -21,6 +23,16 @@ int keeper_step(struct keeper *keeper, bool flushed, struct error *err)
     r = tracestore_retain(keeper->store, keep, clock_ns(CLOCK_REALTIME), &keeper->retained, err);
     keeper->more = r > 0;
     return r < 0 && r != -EBUSY && r != -ENOSPC ? r : 0; /* a full disk is the next commit's business */
+}
+
+int keeper_finish(struct keeper *keeper, struct error *err)
+{
+    int r;
+
+    do
+        r = keeper_step(keeper, true, err);
+    while (!r && keeper->more);
+    return r;
 }
 
 int keeper_commit(struct keeper *keeper, int (*commit)(void *context, struct error *err), void *context,

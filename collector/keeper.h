@@ -20,11 +20,16 @@ struct keeper {
     bool more; /* the last step left something to do */
 };
 
-/* Sets room aside for the day when the disk is full. */
-void keeper_init(struct keeper *keeper, struct tracestore *store, const struct keeper_options *options);
+/* For the recording of `run_id`, which is never what has to go. Sets room aside for the day when the disk is
+ * full. */
+void keeper_init(struct keeper *keeper, struct tracestore *store, int64_t run_id,
+                 const struct keeper_options *options);
 
 /* One step of the retention, if `flushed` or if there is more to do. A locked store: later. */
 int keeper_step(struct keeper *keeper, bool flushed, struct error *err);
+
+/* The run has ended: all steps that are left, for what was written last counts, too. */
+int keeper_finish(struct keeper *keeper, struct error *err);
 
 /* Commits with `commit`, which has failed with -ENOSPC, after making room: once more for each run that goes.
  * -ENOSPC when there is nothing more to delete, or nothing may be. */

@@ -214,7 +214,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     };
     int r = trace_writer_begin(store, &run, NULL, &recorder->writer, err);
 
-    keeper_init(&recorder->keeper, store, &options->room);
+    if (!r)
+        keeper_init(&recorder->keeper, store, trace_writer_run_id(recorder->writer), &options->room);
     if (!r)
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
     return r ? r
@@ -548,7 +549,9 @@ int recorder_close(struct recorder *recorder, struct error *err)
         r = store_blind_spots(recorder, err);
     if (!r)
         r = end_run(recorder, err);
-    return r == -ENOSPC ? keeper_commit(&recorder->keeper, end_run, recorder, err) : r;
+    if (r == -ENOSPC)
+        r = keeper_commit(&recorder->keeper, end_run, recorder, err);
+    return r ? r : keeper_finish(&recorder->keeper, err);
 }
 
 int recorder_close_full(struct recorder *recorder, struct error *err)

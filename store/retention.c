@@ -180,6 +180,8 @@ static int choose_run(sqlite3 *db, const struct trace_retention *keep, uint64_t 
     if (code)
         return code;
     while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(row, RUN_ID) == keep->spare_run)
+            continue;
         if (sqlite3_column_type(row, ENDED) == SQLITE_NULL &&
             recorder_alive((const char *)sqlite3_column_text(row, RECORDER)))
             continue;

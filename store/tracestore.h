@@ -83,6 +83,7 @@ struct trace_retention {
     uint64_t bytes;  /* of the database's pages in use */
     uint64_t age_ns; /* since the end of a run */
     uint64_t runs;
+    int64_t spare_run; /* this run stays, whatever the rest says; 0: none */
 };
 
 /* What has been done, and what is left to do; zeroed by the caller before the first step. */

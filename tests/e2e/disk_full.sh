@@ -165,7 +165,7 @@ has_events() {
     (($(q "SELECT count(*) AS n FROM events e JOIN runs r USING (run_id) WHERE r.name = 'cut'") > 0))
 }
 
-# The store never gets much longer than it may, however long the recording.
+# The store never gets much longer than it may, however long the recording, and is no longer in the end.
 keeps_size() {
     local keep=1500000 size
     new_disk 64m
@@ -182,6 +182,10 @@ keeps_size() {
     ((size <= 1500 * 1024)) || fail "it is longer"
     same 1 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'now'")"
     same 0 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'old1'")"
+    # The run that has just been recorded stays, if it alone is longer than that.
+    record last --keep-size 10K -- "$PROGRAMS/forty" 200 >/dev/null
+    store_is_valid
+    same last "$(q "SELECT name FROM runs")"
 }
 
 run_case "disk full: the recording stops, the program goes on" stops

@@ -123,6 +123,8 @@ Test(retention, the_size_is_kept_and_the_space_given_back)
     cr_assert_eq(ask(tracestore_db(fixture.store), "PRAGMA freelist_count"), 0);
     expect_runs(&fixture, "1,7,8,9");
     /* What cannot be met is no reason to go on for ever. */
+    retain(&fixture, (struct trace_retention){.bytes = 1, .spare_run = 8}, 0, &retained);
+    expect_runs(&fixture, "1,8");
     retain(&fixture, (struct trace_retention){.bytes = 1}, 0, &retained);
     expect_runs(&fixture, "1");
     fixture_close(&fixture);
