@@ -45,27 +45,73 @@ static void run_release(struct run_loops *run)
 
 void loop_summary_release(struct loop_summary *summary)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(summary->runs); i++)
+    for (size_t i = 0; i < summary->run_count; i++)
         run_release(&summary->runs[i]);
+    free(summary->runs);
     symbols_release(&summary->symbols);
     loop_table_release(&summary->table);
     *summary = (struct loop_summary){0};
 }
 
-/* ------------------------------------------------------------------------------------------ functions */
+/* ------------------------------------------------------------------------------------------ views */
 
-struct catalog {
-    struct tracestore_function *functions;
-    size_t count;
-    uint32_t *symbols; /* by function id: what the filter and the blind spots leave of it */
-    size_t symbol_count;
+/* The state of the last call that was kept. Nothing kept comes after it, so that its depth is enough to know
+ * its return, and no stack is needed. */
+struct last_kept {
+    bool open, blurred; /* blurred: events were lost since, its return may be among them */
+    uint32_t depth;
 };
 
-static void catalog_release(struct catalog *catalog)
+/* What one set of options makes of the events: a summary of its own. */
+struct view {
+    struct loop_summary *summary;
+    const struct loop_options *options;
+    struct nlr_options nlr;
+    struct nlr_builder *builder;
+    bool with_returns;
+    uint32_t *symbols; /* of the run being read, by function id: what filter and blind spots leave of it */
+    size_t symbol_count;
+    /* Of the thread being read: */
+    struct thread_loops *thread;
+    struct last_kept last;
+    bool in_gap;
+};
+
+struct reader {
+    const struct loop_source *source;
+    struct view *views;
+    size_t view_count;
+};
+
+static int view_open(struct view *view, struct loop_summary *summary, size_t runs,
+                     const struct loop_options *options, struct error *err)
 {
-    tracestore_functions_free(catalog->functions, catalog->count);
-    free(catalog->symbols);
+    int r;
+
+    *view = (struct view){.summary = summary, .options = options};
+    view->nlr = (struct nlr_options){options->max_body,
+                                     options->min_repeats ? options->min_repeats : NLR_STRICT_REPEATS};
+    view->with_returns = options->with_returns || filter_keeps_returns(options->filter);
+    summary->runs = calloc(runs, sizeof(*summary->runs));
+    if (!summary->runs)
+        return error_no_memory(err);
+    summary->run_count = runs;
+    r = nlr_builder_new(&summary->table, &view->nlr, &view->builder);
+    return r >= 0 ? 0
+                  : error_set(err, r, r == -EINVAL ? "see --help for the limits" : NULL,
+                              "setting up loop recognition");
 }
+
+static void reader_release(struct reader *reader)
+{
+    for (size_t i = 0; i < reader->view_count; i++) {
+        free(reader->views[i].symbols);
+        nlr_builder_free(reader->views[i].builder);
+    }
+    free(reader->views);
+}
+
+/* ------------------------------------------------------------------------------------------ functions */
 
 static bool is_blind(const struct loop_summary *summary, const char *name)
 {
@@ -79,24 +125,28 @@ static bool is_blind(const struct loop_summary *summary, const char *name)
     return false;
 }
 
-static int map_functions(struct loop_summary *summary, const struct loop_options *options,
-                         struct catalog *catalog, struct error *err)
+static int map_functions(struct view *view, const struct tracestore_function *functions, size_t count,
+                         struct error *err)
 {
-    for (size_t i = 0; i < catalog->count; i++)
-        if (catalog->functions[i].function_id >= catalog->symbol_count)
-            catalog->symbol_count = (size_t)catalog->functions[i].function_id + 1;
-    catalog->symbols = malloc((catalog->symbol_count + 1) * sizeof(*catalog->symbols));
-    if (!catalog->symbols)
+    struct loop_summary *summary = view->summary;
+
+    view->symbol_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (functions[i].function_id >= view->symbol_count)
+            view->symbol_count = (size_t)functions[i].function_id + 1;
+    free(view->symbols);
+    view->symbols = malloc((view->symbol_count + 1) * sizeof(*view->symbols));
+    if (!view->symbols)
         return error_no_memory(err);
-    memset(catalog->symbols, 0xff, catalog->symbol_count * sizeof(*catalog->symbols));
-    for (size_t i = 0; i < catalog->count; i++) {
-        const struct tracestore_function *function = &catalog->functions[i];
-        uint32_t *symbol = &catalog->symbols[function->function_id];
+    memset(view->symbols, 0xff, view->symbol_count * sizeof(*view->symbols));
+    for (size_t i = 0; i < count; i++) {
+        const struct tracestore_function *function = &functions[i];
         int r = symbols_mention(&summary->symbols, function->name);
 
-        if (r >= 0 && filter_keeps(options->filter, function->name, function->demangled) &&
+        if (r >= 0 && filter_keeps(view->options->filter, function->name, function->demangled) &&
             !is_blind(summary, function->name))
-            r = symbols_add(&summary->symbols, function->name, function->demangled, symbol);
+            r = symbols_add(&summary->symbols, function->name, function->demangled,
+                            &view->symbols[function->function_id]);
         if (r < 0)
             return error_no_memory(err);
     }
@@ -105,25 +155,11 @@ static int map_functions(struct loop_summary *summary, const struct loop_options
 
 /* ------------------------------------------------------------------------------------------ one thread */
 
-struct reader {
-    struct loop_summary *summary;
-    const struct loop_source *source;
-    const struct catalog *catalog;
-    struct nlr_builder *builder;
-    bool with_returns;
-};
-
-/* The state of the last call that was kept. Nothing kept comes after it, so that its depth is enough to know
- * its return, and no stack is needed. */
-struct last_kept {
-    bool open, blurred; /* blurred: events were lost since, its return may be among them */
-    uint32_t depth;
-};
-
-static int add_gap(struct reader *reader, struct thread_loops *thread, const struct loop_gap *gap,
-                   bool adjacent)
+static int add_gap(struct view *view, const struct loop_gap *gap)
 {
-    if (adjacent && thread->gap_count) {
+    struct thread_loops *thread = view->thread;
+
+    if (view->in_gap && thread->gap_count) {
         struct loop_gap *last = &thread->gaps[thread->gap_count - 1];
 
         last->events = last->events && gap->events ? last->events + gap->events : 0;
@@ -132,18 +168,27 @@ static int add_gap(struct reader *reader, struct thread_loops *thread, const str
     if (array_reserve(&thread->gaps, &thread->gap_capacity, thread->gap_count + 1))
         return -ENOMEM;
     thread->gaps[thread->gap_count++] = *gap;
-    return nlr_builder_push(reader->builder, loop_table_lost(&reader->summary->table));
+    return nlr_builder_push(view->builder, loop_table_lost(&view->summary->table));
+}
+
+static int add_gaps(struct reader *reader, const struct loop_gap *gap)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < reader->view_count && !r; i++) {
+        r = add_gap(&reader->views[i], gap);
+        reader->views[i].in_gap = reader->views[i].last.blurred = true;
+    }
+    return r;
 }
 
 /* What an event is to nested loop recognition. */
-static uint32_t event_symbol(const struct reader *reader, const struct event *event)
+static uint32_t event_symbol(const struct view *view, const struct event *event)
 {
-    const struct catalog *catalog = reader->catalog;
-    uint32_t symbol =
-        event->function < catalog->symbol_count ? catalog->symbols[event->function] : SYMBOL_DROPPED;
+    uint32_t symbol = event->function < view->symbol_count ? view->symbols[event->function] : SYMBOL_DROPPED;
 
     if (event->kind == EVENT_RETURN && symbol != SYMBOL_DROPPED)
-        return reader->with_returns ? SYMBOL_RETURN : SYMBOL_DROPPED;
+        return view->with_returns ? SYMBOL_RETURN : SYMBOL_DROPPED;
     return symbol;
 }
 
@@ -155,104 +200,140 @@ static void track_last(struct last_kept *last, const struct event *event, bool k
         last->open = false;
 }
 
+static int add_event(struct view *view, const struct event *event)
+{
+    uint32_t symbol = event_symbol(view, event);
+
+    view->thread->events++;
+    track_last(&view->last, event, symbol != SYMBOL_DROPPED);
+    if (symbol == SYMBOL_DROPPED)
+        return 0;
+    view->thread->kept++;
+    view->in_gap = false;
+    return nlr_builder_push(view->builder, nlr_symbol(symbol));
+}
+
 /* Reads the stream to its end. A damaged segment is a gap like others: the iterator goes on behind it. */
-static int read_events(struct reader *reader, struct thread_loops *thread, int64_t thread_id,
-                       struct event_iter *iter, struct last_kept *last, struct error *err)
+static int read_events(struct reader *reader, int64_t thread_id, struct event_iter *iter, struct error *err)
 {
     struct event event;
-    bool in_gap = false;
+    int r;
 
     for (;;) {
         struct loop_gap gap = {0};
-        uint32_t symbol;
-        int r = event_iter_next(iter, &event, err);
 
+        r = event_iter_next(iter, &event, err);
         if (r > 0)
             return 0;
         if (r < 0 && r != -EBADMSG)
             return r;
-        if (r == -EBADMSG || event.kind == EVENT_LOST) {
-            if (r == -EBADMSG)
+        if (r == 0 && event.kind != EVENT_LOST) {
+            for (size_t i = 0; i < reader->view_count && !r; i++)
+                r = add_event(&reader->views[i], &event);
+        } else {
+            if (r)
                 snprintf(gap.cause, sizeof(gap.cause), "damaged segment");
             else
                 run_gaps_find(reader->source, thread_id, event.seq, &gap);
-            if (add_gap(reader, thread, &gap, in_gap))
-                return error_no_memory(err);
-            in_gap = last->blurred = true;
-            continue;
+            r = add_gaps(reader, &gap);
         }
-        thread->events++;
-        symbol = event_symbol(reader, &event);
-        track_last(last, &event, symbol != SYMBOL_DROPPED);
-        if (symbol == SYMBOL_DROPPED)
-            continue;
-        thread->kept++;
-        in_gap = false;
-        if (nlr_builder_push(reader->builder, nlr_symbol(symbol)))
+        if (r)
             return error_no_memory(err);
     }
 }
 
-static int read_thread(struct reader *reader, struct run_loops *run, const struct tracestore_thread *from,
-                       struct thread_loops *thread, struct error *err)
+static enum last_call last_call(const struct view *view, enum trace_returns returns)
+{
+    if (!view->last.open && returns != TRACE_RETURNS_NONE)
+        return LAST_CALL_RETURNED;
+    if (view->last.blurred || view->thread->incomplete || !trace_returns_tell_open(returns))
+        return LAST_CALL_UNKNOWN;
+    return LAST_CALL_OPEN;
+}
+
+/* The `index`-th thread of a run, in all views. */
+static int begin_thread(struct reader *reader, size_t run, size_t index, const char *label, struct error *err)
+{
+    for (size_t i = 0; i < reader->view_count; i++) {
+        struct view *view = &reader->views[i];
+
+        view->thread = &view->summary->runs[run].threads[index];
+        view->summary->runs[run].thread_count = index + 1;
+        view->last = (struct last_kept){0};
+        view->in_gap = false;
+        view->thread->label = strdup(label);
+        if (!view->thread->label)
+            return error_no_memory(err);
+    }
+    return 0;
+}
+
+static int end_thread(struct view *view, const struct run_loops *run, const struct tracestore_thread *from)
+{
+    struct thread_loops *thread = view->thread;
+    struct loop_gap gap = {.cause = "unfinished"};
+
+    if (run->unfinished && !from->ended_ns) {
+        view->last.blurred = true;
+        view->in_gap = false; /* a cause of its own */
+        if (add_gap(view, &gap))
+            return -ENOMEM;
+    }
+    thread->incomplete = run->incomplete || run_gaps_has_unplaced(run, thread->label);
+    thread->last_call = last_call(view, from->returns);
+    return nlr_builder_take(view->builder, &thread->loops);
+}
+
+static int read_thread(struct reader *reader, size_t run, size_t index, const struct tracestore_thread *from,
+                       struct error *err)
 {
     struct event_iter *iter = NULL;
-    struct last_kept last = {0};
-    int r;
+    int r = begin_thread(reader, run, index, from->label, err);
 
-    thread->label = strdup(from->label);
-    if (!thread->label)
-        return error_no_memory(err);
+    if (r < 0)
+        return r;
     r = event_iter_open(reader->source->store, from->thread_id, 0, &iter, err);
     if (r < 0)
         return r;
-    r = read_events(reader, thread, from->thread_id, iter, &last, err);
+    r = read_events(reader, from->thread_id, iter, err);
     event_iter_free(iter);
-    if (r < 0)
-        return r;
-    if (run->unfinished && !from->ended_ns) {
-        struct loop_gap gap = {.cause = "unfinished"};
-
-        last.blurred = true;
-        if (add_gap(reader, thread, &gap, false))
-            return error_no_memory(err);
-    }
-    thread->incomplete = run->incomplete || run_gaps_has_unplaced(run, thread->label);
-    if (!last.open && from->returns != TRACE_RETURNS_NONE)
-        thread->last_call = LAST_CALL_RETURNED;
-    else if (last.blurred || thread->incomplete || !trace_returns_tell_open(from->returns))
-        thread->last_call = LAST_CALL_UNKNOWN;
-    else
-        thread->last_call = LAST_CALL_OPEN;
-    return nlr_builder_take(reader->builder, &thread->loops) ? error_no_memory(err) : 0;
+    for (size_t i = 0; i < reader->view_count && r >= 0; i++)
+        if (end_thread(&reader->views[i], &reader->views[i].summary->runs[run], from))
+            r = error_no_memory(err);
+    return r;
 }
 
 /* ------------------------------------------------------------------------------------------ all of them */
 
-static int read_run(struct reader *reader, struct run_loops *run, const struct loop_options *options,
-                    struct error *err)
+static int map_run(struct reader *reader, struct error *err)
 {
-    CLEANUP(catalog_release) struct catalog catalog = {0};
+    struct tracestore_function *functions = NULL;
+    size_t count = 0;
+    int r = tracestore_functions(reader->source->store, reader->source->run->run_id, &functions, &count, err);
+
+    for (size_t i = 0; i < reader->view_count && r >= 0; i++)
+        r = map_functions(&reader->views[i], functions, count, err);
+    tracestore_functions_free(functions, count);
+    return r;
+}
+
+static int read_run(struct reader *reader, size_t run, struct error *err)
+{
     struct tracestore_thread *threads = NULL;
     size_t count = 0;
-    int r;
+    int r = map_run(reader, err);
 
-    r = tracestore_functions(reader->source->store, run->run_id, &catalog.functions, &catalog.count, err);
     if (r >= 0)
-        r = map_functions(reader->summary, options, &catalog, err);
-    if (r >= 0)
-        r = tracestore_threads(reader->source->store, run->run_id, &threads, &count, err);
-    if (r < 0)
-        return r;
-    reader->catalog = &catalog;
-    run->threads = calloc(count + 1, sizeof(*run->threads));
-    if (!run->threads)
-        r = error_no_memory(err);
-    for (size_t i = 0; run->threads && i < count && r >= 0; i++) {
-        run->thread_count = i + 1;
-        r = read_thread(reader, run, &threads[i], &run->threads[i], err);
+        r = tracestore_threads(reader->source->store, reader->source->run->run_id, &threads, &count, err);
+    for (size_t i = 0; i < reader->view_count && r >= 0; i++) {
+        struct run_loops *loops = &reader->views[i].summary->runs[run];
+
+        loops->threads = calloc(count + 1, sizeof(*loops->threads));
+        if (!loops->threads)
+            r = error_no_memory(err);
     }
-    reader->catalog = NULL;
+    for (size_t i = 0; i < count && r >= 0; i++)
+        r = read_thread(reader, run, i, &threads[i], err);
     tracestore_threads_free(threads, count);
     return r;
 }
@@ -280,47 +361,47 @@ static int finish(struct loop_summary *summary, const struct nlr_options *nlr, b
     return r;
 }
 
-DEFINE_CLEANUP(cleanup_builder, struct nlr_builder *, nlr_builder_free)
-
-static int read_all(struct loop_summary *summary, const struct loop_source *sources,
-                    const struct loop_options *options, struct error *err)
+static int read_all(struct reader *reader, const struct loop_source *sources, size_t runs, struct error *err)
 {
-    const struct nlr_options nlr = {options->max_body,
-                                    options->min_repeats ? options->min_repeats : NLR_STRICT_REPEATS};
-    CLEANUP(cleanup_builder) struct nlr_builder *builder = NULL;
-    struct reader reader = {.summary = summary};
-    int r = nlr_builder_new(&summary->table, &nlr, &builder);
+    int r = 0;
 
-    if (r < 0)
-        return error_set(err, r, r == -EINVAL ? "see --help for the limits" : NULL,
-                         "setting up loop recognition");
-    reader.builder = builder;
-    reader.with_returns = options->with_returns || filter_keeps_returns(options->filter);
     /* Blind spots of all runs first: they decide what is left out of each. */
-    for (size_t i = 0; i < summary->run_count && r >= 0; i++)
-        r = run_gaps_read(&sources[i], &summary->runs[i], err);
-    for (size_t i = 0; i < summary->run_count && r >= 0; i++) {
-        reader.source = &sources[i];
-        r = read_run(&reader, &summary->runs[i], options, err);
+    for (size_t i = 0; i < reader->view_count; i++)
+        for (size_t run = 0; run < runs && r >= 0; run++)
+            r = run_gaps_read(&sources[run], &reader->views[i].summary->runs[run], err);
+    for (size_t run = 0; run < runs && r >= 0; run++) {
+        reader->source = &sources[run];
+        r = read_run(reader, run, err);
     }
-    if (r >= 0 && finish(summary, &nlr, !options->min_repeats))
-        r = error_no_memory(err);
+    for (size_t i = 0; i < reader->view_count && r >= 0; i++)
+        if (finish(reader->views[i].summary, &reader->views[i].nlr, !reader->views[i].options->min_repeats))
+            r = error_no_memory(err);
     return r;
 }
 
-int loop_summary_read(const struct loop_source *sources, size_t count, const struct loop_options *options,
+int loop_summary_read_each(const struct loop_source *sources, size_t runs, const struct loop_options *options,
+                           size_t count, struct loop_summary *ret_summaries, struct error *err)
+{
+    CLEANUP(reader_release) struct reader reader = {.views = calloc(count, sizeof(struct view))};
+    int r = 0;
+
+    if (!reader.views)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        ret_summaries[i] = (struct loop_summary){0};
+    for (size_t i = 0; i < count && r >= 0; i++) {
+        r = view_open(&reader.views[i], &ret_summaries[i], runs, &options[i], err);
+        reader.view_count = i + 1;
+    }
+    if (r >= 0)
+        r = read_all(&reader, sources, runs, err);
+    for (size_t i = 0; i < count && r < 0; i++)
+        loop_summary_release(&ret_summaries[i]);
+    return r;
+}
+
+int loop_summary_read(const struct loop_source *sources, size_t runs, const struct loop_options *options,
                       struct loop_summary *ret_summary, struct error *err)
 {
-    struct loop_summary summary = {.run_count = count};
-    int r;
-
-    if (!count || count > ARRAY_SIZE(summary.runs))
-        return error_set(err, -EINVAL, NULL, "summarising %zu runs at once", count);
-    r = read_all(&summary, sources, options, err);
-    if (r < 0) {
-        loop_summary_release(&summary);
-        return r;
-    }
-    *ret_summary = summary;
-    return 0;
+    return loop_summary_read_each(sources, runs, options, 1, ret_summary, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The loop summaries of all threads of one run, or of two runs that are compared: streams read from the
- * store, filtered, reduced by nested loop recognition with one loop table and one table of symbols.
+ * The loop summaries of all threads of one run, or of runs that are compared: streams read from the store,
+ * filtered, reduced by nested loop recognition with one loop table and one table of symbols.
  *
  * Always all threads are read, also when only one is asked for: what a loop is called, and which loops two
  * repetitions make, depends on all of them.
@@ -38,7 +38,7 @@ struct thread_loops {
     size_t gap_count, gap_capacity;
 };
 
-/* A function that was not observed all the time. When two runs are compared it is left out of both. */
+/* A function that was not observed all the time. When runs are compared it is left out of all. */
 struct blind_function {
     char *name, *cause;     /* the catalog's name */
     int64_t from_ns, to_ns; /* to_ns 0: to the end of the run */
@@ -78,14 +78,18 @@ struct loop_options {
 struct loop_summary {
     struct symbol_table symbols;
     struct loop_table table;
-    struct run_loops runs[2]; /* normal, faulty */
+    struct run_loops *runs; /* of a comparison: the normal ones, the faulty one last */
     size_t run_count;
 };
 
-/* Reads the threads of one or two runs. Release what a success returned. Memory is bounded by the summaries.
+/* Reads the threads of one run or more. Release what a success returned. Memory is bounded by the summaries.
  */
-int loop_summary_read(const struct loop_source *sources, size_t count, const struct loop_options *options,
+int loop_summary_read(const struct loop_source *sources, size_t runs, const struct loop_options *options,
                       struct loop_summary *ret_summary, struct error *err);
+
+/* A summary for each of `count` sets of options, and every stream decoded only once for all of them. */
+int loop_summary_read_each(const struct loop_source *sources, size_t runs, const struct loop_options *options,
+                           size_t count, struct loop_summary *ret_summaries, struct error *err);
 void loop_summary_release(struct loop_summary *summary);
 
 /* Compares labels as people read them: 2.0 before 10.0. */

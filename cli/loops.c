@@ -95,10 +95,37 @@ const struct argp cli_loops_argp = {.options = options, .parser = parse, .help_f
 void cli_loops_release(struct loops_input *input)
 {
     loop_summary_release(&input->summary);
-    for (size_t i = 0; i < 2; i++) {
+    cli_runs_close(input);
+}
+
+void cli_runs_close(struct loops_input *input)
+{
+    for (size_t i = 0; i < input->count; i++) {
         tracestore_run_release(&input->runs[i]);
-        tracestore_free(input->stores[i]);
+        tracestore_free(input->sources[i].store);
     }
+    free(input->runs);
+    free(input->sources);
+    input->count = 0;
+}
+
+int cli_runs_open(const char *const *runs, size_t count, struct loops_input *ret_input, struct error *err)
+{
+    ret_input->runs = calloc(count, sizeof(*ret_input->runs));
+    ret_input->sources = calloc(count, sizeof(*ret_input->sources));
+    if (!ret_input->runs || !ret_input->sources)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        struct loop_source *source = &ret_input->sources[i];
+        int r;
+
+        source->run = &ret_input->runs[i];
+        ret_input->count = i + 1;
+        r = cli_open_run(runs[i], TRACESTORE_READ, &source->store, &ret_input->runs[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 static void free_filter(struct filter **filter)
@@ -110,7 +137,6 @@ int cli_loops_read(const struct loops_arguments *arguments, const char *const *r
                    struct loops_input *ret_input, struct error *err)
 {
     CLEANUP(free_filter) struct filter *filter = NULL;
-    struct loop_source sources[2];
     struct loop_options how = {.with_returns = arguments->with_returns,
                                .min_repeats = arguments->min_repeats};
     int r = filter_new(arguments->filter, arguments->custom, &filter, err);
@@ -121,14 +147,10 @@ int cli_loops_read(const struct loops_arguments *arguments, const char *const *r
     how.max_body = arguments->max_body;
     if (!how.max_body)
         how.max_body = filter_max_body(filter) ? filter_max_body(filter) : NLR_DEFAULT_BODY;
-    for (size_t i = 0; i < count; i++) {
-        r = cli_open_run(runs[i], TRACESTORE_READ, &ret_input->stores[i], &ret_input->runs[i], err);
-        if (r < 0)
-            return r == -EINVAL ? -EIO : r; /* -EINVAL is the filter's */
-        sources[i] = (struct loop_source){ret_input->stores[i], &ret_input->runs[i]};
-    }
-    r = loop_summary_read(sources, count, &how, &ret_input->summary, err);
-    return r == -EINVAL ? -EIO : r;
+    r = cli_runs_open(runs, count, ret_input, err);
+    if (r >= 0)
+        r = loop_summary_read(ret_input->sources, count, &how, &ret_input->summary, err);
+    return r == -EINVAL ? -EIO : r; /* -EINVAL is the filter's */
 }
 
 int cli_loops_fail(int code, const struct error *err)

@@ -19,13 +19,20 @@ struct loops_arguments {
 /* A child for a subcommand's argp; its input is a struct loops_arguments. */
 extern const struct argp cli_loops_argp;
 
-/* Opens the runs named and summarises them. Returns -EINVAL when it is the filter that is wrong: a usage
- * error. */
+/* Runs that are open, and their summary if there is one. */
 struct loops_input {
-    struct tracestore *stores[2];
-    struct tracestore_run runs[2];
+    struct tracestore_run *runs;
+    struct loop_source *sources; /* the runs with their stores */
+    size_t count;
     struct loop_summary summary;
 };
+
+/* Opens the runs named. The input must be closed after a failure, too. */
+int cli_runs_open(const char *const *runs, size_t count, struct loops_input *ret_input, struct error *err);
+void cli_runs_close(struct loops_input *input);
+
+/* Opens the runs named and summarises them. Returns -EINVAL when it is the filter that is wrong: a usage
+ * error. */
 int cli_loops_read(const struct loops_arguments *arguments, const char *const *runs, size_t count,
                    struct loops_input *ret_input, struct error *err);
 void cli_loops_release(struct loops_input *input);

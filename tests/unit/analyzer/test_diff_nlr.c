@@ -49,7 +49,7 @@ static void name_symbols(struct symbol_table *symbols)
 /* Two runs of `count` threads from texts, as loop_summary_read would leave them. */
 static struct loop_summary summarise(char texts[2][RANKS][64], size_t count)
 {
-    struct loop_summary summary = {.run_count = 2};
+    struct loop_summary summary = {.runs = calloc(2, sizeof(struct run_loops)), .run_count = 2};
     struct nlr_options options = {NLR_DEFAULT_BODY, NLR_STRICT_REPEATS};
     struct nlr_sequence *sequences[2 * RANKS];
     size_t all = 0;
