@@ -83,12 +83,6 @@ const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1] = {
 
 /* ------------------------------------------------------------------------------------ memory */
 
-static void forget_bits(struct adaptive_bit *bits, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        bits[i] = adaptive_start(32768, 0);
-}
-
 static void reset_mixers(struct prediction *prediction)
 {
     for (unsigned level = 0; level < TRUST_LEVELS; level++)
@@ -99,9 +93,9 @@ static void reset_mixers(struct prediction *prediction)
             prediction->weights[mixer][voice] = FIRST_WEIGHT;
         for (int step = 0; step < STEPS; step++)
             prediction->steps[mixer][step] = adaptive_start(logistic[step], FIRST_STEP_SEEN);
-        forget_bits(prediction->choice[mixer], CHOICES);
     }
-    forget_bits(prediction->novel[0], (size_t)FAMILIARITIES * 2);
+    adaptive_forget(prediction->choice[0], (size_t)FAMILIARITIES * CHOICES);
+    adaptive_forget(prediction->novel[0], (size_t)FAMILIARITIES * 2);
     adaptive_number_init(&prediction->jump);
     adaptive_number_init(&prediction->run);
 }
@@ -149,7 +143,7 @@ void prediction_reset(struct prediction *prediction)
     RESET_TABLE(prediction->heads.positions, &prediction->heads.size, HEAD);
     RESET_TABLE(prediction->far_heads.positions, &prediction->far_heads.size, HEAD);
     RESET_TABLE(prediction->tree.bits, &prediction->tree.size, TREE);
-    forget_bits(prediction->tree.bits, FIRST_SLOTS);
+    adaptive_forget(prediction->tree.bits, FIRST_SLOTS);
     prediction->match_at = prediction->match_length = 0;
     prediction->surprise = 0;
     prediction->was_novel = prediction->crowded = false;

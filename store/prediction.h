@@ -109,7 +109,7 @@ struct prediction {
     struct adaptive_bit trust[VOICES][TRUST_LEVELS];
     int32_t weights[MIXERS][VOICES]; /* 65536 is 1 */
     struct adaptive_bit steps[MIXERS][STEPS];
-    struct adaptive_bit choice[MIXERS][CHOICES];
+    struct adaptive_bit choice[FAMILIARITIES][CHOICES];
     struct adaptive_bit novel[FAMILIARITIES][2];
     struct word_tree tree;
     struct adaptive_number jump, run;

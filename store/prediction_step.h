@@ -421,15 +421,10 @@ STEP_INLINE int code_tree_bit(struct prediction *prediction, struct range_coder 
              any_hash = node * HASH_MULTIPLIER;
     struct adaptive_bit *here = &tree->bits[here_hash >> 40 & tree->size.mask];
     struct adaptive_bit *any = &tree->bits[any_hash >> 40 & tree->size.mask];
-    uint32_t seen = here->state & 0x3ff, p_here = adaptive_p(*here), p_any = adaptive_p(*any), p;
 
-    p = !seen ? p_any : seen < 3 ? (p_here + p_any) / 2 : (3 * p_here + p_any) / 4;
-    bit = range_coder_bit(coder, bit, p < 64 ? 64 : p > 65472 ? 65472 : p, decoding);
-    tree->size.used += !seen;
+    tree->size.used += !adaptive_seen(*here);
     prediction->crowded |= tree->size.used > tree->size.limit;
-    adaptive_learn(here, bit, TREE_LIMIT);
-    adaptive_learn(any, bit, TREE_ROOT_LIMIT);
-    return bit;
+    return range_coder_in_context(coder, any, TREE_ROOT_LIMIT, here, TREE_LIMIT, bit, decoding);
 }
 
 /* A word that nothing announced. Decoding, a word at or above `known` is damage. */
@@ -473,9 +468,8 @@ STEP_INLINE uint32_t code_open_word(struct prediction *prediction, struct range_
             return (uint32_t)expected->word;
         count = list_choices(prediction, expected, excluded, choices);
         for (int i = 0; i < count; i++)
-            if (range_coder_adaptive(
-                    coder, &prediction->choice[expected->familiarity * 2 + prediction->was_novel][i],
-                    word == choices[i], FLAG_LIMIT, decoding))
+            if (range_coder_adaptive(coder, &prediction->choice[expected->familiarity][i], word == choices[i],
+                                     FLAG_LIMIT, decoding))
                 return (uint32_t)choices[i];
     }
     return code_rare_word(prediction, coder, word, expected->familiarity, decoding);

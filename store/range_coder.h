@@ -116,6 +116,13 @@ static inline struct adaptive_bit adaptive_start(uint32_t p, unsigned seen)
     return (struct adaptive_bit){p << 16 | seen};
 }
 
+/* As if nothing had been seen. */
+static inline void adaptive_forget(struct adaptive_bit *bits, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bits[i] = adaptive_start(32768, 0);
+}
+
 /* 1..65535 of 65536 */
 static inline uint32_t adaptive_p(struct adaptive_bit adaptive)
 {
@@ -148,6 +155,21 @@ static inline int range_coder_adaptive(struct range_coder *coder, struct adaptiv
     return bit;
 }
 
+/* Codes a bit by an adaptive probability for its place, and the more of it is known by another for its
+ * context. Both learn it. */
+static inline int range_coder_in_context(struct range_coder *coder, struct adaptive_bit *any,
+                                         unsigned any_limit, struct adaptive_bit *here, unsigned here_limit,
+                                         int bit, bool decoding)
+{
+    uint32_t p_any = adaptive_p(*any), p_here = adaptive_p(*here), seen = adaptive_seen(*here);
+    uint32_t p = !seen ? p_any : seen < 3 ? (p_any + p_here) / 2 : (p_any + 3 * p_here) / 4;
+
+    bit = range_coder_bit(coder, bit, p < 64 ? 64 : p > 65472 ? 65472 : p, decoding);
+    adaptive_learn(here, bit, here_limit);
+    adaptive_learn(any, bit, any_limit);
+    return bit;
+}
+
 /* ------------------------------------------------------------------------------------ numbers */
 
 /* Elias' gamma code with adaptive bits: the number of binary digits of value + 1 in unary, then the digits
@@ -161,11 +183,8 @@ struct adaptive_number {
 
 static inline void adaptive_number_init(struct adaptive_number *number)
 {
-    for (int i = 0; i < NUMBER_DIGITS; i++) {
-        number->length[i] = adaptive_start(32768, 0);
-        for (int j = 0; j < 3; j++)
-            number->upper[i][j] = adaptive_start(32768, 0);
-    }
+    adaptive_forget(number->length, NUMBER_DIGITS);
+    adaptive_forget(number->upper[0], (size_t)3 * NUMBER_DIGITS);
 }
 
 /* Codes a number up to 2^31 - 2. */

@@ -20,7 +20,8 @@ static inline bool section_is_packed(int section)
 /* Appends the sections, packed, to `packed`. -E2BIG: they are too long; -ENOMEM. */
 int sections_pack(const struct segment_parts *parts, struct bytes *packed);
 
-/* Fills in the packed sections of `parts`, whose sizes are set, in `room`. -EBADMSG, -ENOMEM. */
+/* Fills in the packed sections of `parts`, whose sizes are set, from the start of `room`. -EBADMSG, -ENOMEM.
+ */
 int sections_unpack(const uint8_t *packed, size_t size, struct bytes *room, struct segment_parts *parts);
 
 #endif

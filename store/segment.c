@@ -8,7 +8,7 @@
 static void take_sections(struct bytes_reader *reader, struct segment_parts *parts, struct section *packed)
 {
     bool is_packed = parts->flags & SEGMENT_PACKED;
-    uint64_t sizes[SECTION_COUNT + 1] = {0};
+    uint64_t sizes[SECTION_COUNT] = {0};
 
     for (int i = 0; i < SECTION_COUNT; i++)
         if (segment_has_section(parts->flags, i))

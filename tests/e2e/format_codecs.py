@@ -210,34 +210,43 @@ class AdaptiveNumber:
 # ------------------------------------------------------------------------------------------------ packed sections
 
 
-def unpack_section(code, length, kinds):
-    """A plain section of a known length whose varints are of so many kinds, in turn."""
-    anywhere = [[[FRESH] * 256 for _ in range(4)] for _ in range(3)]
-    follower = [FRESH] * 16384
-    before = [[0] * 4 for _ in range(3)]
-    plain = bytearray()
-    kind = place = 0
-    for _ in range(length):
-        b = min(place, 3)
+class Unpacking:
+    """The packed sections of one segment, one after the other."""
+
+    def __init__(self, code):
+        self.code = code
+        self.anywhere = [[[FRESH] * 256 for _ in range(4)] for _ in range(9)]
+        self.follower = [FRESH] * 16384
+        self.before = [[0] * 4 for _ in range(9)]
+
+    def byte(self, column, place):
+        anywhere = self.anywhere[column][place]
+        before = self.before[column][place]
         n = 1
         while n < 256:
-            any_bits = anywhere[kind][b]
-            slot = (((4 * kind + b) << 16) + (before[kind][b] << 8) + n) * 0x9E3779B1 % 2**32 >> 18
-            a, f = probability(any_bits[n]), probability(follower[slot])
-            known = follower[slot] & 1023
-            bit = code.bit(a if known == 0 else (a + f) // 2 if known < 3 else (a + 3 * f) // 4)
-            any_bits[n] = learned(any_bits[n], bit, 60)
-            follower[slot] = learned(follower[slot], bit, 30)
+            slot = (((4 * column + place) << 16) + (before << 8) + n) * 0x9E3779B1 % 2**32 >> 18
+            a, f = probability(anywhere[n]), probability(self.follower[slot])
+            known = self.follower[slot] & 1023
+            p = a if known == 0 else (a + f) // 2 if known < 3 else (a + 3 * f) // 4
+            bit = self.code.bit(min(max(p, 64), 65472))
+            self.follower[slot] = learned(self.follower[slot], bit, 30)
+            anywhere[n] = learned(anywhere[n], bit, 60)
             n = n << 1 | bit
-        byte = n & 255
-        plain.append(byte)
-        before[kind][b] = byte
-        if byte & 128:
-            place += 1
-        else:
-            place = 0
-            kind = (kind + 1) % kinds
-    return bytes(plain)
+        self.before[column][place] = n & 255
+        return n & 255
+
+    def section(self, length, columns):
+        """A plain section of a known length, whose numbers belong to these columns in turn."""
+        plain = bytearray()
+        number = place = 0
+        for _ in range(length):
+            plain.append(self.byte(columns[number % len(columns)], min(place, 3)))
+            if plain[-1] & 128:
+                place += 1
+            else:
+                place = 0
+                number += 1
+        return bytes(plain)
 
 
 # ------------------------------------------------------------------------------------------------ codec 2
@@ -343,7 +352,7 @@ class Prediction:
         self.trust = [[start(65536 - 24576 // (level + 1), 2) for level in range(32)] for _ in range(VOICES)]
         self.weight = [[22938] * VOICES for _ in range(16)]
         self.step = [[start(p, 10) for p in LOGISTIC] for _ in range(16)]
-        self.choice = [[FRESH] * 3 for _ in range(8)]
+        self.choice = [[FRESH] * 3 for _ in range(4)]
         self.novel = [[FRESH] * 2 for _ in range(4)]
         self.run = AdaptiveNumber()
         self.jump = AdaptiveNumber()
@@ -492,7 +501,7 @@ class Prediction:
         for word in candidates:
             if word is not None and word not in (expected, excluded) and word not in choices:
                 choices.append(word)
-        bits = self.choice[2 * self.speakers(said) + self.was_novel]
+        bits = self.choice[self.speakers(said)]
         for number, word in enumerate(choices[:3]):
             if self.code.adaptive(bits, number, 60):
                 seen["choices"] += 1

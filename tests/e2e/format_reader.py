@@ -18,13 +18,22 @@ import sqlite3
 import sys
 import zlib
 
-from format_codecs import MASK32, MASK64, Arithmetic, Bytes, Damaged, K, decode, need, seen, unpack_section
+from format_codecs import MASK32, MASK64, Arithmetic, Bytes, Damaged, K, Unpacking, decode, need, seen
 
 APPLICATION_ID = 0x74726163
 VERSION = 1
 KNOWN_FEATURES = {"sealed segments", "function lists"}
 LOST = 0xFFFFFFFF
 CALLS_ONLY, CALL_SITES, ASSUMED, PACKED = 1, 2, 4, 8
+# Of the numbers in packed sections.
+COLUMNS = {
+    "stack": (0, 1, 2),
+    "dictionary": (3,),
+    "time": (4, 5),
+    "site stack": (6,),
+    "site dictionary": (7,),
+    "assumed": (8,),
+}
 
 
 # ------------------------------------------------------------------------------------------------ segments
@@ -107,8 +116,9 @@ def read_segment(row):
         plain = [name for name in names if name not in ("code", "site code")]
         need(sum(lengths[name] for name in plain) <= 4194304, "sections too long to be packed")
         code = Arithmetic(data.take(data.varint()))
+        unpacking = Unpacking(code)
         for name in plain:
-            sections[name] = unpack_section(code, lengths[name], {"stack": 3, "time": 2}.get(name, 1))
+            sections[name] = unpacking.section(lengths[name], COLUMNS[name])
         code.end()
         seen["packed segments"] += 1
         names = [name for name in names if name not in plain]
