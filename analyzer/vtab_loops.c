@@ -15,6 +15,7 @@
 #include "analyzer/thread_nest.h"
 #include "store/db.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum loops_column {
     LOOPS_RUN,
@@ -44,15 +45,14 @@ static const struct vtab_column columns[] = {
 enum { USES_PLACES = 1, HAS_MAX_BODY = 2, HAS_MIN_REPEATS = 4 };
 
 struct loops_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     struct vtab_scan scan;
     struct nlr_options options;
-    bool places, end;
+    bool places;
     struct thread_nest nest; /* of the present thread */
     size_t at;
     sqlite3_stmt *name;      /* of a function */
     sqlite3_stmt *has_calls; /* whether a thread may call a function */
-    sqlite3_int64 row;
 };
 
 static int loops_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -109,13 +109,7 @@ static int loops_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int loops_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct loops_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct loops_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct loops_cursor), ret_cursor);
 }
 
 static int loops_close(sqlite3_vtab_cursor *base)
@@ -195,14 +189,14 @@ static int loops_next(sqlite3_vtab_cursor *base)
     int r = 0;
 
     cursor->at++;
-    cursor->row++;
+    cursor->head.row++;
     while (r == 0 && cursor->at >= cursor->nest.count) {
         r = vtab_scan_next_thread(&cursor->scan, &err);
         cursor->at = 0;
         if (r == 0)
             r = read_thread(cursor, &err);
     }
-    cursor->end = r != 0;
+    cursor->head.end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
@@ -231,7 +225,7 @@ static int loops_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     if (index_number & HAS_MAX_BODY)
         cursor->options.max_body = parameter(argv[--argc]);
     vtab_read_constraints(index_text, argc, argv, &constraints);
-    cursor->row = 0;
+    cursor->head.row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : loops_next(base);
 }
@@ -289,11 +283,6 @@ static int result_body(struct loops_cursor *cursor, sqlite3_context *context, ui
     else
         sqlite3_free(sqlite3_str_finish(text));
     return r;
-}
-
-static int loops_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct loops_cursor *)base)->end;
 }
 
 /* A count that may have passed what SQLite's integers hold. */
@@ -359,24 +348,7 @@ static int loops_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int loops_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct loops_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module loops_module = {
-    .xConnect = loops_connect,
-    .xBestIndex = loops_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = loops_open,
-    .xClose = loops_close,
-    .xFilter = loops_filter,
-    .xNext = loops_next,
-    .xEof = loops_eof,
-    .xColumn = loops_column,
-    .xRowid = loops_rowid,
-};
+static const sqlite3_module loops_module = VTAB_MODULE(loops);
 
 int loops_register_vtab(struct sqlite3 *db)
 {

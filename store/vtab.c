@@ -75,7 +75,6 @@ static int register_functions(struct sqlite3 *db)
 
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
 {
-    /* Without xCreate they are there by their names and cannot be made or dropped. */
     static const struct {
         const char *name;
         const sqlite3_module *module;

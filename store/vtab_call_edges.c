@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum edges_column { EDGES_RUN, EDGES_THREAD, EDGES_CALLER, EDGES_FUNCTION, EDGES_CALLS };
 
@@ -30,12 +31,10 @@ struct edge_table {
 };
 
 struct edges_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     struct vtab_scan scan;
     struct edge_table table;
     size_t at;
-    bool end;
-    sqlite3_int64 row;
 };
 
 /* ------------------------------------------------------------------------------------------ counting */
@@ -146,13 +145,7 @@ static int edges_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int edges_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct edges_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct edges_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct edges_cursor), ret_cursor);
 }
 
 static int edges_close(sqlite3_vtab_cursor *base)
@@ -172,14 +165,14 @@ static int edges_next(sqlite3_vtab_cursor *base)
     int r = 0;
 
     cursor->at++;
-    cursor->row++;
+    cursor->head.row++;
     while (r == 0 && cursor->at >= cursor->table.count) {
         r = vtab_scan_next_thread(&cursor->scan, &err);
         if (r == 0)
             r = count_thread(cursor, &err);
         cursor->at = 0;
     }
-    cursor->end = r != 0;
+    cursor->head.end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
@@ -195,14 +188,9 @@ static int edges_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->table.count = 0;
     cursor->at = 0;
-    cursor->row = 0;
+    cursor->head.row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : edges_next(base);
-}
-
-static int edges_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct edges_cursor *)base)->end;
 }
 
 static int edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -231,12 +219,6 @@ static int edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int edges_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct edges_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
 static int edges_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
                          sqlite3_vtab **ret_table, char **ret_message)
 {
@@ -246,15 +228,4 @@ static int edges_connect(sqlite3 *db, void *context, int argc, const char *const
                         ret_table);
 }
 
-const sqlite3_module vtab_call_edges_module = {
-    .xConnect = edges_connect,
-    .xBestIndex = edges_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = edges_open,
-    .xClose = edges_close,
-    .xFilter = edges_filter,
-    .xNext = edges_next,
-    .xEof = edges_eof,
-    .xColumn = edges_column,
-    .xRowid = edges_rowid,
-};
+const sqlite3_module vtab_call_edges_module = VTAB_MODULE(edges);

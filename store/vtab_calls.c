@@ -15,6 +15,7 @@
 
 #include "store/db.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum calls_column {
     CALLS_RUN,
@@ -56,14 +57,13 @@ struct call_row {
 };
 
 struct calls_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     struct vtab_scan scan;
     struct thread_gaps gaps;
     bool no_sites; /* the query does not look at them */
-    enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS, AT_END } place;
+    enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS } place;
     size_t wanted_open; /* of the open calls, how many could be rows that were asked for */
     struct call_row row;
-    sqlite3_int64 row_number;
 };
 
 static int calls_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -84,13 +84,7 @@ static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int calls_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct calls_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct calls_cursor){.place = AT_END};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct calls_cursor), ret_cursor);
 }
 
 static int calls_close(sqlite3_vtab_cursor *base)
@@ -313,19 +307,16 @@ static int step(struct calls_cursor *cursor, struct error *err)
 {
     int r = 1;
 
-    while (r > 0 && cursor->place != AT_END) {
-        if (cursor->place == IN_STREAM) {
-            r = step_stream(cursor, err);
-        } else if (cursor->place == AT_OPEN_CALLS) {
-            r = step_open_calls(cursor);
-        } else {
+    while (r > 0) {
+        if (cursor->place == NEED_THREAD) {
             r = vtab_scan_next_thread(&cursor->scan, err);
-            cursor->place = r == 0 ? IN_STREAM : AT_END;
             if (r == 0)
                 r = open_thread(cursor, err);
-            if (r == 0)
-                r = 1;
+            if (r)
+                return r;
+            cursor->place = IN_STREAM;
         }
+        r = cursor->place == IN_STREAM ? step_stream(cursor, err) : step_open_calls(cursor);
     }
     return r;
 }
@@ -338,9 +329,8 @@ static int calls_next(sqlite3_vtab_cursor *base)
 
     err.message[0] = '\0';
     r = step(cursor, &err);
-    cursor->row_number++;
-    if (r < 0)
-        cursor->place = AT_END;
+    cursor->head.row++;
+    cursor->head.end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
@@ -356,14 +346,9 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->place = NEED_THREAD;
     cursor->no_sites = !index_number;
-    cursor->row_number = 0;
+    cursor->head.row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : calls_next(base);
-}
-
-static int calls_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct calls_cursor *)base)->place == AT_END;
 }
 
 /* Leaves the column NULL where there is no such event. */
@@ -429,21 +414,4 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int calls_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct calls_cursor *)base)->row_number;
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_calls_module = {
-    .xConnect = calls_connect,
-    .xBestIndex = calls_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = calls_open,
-    .xClose = calls_close,
-    .xFilter = calls_filter,
-    .xNext = calls_next,
-    .xEof = calls_eof,
-    .xColumn = calls_column,
-    .xRowid = calls_rowid,
-};
+const sqlite3_module vtab_calls_module = VTAB_MODULE(calls);

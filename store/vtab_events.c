@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum events_column {
     EVENTS_RUN,
@@ -32,12 +33,11 @@ static const struct vtab_column columns[] = {
 };
 
 struct events_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     struct vtab_scan scan;
     struct event_range range;
     struct event event;
-    bool in_thread, end;
-    sqlite3_int64 row;
+    bool in_thread;
 };
 
 static int events_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -79,13 +79,7 @@ static int events_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct events_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct events_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct events_cursor), ret_cursor);
 }
 
 static int events_close(sqlite3_vtab_cursor *base)
@@ -136,8 +130,8 @@ static int events_next(sqlite3_vtab_cursor *base)
     do
         r = step(cursor, &err);
     while (r == 0 && !wanted(&cursor->scan.constraints, &cursor->event));
-    cursor->row++;
-    cursor->end = r != 0;
+    cursor->head.row++;
+    cursor->head.end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
@@ -169,14 +163,9 @@ static int events_filter(sqlite3_vtab_cursor *base, int index_number, const char
     cursor->range = range_of(&constraints);
     cursor->range.no_sites = !index_number;
     cursor->in_thread = false;
-    cursor->row = 0;
+    cursor->head.row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : events_next(base);
-}
-
-static int events_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct events_cursor *)base)->end;
 }
 
 static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -223,21 +212,4 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     return SQLITE_OK;
 }
 
-static int events_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct events_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_events_module = {
-    .xConnect = events_connect,
-    .xBestIndex = events_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = events_open,
-    .xClose = events_close,
-    .xFilter = events_filter,
-    .xNext = events_next,
-    .xEof = events_eof,
-    .xColumn = events_column,
-    .xRowid = events_rowid,
-};
+const sqlite3_module vtab_events_module = VTAB_MODULE(events);

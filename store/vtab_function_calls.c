@@ -8,6 +8,7 @@
 #include "store/journal_counts.h"
 #include "store/segment_counts.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum { RUN, THREAD, FUNCTION, CALLS };
 
@@ -18,7 +19,7 @@ static const struct vtab_column columns[] = {{"function_id", FUNCTION, TERM_FUNC
                                              {0}};
 
 struct calls_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     sqlite3_stmt *threads; /* stepped to its end last: it holds the snapshot that all is read from */
     struct segment_counts segments;
     struct journal_counts journal; /* of the present run */
@@ -27,8 +28,6 @@ struct calls_cursor {
     size_t count, capacity, at;
     int64_t run_id, thread_id;
     uint32_t only_function; /* 0: all */
-    bool end;
-    sqlite3_int64 row;
 };
 
 static int calls_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -67,13 +66,7 @@ static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int calls_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct calls_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct calls_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct calls_cursor), ret_cursor);
 }
 
 /* ------------------------------------------------------------------------------------------ one thread */
@@ -123,7 +116,7 @@ static int list_functions(struct calls_cursor *cursor)
 /* Sums up the next thread. 1: there is none. */
 static int next_thread(struct calls_cursor *cursor, struct error *err)
 {
-    sqlite3 *db = vtab_db(cursor->base.pVtab);
+    sqlite3 *db = vtab_db(cursor->head.base.pVtab);
     int result = sqlite3_step(cursor->threads), code = 0;
     int64_t run_id;
 
@@ -152,10 +145,10 @@ static int calls_next(sqlite3_vtab_cursor *base)
     int code = 0;
 
     cursor->at++;
-    cursor->row++;
+    cursor->head.row++;
     while (!code && cursor->at >= cursor->count)
         code = next_thread(cursor, &err);
-    cursor->end = code != 0;
+    cursor->head.end = code != 0;
     return code < 0 ? vtab_fail(base->pVtab, code, &err) : SQLITE_OK;
 }
 
@@ -168,8 +161,8 @@ static void cursor_clear(struct calls_cursor *cursor)
     cursor->threads = NULL;
     cursor->run_id = 0;
     cursor->at = cursor->count = cursor->journal.count = 0;
-    cursor->row = 0;
-    cursor->end = true;
+    cursor->head.row = 0;
+    cursor->head.end = true;
 }
 
 static int calls_close(sqlite3_vtab_cursor *base)
@@ -187,7 +180,7 @@ static int calls_close(sqlite3_vtab_cursor *base)
 static int prepare(struct calls_cursor *cursor, const struct vtab_constraints *constraints, struct error *err)
 {
 #define THREADS "SELECT run_id, thread_id FROM main.threads"
-    sqlite3 *db = vtab_db(cursor->base.pVtab);
+    sqlite3 *db = vtab_db(cursor->head.base.pVtab);
     int code =
         db_prepare(db,
                    constraints->has_thread ? THREADS " WHERE thread_id = ?2 AND (?1 < 0 OR run_id = ?1)"
@@ -220,11 +213,6 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     return code ? vtab_fail(base->pVtab, code, &err) : calls_next(base);
 }
 
-static int calls_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct calls_cursor *)base)->end;
-}
-
 static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct calls_cursor *cursor = (struct calls_cursor *)base;
@@ -237,21 +225,4 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int calls_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct calls_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_function_calls_module = {
-    .xConnect = calls_connect,
-    .xBestIndex = calls_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = calls_open,
-    .xClose = calls_close,
-    .xFilter = calls_filter,
-    .xNext = calls_next,
-    .xEof = calls_eof,
-    .xColumn = calls_column,
-    .xRowid = calls_rowid,
-};
+const sqlite3_module vtab_function_calls_module = VTAB_MODULE(calls);

@@ -8,6 +8,7 @@
 
 #include "store/journal_counts.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum journal_column { JOURNAL_RUN, JOURNAL_THREAD, JOURNAL_FUNCTION, JOURNAL_CALLS };
 
@@ -18,13 +19,11 @@ static const struct vtab_column columns[] = {
 };
 
 struct journal_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     sqlite3_stmt *runs; /* that have a journal */
     int64_t run_id;
     struct journal_counts counts; /* of the present run */
     size_t at;
-    bool end;
-    sqlite3_int64 row;
 };
 
 static int journal_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -49,13 +48,7 @@ static int journal_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int journal_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct journal_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct journal_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct journal_cursor), ret_cursor);
 }
 
 static int journal_close(sqlite3_vtab_cursor *base)
@@ -71,7 +64,7 @@ static int journal_close(sqlite3_vtab_cursor *base)
 /* 0: at a run with a journal; 1: there is no further one; <0. */
 static int next_run(struct journal_cursor *cursor, struct error *err)
 {
-    sqlite3 *db = vtab_db(cursor->base.pVtab);
+    sqlite3 *db = vtab_db(cursor->head.base.pVtab);
     int r = sqlite3_step(cursor->runs);
 
     if (r == SQLITE_DONE)
@@ -90,10 +83,10 @@ static int journal_next(sqlite3_vtab_cursor *base)
     int r = 0;
 
     cursor->at++;
-    cursor->row++;
+    cursor->head.row++;
     while (r == 0 && cursor->at >= cursor->counts.count)
         r = next_run(cursor, &err);
-    cursor->end = r != 0;
+    cursor->head.end = r != 0;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : SQLITE_OK;
 }
 
@@ -108,8 +101,8 @@ static int journal_filter(sqlite3_vtab_cursor *base, int index_number, const cha
     cursor->runs = NULL;
     vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->at = cursor->counts.count = 0;
-    cursor->row = 0;
-    cursor->end = constraints.nothing;
+    cursor->head.row = 0;
+    cursor->head.end = constraints.nothing;
     if (constraints.nothing)
         return SQLITE_OK;
     r = sqlite3_prepare_v2(vtab_db(base->pVtab),
@@ -119,11 +112,6 @@ static int journal_filter(sqlite3_vtab_cursor *base, int index_number, const cha
     if (r == SQLITE_OK && constraints.has_run)
         r = sqlite3_bind_int64(cursor->runs, 1, constraints.run_id);
     return r == SQLITE_OK ? journal_next(base) : r;
-}
-
-static int journal_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct journal_cursor *)base)->end;
 }
 
 static int journal_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -148,21 +136,4 @@ static int journal_column(sqlite3_vtab_cursor *base, sqlite3_context *context, i
     return SQLITE_OK;
 }
 
-static int journal_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct journal_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_journal_functions_module = {
-    .xConnect = journal_connect,
-    .xBestIndex = journal_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = journal_open,
-    .xClose = journal_close,
-    .xFilter = journal_filter,
-    .xNext = journal_next,
-    .xEof = journal_eof,
-    .xColumn = journal_column,
-    .xRowid = journal_rowid,
-};
+const sqlite3_module vtab_journal_functions_module = VTAB_MODULE(journal);

@@ -17,6 +17,7 @@
 #include "store/name_index.h"
 #include "store/store.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 #define MAX_TRIGRAMS 60 /* more would not make the answer smaller */
 
@@ -28,10 +29,9 @@ static const char *const test_words[TEST_COUNT] = {"function_id=?", "name=?", "=
                                                    "LIKE ?",        "GLOB ?", "MATCH ?"};
 
 struct names_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     sqlite3_stmt *rows; /* function_id, name, demangled or name */
     char *words;        /* of MATCH, NULL: none */
-    bool end;
 };
 
 static int names_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -200,7 +200,7 @@ static int prepare_rows(struct names_cursor *cursor, const struct names_values *
         "SELECT function_id, name, coalesce(demangled, name) FROM main.functions"
         " WHERE name_hash = name_hash(?1) AND name = ?1";
     static const char all[] = "SELECT function_id, name, coalesce(demangled, name) FROM main.functions";
-    sqlite3 *db = vtab_db(cursor->base.pVtab);
+    sqlite3 *db = vtab_db(cursor->head.base.pVtab);
     bool indexed = false;
     int r;
 
@@ -250,7 +250,9 @@ static int names_next(sqlite3_vtab_cursor *base)
     do {
         r = sqlite3_step(cursor->rows);
     } while (r == SQLITE_ROW && !has_words(cursor));
-    cursor->end = r != SQLITE_ROW;
+    cursor->head.end = r != SQLITE_ROW;
+    if (r == SQLITE_ROW)
+        cursor->head.row = sqlite3_column_int64(cursor->rows, 0); /* the id */
     if (r == SQLITE_ROW || r == SQLITE_DONE)
         return SQLITE_OK;
     return vtab_fail(base->pVtab, db_fail(vtab_db(base->pVtab), &err, "cannot read the functions"), &err);
@@ -262,7 +264,7 @@ static void cursor_clear(struct names_cursor *cursor)
     sqlite3_free(cursor->words);
     cursor->rows = NULL;
     cursor->words = NULL;
-    cursor->end = true;
+    cursor->head.end = true;
 }
 
 /* Takes one constraint's value. SQLITE_EMPTY: no row can match. */
@@ -318,13 +320,7 @@ static int names_filter(sqlite3_vtab_cursor *base, int index_number, const char 
 
 static int names_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct names_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct names_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct names_cursor), ret_cursor);
 }
 
 static int names_close(sqlite3_vtab_cursor *base)
@@ -332,11 +328,6 @@ static int names_close(sqlite3_vtab_cursor *base)
     cursor_clear((struct names_cursor *)base);
     sqlite3_free(base);
     return SQLITE_OK;
-}
-
-static int names_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct names_cursor *)base)->end;
 }
 
 static int names_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -348,21 +339,4 @@ static int names_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int names_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = sqlite3_column_int64(((struct names_cursor *)base)->rows, 0);
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_names_module = {
-    .xConnect = names_connect,
-    .xBestIndex = names_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = names_open,
-    .xClose = names_close,
-    .xFilter = names_filter,
-    .xNext = names_next,
-    .xEof = names_eof,
-    .xColumn = names_column,
-    .xRowid = names_rowid,
-};
+const sqlite3_module vtab_names_module = VTAB_MODULE(names);

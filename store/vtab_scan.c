@@ -10,48 +10,6 @@
 const char *const vtab_kind_names[3] = {"return", "call", "lost"};
 static const char *const state_names[3] = {"returned", "open", "unknown"}; /* by bit of enum call_state */
 
-/* ------------------------------------------------------------------------------------------ the table */
-
-struct connected_table {
-    sqlite3_vtab base;
-    sqlite3 *db;
-};
-
-int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table)
-{
-    struct connected_table *table;
-    int r = sqlite3_declare_vtab(db, declaration);
-
-    if (r != SQLITE_OK)
-        return r;
-    table = sqlite3_malloc64(sizeof(*table));
-    if (!table)
-        return SQLITE_NOMEM;
-    *table = (struct connected_table){.db = db};
-    *ret_table = &table->base;
-    return SQLITE_OK;
-}
-
-int vtab_disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
-    return SQLITE_OK;
-}
-
-sqlite3 *vtab_db(sqlite3_vtab *table)
-{
-    return ((struct connected_table *)table)->db;
-}
-
-int vtab_fail(sqlite3_vtab *table, int code, const struct error *err)
-{
-    if (code == -ENOMEM)
-        return SQLITE_NOMEM;
-    sqlite3_free(table->zErrMsg);
-    table->zErrMsg = sqlite3_mprintf("%s", err->message);
-    return code == -EBADMSG ? SQLITE_CORRUPT : SQLITE_ERROR;
-}
-
 /* ------------------------------------------------------------------------------------------ xBestIndex */
 
 /* The operators that can be pushed down: ranges for numbers that grow along a stream, else equality. */

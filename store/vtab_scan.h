@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "store/event_iter.h"
-#include "store/sqlite.h"
+#include "store/vtab_table.h"
 
 /* What a column's constraints restrict. */
 enum vtab_term { TERM_RUN, TERM_THREAD, TERM_SEQ, TERM_NS, TERM_FUNCTION, TERM_KIND, TERM_STATE, TERM_COUNT };
@@ -75,14 +75,6 @@ int vtab_scan_open_events(struct vtab_scan *scan, const struct event_range *rang
 /* After each event: keeps `open` and returns the call that a return ended, NULL after other events. Every
  * pointer is valid until the next event. NULL with *ret_result < 0: out of memory. */
 const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct event *event, int *ret_result);
-
-/* The result code for a failure, with its text put into the table. */
-int vtab_fail(sqlite3_vtab *table, int code, const struct error *err);
-
-/* xConnect of a table without arguments, declared by `declaration`. */
-int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table);
-int vtab_disconnect(sqlite3_vtab *table);
-sqlite3 *vtab_db(sqlite3_vtab *table);
 
 extern const sqlite3_module vtab_events_module, vtab_calls_module, vtab_call_edges_module,
     vtab_journal_functions_module, vtab_names_module, vtab_segment_functions_module,

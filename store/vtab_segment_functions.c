@@ -5,6 +5,7 @@
  */
 #include "store/segment_counts.h"
 #include "store/vtab_scan.h"
+#include "store/vtab_table.h"
 
 enum { SEGMENT, FUNCTION, CALLS };
 
@@ -12,14 +13,12 @@ enum { SEGMENT, FUNCTION, CALLS };
 enum { BY_SEGMENT = 1, BY_FUNCTION = 2 };
 
 struct functions_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtab_cursor head;
     struct segment_counts counts; /* prepared for `of` once `open` */
     enum counts_of of;
     bool open;
     int64_t only_function; /* 0: all */
     struct function_calls function;
-    bool end;
-    sqlite3_int64 row;
 };
 
 static int functions_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -56,13 +55,7 @@ static int functions_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int functions_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct functions_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
-
-    if (!cursor)
-        return SQLITE_NOMEM;
-    *cursor = (struct functions_cursor){.end = true};
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return vtab_open(sizeof(struct functions_cursor), ret_cursor);
 }
 
 static int functions_close(sqlite3_vtab_cursor *base)
@@ -80,11 +73,11 @@ static int functions_next(sqlite3_vtab_cursor *base)
     struct error err = {0};
     int code;
 
-    cursor->row++;
+    cursor->head.row++;
     do
         code = segment_counts_next(&cursor->counts, &cursor->function, &err);
     while (!code && cursor->only_function && cursor->function.function != cursor->only_function);
-    cursor->end = code != 0;
+    cursor->head.end = code != 0;
     return code < 0 ? vtab_fail(base->pVtab, code, &err) : SQLITE_OK;
 }
 
@@ -96,7 +89,7 @@ static int prepare(struct functions_cursor *cursor, enum counts_of of, struct er
     segment_counts_close(&cursor->counts);
     cursor->of = of;
     cursor->open = true;
-    return segment_counts_open(&cursor->counts, vtab_db(cursor->base.pVtab), of, err);
+    return segment_counts_open(&cursor->counts, vtab_db(cursor->head.base.pVtab), of, err);
 }
 
 /* SQLite tests each row again, so a value that is no integer may be left to it. */
@@ -110,8 +103,8 @@ static int functions_filter(sqlite3_vtab_cursor *base, int index_number, const c
     struct error err = {0};
     int code;
 
-    cursor->end = true;
-    cursor->row = 0;
+    cursor->head.end = true;
+    cursor->head.row = 0;
     cursor->only_function = function_at >= 0 && sqlite3_value_type(argv[function_at]) == SQLITE_INTEGER
                                 ? sqlite3_value_int64(argv[function_at])
                                 : 0;
@@ -125,11 +118,6 @@ static int functions_filter(sqlite3_vtab_cursor *base, int index_number, const c
     return functions_next(base);
 }
 
-static int functions_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct functions_cursor *)base)->end;
-}
-
 static int functions_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct functions_cursor *cursor = (struct functions_cursor *)base;
@@ -140,21 +128,4 @@ static int functions_column(sqlite3_vtab_cursor *base, sqlite3_context *context,
     return SQLITE_OK;
 }
 
-static int functions_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-    *ret_row = ((struct functions_cursor *)base)->row;
-    return SQLITE_OK;
-}
-
-const sqlite3_module vtab_segment_functions_module = {
-    .xConnect = functions_connect,
-    .xBestIndex = functions_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = functions_open,
-    .xClose = functions_close,
-    .xFilter = functions_filter,
-    .xNext = functions_next,
-    .xEof = functions_eof,
-    .xColumn = functions_column,
-    .xRowid = functions_rowid,
-};
+const sqlite3_module vtab_segment_functions_module = VTAB_MODULE(functions);
