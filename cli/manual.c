@@ -2,6 +2,7 @@
 #include "cli/manual.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Text as troff wants it: no line begins with a control character, hyphens stay hyphens when copied. */
@@ -55,6 +56,22 @@ static void put_options(FILE *out, const struct argp *argp)
         put_options(out, child->argp);
 }
 
+/* The lists that children's help filters put behind the options, line by line as they are. */
+static void put_lists(FILE *out, const struct argp *argp)
+{
+    for (const struct argp_child *child = argp->children; child && child->argp; child++) {
+        char *list =
+            child->argp->help_filter ? child->argp->help_filter(ARGP_KEY_HELP_EXTRA, NULL, NULL) : NULL;
+
+        if (!list)
+            continue;
+        fputs(".PP\n.nf\n", out);
+        put_line(out, list);
+        fputs(".fi\n", out);
+        free(list);
+    }
+}
+
 /* argp's doc string: what stands before \v is the description, what stands behind it are notes. */
 static void put_description(FILE *out, const struct argp *argp)
 {
@@ -69,6 +86,7 @@ static void put_description(FILE *out, const struct argp *argp)
         fputs(".SH NOTES\n", out);
         put_line(out, notes + 1);
     }
+    put_lists(out, argp);
 }
 
 static void put_exit_status(FILE *out)
