@@ -323,9 +323,6 @@ int uftrace_plan_write(struct uftrace_plan *plan, struct tracestore *store, cons
         *ret_run_id = run_id;
         return 0;
     }
-    /* A run without an end counts as being recorded, by this process: ended first, it can be removed. */
-    trace_writer_end(writer, clock_ns(CLOCK_REALTIME), -1, &ignored);
-    trace_writer_free(take_pointer(writer));
-    tracestore_delete_run(store, run_id, &ignored);
+    trace_writer_abandon(writer, &ignored); /* `err` says what failed; a run that stays is unfinished */
     return r;
 }
