@@ -167,7 +167,7 @@ static int tally_add(struct tally *tally, const struct attribute *attribute, uin
 
     if (r < 0)
         return r;
-    if (array_reserve(&tally->weights, &tally->capacity, tally->found.count))
+    if (array_reserve(&tally->weights, &tally->capacity, (size_t)id + 1))
         return -ENOMEM;
     if (id == known)
         tally->weights[id] = 0;

@@ -36,8 +36,10 @@ static void room_release(struct room *room)
 
 static int room_allocate(const struct similarity_rows *rows, struct room *room)
 {
-    room->shared = malloc((rows->classes + 1) * sizeof(*room->shared));
-    room->ratios = malloc((rows->classes + 1) * sizeof(*room->ratios));
+    size_t classes = rows->classes ? rows->classes : 1;
+
+    room->shared = calloc(classes, sizeof(*room->shared));
+    room->ratios = calloc(classes, sizeof(*room->ratios));
     room->own = calloc(1, rows->room_size + 1);
     return room->shared && room->ratios && room->own ? 0 : -ENOMEM;
 }
@@ -115,7 +117,7 @@ static int group(struct job *job)
 {
     const struct similarity_rows *rows = job->rows;
 
-    job->members = malloc((rows->objects + 1) * sizeof(*job->members));
+    job->members = calloc(rows->objects + 1, sizeof(*job->members));
     job->first = calloc(rows->classes + 2, sizeof(*job->first));
     if (!job->members || !job->first)
         return -ENOMEM;
