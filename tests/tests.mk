@@ -28,10 +28,10 @@ endif
 # sanitizers: they are what is measured, not what is tested.
 P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
-PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(wildcard tests/programs/*.c)) \
+PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c,$(wildcard tests/programs/*.c))) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
 	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
-	$(P)/recursion_pg $(P)/profiled_pg
+	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -43,10 +43,18 @@ $(P)/%: tests/programs/%.cc $(wildcard tests/programs/*.h)
 	@mkdir -p $(dir $@)
 	$(Q)g++ $(PROGRAM_FLAGS) -O1 -o $@ $<
 
-$(P)/odd_even_sort: tests/programs/odd_even_sort.c
+$(P)/odd_even_sort $(P)/ilcs_tsp $(P)/leap_frog: $(P)/%: tests/programs/%.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)mpicc $(PROGRAM_FLAGS) -O1 -o $@ $<
+
+$(P)/ilcs_tsp: PROGRAM_FLAGS += -fopenmp
+
+# One program in two versions.
+$(P)/release_%: tests/programs/releases.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -DRELEASE=$* -o $@ $<
 
 $(P)/tail_calls: PROGRAM_FLAGS += -foptimize-sibling-calls
 $(P)/static_hello: PROGRAM_FLAGS += -static
