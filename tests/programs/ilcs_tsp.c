@@ -32,7 +32,7 @@ enum {
     CITIES = 64,
     NO_CHANGE = 5,
     PAUSE_US = 20000,
-    HANG_SECONDS = 3,
+    HANG_SECONDS = 2,
     ENDLESS_TURN = 5,
     EVERYWHERE = -1
 };

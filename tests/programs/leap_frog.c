@@ -21,7 +21,7 @@ enum {
     CYCLES = 4,
     FACES = 6,
     BUG_RANK = 2,
-    HANG_SECONDS = 3,
+    HANG_SECONDS = 2,
     NOBODY = -1
 };
 #define PART_OF_TRACE __attribute__((noinline, noclone))
