@@ -120,8 +120,8 @@ static int add_table(sqlite3 *db, const struct stored_rows *rows, int64_t number
 /* What has the run's number in it. */
 static const struct stored_rows run_rows[] = {
     {.sql = "SELECT run_id, name, command, host, kernel, started_ns, ended_ns, exit_status, options, "
-            "tool_version,"
-            " recorder, name, run_id FROM runs WHERE run_id = ?1",
+            "tool_version, "
+            "recorder, name, run_id FROM runs WHERE run_id = ?1",
      .columns = 11,
      .indexes = {2}},
     {.sql = "SELECT run_id, key, value FROM tags WHERE run_id = ?1", .columns = 3, .keyed = true},

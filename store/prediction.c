@@ -113,11 +113,10 @@ static void limit_table(struct table_size *table, uint32_t most, uint32_t share)
     table->limit = limit_of(table->mask / share, table->mask, most);
 }
 
-static void reset_table(void *elements, size_t size, struct table_size *table, uint32_t most, uint32_t share)
+static void reset_size(struct table_size *table, uint32_t most, uint32_t share)
 {
     table->mask = FIRST_SLOTS - 1;
     limit_table(table, most, share);
-    memset(elements, 0, FIRST_SLOTS * size);
 }
 
 static void limit_rings(struct prediction *prediction)
@@ -127,7 +126,7 @@ static void limit_rings(struct prediction *prediction)
 }
 
 #define RESET_TABLE(elements, table, kind) \
-    reset_table(elements, sizeof(*(elements)), table, kind##_MOST, kind##_SHARE)
+    (reset_size(table, kind##_MOST, kind##_SHARE), memset(elements, 0, FIRST_SLOTS * sizeof(*(elements))))
 
 void prediction_reset(struct prediction *prediction)
 {
@@ -142,7 +141,7 @@ void prediction_reset(struct prediction *prediction)
         RESET_TABLE(prediction->tables[i].slots, &prediction->tables[i].size, CONTEXT);
     RESET_TABLE(prediction->heads.positions, &prediction->heads.size, HEAD);
     RESET_TABLE(prediction->far_heads.positions, &prediction->far_heads.size, HEAD);
-    RESET_TABLE(prediction->tree.bits, &prediction->tree.size, TREE);
+    reset_size(&prediction->tree.size, TREE_MOST, TREE_SHARE);
     adaptive_forget(prediction->tree.bits, FIRST_SLOTS);
     prediction->match_at = prediction->match_length = 0;
     prediction->surprise = 0;
