@@ -34,7 +34,7 @@ struct planner {
     size_t probe_capacity, refusal_capacity;
 };
 
-/* Fills in site and no_return of choices[index] by its rule */
+/* Fills in site and no_return of choices[index] by its rule. */
 void planner_choose(struct planner *planner, size_t index);
 
 /* What a call costs that hits the chosen site, in nanoseconds. */

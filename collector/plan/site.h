@@ -8,10 +8,10 @@
  *
  * - a branch, a jump table or a taken address leads to (struct flow_map; from all over the image);
  * - leaves the block, or may stay for long: control transfers, system calls, LOCK, repeated string
- * operations. The instruction itself may still be the site;
+ *   operations. The instruction itself may still be the site;
  * - loses track of rsp;
  * - is unknown to the disassembler, or lies further in than 32 instructions or 160 bytes, or in another
- * function.
+ *   function.
  *
  * A branch from inside the function back to its first instruction makes every turn look like a call: no site,
  * but for one exception. Go's functions compare the stack pointer with a limit first and, where there is too
@@ -54,8 +54,7 @@ enum site_refusal {
     SITE_REFUSALS,
 };
 
-/* A frame that is larger by the time of the site is not followed: as much as a probe's cookie has room for.
- */
+/* A frame that is larger by the time of the site is not followed: a probe's cookie has room for so much. */
 #define SITE_SP_OFFSET_MAX (0xffff * 8)
 
 struct site {
@@ -66,15 +65,13 @@ struct site {
 };
 
 struct sites {
-    struct site
-        unmoved; /* the cheapest, and of those the first, where sp_offset is 0: a return probe is possible */
-    struct site any; /* the cheapest, whatever sp_offset is */
+    struct site unmoved; /* the cheapest and first where sp_offset is 0: a return probe is possible */
+    struct site any;     /* the cheapest, whatever sp_offset is */
 };
 
-/* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Both
- * answers are always filled in; SITE_IFUNC and what follows
- * it are never given here (they are the caller's to know), SITE_NO_ROOM for `unmoved` also where there are
- * only sites with rsp moved. */
+/* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Both answers are
+ * always filled in; SITE_IFUNC and what follows it are never given here (they are the caller's to know),
+ * SITE_NO_ROOM for `unmoved` also where there are only sites with rsp moved. */
 void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_t *code, size_t size,
                  uint64_t address, struct sites *ret_sites);
 
