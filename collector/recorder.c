@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/recorder.h"
+#include "collector/recorder_state.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,12 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/backend/uprobe.h"
-#include "collector/loader.h"
 #include "collector/privileges.h"
-#include "collector/target/exec_guard.h"
-#include "collector/target/launch.h"
-#include "collector/target/live_stack.h"
 #include "collector/target/process.h"
 #include "collector/target/wait_status.h"
 
@@ -30,23 +25,6 @@
  * up. */
 #define PENDING_BYTES (16u << 20)
 #define PENDING_BYTES_MAX (512u << 20)
-
-struct recorder {
-    struct recorder_options options;
-    struct trace_writer *writer;
-    struct keeper keeper;
-    struct uprobe_backend *backend;
-    struct image_table *images;
-    struct streams *streams;
-    struct loader *loader;
-    struct exec_guard guard;
-    struct launch launch; /* pid 0: no command */
-    char *command;        /* argv[0] */
-    int epoll, stop;
-    int exit_status;
-    bool closing; /* programs that appear now are let go without probes */
-    uint64_t life_cycle_losses, flushed_ns;
-};
 
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err)
 {
@@ -356,8 +334,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     return r || !recorder->options.follow_children ? r : attach_children(recorder, pid, err);
 }
 
-/* Reads what is in the ring. Returns the number of records, or a failure. */
-static int consume(struct recorder *recorder, struct error *err)
+int recorder_consume(struct recorder *recorder, struct error *err)
 {
     int r = uprobe_backend_consume(recorder->backend, ROUND_RECORDS, streams_handle, recorder->streams);
 
@@ -370,9 +347,7 @@ static int consume(struct recorder *recorder, struct error *err)
     return r;
 }
 
-/* Lets go processes whose exec record was lost. They run on without probes; the loss is in the store's
- * totals. */
-static void release_forgotten(struct recorder *recorder)
+void recorder_release_forgotten(struct recorder *recorder)
 {
     uint64_t losses = uprobe_backend_loss_totals(recorder->backend).life_cycle;
     pid_t pids[HELD_AT_ONCE];
@@ -393,13 +368,6 @@ static int flush(void *context, struct error *err)
     struct recorder *recorder = context;
 
     return trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
-}
-
-static int end_run(void *context, struct error *err)
-{
-    struct recorder *recorder = context;
-
-    return trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
 }
 
 /* Commits if it is time, or if much has gathered. Another process may keep the store locked for long: nothing
@@ -458,10 +426,10 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     for (;;) {
         if (records < (int)ROUND_RECORDS)
             epoll_wait(recorder->epoll, &event, 1, POLL_MS);
-        records = consume(recorder, err);
+        records = recorder_consume(recorder, err);
         if (records < 0)
             return records;
-        release_forgotten(recorder);
+        recorder_release_forgotten(recorder);
         now = clock_ns(CLOCK_MONOTONIC);
         r = flush_if_due(recorder, now, err);
         if (r)
@@ -472,109 +440,6 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         if (stop_wanted(recorder) || (duration_ns && now - begun >= duration_ns))
             return 0;
     }
-}
-
-/* What was not seen at all, and why. */
-static int store_blind_spots(struct recorder *recorder, struct error *err)
-{
-    struct uprobe_loss_totals lost = uprobe_backend_loss_totals(recorder->backend);
-    uint64_t now = clock_ns(CLOCK_REALTIME);
-    uint64_t strays = streams_counts(recorder->streams).strays;
-    int r = 0;
-
-    if (lost.unplaced + strays)
-        r = trace_writer_loss(recorder->writer, now, lost.unplaced + strays, "ring full, thread unknown",
-                              err);
-    if (!r && lost.life_cycle)
-        r = trace_writer_loss(recorder->writer, now, 0, "life-cycle records lost", err);
-    if (!r && lost.processes)
-        r = trace_writer_loss(recorder->writer, now, 0, "too many processes at once", err);
-    return r ? r : image_table_store_blind(recorder->images, recorder->writer, err);
-}
-
-static int drain(struct recorder *recorder, struct error *err)
-{
-    int r;
-
-    do
-        r = consume(recorder, err);
-    while (r > 0);
-    return r;
-}
-
-/* The stacks of threads that live on with calls of which nobody knows whether they are open. From here on
- * nothing is recorded: what the stacks say and what was recorded is of the same moment. Without stacks (NULL)
- * what is not known stays unknown. */
-static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_stacks, struct error *err)
-{
-    AUTO_FREE pid_t *pids = NULL;
-    size_t count;
-
-    if (streams_uncertain_processes(recorder->streams, &pids, &count))
-        return error_no_memory(err);
-    if (count && live_stacks_take(pids, count, ret_stacks, NULL))
-        *ret_stacks = NULL;
-    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
-    if (*ret_stacks && live_stacks_confirm(*ret_stacks, NULL)) {
-        live_stacks_free(*ret_stacks);
-        *ret_stacks = NULL;
-    }
-    return 0;
-}
-
-/* The removal of many probes takes the kernel seconds: nobody stands still for it. */
-static void let_go_and_detach(struct recorder *recorder)
-{
-    recorder->closing = true;
-    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
-    release_forgotten(recorder);
-    uprobe_backend_detach(recorder->backend);
-}
-
-int recorder_close(struct recorder *recorder, struct error *err)
-{
-    struct live_stacks *stacks = NULL;
-    int r = consume(recorder, err);
-
-    if (r >= 0)
-        r = stop_and_look(recorder, &stacks, err);
-    let_go_and_detach(recorder);
-    if (!r)
-        r = drain(recorder, err);
-    release_forgotten(recorder);
-    if (!r)
-        r = streams_settle(recorder->streams, stacks, err);
-    live_stacks_free(stacks);
-    if (!r)
-        r = store_blind_spots(recorder, err);
-    if (!r)
-        r = end_run(recorder, err);
-    if (r == -ENOSPC)
-        r = keeper_commit(&recorder->keeper, end_run, recorder, err);
-    return r ? r : keeper_finish(&recorder->keeper, err);
-}
-
-int recorder_close_full(struct recorder *recorder, struct error *err)
-{
-    static const char cause[] = "disk full";
-    uint64_t now = clock_ns(CLOCK_REALTIME);
-    int r = trace_writer_loss(recorder->writer, now, 0, cause, err);
-
-    tracestore_use_reserve(recorder->keeper.store);
-    if (!r)
-        r = end_run(recorder, err);
-    return r == -ENOSPC ? trace_writer_cut(recorder->writer, now, cause, err) : r;
-}
-
-void recorder_detach(struct recorder *recorder)
-{
-    let_go_and_detach(recorder);
-    release_forgotten(recorder);
-}
-
-int recorder_abandon(struct recorder *recorder, struct error *err)
-{
-    return trace_writer_abandon(recorder->writer, err);
 }
 
 void recorder_wait(struct recorder *recorder)

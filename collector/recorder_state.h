@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the two halves of a recording share: recorder.c begins it and keeps it going, recorder_end.c ends it.
+ */
+#ifndef TRACECTL_COLLECTOR_RECORDER_STATE_H
+#define TRACECTL_COLLECTOR_RECORDER_STATE_H
+
+#include "collector/backend/uprobe.h"
+#include "collector/loader.h"
+#include "collector/recorder.h"
+#include "collector/target/exec_guard.h"
+#include "collector/target/launch.h"
+
+struct recorder {
+    struct recorder_options options;
+    struct trace_writer *writer;
+    struct keeper keeper;
+    struct uprobe_backend *backend;
+    struct image_table *images;
+    struct streams *streams;
+    struct loader *loader;
+    struct exec_guard guard;
+    struct launch launch; /* pid 0: no command */
+    char *command;        /* argv[0] */
+    int epoll, stop;
+    int exit_status;
+    bool closing; /* programs that appear now are let go without probes */
+    uint64_t life_cycle_losses, flushed_ns;
+};
+
+/* Reads what is in the ring. Returns the number of records, or a failure. */
+int recorder_consume(struct recorder *recorder, struct error *err);
+
+/* Lets go processes whose exec record was lost, and once `closing` all that are held. They run on without
+ * probes; the loss is in the store's totals. */
+void recorder_release_forgotten(struct recorder *recorder);
+
+#endif
