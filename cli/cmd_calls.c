@@ -45,7 +45,6 @@ static const struct argp_option options[] = {
     {"raw", 'r', 0, 0, "One line for every call: fold nothing", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -57,7 +56,7 @@ static const struct argp argp = {
         "open at the end, '(unknown)' those of which it is not known, '?' those that are only assumed to be "
         "inside the call around them (it may have returned unseen), and '...' a place where events were "
         "lost. On a terminal the output goes through $PAGER.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 /* ------------------------------------------------------------------------------------------ names */

@@ -68,7 +68,6 @@ static void print_text(const struct self_test *test)
     printf("\n%s\n", self_test_can_record(test) ? "recording works" : "recording does not work");
 }
 
-static const struct argp_child doctor_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp doctor_argp = {
     .parser = cli_parse_no_arguments,
     .doc =
@@ -78,7 +77,7 @@ static const struct argp doctor_argp = {
         "ones "
         "are missing and for what.\n\n"
         "Exits with 0 when recording works, else with 3.",
-    .children = doctor_children,
+    .children = cli_common_children,
 };
 
 static int run_doctor(int argc, char **argv)

@@ -114,7 +114,6 @@ static const struct argp_option options[] = {
      "folded: what a stack counts, calls (default) or time (nanoseconds in the function itself)", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -126,7 +125,7 @@ static const struct argp argp = {
         "between two recorded times are placed at equal distances; of runs without times they are one "
         "microsecond apart. csv and json have the recorded times instead. With --seq, --from or --to a call "
         "that began before the first event begins there; dot always draws the whole run.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static void print(const struct export_input *input, const struct tracestore_run *run,

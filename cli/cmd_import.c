@@ -48,7 +48,6 @@ static const struct argp_option options[] = {
     {"name", 'n', "NAME", 0, "The run's name (default: the directory's)", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -62,7 +61,7 @@ static const struct argp argp = {
         "directory that 'uftrace record' made, recorded without arguments. Damaged input is refused and "
         "leaves "
         "nothing behind.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static void print(const struct tracestore_run *run, const struct tracestore_totals *totals, double seconds)

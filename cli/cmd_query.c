@@ -39,7 +39,6 @@ static const struct argp_option options[] = {
     {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -50,7 +49,7 @@ static const struct argp argp = {
         "loops are decoded while they are read; function_names finds functions by parts of their names; "
         "views: call_counts, call_graph, open_calls. docs/sql.md describes them. With --json the rows are "
         "an array of objects. tracectl sql takes statement after statement.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement, struct error *err)

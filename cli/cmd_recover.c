@@ -20,7 +20,6 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "Salvage what can be read into this new store", 1},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -32,7 +31,7 @@ static const struct argp argp = {
         "are read around pages that cannot be, segments are taken when their checksum is right, and what is "
         "missing is told in the new store's losses. Exit status: 0 nothing is missing, 1 something is, 3 it "
         "could not be done.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static int finish_in_place(const struct trace_recovered *recovered)

@@ -28,7 +28,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN...",
@@ -36,7 +35,7 @@ static const struct argp argp = {
         "Remove runs from the store.\v"
         "A RUN is a number, a name (the newest run of that name), 'latest', 'latest~1' or STORE.db:RUN. All "
         "of them are looked up before the first is removed. A run that is being recorded is not removed.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 /* One of the runs: where it is. */

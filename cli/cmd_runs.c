@@ -81,14 +81,13 @@ static int list(struct tracestore *store, struct error *err)
     return r < 0 ? r : 0;
 }
 
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .parser = cli_parse_no_arguments,
     .doc =
         "List the runs of the store.\v"
         "STATE is 'incomplete' where events are known to be missing (tracectl show RUN says which) and 'not "
         "ended' while the run is being recorded, or when its recorder died.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static int run(int argc, char **argv)

@@ -27,14 +27,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
         "Describe a run: its processes and threads, its functions, the events that were lost, the "
         "functions that were muted for some time, and its size.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 /* ------------------------------------------------------------------------------------------ sections */

@@ -53,7 +53,6 @@ static const struct argp_option options[] = {
     {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles for each statement", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -66,7 +65,7 @@ static const struct argp argp = {
         "shell. Commands: .tables [PATTERN], .schema [NAME], .mode table|csv|json|line, .stats on|off (time, "
         "and segments decoded), .help, .quit. With --json each statement gives one array of objects. "
         "docs/sql.md describes the tables.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 /* ------------------------------------------------------------------------------------------ Ctrl-C */

@@ -42,13 +42,12 @@ static const struct argp_option options[] = {
     {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all)", 0},
     {0},
 };
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
     .args_doc = "RUN",
     .doc = "Show the functions of a run that were called most.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 /* By function and not by name: two functions of one name are two rows. */

@@ -68,13 +68,12 @@ static int verify(struct tracestore *store, struct error *err)
     return cli_finish(found ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
 
-static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .parser = cli_parse_no_arguments,
     .doc =
         "Check the database, then decode every segment and compare it with its checksum and counts.\v"
         "Exit status: 0 no problem, 1 problems found (one line each), 3 could not be checked.",
-    .children = children,
+    .children = cli_common_children,
 };
 
 static int run(int argc, char **argv)

@@ -5,8 +5,8 @@
  * To add one: write cli/cmd_NAME.c, declare its struct below, add it to the table in main.c, and describe it
  * in the `argp` it points to: --help and the man page tracectl-NAME(1) are both made from that.
  *
- * Common options (-d, --json, -q, -v) are accepted before and behind the subcommand's name: give
- * &cli_common_argp as a child of the subcommand's argp.
+ * Common options (-d, --json, -q, -v) are accepted before and behind the subcommand's name: give the
+ * subcommand's argp cli_common_children as its children, or &cli_common_argp as one of them.
  */
 #ifndef TRACECTL_CLI_COMMAND_H
 #define TRACECTL_CLI_COMMAND_H
@@ -33,6 +33,7 @@ struct cli {
 /* The one set of common options, filled before a subcommand runs and by its own command line. */
 extern struct cli cli;
 extern const struct argp cli_common_argp;
+extern const struct argp_child cli_common_children[]; /* that one alone */
 
 struct command {
     const char *name;

@@ -73,6 +73,7 @@ static const struct argp_option common_options[] = {
 };
 
 const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp_child cli_common_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 
 static const struct command *find_command(const char *name)
 {
@@ -117,14 +118,13 @@ static error_t parse_main(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child main_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp main_argp = {
     .parser = parse_main,
     .args_doc = "COMMAND [ARG...]",
     .doc =
         "Record which functions a program calls, without recompiling it; keep, query and compare the "
         "recordings.\v",
-    .children = main_children,
+    .children = cli_common_children,
     .help_filter = help_filter,
 };
 
