@@ -74,15 +74,7 @@ session() {
 kill_while_launching() { # number
     local recorder
     rm -f "$WORK/stop" "$WORK/rounds"
-    cat >"$WORK/launcher" <<SCRIPT
-#!/bin/sh
-while [ ! -e "$WORK/stop" ]; do
-    "$PROGRAMS/million" 20 >/dev/null || echo "status \$?" >>"$WORK/harmed"
-    echo round >>"$WORK/rounds"
-done
-echo finished >>"$WORK/rounds"
-SCRIPT
-    chmod +x "$WORK/launcher"
+    write_launcher "$WORK/launcher" "$WORK/rounds" "$WORK/stop" "$WORK/harmed"
     spawn setsid "$TRACECTL" -q record -n "launch$1" -- sh "$WORK/launcher"
     recorder=$spawned
     wait_until 20 grep -q round "$WORK/rounds"

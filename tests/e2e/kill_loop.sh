@@ -113,13 +113,7 @@ attach_lane() { # number
 # The command executes programs all the time: the recorder dies while one may stand still at its exec.
 launch_lane() { # number
     local rounds=$WORK/rounds$1 stop=$WORK/stop$1
-    cat >"$WORK/launcher$1" <<SCRIPT
-while [ ! -e "$stop" ]; do
-    "$PROGRAMS/million" 20 >/dev/null || echo "status \$?" >>"$WORK/harmed$1"
-    echo round >>"$rounds"
-done
-echo finished >>"$rounds"
-SCRIPT
+    write_launcher "$WORK/launcher$1" "$rounds" "$stop" "$WORK/harmed$1"
     for ((i = 1; i <= kills; i++)); do
         rm -f "$rounds" "$stop"
         kill_one "$i" -- sh "$WORK/launcher$1"

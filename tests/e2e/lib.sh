@@ -147,6 +147,17 @@ wait_until() { # seconds, command...
     done
 }
 
+# A script for sh that runs a program again and again until a file says stop, and notes each round, and what harmed it.
+write_launcher() { # script, file that it adds rounds to, file that stops it, file for harm
+    cat >"$1" <<SCRIPT
+while [ ! -e "$3" ]; do
+    "$PROGRAMS/million" 20 >/dev/null || echo "status \$?" >>"$4"
+    echo round >>"$2"
+done
+echo finished >>"$2"
+SCRIPT
+}
+
 # Fails unless the process's code is byte for byte what its file says: no probe is in it.
 text_is_clean() { # pid
     wait_until 15 "$E2E/text_equals_file" "$1" || "$E2E/text_equals_file" "$1"

@@ -184,16 +184,21 @@ Test(names, the_plan_names_the_pattern)
     fixture_close(&fixture);
 }
 
+/* A store with one run that has ended, so that its names are indexed. */
+static sqlite3 *open_indexed(struct fixture *fixture)
+{
+    fixture_open(fixture, NULL);
+    fill(fixture);
+    end_run(fixture);
+    return tracestore_db(fixture->store);
+}
+
 /* What is not in the index is not found by a pattern of three characters, and is by one of two. */
 Test(names, patterns_look_into_the_index_alone)
 {
     struct fixture fixture;
-    sqlite3 *db;
+    sqlite3 *db = open_indexed(&fixture);
 
-    fixture_open(&fixture, NULL);
-    db = tracestore_db(fixture.store);
-    fill(&fixture);
-    end_run(&fixture);
     run_sql(db,
             "INSERT INTO function_trigrams(function_trigrams, rowid, name, demangled)"
             " SELECT 'delete', function_id, name, demangled FROM functions WHERE name = 'malloc'");
@@ -211,12 +216,8 @@ Test(names, patterns_look_into_the_index_alone)
 Test(names, deleted_functions_leave_the_index)
 {
     struct fixture fixture;
-    sqlite3 *db;
+    sqlite3 *db = open_indexed(&fixture);
 
-    fixture_open(&fixture, NULL);
-    db = tracestore_db(fixture.store);
-    fill(&fixture);
-    end_run(&fixture);
     cr_assert_eq(tracestore_delete_run(fixture.store, 1, NULL), 0);
     cr_assert_eq(ask(db, "SELECT count(*) FROM functions"), 0);
     cr_assert_eq(ask(db, "SELECT up_to FROM indexed_functions"), 0);
