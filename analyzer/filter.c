@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The papers give names and examples, not expressions; those here are ours, and docs/analysis.md lists them.
- *
  * Removing and keeping are different things in the papers: returns and stubs are removed by the two digits of
  * a code, sets are kept. A stub that a set keeps stays, whatever the digit says (11.plt.mem keeps the stubs).
  */
@@ -9,68 +7,22 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/path_glob.h"
 #include "analyzer/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define MPI_COLLECTIVES \
-    "([Bb]arrier|[Bb]cast|[Rr]educe|[Rr]educe_scatter|[Rr]educe_scatter_block|[Aa]llreduce|[Gg]atherv?|" \
-    "[Ss]catterv?|[Aa]llgatherv?|[Aa]lltoall[vw]?|[Ss]can|[Ee]xscan|[Nn]eighbor_allgatherv?|" \
-    "[Nn]eighbor_alltoall[vw]?)"
-
-enum { SET_RETURNS, SET_PLT, SET_AT_PLT, SET_EVERYTHING, SET_FIRST_REGULAR };
-
-const struct filter_set filter_sets[] = {
-    [SET_RETURNS] = {"returns", NULL, "remove returns (the default, see --with-returns)"},
-    [SET_PLT] = {"plt", NULL, "remove stubs of library calls, unless a set keeps them"},
-    [SET_AT_PLT] = {"@plt", NULL, "keep stubs of library calls"},
-    [SET_EVERYTHING] = {"everything", NULL, "keep all functions"},
-    {"mpi", "^(MPI_|mpi_[a-z0-9_]+_$)", "MPI calls, from C and Fortran"},
-    {"mpiall", "MPI|^mpi_[a-z0-9_]+_$", "names with MPI in them: MPI_, PMPI_, MPID_, ..."},
-    {"mpicol", "^MPI_I?" MPI_COLLECTIVES "(_init)?(_c)?$", "MPI collectives"},
-    {"mpisr", "^MPI_(Send|Isend|Recv|Irecv|Wait)$", "MPI_Send, MPI_Isend, MPI_Recv, MPI_Irecv, MPI_Wait"},
-    {"mpi-internal", "^(PMPI|MPID|MPIDI|MPIR|MPIC|MPIU|MPII|MPL|ompi|opal|orte|mca|ucp|ucs|uct|fi)_",
-     "functions inside MPI libraries"},
-    {"omp", "^(GOMP|omp|__kmpc)_", "OpenMP: GOMP_, omp_, __kmpc_"},
-    {"ompcrit", "^(GOMP_critical_(name_)?(start|end)|__kmpc_(end_)?critical(_with_hint)?)$",
-     "OpenMP critical sections"},
-    {"ompmutex",
-     "^(omp_(init|destroy|set|unset|test)_(nest_)?lock(_with_hint)?|gomp_mutex_.*|GOMP_atomic_(start|end))$",
-     "OpenMP locks and atomic sections"},
-    {"mem",
-     "mem(p?cpy|ccpy|move|set|cmp|r?chr|mem|chk|align)|[aA]lloc|^(c?free|mmap(64)?|munmap|mremap|s?brk)$|"
-     "^_Z(n[wa]|d[la])",
-     "memory: memcpy, memset, malloc, free, new, mmap, ..."},
-    {"net",
-     "^_*(socket(pair)?|bind|listen|accept4?|connect|shutdown|(get|set)sockopt|send(to|m?msg|file)?|"
-     "recv(from|m?msg)?|get(addr|name)info|gethostby.*)$|network|tcp|udp|sched",
-     "network: sockets, tcp, sched, ..."},
-    {"poll", "poll|yield|sched|^_*p?select$", "waiting: poll, epoll, select, yield, sched, ..."},
-    {"str",
-     "^_*(str|stp|wcs|wcp)n?(case)?(len|cpy|cat|cmp|coll|xfrm|r?chr|c?spn|pbrk|str|tok|sep|dup|to|error)",
-     "strings: strlen, strcpy, strcmp, ..."},
-    {"pthread", "^_*(pthread|thrd|mtx|cnd|sem)_", "POSIX and C threads"},
-    {"alloc",
-     "^_*(libc_)?(m|c|re|v|pv|aligned_|reallocarray|posix_mem|mem)(alloc|align)$|^(reallocarray|c?free)$|"
-     "^_Z(n[wa]|d[la])",
-     "allocation: malloc, calloc, realloc, free, new, delete, ..."},
-    {"go-runtime", "^runtime[./]", "the Go runtime"},
-    {"cxx-std", "^_ZT?h?[0-9n_]*N?K?(St|S[absiod]|9__gnu_cxx)", "the C++ standard library"},
-    {NULL, NULL, NULL},
-};
-
-#define SET_COUNT (ARRAY_SIZE(filter_sets) - 1)
-
 struct filter {
-    bool chosen[SET_COUNT];
-    regex_t compiled[SET_COUNT]; /* of the chosen sets that have an expression */
-    regex_t custom;
-    bool has_custom;
+    struct filter_library *library, *own_library; /* the same one, or own_library is NULL */
+    struct filter_expression expression;
+    bool *used; /* by set: the expression uses it, or a set that it uses does */
+    bool everything;
     bool keeps_returns, removes_stubs;
+    bool is_for_reading;
     uint32_t max_body;
 };
 
@@ -78,72 +30,53 @@ void filter_free(struct filter *filter)
 {
     if (!filter)
         return;
-    for (size_t i = SET_FIRST_REGULAR; i < SET_COUNT; i++)
-        if (filter->chosen[i])
-            regfree(&filter->compiled[i]);
-    if (filter->has_custom)
-        regfree(&filter->custom);
+    filter_expression_release(&filter->expression);
+    filter_library_free(filter->own_library);
+    free(filter->used);
     free(filter);
 }
 
 DEFINE_CLEANUP(cleanup_filter, struct filter *, filter_free)
 
-static int compile(regex_t *regex, const char *expression, struct error *err)
-{
-    char reason[120];
-    int code = regcomp(regex, expression, REG_EXTENDED | REG_NOSUB);
+/* ------------------------------------------------------------------------------------------ the papers'
+ * codes */
 
-    if (!code)
-        return 0;
-    regerror(code, regex, reason, sizeof(reason));
-    for (char *c = reason; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return error_say(err, code == REG_ESPACE ? -ENOMEM : -EINVAL,
-                     "reading the regular expression '%s': %s (write a POSIX extended expression)",
-                     expression, reason);
+static bool is_word(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && !strncmp(word, name, length);
 }
 
-static int choose(struct filter *filter, size_t set, struct error *err)
+static int add_term(struct filter *filter, const char *term, size_t length, const char *where,
+                    struct error *err)
 {
-    int r = 0;
+    const struct filter_context context = {filter->library, where, filter->library->count, false};
 
-    if (filter->chosen[set])
+    if (is_word(term, length, "everything")) {
+        filter->everything = true;
         return 0;
-    if (filter_sets[set].expression)
-        r = compile(&filter->compiled[set], filter_sets[set].expression, err);
-    if (r >= 0)
-        filter->chosen[set] = true;
-    return r;
-}
-
-static int choose_named(struct filter *filter, const char *name, size_t length, const char *spec,
-                        struct error *err)
-{
-    for (size_t i = 0; i < SET_COUNT; i++)
-        if (strlen(filter_sets[i].name) == length && !strncmp(filter_sets[i].name, name, length))
-            return choose(filter, i, err);
-    return error_say(err, -EINVAL, "reading filter '%s': there is no set '%.*s' (--help lists the sets)",
-                     spec, (int)length, name);
+    }
+    return filter_expression_add(&filter->expression, &context, term, length, err);
 }
 
 /* The papers spell some sets in their own way. */
-static int choose_paper(struct filter *filter, const char *name, size_t length, const char *spec,
-                        struct error *err)
+static int add_paper_term(struct filter *filter, const char *term, size_t length, const char *where,
+                          struct error *err)
 {
     static const struct {
         const char *paper;
-        const char *name; /* NULL: nothing to choose */
+        const char *name; /* NULL: said already */
     } spellings[] = {
-        {"plt", "@plt"}, {"ompall", "omp"}, {"ompoll", "omp"},  {"mpiint", "mpi-internal"},
-        {"cust", NULL},  {"custom", NULL},  {"ret", "returns"},
+        {"plt", "@plt"}, {"ompall", "omp"}, {"ompoll", "omp"}, {"mpiint", "mpi-internal"},
+        {"cust", NULL},  {"custom", NULL},  {"ret", NULL},     {"returns", NULL},
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++)
-        if (strlen(spellings[i].paper) == length && !strncmp(spellings[i].paper, name, length))
-            return spellings[i].name
-                       ? choose_named(filter, spellings[i].name, strlen(spellings[i].name), spec, err)
-                       : 0;
-    return choose_named(filter, name, length, spec, err);
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+        const char *name = spellings[i].name;
+
+        if (is_word(term, length, spellings[i].paper))
+            return name ? add_term(filter, name, strlen(name), where, err) : 0;
+    }
+    return add_term(filter, term, length, where, err);
 }
 
 static bool is_digit_flag(char c)
@@ -158,7 +91,7 @@ static bool is_paper_code(const char *spec)
 }
 
 /* The last part of a code: 0K10. */
-static int parse_tail(struct filter *filter, const char *tail, const char *spec, struct error *err)
+static int parse_tail(struct filter *filter, const char *tail, const char *where, struct error *err)
 {
     char *end = NULL;
     unsigned long max_body = 0;
@@ -168,73 +101,129 @@ static int parse_tail(struct filter *filter, const char *tail, const char *spec,
     if (!end || *end || !max_body || max_body > 1000)
         return error_say(
             err, -EINVAL,
-            "reading filter '%s': it does not end in 0K or 1K and a number from 1 to 1000 (write "
-            "a code as in 11.mem.ompcrit.cust.0K10)",
-            spec);
+            "reading %s: it does not end in 0K or 1K and a number from 1 to 1000 (write a code as in "
+            "11.mem.ompcrit.cust.0K10)",
+            where);
     filter->max_body = (uint32_t)max_body;
-    return tail[0] == '1' ? choose(filter, SET_EVERYTHING, err) : 0;
+    filter->everything |= tail[0] == '1';
+    return 0;
 }
 
-static int parse_paper_code(struct filter *filter, const char *spec, struct error *err)
+static int parse_paper_code(struct filter *filter, const char *spec, const char *where, struct error *err)
 {
     const char *part = spec + 3, *point;
 
     filter->keeps_returns = spec[0] == '0';
     filter->removes_stubs = spec[1] == '1';
+    filter->is_for_reading = true;
     for (; (point = strchr(part, '.')); part = point + 1) {
-        int r = choose_paper(filter, part, (size_t)(point - part), spec, err);
+        int r = add_paper_term(filter, part, (size_t)(point - part), where, err);
 
         if (r < 0)
             return r;
     }
-    return parse_tail(filter, part, spec, err);
+    return parse_tail(filter, part, where, err);
 }
 
-static int parse_names(struct filter *filter, const char *spec, struct error *err)
+/* ------------------------------------------------------------------------------------------ terms */
+
+/* The words that say something about the whole filter. Returns false when it is none. */
+static bool take_word(struct filter *filter, const char *term, size_t length)
 {
-    const char *name = spec;
-    bool keeps = false;
+    bool negative = *term == '!' || *term == '-';
 
-    while (*name) {
-        size_t length = strcspn(name, ",");
-        int r = choose_named(filter, name, length, spec, err);
+    if (is_word(term, length, "plt")) {
+        filter->removes_stubs = true;
+        return true;
+    }
+    if (!is_word(term + negative, length - negative, "returns"))
+        return false;
+    filter->keeps_returns = negative;
+    filter->is_for_reading = true;
+    return true;
+}
+
+static int parse_terms(struct filter *filter, const char *spec, const char *where, struct error *err)
+{
+    const char *rest = *spec ? spec : NULL, *term;
+    size_t length;
+
+    while (filter_next_term(&rest, &term, &length)) {
+        int r = take_word(filter, term, length) ? 0 : add_term(filter, term, length, where, err);
 
         if (r < 0)
             return r;
-        name += length + (name[length] == ',');
     }
-    filter->removes_stubs = filter->chosen[SET_PLT];
-    for (size_t i = SET_AT_PLT; i < SET_COUNT; i++)
-        keeps |= filter->chosen[i];
-    return keeps || filter->has_custom ? 0 : choose(filter, SET_EVERYTHING, err);
+    filter->everything |= !filter->expression.has_positive;
+    return 0;
 }
 
-int filter_new(const char *spec, const char *custom, struct filter **ret_filter, struct error *err)
+/* Marks the sets that the expression needs the answers of. A set uses those with smaller numbers only. */
+static int find_used(struct filter *filter)
+{
+    const struct filter_library *library = filter->library;
+
+    filter->used = calloc(library->count + 1, sizeof(*filter->used));
+    if (!filter->used)
+        return -ENOMEM;
+    for (size_t set = library->count + 1; set-- > 0;) {
+        const struct filter_expression *expression =
+            set == library->count ? &filter->expression : &library->sets[set].expression;
+
+        if (set < library->count && !filter->used[set])
+            continue;
+        for (size_t i = 0; i < expression->count; i++)
+            if (expression->terms[i].kind == FILTER_TERM_SET)
+                filter->used[expression->terms[i].set] = true;
+    }
+    return 0;
+}
+
+int filter_new_with(struct filter_library *library, const char *spec, const char *custom,
+                    struct filter **ret_filter, struct error *err)
 {
     CLEANUP(cleanup_filter) struct filter *filter = calloc(1, sizeof(*filter));
-    int r;
+    char where[200];
+    int r = 0;
 
     if (!filter)
         return error_no_memory(err);
-    if (custom) {
-        r = compile(&filter->custom, custom, err);
-        if (r < 0)
-            return r;
-        filter->has_custom = true;
-    }
     if (!spec)
         spec = "";
-    r = is_paper_code(spec) ? parse_paper_code(filter, spec, err) : parse_names(filter, spec, err);
+    snprintf(where, sizeof(where), "filter '%.180s'", spec);
+    filter->library = library;
+    if (custom)
+        r = filter_expression_add_regex(&filter->expression, custom, err);
+    if (r == 0)
+        r = is_paper_code(spec) ? parse_paper_code(filter, spec, where, err)
+                                : parse_terms(filter, spec, where, err);
     if (r < 0)
         return r;
+    if (find_used(filter))
+        return error_no_memory(err);
     *ret_filter = take_pointer(filter);
     return 0;
 }
 
-static bool matches(const regex_t *regex, const char *name)
+int filter_new(const char *spec, const char *custom, struct filter **ret_filter, struct error *err)
 {
-    return name && !regexec(regex, name, 0, NULL, 0);
+    CLEANUP(cleanup_filter) struct filter *filter = NULL;
+    struct filter_library *library;
+    int r = filter_library_new(&library, err);
+
+    if (r < 0)
+        return r;
+    r = filter_new_with(library, spec, custom, &filter, err);
+    if (r < 0) {
+        filter_library_free(library);
+        return r;
+    }
+    filter->own_library = library;
+    *ret_filter = take_pointer(filter);
+    return 0;
 }
+
+/* ------------------------------------------------------------------------------------------ answers */
 
 /* The name without "@plt". The buffer is for names of ordinary length; a longer one goes to the heap. */
 static const char *bare_name(const char *name, char *buffer, size_t size, char **heap)
@@ -252,22 +241,26 @@ static const char *bare_name(const char *name, char *buffer, size_t size, char *
     return *heap ? *heap : name;
 }
 
-bool filter_keeps(const struct filter *filter, const char *name, const char *demangled)
+bool filter_keeps(const struct filter *filter, const struct filter_function *function)
 {
     AUTO_FREE char *heap = NULL;
     char buffer[256];
-    const char *bare = bare_name(name, buffer, sizeof(buffer), &heap);
-    bool is_stub = name[symbols_bare_length(name)];
+    bool in_set[FILTER_MOST_SETS], is_stub;
+    struct filter_subject subject = {.name = function->name,
+                                     .demangled = function->demangled,
+                                     .image = function->image,
+                                     .source = function->source,
+                                     .in_set = in_set};
 
-    for (size_t i = SET_FIRST_REGULAR; i < SET_COUNT; i++)
-        if (filter->chosen[i] && matches(&filter->compiled[i], bare))
-            return true;
-    if (filter->has_custom && (matches(&filter->custom, bare) || matches(&filter->custom, name) ||
-                               matches(&filter->custom, demangled)))
-        return true;
-    if (filter->chosen[SET_AT_PLT] && is_stub)
-        return true;
-    return filter->chosen[SET_EVERYTHING] && !(filter->removes_stubs && is_stub);
+    subject.bare = bare_name(function->name, buffer, sizeof(buffer), &heap);
+    is_stub = function->name[symbols_bare_length(function->name)];
+    for (size_t set = 0; set < filter->library->count; set++)
+        if (filter->used[set])
+            in_set[set] = filter_library_has(filter->library, set, &subject);
+    if (!filter_expression_takes(&filter->expression, &subject) &&
+        !(filter->everything && !(filter->removes_stubs && is_stub)))
+        return false;
+    return !filter_expression_drops(&filter->expression, &subject);
 }
 
 bool filter_keeps_returns(const struct filter *filter)
@@ -275,7 +268,48 @@ bool filter_keeps_returns(const struct filter *filter)
     return filter->keeps_returns;
 }
 
+bool filter_is_for_reading(const struct filter *filter)
+{
+    return filter->is_for_reading;
+}
+
 uint32_t filter_max_body(const struct filter *filter)
 {
     return filter->max_body;
+}
+
+static bool asks_source(const struct filter_expression *expression)
+{
+    for (size_t i = 0; i < expression->count; i++)
+        if (expression->terms[i].kind == FILTER_TERM_SOURCE)
+            return true;
+    return false;
+}
+
+bool filter_asks_source(const struct filter *filter)
+{
+    for (size_t set = 0; set < filter->library->count; set++)
+        if (filter->used[set] && asks_source(&filter->library->sets[set].expression))
+            return true;
+    return asks_source(&filter->expression);
+}
+
+static bool takes_image(const struct filter_expression *expression, const char *path)
+{
+    for (size_t i = 0; i < expression->count; i++) {
+        const struct filter_term *term = &expression->terms[i];
+
+        if (term->kind == FILTER_TERM_IMAGE && !term->negative &&
+            (!path || path_glob_image(term->glob, path)))
+            return true;
+    }
+    return false;
+}
+
+bool filter_takes_image(const struct filter *filter, const char *path)
+{
+    for (size_t set = 0; set < filter->library->count; set++)
+        if (filter->used[set] && takes_image(&filter->library->sets[set].expression, path))
+            return true;
+    return takes_image(&filter->expression, path);
 }

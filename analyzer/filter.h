@@ -3,7 +3,9 @@
  * Filters: which functions, and whether returns, nested loop recognition gets to see.
  *
  * Table 3.1 of the dissertation and figure 7 of the DiffTrace draft, in two spellings:
- *   mpi,mem             names of predefined sets, separated by commas; what is kept is their union
+ *   mpi,mem,!image:libc*
+ *                       terms of filter_expression.h, separated by commas; and two words of a filter alone:
+ *                       `plt` removes stubs unless a term keeps them, `!returns` keeps returns
  *   11.mem.ompcrit.cust.0K10
  *                       the papers': returns removed (1) or kept (0), stubs removed or kept, sets, the custom
  *                       expression, everything else kept too (1) or not (0), and NLR's K
@@ -16,32 +18,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyzer/filter_library.h"
+#include "analyzer/filter_sets.h"
 #include "base/error.h"
-
-/* A predefined set, for help texts; a name of NULL ends the table. */
-struct filter_set {
-    const char *name;
-    const char *expression; /* extended regular expression over the name without "@plt"; NULL: see filter.c */
-    const char *summary;
-};
-
-extern const struct filter_set filter_sets[];
 
 struct filter;
 
 /* Makes a filter of `spec` (NULL or "": everything) and a regular expression `custom` (NULL: none), functions
- * whose name matches anywhere being kept as well. Returns are dropped unless the spec is a papers' code that
- * begins with 0. Fails with -EINVAL. Free with filter_free, which accepts NULL. */
+ * whose name matches anywhere being kept as well. Returns are dropped unless the spec says otherwise. Fails
+ * with -EINVAL. Free with filter_free, which accepts NULL. */
 int filter_new(const char *spec, const char *custom, struct filter **ret_filter, struct error *err);
+
+/* The same with the sets of `library`, which must outlive the filter; several filters may share it. */
+int filter_new_with(struct filter_library *library, const char *spec, const char *custom,
+                    struct filter **ret_filter, struct error *err);
 void filter_free(struct filter *filter);
 
-/* `name` is the catalog's, with "@plt" for stubs. Its demangled form may be given too: sets look at the name
- * as the image spells it, the custom expression at both. */
-bool filter_keeps(const struct filter *filter, const char *name, const char *demangled);
+/* A function as a filter sees it. */
+struct filter_function {
+    const char *name;      /* the catalog's, with "@plt" for stubs */
+    const char *demangled; /* may be NULL */
+    const char *image;     /* path of its image; NULL or "": unknown */
+    const char *source;    /* path of its source file; NULL or "": unknown */
+};
+
+/* Predefined sets look at the name as the image spells it, expressions of the user's at the demangled one,
+ * too. */
+bool filter_keeps(const struct filter *filter, const struct filter_function *function);
 
 bool filter_keeps_returns(const struct filter *filter);
 
+/* Whether the spec says something about returns or K, which is about reading traces, not about functions. */
+bool filter_is_for_reading(const struct filter *filter);
+
 /* The K of a papers' code, 0 when there is none. */
 uint32_t filter_max_body(const struct filter *filter);
+
+/* Whether the answer depends on the source file, so that it is worth looking up. */
+bool filter_asks_source(const struct filter *filter);
+
+/* Whether a term `image:GLOB` without '!' takes functions of this image; with a path of NULL, of any image.
+ */
+bool filter_takes_image(const struct filter *filter, const char *path);
 
 #endif

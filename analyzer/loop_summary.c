@@ -141,9 +141,11 @@ static int map_functions(struct view *view, const struct tracestore_function *fu
     memset(view->symbols, 0xff, view->symbol_count * sizeof(*view->symbols));
     for (size_t i = 0; i < count; i++) {
         const struct tracestore_function *function = &functions[i];
+        const struct filter_function asked = {function->name, function->demangled, function->image,
+                                              function->file};
         int r = symbols_mention(&summary->symbols, function->name);
 
-        if (r >= 0 && filter_keeps(view->options->filter, function->name, function->demangled) &&
+        if (r >= 0 && filter_keeps(view->options->filter, &asked) &&
             !is_blind(summary, function->name))
             r = symbols_add(&summary->symbols, function->name, function->demangled,
                             &view->symbols[function->function_id]);

@@ -243,7 +243,8 @@ static int run_record(int argc, char **argv)
     arguments.recorder.command = command;
     arguments.recorder.options = options;
     arguments.recorder.want = function_choice_wants;
-    arguments.recorder.want_image = arguments.choice.images ? function_choice_wants_image : NULL;
+    arguments.recorder.want_image =
+        function_choice_has_images(&arguments.choice) ? function_choice_wants_image : NULL;
     arguments.recorder.want_context = &arguments.choice;
     if (arguments.dry_run) {
         r = record_preview(&arguments, &err);

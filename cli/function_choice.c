@@ -2,12 +2,13 @@
 #include "cli/function_choice.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/filter.h"
+#include "analyzer/path_glob.h"
 #include "base/cleanup.h"
+#include "cli/filter_file.h"
 
 static int compile(bool *has, regex_t *regex, const char *expression, struct error *err)
 {
@@ -36,11 +37,28 @@ int function_choice_exclude(struct function_choice *choice, const char *expressi
     return compile(&choice->has_exclude, &choice->exclude, expression, err);
 }
 
-int function_choice_filter(struct function_choice *choice, const char *names, struct error *err)
+static void release_filter(struct function_choice *choice)
 {
-    filter_free(choice->filter);
-    choice->filter = NULL;
-    return filter_new(names, NULL, &choice->filter, err);
+    filter_free(take_pointer(choice->filter));
+    filter_library_free(take_pointer(choice->library));
+}
+
+int function_choice_filter(struct function_choice *choice, const char *spec, const char *file,
+                           struct error *err)
+{
+    int r;
+
+    release_filter(choice);
+    r = filter_file_read(file, &choice->library, err);
+    if (r == 0)
+        r = filter_new_with(choice->library, spec, NULL, &choice->filter, err);
+    if (r == 0 && filter_is_for_reading(choice->filter))
+        return error_say(
+            err, -EINVAL,
+            "reading filter '%s': a recording has no use for what it says about returns or K (name "
+            "the sets alone; --no-returns saves return probes)",
+            spec);
+    return r;
 }
 
 static int keep_list(char **kept, const char *list, const char *option, struct error *err)
@@ -64,18 +82,6 @@ int function_choice_sources(struct function_choice *choice, const char *list, st
     return keep_list(&choice->sources, list, "--source", err);
 }
 
-/* Whether a glob matches the path or something at its end, as a whole or as a folder that the rest lies in.
- */
-static bool matches_path(const char *pattern, const char *path)
-{
-    if (!fnmatch(pattern, path, FNM_PATHNAME | FNM_LEADING_DIR))
-        return true;
-    for (const char *part = strchr(path, '/'); part; part = strchr(part, '/'))
-        if (!fnmatch(pattern, ++part, FNM_PATHNAME | FNM_LEADING_DIR))
-            return true;
-    return false;
-}
-
 static bool matches_source(const struct function_choice *choice, struct elf_image *image,
                            const struct image_function *function)
 {
@@ -87,27 +93,32 @@ static bool matches_source(const struct function_choice *choice, struct elf_imag
     if (!image_function_source(image, function, &file, &line))
         return false;
     while ((pattern = strsep(&rest, ",")))
-        if (matches_path(pattern, file))
+        if (path_glob_source(pattern, file))
             return true;
     return false;
 }
 
 static bool matches_image(const char *pattern, const char *path, enum image_kind kind)
 {
-    const char *slash = strrchr(path, '/');
-
     if (!strcmp(pattern, "main"))
         return kind == IMAGE_MAIN;
-    if (!strcmp(pattern, "all"))
-        return true;
-    return !fnmatch(pattern, strchr(pattern, '/') || !slash ? path : slash + 1, 0);
+    return !strcmp(pattern, "all") || path_glob_image(pattern, path);
+}
+
+bool function_choice_has_images(const struct function_choice *choice)
+{
+    return choice->images || (choice->filter && filter_takes_image(choice->filter, NULL));
 }
 
 bool function_choice_wants_image(void *context, const char *path, enum image_kind kind)
 {
     const struct function_choice *choice = context;
-    AUTO_FREE char *list = strdup(choice->images);
-    char *rest = list, *pattern;
+    AUTO_FREE char *list = NULL;
+    char *rest, *pattern;
+
+    if (!choice->images)
+        return kind == IMAGE_MAIN || filter_takes_image(choice->filter, path);
+    rest = list = strdup(choice->images);
 
     while ((pattern = strsep(&rest, ",")))
         if (matches_image(pattern, path, kind))
@@ -120,6 +131,17 @@ static bool matches(const regex_t *regex, const struct image_function *function,
 {
     return !regexec(regex, bare, 0, NULL, 0) || !regexec(regex, function->name, 0, NULL, 0) ||
            (function->demangled && !regexec(regex, function->demangled, 0, NULL, 0));
+}
+
+static bool matches_filter(const struct filter *filter, struct elf_image *image,
+                           const struct image_function *function)
+{
+    struct filter_function asked = {function->name, function->demangled, elf_image_name(image), NULL};
+    unsigned line;
+
+    if (filter_asks_source(filter) && !image_function_source(image, function, &asked.source, &line))
+        asked.source = NULL;
+    return filter_keeps(filter, &asked);
 }
 
 bool function_choice_wants(void *context, struct elf_image *image, const struct image_function *function)
@@ -142,7 +164,7 @@ bool function_choice_wants(void *context, struct elf_image *image, const struct 
         return false;
     if (choice->has_exclude && matches(&choice->exclude, function, name))
         return false;
-    return !choice->filter || filter_keeps(choice->filter, function->name, function->demangled);
+    return !choice->filter || matches_filter(choice->filter, image, function);
 }
 
 void function_choice_release(struct function_choice *choice)
@@ -151,7 +173,7 @@ void function_choice_release(struct function_choice *choice)
         regfree(&choice->only);
     if (choice->has_exclude)
         regfree(&choice->exclude);
-    filter_free(choice->filter);
+    release_filter(choice);
     free(choice->images);
     free(choice->sources);
     *choice = (struct function_choice){0};

@@ -12,30 +12,39 @@
 #include "image/functions.h"
 
 struct filter;
+struct filter_library;
 
 /* All zero chooses every function. */
 struct function_choice {
     bool has_only, has_exclude;
     regex_t only, exclude;
+    struct filter_library *library; /* of the filter */
     struct filter *filter;
     char *sources; /* a list of globs with commas between them; NULL: wherever the source lies */
     char *images;  /* a list of globs with commas between them, 'main' and 'all' among them; NULL: main */
 };
 
-/* Each may be given once; a later one replaces it. -EINVAL: not a regular expression, no such set. */
+/* Each may be given once; a later one replaces it. -EINVAL: not a regular expression. */
 int function_choice_only(struct function_choice *choice, const char *expression, struct error *err);
 int function_choice_exclude(struct function_choice *choice, const char *expression, struct error *err);
-int function_choice_filter(struct function_choice *choice, const char *names, struct error *err);
+
+/* The sets are the predefined ones and those of `file`, or of the default file where that is NULL
+ * (filter_file.h). -EINVAL: no such set, or the filter says something about returns or K, which a recording
+ * has no use for; else the file cannot be read. */
+int function_choice_filter(struct function_choice *choice, const char *spec, const char *file,
+                           struct error *err);
 
 int function_choice_images(struct function_choice *choice, const char *list, struct error *err);
 
-/* A glob is matched against the source file's path, or against any folder or file at its end: "src/net"
- * matches
- * "/build/x/src/net/tcp.c". Functions whose source is not known match nothing. */
+/* Globs are those of analyzer/path_glob.h. Functions whose source is not known match nothing. */
 int function_choice_sources(struct function_choice *choice, const char *list, struct error *err);
 
-/* Whether an image is to be probed; the signature is that of recorder_options.want_image. A glob without a
- * slash is matched against the file name, one with a slash against the path as the process sees it. */
+/* Whether images other than the programs themselves may be probed: --images names some, or the filter does
+ * (image:libc*) and --images is not given. */
+bool function_choice_has_images(const struct function_choice *choice);
+
+/* Whether an image is to be probed; the signature is that of recorder_options.want_image. Globs are those of
+ * analyzer/path_glob.h, for the path as the process sees it. */
 bool function_choice_wants_image(void *choice, const char *path, enum image_kind kind);
 
 /* Whether the function is to be probed; the signature is that of recorder_options.want. The expressions are

@@ -8,18 +8,27 @@
 #include "analyzer/compare.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
+#include "cli/filter_file.h"
 
 /* ------------------------------------------------------------------------------------------ options */
 
-enum { KEY_K = 0x200, KEY_FILTER, KEY_CUSTOM, KEY_STRICT, KEY_MIN_REPEATS, KEY_WITH_RETURNS };
+enum {
+    KEY_K = 0x200,
+    KEY_FILTER,
+    KEY_FILTER_FILE,
+    KEY_CUSTOM,
+    KEY_STRICT,
+    KEY_MIN_REPEATS,
+    KEY_WITH_RETURNS
+};
 
 static const struct argp_option options[] = {
     {"k", KEY_K, "K", 0, "Longest loop body that is looked for, in entries (default 10)", 1},
-    {"filter", KEY_FILTER, "NAME[,NAME]", 0,
-     "Keep the functions of predefined sets, as their union (default: everything), or a code as in the "
-     "DiffTrace "
-     "papers: 11.mem.ompcrit.cust.0K10",
+    {"filter", KEY_FILTER, "SET[,SET...]", 0,
+     "Keep the functions of these sets, as their union (default: everything), without those of sets with a "
+     "'!' before them; or a code as in the DiffTrace papers: 11.mem.ompcrit.cust.0K10",
      1},
+    {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 1},
     {"custom", KEY_CUSTOM, "REGEX", 0, "Keep functions that match, too (POSIX extended expression)", 1},
     {"with-returns", KEY_WITH_RETURNS, 0, 0,
      "Keep returns (the entries 'return'); by default they are dropped", 1},
@@ -52,6 +61,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FILTER:
         arguments->filter = arg;
         return 0;
+    case KEY_FILTER_FILE:
+        arguments->filter_file = arg;
+        return 0;
     case KEY_CUSTOM:
         arguments->custom = arg;
         return 0;
@@ -69,26 +81,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The sets go behind the options of --help. */
-static char *help_filter(int key, const char *text, void *input)
-{
-    char *list = NULL;
-    size_t size = 0;
-    FILE *stream;
-
-    if (key != ARGP_KEY_HELP_EXTRA)
-        return (char *)text;
-    stream = open_memstream(&list, &size);
-    if (!stream)
-        return (char *)text;
-    fputs("Filter sets:\n", stream);
-    for (const struct filter_set *set = filter_sets; set->name; set++)
-        fprintf(stream, "  %-13s %s\n", set->name, set->summary);
-    fclose(stream);
-    return list;
-}
-
-const struct argp cli_loops_argp = {.options = options, .parser = parse, .help_filter = help_filter};
+const struct argp cli_loops_argp = {.options = options, .parser = parse, .help_filter = filter_file_help};
 
 /* ------------------------------------------------------------------------------------------ reading */
 
@@ -128,18 +121,29 @@ int cli_runs_open(const char *const *runs, size_t count, struct loops_input *ret
     return 0;
 }
 
-static void free_filter(struct filter **filter)
+DEFINE_CLEANUP(cleanup_filter, struct filter *, filter_free)
+DEFINE_CLEANUP(cleanup_library, struct filter_library *, filter_library_free)
+
+/* The sets of the user's file are read when a filter may name them, or the file was named. */
+static int make_filter(const struct loops_arguments *arguments, struct filter_library **ret_library,
+                       struct filter **ret_filter, struct error *err)
 {
-    filter_free(*filter);
+    int r;
+
+    if (!arguments->filter && !arguments->filter_file)
+        return filter_new(NULL, arguments->custom, ret_filter, err);
+    r = filter_file_read(arguments->filter_file, ret_library, err);
+    return r < 0 ? r : filter_new_with(*ret_library, arguments->filter, arguments->custom, ret_filter, err);
 }
 
 int cli_loops_read(const struct loops_arguments *arguments, const char *const *runs, size_t count,
                    struct loops_input *ret_input, struct error *err)
 {
-    CLEANUP(free_filter) struct filter *filter = NULL;
+    CLEANUP(cleanup_library) struct filter_library *library = NULL;
+    CLEANUP(cleanup_filter) struct filter *filter = NULL;
     struct loop_options how = {.with_returns = arguments->with_returns,
                                .min_repeats = arguments->min_repeats};
-    int r = filter_new(arguments->filter, arguments->custom, &filter, err);
+    int r = make_filter(arguments, &library, &filter, err);
 
     if (r < 0)
         return r;

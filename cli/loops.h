@@ -10,7 +10,7 @@
 #include "cli/output.h"
 
 struct loops_arguments {
-    const char *filter, *custom;
+    const char *filter, *filter_file, *custom;
     unsigned max_body;    /* 0: the filter's, else the default */
     unsigned min_repeats; /* 0: the default rule */
     bool with_returns;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* Text as troff wants it: no line begins with a control character, hyphens stay hyphens when copied. */
 static void put_text(FILE *out, const char *text, size_t length)
 {
@@ -89,6 +91,27 @@ static void put_description(FILE *out, const struct argp *argp)
     put_lists(out, argp);
 }
 
+/* What --help has behind the options, such as the list of filter sets. */
+static void put_extra(FILE *out, const struct argp *argp)
+{
+    AUTO_FREE char *text = argp->help_filter ? argp->help_filter(ARGP_KEY_HELP_EXTRA, NULL, NULL) : NULL;
+    char *rest = text, *line;
+
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        put_extra(out, child->argp);
+    line = rest ? strsep(&rest, "\n") : NULL;
+    if (!line)
+        return;
+    fputs(".SH ", out);
+    for (const char *c = line; *c; c++)
+        if (*c != ':')
+            putc(toupper((unsigned char)*c), out);
+    fputs("\n.nf\n", out);
+    while ((line = strsep(&rest, "\n")))
+        put_line(out, line);
+    fputs(".fi\n", out);
+}
+
 static void put_exit_status(FILE *out)
 {
     fputs(
@@ -125,6 +148,7 @@ void manual_command(FILE *out, const struct command *command)
     fprintf(out, ".SH NAME\ntracectl\\-%s \\- %s\n", command->name, command->summary);
     put_synopsis(out, command);
     put_description(out, command->argp);
+    put_extra(out, command->argp);
     put_exit_status(out);
     fputs(".SH SEE ALSO\n.BR tracectl (1)\n", out);
 }

@@ -8,12 +8,14 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/filter_file.h"
 #include "cli/retention_arguments.h"
 
 enum {
     KEY_FUNCTIONS = 256,
     KEY_EXCLUDE,
     KEY_FILTER,
+    KEY_FILTER_FILE,
     KEY_IMAGES,
     KEY_SOURCE,
     KEY_TIME,
@@ -38,8 +40,12 @@ static const struct argp_option record_options[] = {
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
     {"functions", KEY_FUNCTIONS, "REGEX", 0, "Probe only functions whose name matches (extended regex)", 2},
     {"exclude", KEY_EXCLUDE, "REGEX", 0, "Do not probe functions whose name matches", 2},
-    {"filter", KEY_FILTER, "NAME[,NAME]", 0, "Probe only functions of predefined sets: mpi, omp, mem, ...",
+    {"filter", KEY_FILTER, "SET[,SET...]", 0,
+     "Probe only functions of these sets: mpi, omp, mem, source:src/net/, ...; without those of sets with a "
+     "'!' "
+     "before them. image:GLOB has these images probed besides the programs themselves",
      2},
+    {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 2},
     {"images", KEY_IMAGES, "main|all|GLOB[,GLOB]", 0,
      "Which images: the programs themselves (main, the default), all, or those whose path or file name "
      "matches",
@@ -170,6 +176,20 @@ static void parse_choice(int (*add)(struct function_choice *, const char *, stru
         argp_error(state, "%s", err.message);
 }
 
+/* What is wrong with a filter is said as nlr and diff say it. */
+static void make_filter(struct record_arguments *arguments)
+{
+    struct error err = {0};
+    int r = 0, status;
+
+    if (arguments->filter || arguments->filter_file)
+        r = function_choice_filter(&arguments->choice, arguments->filter, arguments->filter_file, &err);
+    if (r >= 0)
+        return;
+    status = cli_fail(&err);
+    exit(r == -EINVAL ? EXIT_USAGE : status);
+}
+
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
     if (!arguments->command && !arguments->pid_count)
@@ -209,7 +229,10 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         parse_choice(function_choice_exclude, arguments, arg, state);
         return 0;
     case KEY_FILTER:
-        parse_choice(function_choice_filter, arguments, arg, state);
+        arguments->filter = arg;
+        return 0;
+    case KEY_FILTER_FILE:
+        arguments->filter_file = arg;
         return 0;
     case KEY_IMAGES:
         parse_choice(function_choice_images, arguments, arg, state);
@@ -273,6 +296,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
+        make_filter(arguments);
         return 0;
     default:
         return parse_selection(key, arg, state);
@@ -295,6 +319,7 @@ const struct argp record_argp = {
         "those of 'tracectl gc', applied as long as the recording goes on; they leave alone what is being "
         "recorded.",
     .children = record_children,
+    .help_filter = filter_file_help,
 };
 
 void record_arguments_init(struct record_arguments *arguments)

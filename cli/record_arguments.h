@@ -11,6 +11,7 @@
 struct record_arguments {
     struct recorder_options recorder;
     struct function_choice choice;
+    const char *filter, *filter_file; /* which choice.filter is made of */
     pid_t *pids;
     size_t pid_count, pid_capacity;
     char **tags; /* "KEY=VALUE" */

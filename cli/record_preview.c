@@ -50,7 +50,7 @@ static int plan_command(struct image_table *table, const struct record_arguments
 
     if (!r)
         r = plan_file(table, path, path, IMAGE_MAIN, &program, err);
-    if (r || !arguments->choice.images || !program->elf)
+    if (r || !function_choice_has_images(&arguments->choice) || !program->elf)
         return r;
     interpreter = elf_image_facts(program->elf)->interpreter;
     if (interpreter)

@@ -11,9 +11,10 @@ static bool keeps(const char *spec, const char *custom, const char *name)
     struct filter *filter = NULL;
     struct error err = {0};
     bool kept;
+    const struct filter_function function = {.name = name};
 
     cr_assert_eq(filter_new(spec, custom, &filter, &err), 0, "%s", err.message);
-    kept = filter_keeps(filter, name, NULL);
+    kept = filter_keeps(filter, &function);
     filter_free(filter);
     return kept;
 }
@@ -59,6 +60,21 @@ Test(filter, predefined_sets)
     expect("alloc", NULL,
            "malloc calloc realloc free posix_memalign aligned_alloc __libc_malloc _Znam -memcpy "
            "-AllocateNodes");
+    expect("syscalls", NULL,
+           "read pwrite64 openat __libc_fork waitpid mmap futex epoll_wait sendmsg shmget rt_sigaction "
+           "-fread -strlen -readline -timer");
+    expect("go-runtime", NULL,
+           "runtime.mallocgc runtime/internal/atomic.Cas internal/runtime/maps.New gogo memeqbody "
+           "type:.eq.main.T -main.main -fmt.Println -runtime_init");
+    expect("go-std", NULL,
+           "fmt.Println net/http.(*conn).serve runtime.mallocgc -main.main -github.com/a/b.F -format");
+    expect("go-user", NULL,
+           "main.main main.(*T).run main.Map[go.shape.int] github.com/a/b.(*T).F mine/sub.F -fmt.Println "
+           "-net/http.Get -runtime.mallocgc -main -f.part.0 -f._omp_fn.0 -libc.so.6+0x1234 -_ZN1a1bEv.cold");
+    expect("cxx-std", NULL,
+           "_ZNSt6vectorIiSaIiEE9push_backEOi _ZSt4moveIiEvT_ _ZNKSs4sizeEv _ZN9__gnu_cxx1xEv __cxa_throw "
+           "-_ZN6Domain1xEi -main");
+    expect("cxx-user", NULL, "_ZN6Domain1xEi _Z4testRSt6vectorIiSaIiEE -_ZSt4moveIiEvT_ -_Znwm -main");
     expect("net", NULL, "socket send recvmsg tcp_close sched_yield getaddrinfo -sender -main");
     expect("poll", NULL, "poll epoll_wait sched_yield select -selection -main");
     expect("str", NULL, "strlen strcpy strncmp strtok __strdup wcslen strcasecmp -strange -main");
@@ -83,6 +99,82 @@ Test(filter, stubs_are_removed_unless_a_set_keeps_them)
     expect("plt", NULL, "main MPI_Send -MPI_Send@plt");
     expect("plt,mpi", NULL, "MPI_Send@plt -memcpy@plt -main");
     expect("@plt", NULL, "MPI_Send@plt -main");
+}
+
+Test(filter, terms_with_a_mark_drop_what_others_keep)
+{
+    expect("!mem", NULL, "main MPI_Send -memcpy -memcpy@plt -malloc");
+    expect("-mem", NULL, "main -memcpy");
+    expect("!mem,!mpi", NULL, "main -memcpy -MPI_Send");
+    expect("mpi,!mpisr", NULL, "MPI_Barrier -MPI_Send -main");
+    expect("!mpisr,mpi", NULL, "MPI_Barrier -MPI_Send -main");
+    expect("everything,!@plt", NULL, "main -puts@plt");
+    expect("mpi,!@plt", NULL, "MPI_Send -MPI_Send@plt");
+    expect("!mem,plt", NULL, "main -puts@plt -memcpy");
+    expect("!mpi", "^MPI_Send$", "-MPI_Send -MPI_Recv -main");
+    expect("!everything", NULL, "-main");
+}
+
+Test(filter, expressions_of_the_user)
+{
+    expect("/^CPU_/", NULL, "CPU_Exec -my_CPU_");
+    expect("/^a{2,3}$/,mpi", NULL, "aa aaa MPI_Send -a -aaaa");
+    expect("/net/http/ , mpi", NULL, "net/http.Get MPI_Send -net.Dial");
+    expect("!/^CPU_/", NULL, "main -CPU_Exec");
+    expect("/@plt$/", NULL, "puts@plt -puts");
+}
+
+static bool keeps_function(const char *spec, const struct filter_function *function)
+{
+    struct filter *filter = NULL;
+    struct error err = {0};
+    bool kept;
+
+    cr_assert_eq(filter_new(spec, NULL, &filter, &err), 0, "%s", err.message);
+    kept = filter_keeps(filter, function);
+    filter_free(filter);
+    return kept;
+}
+
+Test(filter, images_and_source_folders)
+{
+    const struct filter_function copy = {"memcpy", NULL, "/usr/lib/libc.so.6", "string/memcpy.c"};
+    const struct filter_function receive = {"tcp_in", NULL, "/opt/x/server", "/build/x/src/net/tcp.c"};
+    const struct filter_function unknown = {.name = "f"};
+
+    cr_assert(keeps_function("image:libc*", &copy));
+    cr_assert(keeps_function("image:/usr/lib/*", &copy));
+    cr_assert_not(keeps_function("image:libc", &copy));
+    cr_assert_not(keeps_function("image:libc*", &receive));
+    cr_assert_not(keeps_function("!image:libc*", &copy));
+    cr_assert(keeps_function("!image:libc*", &receive));
+    cr_assert(keeps_function("source:src/net/", &receive));
+    cr_assert(keeps_function("source:src/net", &receive));
+    cr_assert(keeps_function("source:tcp.*", &receive));
+    cr_assert_not(keeps_function("source:src/ne", &receive));
+    cr_assert_not(keeps_function("source:src/net/", &copy));
+    cr_assert_not(keeps_function("source:*", &unknown));
+    cr_assert_not(keeps_function("image:*", &unknown));
+    cr_assert(keeps_function("!source:*,!image:*", &unknown));
+}
+
+Test(filter, says_what_a_recorder_must_know)
+{
+    struct filter *filter = NULL;
+
+    cr_assert_eq(filter_new("mpi,image:lib[mc]*", NULL, &filter, NULL), 0);
+    cr_assert(filter_takes_image(filter, NULL));
+    cr_assert(filter_takes_image(filter, "/lib/libm.so.6"));
+    cr_assert_not(filter_takes_image(filter, "/lib/libz.so.1"));
+    cr_assert_not(filter_asks_source(filter));
+    cr_assert_not(filter_is_for_reading(filter));
+    filter_free(filter);
+    cr_assert_eq(filter_new("!image:libc*,source:src,!returns", NULL, &filter, NULL), 0);
+    cr_assert_not(filter_takes_image(filter, NULL));
+    cr_assert(filter_asks_source(filter));
+    cr_assert(filter_is_for_reading(filter));
+    cr_assert(filter_keeps_returns(filter));
+    filter_free(filter);
 }
 
 static struct filter *parse(const char *spec)
@@ -117,6 +209,15 @@ Test(filter, refuses_what_it_does_not_know)
 {
     static const char *const wrong[] = {"mpj",
                                         "mpi,,mem",
+                                        "mpi,",
+                                        "!",
+                                        "!plt",
+                                        "!!mem",
+                                        "/(/",
+                                        "//",
+                                        "/abc",
+                                        "image:",
+                                        "!source:",
                                         "mpi mem",
                                         "11.mem.cust",
                                         "11.mem.0K0",
