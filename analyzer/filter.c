@@ -179,19 +179,22 @@ static int find_used(struct filter *filter)
     return 0;
 }
 
-int filter_new_with(struct filter_library *library, const char *spec, const char *custom,
-                    struct filter **ret_filter, struct error *err)
+/* Takes over the library when `owned`; on failure, too. */
+static int make(struct filter_library *library, bool owned, const char *spec, const char *custom,
+                struct filter **ret_filter, struct error *err)
 {
     CLEANUP(cleanup_filter) struct filter *filter = calloc(1, sizeof(*filter));
     char where[200];
     int r = 0;
 
-    if (!filter)
+    if (!filter) {
+        if (owned)
+            filter_library_free(library);
         return error_no_memory(err);
-    if (!spec)
-        spec = "";
-    snprintf(where, sizeof(where), "filter '%.180s'", spec);
+    }
     filter->library = library;
+    filter->own_library = owned ? library : NULL;
+    snprintf(where, sizeof(where), "filter '%.180s'", spec);
     if (custom)
         r = filter_expression_add_regex(&filter->expression, custom, err);
     if (r == 0)
@@ -205,22 +208,18 @@ int filter_new_with(struct filter_library *library, const char *spec, const char
     return 0;
 }
 
+int filter_new_with(struct filter_library *library, const char *spec, const char *custom,
+                    struct filter **ret_filter, struct error *err)
+{
+    return make(library, false, spec ? spec : "", custom, ret_filter, err);
+}
+
 int filter_new(const char *spec, const char *custom, struct filter **ret_filter, struct error *err)
 {
-    CLEANUP(cleanup_filter) struct filter *filter = NULL;
     struct filter_library *library;
     int r = filter_library_new(&library, err);
 
-    if (r < 0)
-        return r;
-    r = filter_new_with(library, spec, custom, &filter, err);
-    if (r < 0) {
-        filter_library_free(library);
-        return r;
-    }
-    filter->own_library = library;
-    *ret_filter = take_pointer(filter);
-    return 0;
+    return r < 0 ? r : make(library, true, spec ? spec : "", custom, ret_filter, err);
 }
 
 /* ------------------------------------------------------------------------------------------ answers */

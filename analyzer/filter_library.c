@@ -26,13 +26,15 @@ void filter_library_free(struct filter_library *library)
 
 DEFINE_CLEANUP(cleanup_library, struct filter_library *, filter_library_free)
 
-static int add_set(struct filter_library *library, char *name, struct error *err)
+/* Takes over what `set` has; on failure, too. */
+static int add_set(struct filter_library *library, struct filter_library_set set, struct error *err)
 {
-    if (!name || array_reserve(&library->sets, &library->capacity, library->count + 1)) {
-        free(name);
+    if (!set.name || array_reserve(&library->sets, &library->capacity, library->count + 1)) {
+        free(set.name);
+        filter_expression_release(&set.expression);
         return error_no_memory(err);
     }
-    library->sets[library->count++] = (struct filter_library_set){.name = name};
+    library->sets[library->count++] = set;
     return 0;
 }
 
@@ -43,12 +45,14 @@ int filter_library_new(struct filter_library **ret_library, struct error *err)
     if (!library)
         return error_no_memory(err);
     for (const struct filter_set *set = filter_sets; set->name; set++) {
-        int r = set->definition ? add_set(library, strdup(set->name), err) : 0;
+        int r = 0;
 
+        if (set->definition)
+            r = add_set(library,
+                        (struct filter_library_set){.name = strdup(set->name), .definition = set->definition},
+                        err);
         if (r < 0)
             return r;
-        if (set->definition)
-            library->sets[library->count - 1].definition = set->definition;
     }
     *ret_library = take_pointer(library);
     return 0;
@@ -153,7 +157,7 @@ static int parse_line(struct filter_library *library, struct line *line, struct 
 {
     char *text = trim(line->text), *equals = strchr(text, '='), *name;
     struct filter_context context = {library, line->where, library->count, false};
-    struct filter_expression expression = {0};
+    struct filter_library_set set = {.line = line->number};
     int r;
 
     if (!*text || *text == '#')
@@ -168,16 +172,13 @@ static int parse_line(struct filter_library *library, struct line *line, struct 
         r = error_say(err, -EINVAL, "reading %s: these are too many sets (%u at most)", line->where,
                       FILTER_MOST_SETS);
     if (r == 0)
-        r = filter_expression_parse(&expression, &context, trim(equals + 1), err);
-    if (r == 0)
-        r = add_set(library, strdup(name), err);
+        r = filter_expression_parse(&set.expression, &context, trim(equals + 1), err);
     if (r < 0) {
-        filter_expression_release(&expression);
+        filter_expression_release(&set.expression);
         return r;
     }
-    library->sets[library->count - 1].expression = expression;
-    library->sets[library->count - 1].line = line->number;
-    return 0;
+    set.name = strdup(name);
+    return add_set(library, set, err);
 }
 
 int filter_library_parse(struct filter_library *library, const char *path, const char *text, size_t size,

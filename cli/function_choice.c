@@ -118,7 +118,8 @@ bool function_choice_wants_image(void *context, const char *path, enum image_kin
 
     if (!choice->images)
         return kind == IMAGE_MAIN || filter_takes_image(choice->filter, path);
-    rest = list = strdup(choice->images);
+    list = strdup(choice->images);
+    rest = list;
 
     while ((pattern = strsep(&rest, ",")))
         if (matches_image(pattern, path, kind))

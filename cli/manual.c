@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 /* Text as troff wants it: no line begins with a control character, hyphens stay hyphens when copied. */
 static void put_text(FILE *out, const char *text, size_t length)
 {
@@ -58,20 +56,19 @@ static void put_options(FILE *out, const struct argp *argp)
         put_options(out, child->argp);
 }
 
-/* The lists that children's help filters put behind the options, line by line as they are. */
+/* The lists that help filters put behind the options, line by line as they are. */
 static void put_lists(FILE *out, const struct argp *argp)
 {
-    for (const struct argp_child *child = argp->children; child && child->argp; child++) {
-        char *list =
-            child->argp->help_filter ? child->argp->help_filter(ARGP_KEY_HELP_EXTRA, NULL, NULL) : NULL;
+    char *list = argp->help_filter ? argp->help_filter(ARGP_KEY_HELP_EXTRA, NULL, NULL) : NULL;
 
-        if (!list)
-            continue;
+    if (list) {
         fputs(".PP\n.nf\n", out);
         put_line(out, list);
         fputs(".fi\n", out);
         free(list);
     }
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        put_lists(out, child->argp);
 }
 
 /* argp's doc string: what stands before \v is the description, what stands behind it are notes. */
@@ -89,27 +86,6 @@ static void put_description(FILE *out, const struct argp *argp)
         put_line(out, notes + 1);
     }
     put_lists(out, argp);
-}
-
-/* What --help has behind the options, such as the list of filter sets. */
-static void put_extra(FILE *out, const struct argp *argp)
-{
-    AUTO_FREE char *text = argp->help_filter ? argp->help_filter(ARGP_KEY_HELP_EXTRA, NULL, NULL) : NULL;
-    char *rest = text, *line;
-
-    for (const struct argp_child *child = argp->children; child && child->argp; child++)
-        put_extra(out, child->argp);
-    line = rest ? strsep(&rest, "\n") : NULL;
-    if (!line)
-        return;
-    fputs(".SH ", out);
-    for (const char *c = line; *c; c++)
-        if (*c != ':')
-            putc(toupper((unsigned char)*c), out);
-    fputs("\n.nf\n", out);
-    while ((line = strsep(&rest, "\n")))
-        put_line(out, line);
-    fputs(".fi\n", out);
 }
 
 static void put_exit_status(FILE *out)
@@ -148,7 +124,6 @@ void manual_command(FILE *out, const struct command *command)
     fprintf(out, ".SH NAME\ntracectl\\-%s \\- %s\n", command->name, command->summary);
     put_synopsis(out, command);
     put_description(out, command->argp);
-    put_extra(out, command->argp);
     put_exit_status(out);
     fputs(".SH SEE ALSO\n.BR tracectl (1)\n", out);
 }
