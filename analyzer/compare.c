@@ -114,7 +114,7 @@ static void rank(struct run_comparison *comparison)
             comparison->threads);
 }
 
-/* Both runs have their threads in the order of thread_label_compare. */
+/* Both runs have their threads in the order of their keys. */
 static int match_threads(const struct loop_summary *summary, struct run_comparison *comparison)
 {
     const struct run_loops *normal = &summary->runs[0], *faulty = &summary->runs[1];
@@ -122,10 +122,10 @@ static int match_threads(const struct loop_summary *summary, struct run_comparis
 
     while (i < normal->thread_count || j < faulty->thread_count) {
         struct thread_diff *thread = &comparison->threads[comparison->count];
-        int order = i == normal->thread_count ? 1
-                    : j == faulty->thread_count
-                        ? -1
-                        : thread_label_compare(normal->threads[i].label, faulty->threads[j].label);
+        int order = i == normal->thread_count   ? 1
+                    : j == faulty->thread_count ? -1
+                                                : thread_label_compare(thread_key(&normal->threads[i]),
+                                                                       thread_key(&faulty->threads[j]));
         int r;
 
         if (order <= 0)

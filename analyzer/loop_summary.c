@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyzer/run_gaps.h"
+#include "analyzer/thread_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -36,6 +37,7 @@ static void run_release(struct run_loops *run)
 {
     for (size_t i = 0; i < run->thread_count; i++) {
         free(run->threads[i].label);
+        free(run->threads[i].key);
         free(run->threads[i].loops.elements);
         free(run->threads[i].gaps);
     }
@@ -375,6 +377,8 @@ static int read_all(struct reader *reader, const struct loop_source *sources, si
         reader->source = &sources[run];
         r = read_run(reader, run, err);
     }
+    for (size_t i = 0; i < reader->view_count && runs > 1 && r >= 0; i++)
+        r = threads_match(sources, reader->views[i].summary, err);
     for (size_t i = 0; i < reader->view_count && r >= 0; i++)
         if (finish(reader->views[i].summary, &reader->views[i].nlr, !reader->views[i].options->min_repeats))
             r = error_no_memory(err);

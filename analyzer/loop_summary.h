@@ -30,6 +30,7 @@ struct loop_gap {
 
 struct thread_loops {
     char *label; /* "P.T" */
+    char *key;   /* threads of one key are the same one in several runs (thread_match.h); NULL: the label */
     uint64_t events, kept;
     struct nlr_sequence loops;
     enum last_call last_call; /* of the calls kept by the filter */
@@ -37,6 +38,11 @@ struct thread_loops {
     struct loop_gap *gaps;
     size_t gap_count, gap_capacity;
 };
+
+static inline const char *thread_key(const struct thread_loops *thread)
+{
+    return thread->key ? thread->key : thread->label;
+}
 
 /* A function that was not observed all the time. When runs are compared it is left out of all. */
 struct blind_function {
@@ -55,7 +61,7 @@ struct run_loops {
     int64_t run_id;
     bool unfinished;              /* as in struct tracestore_run */
     bool incomplete;              /* has an unplaced loss of no known thread */
-    struct thread_loops *threads; /* in order of their labels, numerically */
+    struct thread_loops *threads; /* in order of their keys, numerically */
     size_t thread_count;
     struct blind_function *blind;
     size_t blind_count, blind_capacity;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The commands that ask a store: runs, show, query, calls, top, nlr, diff, rm. On imported traces with the shape of
+# The commands that ask a store: runs, show, query, calls, top, nlr, diff, rank, rm. On imported traces with the shape of
 # the odd/even sort of four ranks, so that nothing has to be recorded.
 . "$(dirname "$0")/lib.sh"
 
@@ -121,6 +121,41 @@ difference_stuck() {
     grep -q MPI_Finalize "$WORK/diff"
 }
 
+ranking() {
+    local status=0 words
+    "$TRACECTL" rank normal swapped --most 3 || status=$?
+    same 1 "$status"
+    status=0
+    "$TRACECTL" --json rank normal swapped --most 0 --k 10,20 --filter mpi --filter everything >"$WORK/rank.json" ||
+        status=$?
+    same 1 "$status"
+    same 1.0 "$(json_get consensus.0.thread <"$WORK/rank.json")"
+    # Two filters, two values of K, six kinds of attributes, seven linkages; lowest B-scores first.
+    python3 - "$WORK/rank.json" <<'SCRIPT'
+import json, sys
+document = json.load(open(sys.argv[1]))
+rows = document["rows"]
+assert len({(r["filter"], r["k"], r["attributes"], r["linkage"]) for r in rows}) == len(rows) == 2 * 2 * 6 * 7, len(rows)
+assert [r["b_score"] for r in rows] == sorted(r["b_score"] for r in rows)
+assert all(0 <= r["b_score"] <= 1 for r in rows)
+assert all(set(r["threads"]) <= {"0.0", "1.0", "2.0", "3.0"} for r in rows)
+assert any(r["threads"] == ["1.0"] and r["processes"] == ["1"] for r in rows)
+scores = [c["score"] for c in document["consensus"]]
+assert len(scores) == 4 and scores == sorted(scores, reverse=True) and scores[0] > scores[1]
+SCRIPT
+    # The same change between normal runs is no suspicion.
+    "$TRACECTL" rank normal swapped --baseline swapped --filter mpi
+    "$TRACECTL" rank normal same
+    for words in normal "normal same --attributes sing.often" "normal same --linkage nearest" "normal same --k 0"; do
+        status=0
+        # shellcheck disable=SC2086 # several words
+        "$TRACECTL" rank $words || status=$?
+        same 2 "$status"
+    done
+    fails_with 2 "$TRACECTL" rank normal same --filter nonesuch
+    fails_with 3 "$TRACECTL" rank normal nonesuch
+}
+
 no_difference() {
     "$TRACECTL" diff normal same 1.0 --filter mpi
     "$TRACECTL" --json diff normal same 1.0 | "$E2E/json" get diffs >/dev/null
@@ -179,7 +214,7 @@ help_texts() {
     local command
     "$TRACECTL" --help >"$WORK/help"
     "$TRACECTL" --version | grep -E '^tracectl [0-9]'
-    for command in record runs show rm query calls top nlr diff import verify doctor; do
+    for command in record runs show rm query calls top nlr diff rank import verify doctor; do
         grep -qw "$command" "$WORK/help"
         "$TRACECTL" "$command" --help >"$WORK/help.$command"
         grep -q -- '--json' "$WORK/help.$command"
@@ -196,6 +231,7 @@ run_case "nlr" loops
 run_case "diff: a swapped exchange" difference
 run_case "diff: a stuck rank" difference_stuck
 run_case "diff: no difference" no_difference
+run_case "rank" ranking
 run_case "the same question gives the same bytes" same_bytes_twice
 run_case "calls and top" trees_and_tops
 run_case "a damaged segment is found, the rest stays readable" damage_is_found
