@@ -157,9 +157,8 @@ static int make_filters(const struct ranking_arguments *arguments, struct rankin
         if (r < 0)
             return r == -EINVAL ? -EIO : r;
         names = input->filter_names;
-    } else {
-        r = filter_file_read(arguments->filter_file, &list->library, err);
     }
+    r = filter_file_read(arguments->filter_file, &list->library, err);
     for (size_t i = 0; i < count && i < ARRAY_SIZE(list->filters) && r >= 0; i++) {
         list->names[i] = names[i];
         r = filter_new_with(list->library, names[i], arguments->custom, &list->filters[i], err);
