@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/objects.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* ------------------------------------------------------------------------------------------ options */
+
+enum { KEY_ATTRIBUTES = 0x280, KEY_PROCESSES };
+
+static const struct argp_option options[] = {
+    {"attributes", KEY_ATTRIBUTES, "UNIT.FREQ", 0,
+     "What is compared: entries of the summaries (sing) or pairs of neighbours (doub), with how often they "
+     "are there (actual), the order of magnitude of that (log10), or neither (noFreq): sing.actual, "
+     "doub.log10, ... (default sing.noFreq)",
+     2},
+    {"processes", KEY_PROCESSES, 0, 0, "Compare processes: each has what its threads have together", 2},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct objects_arguments *arguments = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        arguments->kind = (struct attribute_kind){ATTRIBUTE_SINGLE, FREQUENCY_NONE};
+        return 0;
+    case KEY_ATTRIBUTES:
+        if (attribute_kind_parse(arg, &arguments->kind) < 0)
+            argp_error(state,
+                       "--attributes must be sing or doub, a dot, and actual, log10 or noFreq, not '%s'",
+                       arg);
+        return 0;
+    case KEY_PROCESSES:
+        arguments->processes = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_objects_argp = {.options = options, .parser = parse};
+
+/* ------------------------------------------------------------------------------------------ objects */
+
+void cli_objects_release(struct objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++) {
+        free(objects->labels[i]);
+        attribute_set_release(&objects->sets[i]);
+    }
+    free(objects->labels);
+    free(objects->sets);
+    attribute_table_release(&objects->table);
+    *objects = (struct objects){0};
+}
+
+static int add_object(struct objects *objects, const char *label, size_t length, struct attribute_set *set)
+{
+    char *copy = strndup(label, length);
+
+    if (!copy)
+        return -ENOMEM;
+    objects->labels[objects->count] = copy;
+    objects->sets[objects->count++] = *set;
+    *set = (struct attribute_set){0};
+    return 0;
+}
+
+static size_t process_length(const char *label)
+{
+    return strcspn(label, ".");
+}
+
+static bool same_process(const char *a, const char *b)
+{
+    return process_length(a) == process_length(b) && !strncmp(a, b, process_length(a));
+}
+
+/* Makes processes of the threads, in place. Threads of a process are neighbours. */
+static int join_threads(struct objects *objects)
+{
+    struct objects threads = *objects;
+    int r = 0;
+
+    objects->count = 0;
+    objects->labels = calloc(threads.count + 1, sizeof(*objects->labels));
+    objects->sets = calloc(threads.count + 1, sizeof(*objects->sets));
+    if (!objects->labels || !objects->sets)
+        r = -ENOMEM;
+    for (size_t first = 0, next; first < threads.count && r == 0; first = next) {
+        CLEANUP(attribute_set_release) struct attribute_set set = {0};
+        const char *label = threads.labels[first];
+
+        for (next = first + 1; next < threads.count && same_process(label, threads.labels[next]);)
+            next++;
+        r = attribute_set_union(threads.sets + first, next - first, &set);
+        if (r == 0)
+            r = add_object(objects, label, process_length(label), &set);
+    }
+    threads.table = (struct attribute_table){0};
+    cli_objects_release(&threads);
+    return r;
+}
+
+static int read_threads(const struct objects_arguments *arguments, const struct run_loops *run,
+                        struct objects *objects)
+{
+    objects->labels = calloc(run->thread_count + 1, sizeof(*objects->labels));
+    objects->sets = calloc(run->thread_count + 1, sizeof(*objects->sets));
+    if (!objects->labels || !objects->sets)
+        return -ENOMEM;
+    for (size_t i = 0; i < run->thread_count; i++) {
+        CLEANUP(attribute_set_release) struct attribute_set set = {0};
+        const struct thread_loops *thread = &run->threads[i];
+        int r = attribute_set_of(&objects->table, arguments->kind, &thread->loops, &set);
+
+        if (r == 0)
+            r = add_object(objects, thread->label, strlen(thread->label), &set);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
+                   struct objects *ret_objects, struct error *err)
+{
+    int r = read_threads(arguments, run, ret_objects);
+
+    ret_objects->processes = arguments->processes;
+    if (r == 0 && arguments->processes)
+        r = join_threads(ret_objects);
+    return r < 0 ? error_set(err, r, NULL, "collecting the attributes of run %" PRId64, run->run_id) : 0;
+}
+
+const char *cli_objects_key(const struct objects *objects)
+{
+    return objects->processes ? "processes" : "threads";
+}
+
+json_t *cli_objects_labels(const struct objects *objects)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < objects->count; i++)
+        json_array_append_new(array, cli_json_text(objects->labels[i]));
+    return array;
+}
+
+/* ------------------------------------------------------------------------------------------ unknowns */
+
+json_t *cli_objects_json_unknown(const struct run_loops *run)
+{
+    json_t *unknown = json_array();
+
+    for (size_t i = 0; i < run->thread_count; i++)
+        for (size_t gap = 0; gap < run->threads[i].gap_count; gap++)
+            json_array_append_new(
+                unknown, cli_loops_json_gap(run->threads[i].label, NULL, &run->threads[i].gaps[gap]));
+    cli_loops_json_gaps(run, NULL, unknown);
+    return unknown;
+}
+
+void cli_objects_print_unknown(const struct run_loops *run)
+{
+    for (size_t i = 0; i < run->thread_count; i++) {
+        const struct thread_loops *thread = &run->threads[i];
+
+        if (thread->gap_count)
+            printf("unknown: thread %s lost events at %zu place%s (%s); the rest is compared\n",
+                   thread->label, thread->gap_count, thread->gap_count == 1 ? "" : "s",
+                   thread->gaps[0].cause);
+    }
+    cli_loops_print_gaps(run, "");
+}
+
+/* ------------------------------------------------------------------------------------------ attributes */
+
+static void print_entry(const struct loop_summary *summary, const struct attribute_entry *entry, FILE *stream)
+{
+    if (entry->kind == NLR_SYMBOL)
+        fputs(symbols_demangled(&summary->symbols, entry->id), stream);
+    else
+        fprintf(stream, "L%" PRIu32, summary->table.numbers[entry->id]);
+}
+
+/* "10-99" for 1; from a million on "10^6" */
+static void print_magnitude(uint64_t log10, FILE *stream)
+{
+    uint64_t low = 1;
+
+    if (log10 > 5) {
+        fprintf(stream, "10^%" PRIu64, log10);
+        return;
+    }
+    while (log10--)
+        low *= 10;
+    fprintf(stream, "%" PRIu64 "-%" PRIu64, low, low * 10 - 1);
+}
+
+void cli_attribute_text(const struct loop_summary *summary, const struct attribute *attribute, char *text,
+                        size_t size)
+{
+    FILE *stream = fmemopen(text, size, "w");
+
+    *text = 0;
+    if (!stream)
+        return;
+    print_entry(summary, &attribute->entries[0], stream);
+    if (attribute->kind.unit == ATTRIBUTE_DOUBLE) {
+        fputs(" -> ", stream);
+        print_entry(summary, &attribute->entries[1], stream);
+    }
+    if (attribute->kind.frequency != FREQUENCY_NONE)
+        fputc(':', stream);
+    if (attribute->kind.frequency == FREQUENCY_ACTUAL)
+        fprintf(stream, "%" PRIu64, attribute->frequency);
+    else if (attribute->kind.frequency == FREQUENCY_LOG10)
+        print_magnitude(attribute->frequency, stream);
+    fclose(stream);
+    text[size - 1] = 0;
+}
+
+static json_t *entry_json(const struct loop_summary *summary, const struct attribute_entry *entry)
+{
+    char name[24];
+
+    if (entry->kind == NLR_SYMBOL)
+        return cli_json_text(symbols_name(&summary->symbols, entry->id));
+    snprintf(name, sizeof(name), "L%" PRIu32, summary->table.numbers[entry->id]);
+    return json_pack("{s:s}", "loop", name);
+}
+
+json_t *cli_attribute_json(const struct loop_summary *summary, const struct attribute *attribute)
+{
+    json_t *entries = json_array(), *item = json_pack("{s:o}", "entries", entries);
+
+    json_array_append_new(entries, entry_json(summary, &attribute->entries[0]));
+    if (attribute->kind.unit == ATTRIBUTE_DOUBLE)
+        json_array_append_new(entries, entry_json(summary, &attribute->entries[1]));
+    if (attribute->kind.frequency != FREQUENCY_NONE)
+        json_object_set_new(item, attribute->kind.frequency == FREQUENCY_LOG10 ? "log10" : "frequency",
+                            cli_json_count(attribute->frequency));
+    return item;
+}
