@@ -193,7 +193,7 @@ static int run(int argc, char **argv)
         return cli_loops_fail(r, &err);
     loops = &input.summary.runs[0];
     r = cli_objects_of(&arguments.objects, loops, &objects, &err);
-    if (r == 0 && similarity_of_sets(objects.sets, objects.count, &similarity) < 0)
+    if (r >= 0 && similarity_of_sets(objects.sets, objects.count, &similarity) < 0)
         r = error_no_memory(&err);
     if (r < 0)
         return cli_fail(&err);

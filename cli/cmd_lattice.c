@@ -384,7 +384,7 @@ static int run(int argc, char **argv)
     if (r < 0)
         return cli_loops_fail(r, &err);
     r = cli_objects_of(&arguments.objects, &input.summary.runs[0], &objects, &err);
-    if (r == 0)
+    if (r >= 0)
         r = make_view(&view, &err);
     if (r < 0)
         return cli_fail(&err);

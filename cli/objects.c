@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 /* ------------------------------------------------------------------------------------------ options */
 
 enum { KEY_ATTRIBUTES = 0x280, KEY_PROCESSES };
@@ -59,18 +57,6 @@ void cli_objects_release(struct objects *objects)
     *objects = (struct objects){0};
 }
 
-static int add_object(struct objects *objects, const char *label, size_t length, struct attribute_set *set)
-{
-    char *copy = strndup(label, length);
-
-    if (!copy)
-        return -ENOMEM;
-    objects->labels[objects->count] = copy;
-    objects->sets[objects->count++] = *set;
-    *set = (struct attribute_set){0};
-    return 0;
-}
-
 static size_t process_length(const char *label)
 {
     return strcspn(label, ".");
@@ -81,60 +67,63 @@ static bool same_process(const char *a, const char *b)
     return process_length(a) == process_length(b) && !strncmp(a, b, process_length(a));
 }
 
-/* Makes processes of the threads, in place. Threads of a process are neighbours. */
-static int join_threads(struct objects *objects)
+/* What the threads have together. `sets` are as many empty sets, which the caller releases. */
+static int unite(struct objects *objects, struct attribute_kind kind, const struct thread_loops *threads,
+                 size_t count, struct attribute_set *sets)
 {
-    struct objects threads = *objects;
-    int r = 0;
+    for (size_t i = 0; i < count; i++) {
+        int r = attribute_set_of(&objects->table, kind, &threads[i].loops, &sets[i]);
 
-    objects->count = 0;
-    objects->labels = calloc(threads.count + 1, sizeof(*objects->labels));
-    objects->sets = calloc(threads.count + 1, sizeof(*objects->sets));
-    if (!objects->labels || !objects->sets)
-        r = -ENOMEM;
-    for (size_t first = 0, next; first < threads.count && r == 0; first = next) {
-        CLEANUP(attribute_set_release) struct attribute_set set = {0};
-        const char *label = threads.labels[first];
-
-        for (next = first + 1; next < threads.count && same_process(label, threads.labels[next]);)
-            next++;
-        r = attribute_set_union(threads.sets + first, next - first, &set);
-        if (r == 0)
-            r = add_object(objects, label, process_length(label), &set);
+        if (r < 0)
+            return r;
     }
-    threads.table = (struct attribute_table){0};
-    cli_objects_release(&threads);
-    return r;
+    return attribute_set_union(sets, count, &objects->sets[objects->count]);
 }
 
-static int read_threads(const struct objects_arguments *arguments, const struct run_loops *run,
-                        struct objects *objects)
+/* Adds the object that these threads are. */
+static int add_object(struct objects *objects, struct attribute_kind kind, const struct thread_loops *threads,
+                      size_t count)
 {
+    const char *label = threads->label;
+    struct attribute_set *sets = calloc(count, sizeof(*sets));
+    int r = sets ? unite(objects, kind, threads, count, sets) : -ENOMEM;
+
+    for (size_t i = 0; sets && i < count; i++)
+        attribute_set_release(&sets[i]);
+    free(sets);
+    if (r < 0)
+        return r;
+    objects->labels[objects->count++] = strndup(label, objects->processes ? process_length(label) : SIZE_MAX);
+    return objects->labels[objects->count - 1] ? 0 : -ENOMEM;
+}
+
+/* Threads of a process are neighbours. */
+static int read_objects(struct objects *objects, struct attribute_kind kind, const struct run_loops *run)
+{
+    int r = 0;
+
     objects->labels = calloc(run->thread_count + 1, sizeof(*objects->labels));
     objects->sets = calloc(run->thread_count + 1, sizeof(*objects->sets));
     if (!objects->labels || !objects->sets)
         return -ENOMEM;
-    for (size_t i = 0; i < run->thread_count; i++) {
-        CLEANUP(attribute_set_release) struct attribute_set set = {0};
-        const struct thread_loops *thread = &run->threads[i];
-        int r = attribute_set_of(&objects->table, arguments->kind, &thread->loops, &set);
+    for (size_t first = 0, next; first < run->thread_count && r == 0; first = next) {
+        const char *label = run->threads[first].label;
 
-        if (r == 0)
-            r = add_object(objects, thread->label, strlen(thread->label), &set);
-        if (r < 0)
-            return r;
+        for (next = first + 1;
+             objects->processes && next < run->thread_count && same_process(label, run->threads[next].label);)
+            next++;
+        r = add_object(objects, kind, run->threads + first, next - first);
     }
-    return 0;
+    return r;
 }
 
 int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
                    struct objects *ret_objects, struct error *err)
 {
-    int r = read_threads(arguments, run, ret_objects);
+    int r;
 
-    ret_objects->processes = arguments->processes;
-    if (r == 0 && arguments->processes)
-        r = join_threads(ret_objects);
+    *ret_objects = (struct objects){.processes = arguments->processes};
+    r = read_objects(ret_objects, arguments->kind, run);
     return r < 0 ? error_set(err, r, NULL, "collecting the attributes of run %" PRId64, run->run_id) : 0;
 }
 
