@@ -126,9 +126,8 @@ static int loops_close(sqlite3_vtab_cursor *base)
 
 /* ------------------------------------------------------------------------------------------ threads */
 
-/* Whether the present thread may call the function that was asked for. What is in the journal only is not
- * looked at. */
-static int may_match(struct loops_cursor *cursor, bool *ret_may, struct error *err)
+/* Whether the present thread may call a function. What is in the journal only is not looked at. */
+static int may_call(struct loops_cursor *cursor, uint32_t function, bool *ret_may, struct error *err)
 {
     static const char
         what[] = "cannot read the thread",
@@ -139,19 +138,27 @@ static int may_match(struct loops_cursor *cursor, bool *ret_may, struct error *e
     struct vtab_scan *scan = &cursor->scan;
     int code = 0;
 
-    *ret_may = true;
-    if (!scan->constraints.has_function)
-        return 0;
     if (!cursor->has_calls)
         code = db_prepare(scan->db, sql, what, &cursor->has_calls, err);
     if (code)
         return code;
-    db_bind(cursor->has_calls, "iii", scan->thread_id, (int64_t)scan->constraints.function, scan->run_id);
+    db_bind(cursor->has_calls, "iii", scan->thread_id, (int64_t)function, scan->run_id);
     if (sqlite3_step(cursor->has_calls) != SQLITE_ROW)
         code = db_fail(scan->db, err, what);
     else
         *ret_may = sqlite3_column_int(cursor->has_calls, 0);
     sqlite3_reset(cursor->has_calls);
+    return code;
+}
+
+static int may_match(struct loops_cursor *cursor, bool *ret_may, struct error *err)
+{
+    const struct function_set *functions = &cursor->scan.constraints.functions;
+    int code = 0;
+
+    *ret_may = !cursor->scan.constraints.has_functions;
+    for (size_t i = 0; !*ret_may && !code && i < functions->count; i++)
+        code = may_call(cursor, functions->ids[i], ret_may, err);
     return code;
 }
 
@@ -212,11 +219,9 @@ static int loops_filter(sqlite3_vtab_cursor *base, int index_number, const char 
                         sqlite3_value **argv)
 {
     struct loops_cursor *cursor = (struct loops_cursor *)base;
-    struct vtab_constraints constraints;
     struct error err = {0};
     int r;
 
-    vtab_scan_stop(&cursor->scan);
     nest_release(&cursor->nest);
     cursor->options = (struct nlr_options){NLR_DEFAULT_BODY, NLR_STRICT_REPEATS};
     cursor->places = index_number & USES_PLACES;
@@ -224,9 +229,8 @@ static int loops_filter(sqlite3_vtab_cursor *base, int index_number, const char 
         cursor->options.repeats = parameter(argv[--argc]);
     if (index_number & HAS_MAX_BODY)
         cursor->options.max_body = parameter(argv[--argc]);
-    vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->head.row = 0;
-    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
+    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : loops_next(base);
 }
 

@@ -76,13 +76,17 @@ int call_list_next(struct call_list_reader *list, struct function_calls *ret_fun
     return 0;
 }
 
-bool call_list_may_name(const uint8_t *data, size_t size, int64_t function)
+bool call_list_may_name(const uint8_t *data, size_t size, const struct function_set *functions)
 {
     struct call_list_reader list;
     struct function_calls named = {0};
+    uint32_t last = functions->count ? functions->ids[functions->count - 1] : 0;
     int code = call_list_open(data, size, &list);
+    bool found = false;
 
-    while (!code && named.function < function)
+    while (!code && !found && named.function < last) {
         code = call_list_next(&list, &named);
-    return code < 0 || (!code && named.function == function);
+        found = !code && function_set_has(functions, named.function);
+    }
+    return code < 0 || found;
 }

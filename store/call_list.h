@@ -7,6 +7,7 @@
 #ifndef TRACESTORE_CALL_LIST_H
 #define TRACESTORE_CALL_LIST_H
 
+#include "store/function_set.h"
 #include "store/segment.h"
 
 /* Puts functions in ascending order of their ids. */
@@ -33,7 +34,7 @@ int call_list_open(const uint8_t *data, size_t size, struct call_list_reader *re
 /* 0 with the next function, 1 at the end, -EBADMSG. */
 int call_list_next(struct call_list_reader *list, struct function_calls *ret_function);
 
-/* Whether the segment may have an event of the function: it has, or the list is damaged. */
-bool call_list_may_name(const uint8_t *data, size_t size, int64_t function);
+/* Whether the segment may have an event of one of the functions: it has, or the list is damaged. */
+bool call_list_may_name(const uint8_t *data, size_t size, const struct function_set *functions);
 
 #endif

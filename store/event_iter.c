@@ -53,14 +53,20 @@ static int prepare_find(struct event_iter *iter, struct error *err)
     " WHERE thread_id = ?1 AND first_seq >= coalesce((SELECT first_seq FROM segments WHERE thread_id = ?1" \
     " AND first_seq <= ?2 ORDER BY first_seq DESC LIMIT 1), 0) AND first_seq + event_count > ?2" \
     " AND (?3 = 0 OR first_ns IS NULL OR (first_ns <= ?3 AND coalesce(last_ns, ?4) >= ?4))" \
-    " AND (?5 = 0 OR " names ") ORDER BY first_seq LIMIT 1"
-    const char *sql = store_has_packed_lists(iter->db)
-                          ? FIND_SQL("segment_names(functions, ?5)")
-                          : FIND_SQL(
-                                "EXISTS (SELECT 1 FROM segment_functions f"
-                                " WHERE f.segment_id = segments.segment_id AND f.function_id = ?5)");
+    " AND (?5 ISNULL OR " names ") ORDER BY first_seq LIMIT 1"
+    const char *sql =
+        store_has_packed_lists(iter->db)
+            ? FIND_SQL("segment_names(functions, ?5)")
+            : FIND_SQL(
+                  "EXISTS (SELECT 1 FROM segment_functions f"
+                  " WHERE f.segment_id = segments.segment_id AND is_listed(f.function_id, ?5))");
+    const struct function_set *functions = iter->range.functions;
+    int code = db_prepare(iter->db, sql, what, &iter->find, err);
 
-    return db_prepare(iter->db, sql, what, &iter->find, err);
+    if (!code && functions)
+        sqlite3_bind_blob64(iter->find, 5, functions->ids, functions->count * sizeof(*functions->ids),
+                            SQLITE_STATIC);
+    return code;
 }
 
 int event_iter_open_db(struct sqlite3 *db, int64_t thread_id, const struct event_range *range,
@@ -146,7 +152,7 @@ static bool behind_gap(struct event_iter *iter, uint64_t first_seq, struct error
 {
     uint64_t from = iter->next_seq;
 
-    if (first_seq <= from || iter->range.to_ns || iter->range.function)
+    if (first_seq <= from || iter->range.to_ns || iter->range.functions)
         return false;
     iter->next_seq = first_seq;
     error_say(err, -EBADMSG,
@@ -194,8 +200,8 @@ static int find_segment(struct event_iter *iter, struct error *err)
 {
     int result;
 
-    db_bind(iter->find, "iiiii", iter->thread_id, (int64_t)iter->next_seq, (int64_t)iter->range.to_ns,
-            (int64_t)iter->range.from_ns, (int64_t)iter->range.function);
+    db_bind(iter->find, "iiii", iter->thread_id, (int64_t)iter->next_seq, (int64_t)iter->range.to_ns,
+            (int64_t)iter->range.from_ns);
     result = sqlite3_step(iter->find);
     if (result == SQLITE_ROW)
         return load_segment(iter, err);

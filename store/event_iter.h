@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/function_set.h"
 #include "store/segment.h"
 #include "store/tracestore.h"
 
@@ -17,8 +18,10 @@
 struct event_range {
     uint64_t first_seq, last_seq; /* both included; last_seq UINT64_MAX: to the end */
     uint64_t from_ns, to_ns;      /* both included; to_ns 0: no constraint on time */
-    uint32_t function;            /* calls, returns or losses (TRACESTORE_LOST_FUNCTION); 0: any */
-    bool no_sites;                /* call sites are not asked for, and not decoded */
+    /* With calls, returns or losses (TRACESTORE_LOST_FUNCTION) of these; NULL: any. It must outlive the
+     * iterator. */
+    const struct function_set *functions;
+    bool no_sites; /* call sites are not asked for, and not decoded */
 };
 
 /* Like event_iter_open. `range` may be NULL: everything. `db` must outlive the iterator. */

@@ -34,14 +34,31 @@ static void decoded_segments(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_result_int64(context, (sqlite3_int64)tracestore_decoded_segments());
 }
 
-/* segment_names(functions, function_id): whether the segment may have an event of the function, by its list.
+/* A set of functions that event_iter.c binds to a statement. */
+static struct function_set set_of_value(sqlite3_value *value)
+{
+    struct function_set set = {.ids = (uint32_t *)sqlite3_value_blob(value)};
+
+    set.count = (size_t)sqlite3_value_bytes(value) / sizeof(*set.ids);
+    return set;
+}
+
+/* segment_names(functions, set): whether the segment may have an event of a function of the set, by its list.
  */
 static void segment_names(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
     const uint8_t *data = sqlite3_value_blob(argv[0]);
+    struct function_set set = set_of_value(argv[1]);
 
-    sqlite3_result_int(context, call_list_may_name(data, (size_t)sqlite3_value_bytes(argv[0]),
-                                                   sqlite3_value_int64(argv[1])));
+    sqlite3_result_int(context, call_list_may_name(data, (size_t)sqlite3_value_bytes(argv[0]), &set));
+}
+
+/* is_listed(function_id, set) */
+static void is_listed(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    struct function_set set = set_of_value(argv[1]);
+
+    sqlite3_result_int(context, function_set_has(&set, (uint32_t)sqlite3_value_int64(argv[0])));
 }
 
 /* name_hash(name): what functions.name_hash has for a function of that name. */
@@ -62,6 +79,7 @@ static int register_functions(struct sqlite3 *db)
     } functions[] = {
         {"decoded_segments", 0, 0, decoded_segments},
         {"segment_names", 2, SQLITE_DETERMINISTIC, segment_names},
+        {"is_listed", 2, SQLITE_DETERMINISTIC, is_listed},
         {"name_hash", 1, SQLITE_DETERMINISTIC, name_hash},
     };
     int r = SQLITE_OK;

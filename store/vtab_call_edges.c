@@ -106,7 +106,7 @@ static int count_event(struct edges_cursor *cursor, const struct event *event)
     vtab_scan_follow(scan, event, &r);
     if (r < 0 || event->kind != EVENT_CALL)
         return r;
-    if (scan->constraints.has_function && event->function != scan->constraints.function)
+    if (!vtab_wants_function(&scan->constraints, event->function))
         return 0;
     if (scan->returns != TRACE_RETURNS_NONE)
         caller = caller_of(scan);
@@ -123,8 +123,8 @@ static int count_thread(struct edges_cursor *cursor, struct error *err)
     cursor->table.count = 0;
     if (cursor->table.edges)
         memset(cursor->table.edges, 0, cursor->table.size * sizeof(*cursor->table.edges));
-    if (scan->constraints.has_function)
-        range.function = scan->constraints.function;
+    if (scan->constraints.has_functions)
+        range.functions = &scan->constraints.functions;
     r = vtab_scan_open_events(scan, &range, err);
     while (r == 0) {
         r = event_iter_next(scan->iter, &event, err);
@@ -180,16 +180,13 @@ static int edges_filter(sqlite3_vtab_cursor *base, int index_number, const char 
                         sqlite3_value **argv)
 {
     struct edges_cursor *cursor = (struct edges_cursor *)base;
-    struct vtab_constraints constraints;
     struct error err = {0};
     int r;
 
-    vtab_scan_stop(&cursor->scan);
-    vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->table.count = 0;
     cursor->at = 0;
     cursor->head.row = 0;
-    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
+    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : edges_next(base);
 }
 

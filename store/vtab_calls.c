@@ -142,8 +142,8 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
         range.from_ns = constraints->from_ns;
         range.to_ns = INT64_MAX; /* a call that began in time may end later */
     }
-    if (constraints->has_function)
-        range.function = constraints->function;
+    if (constraints->has_functions)
+        range.functions = &constraints->functions;
     if (!(constraints->states & STATE_RETURNED) && scan->returns != TRACE_RETURNS_NONE) {
         /* Only from a segment's start on are the calls open at the end known; ones that began in time or are
          * of that function may be on its list. */
@@ -161,7 +161,7 @@ static bool call_wanted(const struct vtab_constraints *constraints, const struct
 {
     if (call->seq < constraints->first_seq || call->seq > constraints->last_seq)
         return false;
-    return !constraints->has_function || call->function == constraints->function;
+    return vtab_wants_function(constraints, call->function);
 }
 
 static void count_wanted(struct calls_cursor *cursor)
@@ -338,16 +338,13 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
                         sqlite3_value **argv)
 {
     struct calls_cursor *cursor = (struct calls_cursor *)base;
-    struct vtab_constraints constraints;
     struct error err = {0};
     int r;
 
-    vtab_scan_stop(&cursor->scan);
-    vtab_read_constraints(index_text, argc, argv, &constraints);
     cursor->place = NEED_THREAD;
     cursor->no_sites = !index_number;
     cursor->head.row = 0;
-    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
+    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : calls_next(base);
 }
 

@@ -32,6 +32,9 @@ static const struct vtab_column columns[] = {
     {0},
 };
 
+static uint32_t lost_id = TRACESTORE_LOST_FUNCTION;
+static const struct function_set lost_function = {.ids = &lost_id, .count = 1};
+
 struct events_cursor {
     struct vtab_cursor head;
     struct vtab_scan scan;
@@ -117,7 +120,7 @@ static bool wanted(const struct vtab_constraints *constraints, const struct even
 {
     if (constraints->has_kind && event->kind != constraints->kind)
         return false;
-    return !constraints->has_function || event->function == constraints->function;
+    return vtab_wants_function(constraints, event->function);
 }
 
 static int events_next(sqlite3_vtab_cursor *base)
@@ -143,10 +146,10 @@ static struct event_range range_of(const struct vtab_constraints *constraints)
         range.from_ns = constraints->from_ns;
         range.to_ns = constraints->to_ns;
     }
-    if (constraints->has_function)
-        range.function = constraints->function;
+    if (constraints->has_functions)
+        range.functions = &constraints->functions;
     else if (constraints->has_kind && constraints->kind == EVENT_LOST)
-        range.function = TRACESTORE_LOST_FUNCTION;
+        range.functions = &lost_function;
     return range;
 }
 
@@ -154,17 +157,14 @@ static int events_filter(sqlite3_vtab_cursor *base, int index_number, const char
                          sqlite3_value **argv)
 {
     struct events_cursor *cursor = (struct events_cursor *)base;
-    struct vtab_constraints constraints;
     struct error err = {0};
     int r;
 
-    vtab_scan_stop(&cursor->scan);
-    vtab_read_constraints(index_text, argc, argv, &constraints);
-    cursor->range = range_of(&constraints);
-    cursor->range.no_sites = !index_number;
     cursor->in_thread = false;
     cursor->head.row = 0;
-    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), &constraints, &err);
+    r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
+    cursor->range = range_of(&cursor->scan.constraints);
+    cursor->range.no_sites = !index_number;
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : events_next(base);
 }
 

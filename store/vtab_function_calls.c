@@ -12,10 +12,9 @@
 
 enum { RUN, THREAD, FUNCTION, CALLS };
 
-/* The first one is left out by a query with function_id IN (...). */
-static const struct vtab_column columns[] = {{"function_id", FUNCTION, TERM_FUNCTION},
-                                             {"run_id", RUN, TERM_RUN},
+static const struct vtab_column columns[] = {{"run_id", RUN, TERM_RUN},
                                              {"thread_id", THREAD, TERM_THREAD},
+                                             {"function_id", FUNCTION, TERM_FUNCTION},
                                              {0}};
 
 struct calls_cursor {
@@ -27,7 +26,7 @@ struct calls_cursor {
     struct function_calls *functions;
     size_t count, capacity, at;
     int64_t run_id, thread_id;
-    uint32_t only_function; /* 0: all */
+    struct vtab_constraints constraints;
 };
 
 static int calls_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -39,21 +38,11 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
                         ret_table);
 }
 
-/* Whether the query has function_id IN (...): SQLite would ask once for each of them. */
-static bool has_function_list(sqlite3_index_info *info)
-{
-    bool list = false;
-
-    for (int i = 0; i < info->nConstraint; i++)
-        list |= info->aConstraint[i].iColumn == FUNCTION && vtab_is_list(info, i);
-    return list;
-}
-
 /* A constraint on the function leaves fewer rows, but no less to read: a join must not read all of it once
  * for each function. */
 static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-    int r = vtab_best_index(info, columns + has_function_list(info));
+    int r = vtab_best_index(info, columns);
 
     if (r != SQLITE_OK)
         return r;
@@ -106,7 +95,7 @@ static int list_functions(struct calls_cursor *cursor)
     census_list(&cursor->sums, cursor->functions);
     for (size_t i = 0; i < cursor->sums.count; i++)
         if (cursor->functions[i].calls &&
-            (!cursor->only_function || cursor->functions[i].function == cursor->only_function))
+            vtab_wants_function(&cursor->constraints, cursor->functions[i].function))
             cursor->functions[kept++] = cursor->functions[i];
     cursor->count = kept;
     cursor->at = 0;
@@ -157,6 +146,7 @@ static int calls_next(sqlite3_vtab_cursor *base)
 static void cursor_clear(struct calls_cursor *cursor)
 {
     sqlite3_finalize(cursor->threads);
+    vtab_constraints_release(&cursor->constraints);
     segment_counts_close(&cursor->segments);
     cursor->threads = NULL;
     cursor->run_id = 0;
@@ -200,16 +190,15 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
                         sqlite3_value **argv)
 {
     struct calls_cursor *cursor = (struct calls_cursor *)base;
-    struct vtab_constraints constraints;
     struct error err = {0};
     int code;
 
     cursor_clear(cursor);
-    vtab_read_constraints(index_text, argc, argv, &constraints);
-    if (constraints.nothing)
+    code = vtab_read_constraints(index_text, argc, argv, &cursor->constraints);
+    if (!code && cursor->constraints.nothing)
         return SQLITE_OK;
-    cursor->only_function = constraints.has_function ? constraints.function : 0;
-    code = prepare(cursor, &constraints, &err);
+    if (!code)
+        code = prepare(cursor, &cursor->constraints, &err);
     return code ? vtab_fail(base->pVtab, code, &err) : calls_next(base);
 }
 

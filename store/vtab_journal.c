@@ -99,7 +99,8 @@ static int journal_filter(sqlite3_vtab_cursor *base, int index_number, const cha
 
     sqlite3_finalize(cursor->runs);
     cursor->runs = NULL;
-    vtab_read_constraints(index_text, argc, argv, &constraints);
+    if (vtab_read_constraints(index_text, argc, argv, &constraints))
+        return SQLITE_NOMEM;
     cursor->at = cursor->counts.count = 0;
     cursor->head.row = 0;
     cursor->head.end = constraints.nothing;

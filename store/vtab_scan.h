@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the virtual tables have in common: constraints that are pushed down, and the walk over the threads
- * that they leave and over the events of each.
- *
- * xBestIndex writes what it pushes down into idxStr, one word a constraint in the order of argv, so that
- * EXPLAIN QUERY PLAN shows it ("run_id=? seq>=?") and xFilter reads it back. SQLite checks every constraint
- * again on each row, so a table may always return more than was asked for.
+ * The walk of the virtual tables over the threads that a query's constraints leave, and over the events of
+ * each.
  */
 #ifndef TRACESTORE_VTAB_SCAN_H
 #define TRACESTORE_VTAB_SCAN_H
@@ -14,40 +10,8 @@
 #include <stdint.h>
 
 #include "store/event_iter.h"
+#include "store/vtab_constraints.h"
 #include "store/vtab_table.h"
-
-/* What a column's constraints restrict. */
-enum vtab_term { TERM_RUN, TERM_THREAD, TERM_SEQ, TERM_NS, TERM_FUNCTION, TERM_KIND, TERM_STATE, TERM_COUNT };
-
-/* The columns of a table whose constraints are pushed down, ended by one without a name. */
-struct vtab_column {
-    const char *name;
-    int column;
-    enum vtab_term term;
-};
-
-enum call_state { STATE_RETURNED = 1, STATE_OPEN = 2, STATE_UNKNOWN = 4, STATE_ANY = 7 };
-extern const char *const vtab_kind_names[3]; /* by enum event_kind */
-
-struct vtab_constraints {
-    bool nothing; /* no row can match */
-    bool has_run, has_thread, has_function, has_kind, has_ns;
-    int64_t run_id, thread_id;
-    uint64_t first_seq, last_seq; /* both included */
-    uint64_t from_ns, to_ns;      /* both included */
-    uint32_t function, kind;
-    unsigned states; /* of enum call_state */
-};
-
-/* Fills idxStr, estimatedCost, estimatedRows and each constraint's argvIndex. */
-int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns);
-/* Whether constraint `i` stands for `column IN (...)`: SQLite would ask once for each value. */
-bool vtab_is_list(sqlite3_index_info *info, int i);
-/* Whether the query looks at a column, one of the first 63. */
-bool vtab_column_used(const sqlite3_index_info *info, int column);
-/* Reads what vtab_best_index wrote, with the values. */
-void vtab_read_constraints(const char *index_text, int argc, sqlite3_value **argv,
-                           struct vtab_constraints *ret_constraints);
 
 /* A walk over threads: by run, then by label; and over the events of the one it has come to. */
 struct vtab_scan {
@@ -64,8 +28,9 @@ struct vtab_scan {
     uint64_t next_seq; /* that follows without a gap; UINT64_MAX before the first event */
 };
 
-int vtab_scan_start(struct vtab_scan *scan, sqlite3 *db, const struct vtab_constraints *constraints,
-                    struct error *err);
+/* Begins anew, with the arguments of xFilter. */
+int vtab_scan_start(struct vtab_scan *scan, sqlite3 *db, const char *index_text, int argc,
+                    sqlite3_value **argv, struct error *err);
 void vtab_scan_stop(struct vtab_scan *scan);
 
 /* 0: at a thread, whose events are yet to be opened; 1: there is no further one; <0: failure. */

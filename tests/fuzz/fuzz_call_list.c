@@ -9,6 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool may_name(const uint8_t *data, size_t size, uint32_t function)
+{
+    const struct function_set set = {.ids = &function, .count = 1};
+
+    return call_list_may_name(data, size, &set);
+}
+
 /* What holds of every list that can be read: it is in order, ends, and is the same when it is packed again.
  */
 static void read_list(const uint8_t *data, size_t size)
@@ -21,14 +28,14 @@ static void read_list(const uint8_t *data, size_t size)
 
     while (!code && (code = call_list_next(&list, &functions[count])) == 0) {
         if (functions[count].function <= (count ? functions[count - 1].function : 0) || count >= size ||
-            !call_list_may_name(data, size, functions[count].function))
+            !may_name(data, size, functions[count].function))
             abort();
         count++;
     }
     if (code == 1 && (call_list_pack(functions, count, &packed) || packed.size > size))
         abort();
     for (size_t i = 0; code == 1 && i < count; i++)
-        if (!call_list_may_name(packed.data, packed.size, functions[i].function))
+        if (!may_name(packed.data, packed.size, functions[i].function))
             abort();
     free(functions);
 }

@@ -311,6 +311,7 @@ Test(event_iter, reads_only_segments_that_can_match)
 
 Test(event_iter, a_function_that_only_returns_in_a_segment_is_found)
 {
+    const struct function_set seven = {.ids = (uint32_t[]){7}, .count = 1};
     struct fixture fixture;
     struct thread_writer *thread;
     struct event event;
@@ -329,7 +330,7 @@ Test(event_iter, a_function_that_only_returns_in_a_segment_is_found)
     thread_writer_return(thread);
     cr_assert_eq(trace_writer_end(fixture.writer, 900, 0, NULL), 0);
     cr_assert_eq(event_iter_open_db(tracestore_db(fixture.store), 1,
-                                    &(struct event_range){.last_seq = UINT64_MAX, .function = 7}, &iter,
+                                    &(struct event_range){.last_seq = UINT64_MAX, .functions = &seven}, &iter,
                                     NULL),
                  0);
     while (event_iter_next(iter, &event, NULL) == 0) {

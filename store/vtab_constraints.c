@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store/vtab_constraints.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "store/tracestore.h"
+
+const char *const vtab_kind_names[3] = {"return", "call", "lost"};
+static const char *const state_names[3] = {"returned", "open", "unknown"}; /* by bit of enum call_state */
+
+/* ------------------------------------------------------------------------------------------ xBestIndex */
+
+#define LIST_TEXT "=(?)" /* IN, all of its values at once */
+
+/* The operators that can be pushed down: ranges for numbers that grow along a stream, else equality. */
+static const char *operator_text(enum vtab_term term, unsigned char op)
+{
+    bool ordered = term == TERM_SEQ || term == TERM_NS;
+
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return "=?";
+    case SQLITE_INDEX_CONSTRAINT_NE:
+        return term == TERM_STATE ? "<>?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return ordered ? ">=?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return ordered ? ">?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return ordered ? "<=?" : NULL;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return ordered ? "<?" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* How much of the rows a constraint leaves, roughly: the planner only has to prefer the right one. */
+static double selectivity(enum vtab_term term, unsigned char op)
+{
+    static const double equal[TERM_COUNT] = {
+        [TERM_RUN] = 0.1,      [TERM_THREAD] = 0.01, [TERM_SEQ] = 1e-5,  [TERM_NS] = 1e-4,
+        [TERM_FUNCTION] = 0.2, [TERM_KIND] = 0.5,    [TERM_STATE] = 0.3,
+    };
+
+    return op == SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
+}
+
+int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
+{
+    double rows = 1e9;
+    char *text = sqlite3_mprintf("");
+    int argument = 0;
+
+    for (int i = 0; text && i < info->nConstraint; i++) {
+        const struct vtab_column *column = columns;
+        const char *op;
+        char *longer;
+
+        while (column->name && column->column != info->aConstraint[i].iColumn)
+            column++;
+        if (!column->name || !info->aConstraint[i].usable)
+            continue;
+        op = operator_text(column->term, info->aConstraint[i].op);
+        if (!op)
+            continue;
+        if (column->term == TERM_FUNCTION && vtab_is_list(info, i) && sqlite3_vtab_in(info, i, 1))
+            op = LIST_TEXT;
+        longer = sqlite3_mprintf("%s%s%s%s", text, *text ? " " : "", column->name, op);
+        sqlite3_free(text);
+        text = longer;
+        info->aConstraintUsage[i].argvIndex = ++argument;
+        rows *= selectivity(column->term, info->aConstraint[i].op);
+    }
+    if (!text)
+        return SQLITE_NOMEM;
+    info->idxStr = text;
+    info->needToFreeIdxStr = 1;
+    info->estimatedRows = rows < 1 ? 1 : (sqlite3_int64)rows;
+    info->estimatedCost = rows + 1000; /* to start decoding somewhere costs more than a row */
+    return SQLITE_OK;
+}
+
+/* The extension may be loaded into an SQLite that is older than the function. */
+bool vtab_is_list(sqlite3_index_info *info, int i)
+{
+    return sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_in(info, i, -1);
+}
+
+bool vtab_column_used(const sqlite3_index_info *info, int column)
+{
+    return info->colUsed >> column & 1;
+}
+
+/* ------------------------------------------------------------------------------------------ xFilter */
+
+static bool term_is(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && !strncmp(word, name, length);
+}
+
+static enum vtab_term term_of_word(const char *word, size_t length)
+{
+    static const char *const names[TERM_COUNT] = {
+        [TERM_RUN] = "run_id",  [TERM_THREAD] = "thread_id",     [TERM_SEQ] = "seq",
+        [TERM_NS] = "ns",       [TERM_FUNCTION] = "function_id", [TERM_KIND] = "kind",
+        [TERM_STATE] = "state",
+    };
+    int term = 0;
+
+    while (term < TERM_COUNT && !term_is(word, length, names[term]))
+        term++;
+    return (enum vtab_term)term;
+}
+
+/* The value as an integer, rounded towards `direction` (<0 down, >0 up, 0 must be exact). False: the
+ * constraint cannot be used here, and *nothing says whether that is because no row can match. */
+static bool integer_value(sqlite3_value *value, int direction, int64_t *ret_integer, bool *nothing)
+{
+    double number;
+
+    switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+        *ret_integer = sqlite3_value_int64(value);
+        return true;
+    case SQLITE_NULL:
+        *nothing = true;
+        return false;
+    case SQLITE_FLOAT:
+        number = sqlite3_value_double(value);
+        if (!(number > -9e18 && number < 9e18) || (!direction && number != floor(number)))
+            return false;
+        *ret_integer = (int64_t)(direction > 0 ? ceil(number) : floor(number));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Narrows [*first, *last] of unsigned numbers by `op` and a signed bound. */
+static void narrow(uint64_t *first, uint64_t *last, const char *op, sqlite3_value *value, bool *nothing)
+{
+    bool least = op[0] == '>' || op[0] == '=', most = op[0] == '<' || op[0] == '=';
+    bool open = op[1] == '?' && op[0] != '='; /* '>' or '<' */
+    bool whole = sqlite3_value_numeric_type(value) == SQLITE_INTEGER;
+    int64_t bound;
+
+    if (!integer_value(value, least && most ? 0 : least ? -1 : 1, &bound, nothing))
+        return;
+    if (least && bound >= 0) {
+        uint64_t from = (uint64_t)bound + (open && whole);
+
+        *first = from > *first ? from : *first;
+    }
+    if (most && (bound < 0 || (open && whole && bound == 0)))
+        *nothing = true;
+    else if (most) {
+        uint64_t to = (uint64_t)bound - (open && whole);
+
+        *last = to < *last ? to : *last;
+    }
+}
+
+static void narrow_id(bool *has, int64_t *id, sqlite3_value *value, bool *nothing)
+{
+    int64_t wanted;
+
+    if (!integer_value(value, 0, &wanted, nothing))
+        return;
+    if (*has && *id != wanted)
+        *nothing = true;
+    *has = true;
+    *id = wanted;
+}
+
+/* Adds what can be the id of a function. -ENOMEM. */
+static int add_function(struct function_set *set, sqlite3_value *value)
+{
+    bool is_null = false;
+    int64_t id;
+
+    if (!integer_value(value, 0, &id, &is_null) || id <= 0 || id >= TRACESTORE_LOST_FUNCTION)
+        return 0;
+    return function_set_add(set, (uint32_t)id);
+}
+
+/* One value, or with `list` those of an IN. -ENOMEM. */
+static int read_functions(struct function_set *set, bool list, sqlite3_value *values)
+{
+    sqlite3_value *value = NULL;
+    int result, code = 0;
+
+    if (!list)
+        return add_function(set, values);
+    for (result = sqlite3_vtab_in_first(values, &value); result == SQLITE_OK && value && !code;
+         result = sqlite3_vtab_in_next(values, &value))
+        code = add_function(set, value);
+    function_set_sort(set);
+    return !code && result != SQLITE_DONE ? -ENOMEM : code;
+}
+
+static int narrow_functions(struct vtab_constraints *constraints, bool list, sqlite3_value *values)
+{
+    struct function_set wanted = {0};
+    int code = read_functions(&wanted, list, values);
+
+    if (constraints->has_functions)
+        function_set_intersect(&wanted, &constraints->functions);
+    function_set_release(&constraints->functions);
+    constraints->functions = wanted;
+    constraints->has_functions = true;
+    constraints->nothing |= !wanted.count;
+    return code;
+}
+
+static void narrow_kind(struct vtab_constraints *constraints, sqlite3_value *value)
+{
+    const char *text =
+        sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : "";
+
+    for (uint32_t kind = 0; text && kind < ARRAY_SIZE(vtab_kind_names); kind++) {
+        if (strcmp(text, vtab_kind_names[kind]))
+            continue;
+        constraints->nothing |= constraints->has_kind && constraints->kind != kind;
+        constraints->has_kind = true;
+        constraints->kind = kind;
+    }
+}
+
+static void narrow_state(struct vtab_constraints *constraints, const char *op, sqlite3_value *value)
+{
+    const char *text =
+        sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : "";
+
+    for (unsigned i = 0; text && i < ARRAY_SIZE(state_names); i++)
+        if (!strcmp(text, state_names[i]))
+            constraints->states &= *op == '=' ? 1u << i : ~(1u << i);
+    constraints->nothing |= !constraints->states;
+}
+
+static int apply(struct vtab_constraints *constraints, enum vtab_term term, const char *op,
+                 sqlite3_value *value)
+{
+    bool *nothing = &constraints->nothing;
+
+    switch (term) {
+    case TERM_RUN:
+        narrow_id(&constraints->has_run, &constraints->run_id, value, nothing);
+        break;
+    case TERM_THREAD:
+        narrow_id(&constraints->has_thread, &constraints->thread_id, value, nothing);
+        break;
+    case TERM_SEQ:
+        narrow(&constraints->first_seq, &constraints->last_seq, op, value, nothing);
+        break;
+    case TERM_NS:
+        constraints->has_ns = true;
+        narrow(&constraints->from_ns, &constraints->to_ns, op, value, nothing);
+        break;
+    case TERM_FUNCTION:
+        return narrow_functions(constraints, !strncmp(op, LIST_TEXT, strlen(LIST_TEXT)), value);
+    case TERM_KIND:
+        narrow_kind(constraints, value);
+        break;
+    case TERM_STATE:
+        narrow_state(constraints, op, value);
+        break;
+    case TERM_COUNT:
+        break;
+    }
+    return 0;
+}
+
+int vtab_read_constraints(const char *index_text, int argc, sqlite3_value **argv,
+                          struct vtab_constraints *ret_constraints)
+{
+    struct vtab_constraints *constraints = ret_constraints;
+    int code = 0;
+
+    *constraints = (struct vtab_constraints){.last_seq = INT64_MAX, .to_ns = INT64_MAX, .states = STATE_ANY};
+    for (int i = 0; i < argc && !code; i++) {
+        size_t length = strcspn(index_text, "=<>");
+        const char *op = index_text + length;
+
+        code = apply(constraints, term_of_word(index_text, length), op, argv[i]);
+        index_text = op + strcspn(op, " ");
+        index_text += *index_text == ' ';
+    }
+    if (constraints->first_seq > constraints->last_seq || constraints->from_ns > constraints->to_ns)
+        constraints->nothing = true;
+    if (code)
+        vtab_constraints_release(constraints);
+    return code;
+}
+
+void vtab_constraints_release(struct vtab_constraints *constraints)
+{
+    function_set_release(&constraints->functions);
+}
