@@ -12,6 +12,7 @@
 # make bench-capture   what capturing costs, beside bpftrace, callgrind and uftrace (10 minutes; BENCH_QUICK=1: 2)
 # make bench-store     what keeping and asking costs, beside zstd, xz, lz4, gzip, a plain SQLite table and uftrace's
 #                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
+# make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy
 
 FUZZ_SECONDS ?= 5
 SAN_FLAGS := address,undefined
@@ -226,9 +227,20 @@ bench-store: packages-build-demo-test-bench
 	$(Q)$(MAKE) all programs $(O)/tests/bench/codec_bench
 	$(Q)O=$(O) tests/bench/store
 
+# What measures the analyses, with the analyzer's objects.
+ANALYSIS_BENCHES := $(O)/tests/bench/concept_bench $(O)/tests/bench/linkage_bench
+$(ANALYSIS_BENCHES): %: %.o $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+bench-analysis: packages-build-demo-test-bench
+	$(Q)$(MAKE) $(ANALYSIS_BENCHES)
+	$(Q)O=$(O) tests/bench/analysis
+
 demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-store demo
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-store bench-analysis \
+	demo
 .SECONDARY:
