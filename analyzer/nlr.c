@@ -14,8 +14,9 @@
  * comparison of 32 bits each, sixteen of them at a time;
  *   - each position knows the nearest loop below, so that extensions look at loops only.
  *
- * Equal hashes are verified element by element. All arrays shrink and grow with the stack, whose content is
- * the result: memory is bounded by the output.
+ * Equal hashes are verified element by element. Hashes, marks and nearest loops are kept for the top of the
+ * stack only, as deep as the procedure looks: a window that follows the top, and is made anew from the
+ * elements when the stack has shrunk to its lower end. So memory is the stack's, whose content is the result.
  */
 #include "analyzer/nlr.h"
 
@@ -25,14 +26,17 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define MARK_WINDOW 4u /* elements that a mark covers */
+#define MARK_WINDOW 4u    /* elements that a mark covers */
+#define WINDOW_ROOM 4096u /* positions that the window has beyond what is looked at */
 
 struct nlr_builder {
     struct loop_table *table;
     uint32_t max_body, repeats;
     size_t count, capacity;       /* of the stack */
     struct nlr_element *elements; /* the stack, bottom first */
-    uint64_t *prefix;             /* prefix[i]: hash of the elements below i */
+    size_t depth;                 /* elements that the procedure looks at */
+    size_t base, window;          /* what follows is known of the positions base to base + window - 1 */
+    uint64_t *prefix;             /* hash of the elements from base to below the position */
     uint32_t *marks;              /* by position; 0 in the first positions */
     uint32_t *loops;              /* position + 1 of the nearest loop at or below, 0: none */
     uint64_t *powers;             /* powers[i]: NLR_HASH_BASE^i, for every block length in use */
@@ -68,8 +72,13 @@ int nlr_builder_new(struct loop_table *table, const struct nlr_options *options,
     builder->max_body = options->max_body;
     builder->repeats = options->repeats;
     lengths = (size_t)options->max_body * (options->repeats - 1) + MARK_WINDOW + 1;
+    builder->depth = (size_t)options->max_body * options->repeats + MARK_WINDOW;
+    builder->window = 4 * builder->depth + WINDOW_ROOM;
     builder->powers = calloc(lengths, sizeof(*builder->powers));
-    if (!builder->powers)
+    builder->prefix = calloc(builder->window + 1, sizeof(*builder->prefix));
+    builder->marks = calloc(builder->window, sizeof(*builder->marks));
+    builder->loops = calloc(builder->window, sizeof(*builder->loops));
+    if (!builder->powers || !builder->prefix || !builder->marks || !builder->loops)
         return -ENOMEM;
     builder->powers[0] = 1;
     for (size_t i = 1; i < lengths; i++)
@@ -85,30 +94,47 @@ size_t nlr_builder_count(const struct nlr_builder *builder)
 
 static int grow(struct nlr_builder *builder)
 {
-    size_t capacity = builder->capacity, prefixes = builder->capacity ? builder->capacity + 1 : 0;
-    size_t marks = builder->capacity, loops = marks;
-    size_t wanted = builder->capacity ? builder->capacity * 2 : 64;
-
     if (builder->count >= UINT32_MAX - 1)
         return -EOVERFLOW;
-    if (array_reserve(&builder->elements, &capacity, wanted) ||
-        array_reserve(&builder->prefix, &prefixes, wanted + 1) ||
-        array_reserve(&builder->marks, &marks, wanted) || array_reserve(&builder->loops, &loops, wanted))
-        return -ENOMEM;
-    builder->prefix[0] = 0;
-    builder->capacity = wanted;
-    return 0;
+    return array_reserve(&builder->elements, &builder->capacity, builder->count + 1);
 }
 
-/* The hash of the `length` elements from `first` on. */
+/* The hash of the `length` elements from `first` on, which are in the window. */
 static inline uint64_t block_hash(const struct nlr_builder *builder, size_t first, size_t length)
 {
-    return builder->prefix[first + length] - builder->prefix[first] * builder->powers[length];
+    const uint64_t *prefix = builder->prefix + (first - builder->base);
+
+    return prefix[length] - prefix[0] * builder->powers[length];
+}
+
+/* Fills in what the window knows of the element at `at`, from the position below. */
+static inline void look_at(struct nlr_builder *builder, size_t at)
+{
+    struct nlr_element element = builder->elements[at];
+    size_t place = at - builder->base;
+
+    builder->prefix[place + 1] = builder->prefix[place] * NLR_HASH_BASE + nlr_hash_element(element);
+    builder->marks[place] = place + 1 < MARK_WINDOW
+                                ? 0
+                                : (uint32_t)(block_hash(builder, at + 1 - MARK_WINDOW, MARK_WINDOW) >> 16);
+    builder->loops[place] = element.kind == NLR_LOOP ? (uint32_t)at + 1
+                            : place                  ? builder->loops[place - 1]
+                                                     : 0;
+}
+
+/* Makes the window anew, the upper half free, where the top has left it. */
+static void move_window(struct nlr_builder *builder)
+{
+    size_t below = builder->window / 2;
+
+    builder->base = builder->count > below ? builder->count - below : 0;
+    for (size_t at = builder->base; at < builder->count; at++)
+        look_at(builder, at);
 }
 
 static inline int append(struct nlr_builder *builder, struct nlr_element element)
 {
-    size_t at = builder->count;
+    size_t at = builder->count, place = at - builder->base;
 
     if (at == builder->capacity) {
         int r = grow(builder);
@@ -116,11 +142,10 @@ static inline int append(struct nlr_builder *builder, struct nlr_element element
         if (r < 0)
             return r;
     }
+    if (place == builder->window || (builder->base && (at < builder->base || place < builder->depth)))
+        move_window(builder);
     builder->elements[at] = element;
-    builder->prefix[at + 1] = builder->prefix[at] * NLR_HASH_BASE + nlr_hash_element(element);
-    builder->marks[at] =
-        at + 1 < MARK_WINDOW ? 0 : (uint32_t)(block_hash(builder, at + 1 - MARK_WINDOW, MARK_WINDOW) >> 16);
-    builder->loops[at] = element.kind == NLR_LOOP ? (uint32_t)at + 1 : at ? builder->loops[at - 1] : 0;
+    look_at(builder, at);
     builder->count = at + 1;
     return 0;
 }
@@ -128,10 +153,10 @@ static inline int append(struct nlr_builder *builder, struct nlr_element element
 /* The length of the shortest body on top of its own loop, 0: there is none. */
 static inline size_t find_extension(const struct nlr_builder *builder)
 {
-    size_t top = builder->count - 1;
+    size_t top = builder->count - 1, place = top - builder->base;
 
-    for (size_t next = top ? builder->loops[top - 1] : 0; next && top - (next - 1) <= builder->max_body;
-         next = next > 1 ? builder->loops[next - 2] : 0) {
+    for (size_t next = place ? builder->loops[place - 1] : 0; next && top - (next - 1) <= builder->max_body;
+         next = next > builder->base + 1 ? builder->loops[next - 2 - builder->base] : 0) {
         size_t length = top - (next - 1);
         uint32_t id = builder->elements[next - 1].id;
         const struct loop_body *body = &builder->table->bodies[id];
@@ -176,6 +201,7 @@ static inline size_t next_marked(const uint32_t *top, size_t length, size_t long
 /* The length of the shortest block up to `longest` that is on the top `repeats` times, 0: none. */
 static inline size_t find_formation(const struct nlr_builder *builder, size_t longest)
 {
+    const uint32_t *top = builder->marks + (builder->count - 1 - builder->base);
     size_t fitting = builder->count / builder->repeats, length = 1;
 
     if (longest > fitting)
@@ -183,7 +209,7 @@ static inline size_t find_formation(const struct nlr_builder *builder, size_t lo
     for (; length < MARK_WINDOW && length <= longest; length++)
         if (is_repeated(builder, length))
             return length;
-    for (; (length = next_marked(builder->marks + builder->count - 1, length, longest)) <= longest; length++)
+    for (; (length = next_marked(top, length, longest)) <= longest; length++)
         if (is_repeated(builder, length))
             return length;
     return 0;
@@ -223,15 +249,17 @@ int nlr_builder_push(struct nlr_builder *builder, struct nlr_element element)
 
 int nlr_builder_take(struct nlr_builder *builder, struct nlr_sequence *ret_sequence)
 {
-    struct nlr_element *elements = NULL;
+    struct nlr_element *fitting;
 
+    /* Smaller in place: no second copy, and no memory that is not used. */
+    fitting = builder->count ? realloc(builder->elements, builder->count * sizeof(*builder->elements)) : NULL;
+    if (builder->count && !fitting)
+        return -ENOMEM;
+    *ret_sequence = (struct nlr_sequence){fitting, builder->count};
     if (builder->count) {
-        elements = malloc(builder->count * sizeof(*elements));
-        if (!elements)
-            return -ENOMEM;
-        memcpy(elements, builder->elements, builder->count * sizeof(*elements));
+        builder->elements = NULL;
+        builder->capacity = 0;
     }
-    *ret_sequence = (struct nlr_sequence){elements, builder->count};
-    builder->count = 0;
+    builder->count = builder->base = 0;
     return 0;
 }
