@@ -79,6 +79,8 @@ struct loop_options {
     bool with_returns;    /* in addition to what the filter says */
     uint32_t max_body;    /* K */
     uint32_t min_repeats; /* 0: three equal blocks make a loop, two when the body is known; else that many */
+    unsigned workers;     /* threads that read streams; 0: as many as are worth it. The result is the same. Of
+                             several sets of options the first one's counts. */
 };
 
 struct loop_summary {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 uint64_t nlr_hash_block(const struct nlr_element *elements, size_t count)
 {
@@ -102,6 +103,29 @@ int loop_table_add(struct loop_table *table, const struct nlr_element *elements,
     table->element_count += length;
     table->slots[find_slot(table, NULL, length, hash)] = (uint32_t)table->count + 1;
     *ret_id = (uint32_t)table->count++;
+    return 0;
+}
+
+int loop_table_merge(struct loop_table *table, const struct loop_table *from, uint32_t *ret_ids)
+{
+    AUTO_FREE struct nlr_element *body = NULL;
+    size_t capacity = 0;
+
+    /* A body is added after those that it has in it: their ids are known. */
+    for (size_t id = 0; id < from->count; id++) {
+        uint32_t length = from->bodies[id].length;
+        int r = array_reserve(&body, &capacity, length);
+
+        if (r < 0)
+            return r;
+        memcpy(body, loop_table_elements(from, (uint32_t)id), length * sizeof(*body));
+        for (uint32_t i = 0; i < length; i++)
+            if (body[i].kind == NLR_LOOP)
+                body[i].id = ret_ids[body[i].id];
+        r = loop_table_add(table, body, length, nlr_hash_block(body, length), &ret_ids[id]);
+        if (r < 0)
+            return r;
+    }
     return 0;
 }
 

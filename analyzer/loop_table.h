@@ -99,6 +99,9 @@ bool loop_table_find(const struct loop_table *table, const struct nlr_element *e
 int loop_table_add(struct loop_table *table, const struct nlr_element *elements, uint32_t length,
                    uint64_t hash, uint32_t *ret_id);
 
+/* Adds all bodies of another table, and says which id here each of its ids is. */
+int loop_table_merge(struct loop_table *table, const struct loop_table *from, uint32_t *ret_ids);
+
 /* An element that is equal to no other, for a place where events are missing. */
 struct nlr_element loop_table_lost(struct loop_table *table);
 
