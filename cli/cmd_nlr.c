@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/progress.h"
 #include "cli/command.h"
 #include "cli/loops.h"
 
@@ -41,7 +42,20 @@ static bool is_wanted(const struct nlr_arguments *arguments, const struct thread
     return !arguments->thread || !strcmp(arguments->thread, thread->label);
 }
 
-static void print_json(const struct nlr_arguments *arguments, const struct loop_summary *summary)
+static json_t *json_progress(const struct loop_summary *summary, const struct thread_progress *progress)
+{
+    char name[24];
+
+    if (!progress->known)
+        return json_null();
+    snprintf(name, sizeof(name), "L%" PRIu32, summary->table.numbers[progress->loop]);
+    return json_pack("{s:s, s:i, s:o, s:o, s:f}", "loop", name, "peers", (int)progress->peers, "iterations",
+                     cli_json_count(progress->iterations), "furthest", cli_json_count(progress->furthest),
+                     "share", (double)progress->iterations / (double)progress->furthest);
+}
+
+static void print_json(const struct nlr_arguments *arguments, const struct loop_summary *summary,
+                       const struct thread_progress *progress)
 {
     const struct run_loops *run = &summary->runs[0];
     json_t *threads = json_array(), *unknown = json_array();
@@ -62,6 +76,7 @@ static void print_json(const struct nlr_arguments *arguments, const struct loop_
                             cli_loops_entries(summary, thread->loops.elements, thread->loops.count));
         json_object_set_new(item, "events", cli_json_count(thread->events));
         json_object_set_new(item, "kept", cli_json_count(thread->kept));
+        json_object_set_new(item, "progress", json_progress(summary, &progress[i]));
         json_object_set_new(item, "last_call", json_string(cli_loops_last_call(thread->last_call)));
         json_array_append_new(threads, item);
         for (size_t gap = 0; gap < thread->gap_count; gap++)
@@ -71,14 +86,87 @@ static void print_json(const struct nlr_arguments *arguments, const struct loop_
     cli_json_print(document);
 }
 
-static void print_thread(const struct loop_summary *summary, const struct thread_loops *thread, bool colour)
+/* ------------------------------------------------------------------------------------------ text */
+
+/* Threads that did the same are shown once. */
+struct fold {
+    uint64_t hash;
+    size_t first;                 /* the first thread of these; its own number in the first itself */
+    size_t threads;               /* of the first: how many they are */
+    uint64_t fewest, most_events; /* of the first: what the filter was given */
+};
+
+static bool did_the_same(const struct thread_loops *a, const struct thread_loops *b)
 {
-    const char *bold = colour ? "\033[1m" : "", *plain = colour ? "\033[0m" : "";
+    return a->loops.count == b->loops.count && a->last_call == b->last_call &&
+           (!a->loops.count || nlr_same(a->loops.elements, b->loops.elements, a->loops.count));
+}
+
+/* For each thread of the run that is asked for. Threads with lost events are like no other: nobody knows what
+ * is missing. NULL: no memory. */
+static struct fold *fold_threads(const struct nlr_arguments *arguments, const struct run_loops *run)
+{
+    struct fold *folds = calloc(run->thread_count + 1, sizeof(*folds));
+
+    for (size_t i = 0; folds && i < run->thread_count; i++) {
+        const struct thread_loops *thread = &run->threads[i];
+        size_t first = 0;
+
+        folds[i].hash = nlr_hash_block(thread->loops.elements, thread->loops.count);
+        if (!is_wanted(arguments, thread))
+            continue;
+        while (first < i && (!folds[first].threads || folds[first].hash != folds[i].hash ||
+                             !did_the_same(&run->threads[first], thread)))
+            first++;
+        folds[i].first = first;
+        if (!folds[first].threads++ || thread->events < folds[first].fewest)
+            folds[first].fewest = thread->events;
+        if (thread->events > folds[first].most_events)
+            folds[first].most_events = thread->events;
+    }
+    return folds;
+}
+
+/* "thread 1.0", "threads 0.0, 2.0, 4.0 and 13 more" */
+static void print_labels(const struct run_loops *run, const struct fold *folds, size_t first)
+{
+    enum { MOST_LABELS = 8 };
+    size_t shown = 0;
+
+    printf(folds[first].threads > 1 ? "threads" : "thread");
+    for (size_t i = first; i < run->thread_count && shown < MOST_LABELS && shown < folds[first].threads; i++)
+        if (i == first ||
+            (folds[i].first == first && folds[i].hash == folds[first].hash && !folds[i].threads))
+            printf("%s %s", shown++ ? "," : "", run->threads[i].label);
+    if (folds[first].threads > shown)
+        printf(" and %zu more", folds[first].threads - shown);
+}
+
+static void print_head(const struct run_loops *run, const struct fold *folds, size_t first,
+                       const struct thread_progress *progress)
+{
+    const struct fold *fold = &folds[first];
+    bool colour = cli_colour();
+
+    fputs(colour ? "\033[1m" : "", stdout);
+    print_labels(run, folds, first);
+    fputs(colour ? "\033[0m" : "", stdout);
+    printf("  %" PRIu64, fold->fewest);
+    if (fold->most_events > fold->fewest)
+        printf(" to %" PRIu64, fold->most_events);
+    printf(" events, %" PRIu64 " kept, %zu entries", run->threads[first].kept,
+           run->threads[first].loops.count);
+    if (progress->known)
+        printf(", %" PRIu64 " of %" PRIu64 " iterations of its %zu %s", progress->iterations,
+               progress->furthest, progress->peers, progress->peers == 1 ? "peer" : "peers");
+    putchar('\n');
+}
+
+static void print_entries(const struct loop_summary *summary, const struct thread_loops *thread)
+{
     size_t gap = 0;
     char text[512];
 
-    printf("%sthread %s%s  %" PRIu64 " events, %" PRIu64 " kept, %zu entries\n", bold, thread->label, plain,
-           thread->events, thread->kept, thread->loops.count);
     for (size_t i = 0; i < thread->loops.count; i++) {
         const struct nlr_element *element = &thread->loops.elements[i];
 
@@ -95,24 +183,28 @@ static void print_thread(const struct loop_summary *summary, const struct thread
     }
 }
 
-static void print_text(const struct nlr_arguments *arguments, const struct loop_summary *summary)
+static int print_text(const struct nlr_arguments *arguments, const struct loop_summary *summary,
+                      const struct thread_progress *progress)
 {
     AUTO_FREE bool *wanted = calloc(summary->table.number_count + 1, sizeof(*wanted));
     const struct run_loops *run = &summary->runs[0];
-    bool colour = cli_colour();
+    AUTO_FREE struct fold *folds = fold_threads(arguments, run);
 
+    if (!wanted || !folds)
+        return -ENOMEM;
     for (size_t i = 0; i < run->thread_count && !cli_output_broken(); i++) {
         const struct thread_loops *thread = &run->threads[i];
 
-        if (!is_wanted(arguments, thread))
+        if (!folds[i].threads)
             continue;
-        print_thread(summary, thread, colour);
+        print_head(run, folds, i, &progress[i]);
+        print_entries(summary, thread);
         putchar('\n');
-        if (wanted)
-            cli_loops_mark(summary, thread->loops.elements, thread->loops.count, wanted);
+        cli_loops_mark(summary, thread->loops.elements, thread->loops.count, wanted);
     }
     cli_loops_print_legend(summary, wanted);
     cli_loops_print_gaps(run, "");
+    return 0;
 }
 
 static bool has_thread(const struct nlr_arguments *arguments, const struct run_loops *run)
@@ -132,13 +224,17 @@ static const struct argp argp = {
         "Show what the threads of a run did, or thread P.T alone, as a sequence of functions and loops.\v"
         "L0 ^ 16 is sixteen times what the legend says of L0. Expanding all loops gives the calls back "
         "that the filter keeps, in order. ? is a place where events are missing. A loop means the same in "
-        "all threads; to that end all threads are read, also for P.T alone.",
+        "all threads; to that end all threads are read, also for P.T alone. Threads that did the same are "
+        "shown "
+        "once. '7 of 16 iterations' compares how far a thread came in its loops with the furthest of the "
+        "threads that begin with the same loop.",
     .children = children,
 };
 
 static int run(int argc, char **argv)
 {
     CLEANUP(cli_loops_release) struct loops_input input = {0};
+    AUTO_FREE struct thread_progress *progress = NULL;
     struct nlr_arguments arguments = {0};
     struct error err = {0};
     int r;
@@ -151,10 +247,16 @@ static int run(int argc, char **argv)
                       arguments.thread, arguments.run, arguments.run);
     if (r < 0)
         return cli_loops_fail(r, &err);
-    if (cli.json)
-        print_json(&arguments, &input.summary);
-    else
-        print_text(&arguments, &input.summary);
+    progress = calloc(input.summary.runs[0].thread_count + 1, sizeof(*progress));
+    r = progress ? progress_of_run(&input.summary.runs[0], progress) : -ENOMEM;
+    if (r >= 0 && cli.json)
+        print_json(&arguments, &input.summary, progress);
+    else if (r >= 0)
+        r = print_text(&arguments, &input.summary, progress);
+    if (r < 0) {
+        error_no_memory(&err);
+        return cli_fail(&err);
+    }
     return cli_finish(EXIT_NOTHING_FOUND);
 }
 

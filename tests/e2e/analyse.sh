@@ -45,6 +45,19 @@ names_of_runs() {
     fails_with 3 "$TRACECTL" show 77
 }
 
+progress_and_folding() { # ranks 0 and 2 send first, rank 0 half as often; so do ranks 3 and 1, the other way round
+    "$TRACECTL" --json nlr normal --filter mpi >"$WORK/nlr.json"
+    same '4 8 0.5 1' "$(for key in iterations furthest share peers; do
+        json_get "threads.0.progress.$key" <"$WORK/nlr.json"
+    done | paste -sd ' ')"
+    same 'L0 L1' "$(json_get threads.2.progress.loop <"$WORK/nlr.json") $(json_get threads.1.progress.loop <"$WORK/nlr.json")"
+    "$TRACECTL" nlr normal --filter mpi | grep -E '^thread 3.0 .*, 4 of 8 iterations of its 1 peer$'
+    "$TRACECTL" nlr normal --custom '^MPI_I' >"$WORK/nlr"
+    grep -E '^threads 0.0, 1.0, 2.0, 3.0  [0-9]+ to [0-9]+ events, 1 kept, 1 entries$' "$WORK/nlr"
+    same 1 "$(grep -c MPI_Init "$WORK/nlr")"
+    "$TRACECTL" nlr normal 2.0 --custom '^MPI_I' | grep -E '^thread 2.0  '
+}
+
 queries() {
     same "8" "$(q "SELECT count(*) AS n FROM events e JOIN functions f USING (function_id) JOIN threads t
         USING (thread_id) WHERE e.run_id = 1 AND t.label = '1.0' AND kind = 'call' AND f.name = 'MPI_Send'")"
@@ -228,6 +241,7 @@ run_case "query cannot write" queries_cannot_write
 run_case "the catalog opens in plain sqlite3" plain_sqlite3
 run_case "the extension loads into sqlite3" extension_loads
 run_case "nlr" loops
+run_case "nlr: progress, and equal threads once" progress_and_folding
 run_case "diff: a swapped exchange" difference
 run_case "diff: a stuck rank" difference_stuck
 run_case "diff: no difference" no_difference
