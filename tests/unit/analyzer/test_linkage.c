@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/linkage.h"
+#include "analyzer/linkage_space.h"
 #include "base/cleanup.h"
 #include "tests/unit/analyzer/streams.h"
 
@@ -208,6 +209,31 @@ Test(linkage, knows_its_methods_by_name)
     }
     cr_assert_eq(linkage_parse("war", &method), -EINVAL);
     cr_assert_eq(linkage_parse("", &method), -EINVAL);
+}
+
+/* What rounding can do to the other methods by a hair, centroid linkage does all the time: a merge brings a
+ * third cluster nearer, which may lie deeper in the chain. Each row must merge two clusters that are still
+ * there. */
+Test(linkage, chains_survive_merges_that_bring_others_nearer)
+{
+    uint64_t seed = 3;
+
+    for (int round = 0; round < 300; round++) {
+        CLEANUP(linkage_space_release) struct linkage_space space;
+        double distances[MOST_PAIRS];
+        struct linkage_merge merges[MOST];
+        bool gone[MOST] = {false};
+
+        for (size_t i = 0; i < MOST_PAIRS; i++)
+            distances[i] = 1000 + random_below(&seed, 300);
+        cr_assert_eq(linkage_space_init(&space, MOST, distances), 0);
+        cr_assert_eq(linkage_by_chain(LINKAGE_CENTROID, &space, merges), 0);
+        for (size_t i = 0; i + 1 < MOST; i++) {
+            cr_assert(merges[i].a < merges[i].b && merges[i].b < MOST);
+            cr_assert(!gone[merges[i].a] && !gone[merges[i].b], "round %d, row %zu", round, i);
+            gone[merges[i].a] = true;
+        }
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ cuts */
