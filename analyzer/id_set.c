@@ -67,19 +67,43 @@ bool id_set_equal(const struct id_set *a, const struct id_set *b)
            (!a->word_count || !memcmp(a->words, b->words, a->word_count * sizeof(*a->words)));
 }
 
+/* From the end, where what few sets have is more likely to be: ids are given in the order of appearance. */
 bool id_set_within(const struct id_set *a, const struct id_set *b)
 {
-    size_t at = 0;
+    size_t at = b->word_count;
 
-    if (a->word_count > b->word_count)
-        return false;
-    for (size_t i = 0; i < a->word_count; i++) {
-        while (at < b->word_count && b->words[at].index < a->words[i].index)
-            at++;
-        if (at == b->word_count || b->words[at].index != a->words[i].index ||
-            a->words[i].bits & ~b->words[at].bits)
+    for (size_t i = a->word_count; i-- > 0;) {
+        while (at > 0 && b->words[at - 1].index > a->words[i].index)
+            at--;
+        if (!at-- || b->words[at].index != a->words[i].index || a->words[i].bits & ~b->words[at].bits)
             return false;
     }
+    return true;
+}
+
+/* The bits of a word, 0 when the set has none there. */
+static uint64_t bits_at(const struct id_set *set, uint64_t index)
+{
+    size_t low = 0, high = set->word_count;
+
+    if (index < set->word_count && set->words[index].index == index)
+        return set->words[index].bits;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (set->words[middle].index < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->word_count && set->words[low].index == index ? set->words[low].bits : 0;
+}
+
+bool id_set_disjoint(const struct id_set *few, const struct id_set *many)
+{
+    for (size_t i = few->word_count; i-- > 0;)
+        if (few->words[i].bits & bits_at(many, few->words[i].index))
+            return false;
     return true;
 }
 

@@ -33,6 +33,8 @@ size_t id_set_ids(const struct id_set *set, uint32_t *ids);
 bool id_set_equal(const struct id_set *a, const struct id_set *b);
 /* Whether all ids of `a` are in `b`. */
 bool id_set_within(const struct id_set *a, const struct id_set *b);
+/* Whether no id is in both; fast when the first has few words. */
+bool id_set_disjoint(const struct id_set *few, const struct id_set *many);
 uint64_t id_set_hash(const struct id_set *set);
 
 /* Into `result`, which has room for as many words as the smaller of both. */

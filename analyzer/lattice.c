@@ -140,12 +140,18 @@ static void unlink_concepts(struct lattice *lattice, uint32_t upper, uint32_t lo
 /* ------------------------------------------------------------------------------------------ adding an intent
  */
 
+/* A concept that will be right above a new one. */
+struct cover {
+    uint32_t concept;
+    struct id_set rest; /* of the new concept's intent, what this one's does not have */
+};
+
 /* An intent that is being added. */
 struct addition {
     struct id_set intent;
     uint32_t generator;
-    size_t next;      /* of the covers above the generator, the first that has not been looked at */
-    uint32_t *covers; /* what will be above the new concept, as far as it is known; none within another */
+    size_t next;          /* of the covers above the generator, the first that has not been looked at */
+    struct cover *covers; /* as far as they are known; none within another */
     size_t cover_count, cover_capacity;
 };
 
@@ -156,6 +162,8 @@ struct additions {
 
 static void addition_release(struct addition *addition)
 {
+    for (size_t i = 0; i < addition->cover_count; i++)
+        id_set_release(&addition->covers[i].rest);
     id_set_release(&addition->intent);
     free(addition->covers);
 }
@@ -197,15 +205,15 @@ static int begin_addition(struct additions *additions, const struct lattice *lat
     return r;
 }
 
-/* Whether `intent` is within a known cover's. That one comes to the front: it is likely to be asked for
- * again. */
-static bool is_covered(const struct lattice *lattice, struct addition *addition, const struct id_set *intent)
+/* Whether what the new concept shares with `intent` is within a known cover. That one comes to the front: it
+ * is likely to be asked for again. */
+static bool is_covered(struct addition *addition, const struct id_set *intent)
 {
-    uint32_t *covers = addition->covers;
+    struct cover *covers = addition->covers;
 
     for (size_t i = 0; i < addition->cover_count; i++)
-        if (id_set_within(intent, &lattice->concepts[covers[i]].intent)) {
-            uint32_t found = covers[i];
+        if (id_set_disjoint(&covers[i].rest, intent)) {
+            struct cover found = covers[i];
 
             covers[i] = covers[0];
             covers[0] = found;
@@ -218,15 +226,21 @@ static bool is_covered(const struct lattice *lattice, struct addition *addition,
 static int add_cover(const struct lattice *lattice, struct addition *addition, uint32_t concept)
 {
     const struct id_set *intent = &lattice->concepts[concept].intent;
+    struct cover cover = {.concept = concept};
     size_t kept = 0;
 
-    for (size_t i = 0; i < addition->cover_count; i++)
-        if (!id_set_within(&lattice->concepts[addition->covers[i]].intent, intent))
+    for (size_t i = 0; i < addition->cover_count; i++) {
+        if (id_set_within(&lattice->concepts[addition->covers[i].concept].intent, intent))
+            id_set_release(&addition->covers[i].rest);
+        else
             addition->covers[kept++] = addition->covers[i];
+    }
     addition->cover_count = kept;
-    if (array_reserve(&addition->covers, &addition->cover_capacity, kept + 1))
+    if (array_reserve(&addition->covers, &addition->cover_capacity, kept + 1) ||
+        id_set_copy(&addition->intent, &cover.rest))
         return -ENOMEM;
-    addition->covers[addition->cover_count++] = concept;
+    id_set_subtract(&cover.rest, intent);
+    addition->covers[addition->cover_count++] = cover;
     return 0;
 }
 
@@ -237,11 +251,11 @@ static int look_above(struct lattice *lattice, struct additions *additions)
     uint32_t upper = lattice->concepts[addition->generator].upper[addition->next++], known;
     struct id_set *shared = &lattice->room;
 
+    if (is_covered(addition, &lattice->concepts[upper].intent))
+        return 0;
     if (array_reserve(&shared->words, &lattice->room_capacity, addition->intent.word_count + 1))
         return -ENOMEM;
     id_set_intersect(&addition->intent, &lattice->concepts[upper].intent, shared);
-    if (is_covered(lattice, addition, shared))
-        return 0;
     if (find_concept(lattice, shared, &known))
         return add_cover(lattice, addition, known);
     return begin_addition(additions, lattice, shared, upper);
@@ -257,8 +271,8 @@ static int end_addition(struct lattice *lattice, struct addition *addition, uint
         return r;
     index_concept(lattice, concept);
     for (size_t i = 0; i < addition->cover_count && r == 0; i++) {
-        unlink_concepts(lattice, addition->covers[i], addition->generator);
-        r = link_concepts(lattice, addition->covers[i], concept);
+        unlink_concepts(lattice, addition->covers[i].concept, addition->generator);
+        r = link_concepts(lattice, addition->covers[i].concept, concept);
     }
     if (r < 0)
         return r;

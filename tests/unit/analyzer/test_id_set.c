@@ -42,6 +42,7 @@ static void check_pair(const struct attribute_set *a, const struct attribute_set
     cr_assert_eq(id_set_count(&shared), count);
     cr_assert_eq(id_set_count(&all), a->count + b->count - count);
     cr_assert_eq(id_set_within(&left, &right), count == a->count);
+    cr_assert_eq(id_set_disjoint(&left, &right), count == 0);
     cr_assert_eq(id_set_equal(&left, &right), count == a->count && count == b->count);
     cr_assert(id_set_within(&shared, &left) && id_set_within(&left, &all));
     for (size_t i = 0; i < all.word_count; i++)
@@ -61,7 +62,8 @@ Test(id_set, operations)
 
     for (uint32_t round = 0; round < 300; round++) {
         uint32_t most = 1 + random_below(&seed, 500);
-        struct attribute_set *sets = random_sets(&seed, 2, most, 1 + random_below(&seed, 100));
+        uint32_t percent = random_below(&seed, 2) ? 1 : random_below(&seed, 101);
+        struct attribute_set *sets = random_sets(&seed, 2, most, percent);
 
         check_pair(&sets[0], &sets[1], most);
         sets_free(sets, 2);
