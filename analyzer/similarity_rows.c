@@ -153,6 +153,7 @@ int similarity_from_rows(const struct similarity_rows *rows, struct similarity *
     r = work_in_parallel(&job);
     if (r < 0)
         return r;
-    *ret_similarity = (struct similarity){rows->objects, take_pointer(job.values)};
+    ret_similarity->count = rows->objects;
+    ret_similarity->values = take_pointer(job.values);
     return 0;
 }

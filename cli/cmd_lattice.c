@@ -178,7 +178,7 @@ static json_t *concept_json(const struct view *view, uint32_t id)
 {
     CLEANUP(attribute_set_release) struct attribute_set own = {0};
     const struct lattice_concept *concept = &view->lattice.concepts[id];
-    const size_t *first = &view->members.first[id];
+    const size_t *first = view->members.first + id;
     json_t *item = json_object();
 
     lattice_own_attributes(&view->lattice, id, &own);
@@ -269,7 +269,7 @@ static void print_dot_concept(const struct view *view, uint32_t id)
 {
     CLEANUP(attribute_set_release) struct attribute_set own = {0};
     const struct lattice_concept *concept = &view->lattice.concepts[id];
-    const size_t *first = &view->members.first[id];
+    const size_t *first = view->members.first + id;
     AUTO_FREE uint32_t *lower = places_of(view, concept->lower, concept->lower_count);
 
     lattice_own_attributes(&view->lattice, id, &own);
@@ -314,7 +314,7 @@ static void print_concept(const struct view *view, uint32_t id, bool colour)
 {
     CLEANUP(attribute_set_release) struct attribute_set own = {0};
     const struct lattice_concept *concept = &view->lattice.concepts[id];
-    const size_t *first = &view->members.first[id];
+    const size_t *first = view->members.first + id;
     AUTO_FREE uint32_t *upper = places_of(view, concept->upper, concept->upper_count);
 
     lattice_own_attributes(&view->lattice, id, &own);
