@@ -12,7 +12,8 @@
 # make bench-capture   what capturing costs, beside bpftrace, callgrind and uftrace (10 minutes; BENCH_QUICK=1: 2)
 # make bench-store     what keeping and asking costs, beside zstd, xz, lz4, gzip, a plain SQLite table and uftrace's
 #                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
-# make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy
+# make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy; nested loop
+#                      recognition, of the sets of .u16 files below TRACES=DIR, too
 
 FUZZ_SECONDS ?= 5
 SAN_FLAGS := address,undefined
@@ -228,7 +229,7 @@ bench-store: packages-build-demo-test-bench
 	$(Q)O=$(O) tests/bench/store
 
 # What measures the analyses, with the analyzer's objects.
-ANALYSIS_BENCHES := $(O)/tests/bench/concept_bench $(O)/tests/bench/linkage_bench
+ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench)
 $(ANALYSIS_BENCHES): %: %.o $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
