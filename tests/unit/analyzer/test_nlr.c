@@ -402,3 +402,41 @@ Test(known_loops, neighbours_are_added_up)
     free(other.elements);
     loop_table_release(&table);
 }
+
+/* `level` + 1 loops in each other, each of two blocks of 1000 entries; every block ends in the next loop. */
+static size_t put_deep_loop(uint32_t *stream, int level)
+{
+    size_t count = 0;
+
+    for (int block = 0; block < 2; block++) {
+        for (uint32_t i = 0; i < (level ? 999u : 1000u); i++)
+            stream[count++] = 1000u * (uint32_t)level + i + 1;
+        if (level)
+            count += put_deep_loop(stream + count, level - 1);
+    }
+    return count;
+}
+
+/* What is known of the top of the stack follows it, up and, when the loops close, down by 6000 entries at
+ * once. */
+Test(nlr, stacks_that_grow_and_shrink_far)
+{
+    static uint32_t stream[40000];
+
+    for (uint32_t before = 5800; before < 6400; before += 43) {
+        struct loop_table table = {0};
+        struct nlr_sequence sequence;
+        size_t count = 0;
+
+        for (; count < before; count++)
+            stream[count] = 10000 + (uint32_t)count; /* nothing repeats */
+        count += put_deep_loop(stream + count, 2);
+        sequence = reduce(&table, 1000, 2, stream, count);
+        cr_assert_eq(sequence.count, before + 1);
+        cr_assert_eq(sequence.elements[before].kind, NLR_LOOP);
+        cr_assert_eq(sequence.elements[before].count, 2);
+        expect_expansion(&table, &sequence, stream, count);
+        free(sequence.elements);
+        loop_table_release(&table);
+    }
+}
