@@ -14,6 +14,8 @@
 #                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
 # make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy; nested loop
 #                      recognition, of the sets of .u16 files below TRACES=DIR, too
+# make bench-accuracy  how often the thread at fault leads the suspects, in recordings of programs with faults (10
+#                      minutes)
 
 FUZZ_SECONDS ?= 5
 SAN_FLAGS := address,undefined
@@ -238,10 +240,14 @@ bench-analysis: packages-build-demo-test-bench
 	$(Q)$(MAKE) $(ANALYSIS_BENCHES)
 	$(Q)O=$(O) tests/bench/analysis
 
+bench-accuracy: packages-build-demo-test
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/accuracy
+
 demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-store bench-analysis \
-	demo
+	bench-accuracy demo
 .SECONDARY:
