@@ -47,7 +47,7 @@ $(P)/%: tests/programs/%.cc $(wildcard tests/programs/*.h)
 	@mkdir -p $(dir $@)
 	$(Q)g++ $(PROGRAM_FLAGS) -O1 -o $@ $<
 
-$(P)/odd_even_sort $(P)/ilcs_tsp $(P)/leap_frog: $(P)/%: tests/programs/%.c
+$(P)/odd_even_sort $(P)/ilcs_tsp $(P)/leap_frog: $(P)/%: tests/programs/%.c tests/programs/planted.h
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)mpicc $(PROGRAM_FLAGS) -O1 -o $@ $<

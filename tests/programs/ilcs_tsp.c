@@ -27,6 +27,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "planted.h"
+
 enum {
     WORKERS = 4,
     CITIES = 64,
@@ -60,14 +62,13 @@ static enum bug bug;
 static int bug_rank, bug_thread, my_rank;
 static atomic_bool go_on = true;
 
-/* Inlined: what asks for the bug must not show in a trace. */
-__attribute__((always_inline)) static inline bool is_at(enum bug asked, int thread)
+LEAVES_NO_TRACE bool is_at(enum bug asked, int thread)
 {
     return bug == asked && (bug_rank == EVERYWHERE || bug_rank == my_rank) &&
            (bug_thread == EVERYWHERE || bug_thread == thread);
 }
 
-__attribute__((always_inline)) static inline uint32_t next_random(uint32_t *state)
+LEAVES_NO_TRACE uint32_t next_random(uint32_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 17;
@@ -237,12 +238,12 @@ static void search(size_t size)
 
 static int parse_place(const char *word)
 {
-    return strcmp(word, "all") ? atoi(word) : EVERYWHERE;
+    return same_word(word, "all") ? EVERYWHERE : atoi(word);
 }
 
 static bool parse(int argc, char **argv)
 {
-    while (argc > 1 && bug < BUGS && strcmp(argv[1], bugs[bug].name) != 0)
+    while (argc > 1 && bug < BUGS && !same_word(argv[1], bugs[bug].name))
         bug++;
     if (bug == BUGS || argc > 4)
         return false;

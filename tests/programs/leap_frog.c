@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "planted.h"
 
 enum {
     EDGE = 6,
@@ -176,7 +177,7 @@ static int edge_of_cube(int size)
 
 int main(int argc, char **argv)
 {
-    bool skip = argc > 1 && !strcmp(argv[1], "skip");
+    bool skip = argc > 1 && same_word(argv[1], "skip");
     int skipping_rank = argc > 2 ? atoi(argv[2]) : BUG_RANK, rank, size;
 
     MPI_Init(&argc, &argv);

@@ -9,7 +9,8 @@
  */
 #include <mpi.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "planted.h"
 
 enum { TAG = 1, TAG_NOBODY_SENDS = 2, BUG_RANK = 5, BUG_ITERATION = 7, NO_PARTNER = -1 };
 enum bug { BUG_NONE, BUG_SWAP, BUG_DEADLOCK };
@@ -54,7 +55,7 @@ static int parse_bug(const char *word)
     static const char *const words[] = {"normal", "swap", "deadlock"};
 
     for (int i = 0; i < 3; i++)
-        if (!strcmp(word, words[i]))
+        if (same_word(word, words[i]))
             return i;
     return -1;
 }

@@ -18,6 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "planted.h"
+
 enum { WORKERS = 4, BUG_WORKER = 2, BUG_JOB = 3, QUEUE_SIZE = 64, WORK_US = 3000 };
 #define PART_OF_TRACE __attribute__((noinline, noclone))
 
@@ -135,7 +137,7 @@ static enum bug parse_bug(const char *word)
     static const char *const words[] = {"normal", "no-unlock", "one-wakeup"};
     unsigned i = 0;
 
-    while (i < BUGS && strcmp(words[i], word) != 0)
+    while (i < BUGS && !same_word(words[i], word))
         i++;
     return (enum bug)i;
 }
