@@ -29,8 +29,9 @@ struct loop_gap {
 };
 
 struct thread_loops {
-    char *label; /* "P.T" */
-    char *key;   /* threads of one key are the same one in several runs (thread_match.h); NULL: the label */
+    char *label;   /* "P.T" */
+    char *key;     /* threads of one key are the same one in several runs (thread_match.h); NULL: the label */
+    bool has_rank; /* its process has an MPI rank; known when there are several runs */
     uint64_t events, kept;
     struct nlr_sequence loops;
     enum last_call last_call; /* of the calls kept by the filter */

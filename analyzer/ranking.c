@@ -2,6 +2,7 @@
 #include "analyzer/ranking.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +13,13 @@
 
 enum { MOST_WORKERS = 64 };
 
+/* The next normal run may vary more than those few that are known. */
+#define VARIATION_MARGIN 1.5
+
+/* A change that all have in common counts, too, but never as much as standing out: when all hang alike, that
+ * is no reason to say that nothing has changed. */
+#define COMMON_PART 0.1
+
 /* One view and one kind of attributes. */
 struct task {
     struct combination threads, processes;
@@ -20,6 +28,7 @@ struct task {
 struct sweep {
     const struct ranking_sweep *options;
     const struct object_maps *maps;
+    struct similarity thread_peers, process_peers;
     struct task *tasks; /* of view v and attributes a: tasks[v * attribute_count + a] */
     size_t task_count;
     atomic_size_t next;
@@ -33,11 +42,11 @@ static int run_task(const struct sweep *sweep, size_t index)
     struct attribute_kind kind = options->attributes[index % options->attribute_count];
     struct task *task = &sweep->tasks[index];
     int r = combination_compute(view, kind, options->linkages, options->linkage_count, &sweep->maps->threads,
-                                &task->threads);
+                                &sweep->thread_peers, &task->threads);
 
     return r ? r
              : combination_compute(view, kind, options->linkages, options->linkage_count,
-                                   &sweep->maps->processes, &task->processes);
+                                   &sweep->maps->processes, &sweep->process_peers, &task->processes);
 }
 
 static void *work(void *argument)
@@ -79,10 +88,18 @@ static int compare_ranked(const void *a, const void *b)
 
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
+    if (x->change != y->change)
+        return x->change > y->change ? -1 : 1;
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* The mean of a subject's votes, weighted by the combinations' confidence. */
+static const struct combination *combination_of(const struct sweep *sweep, size_t task, bool processes)
+{
+    return processes ? &sweep->tasks[task].processes : &sweep->tasks[task].threads;
+}
+
+/* What the combinations say of a subject: the mean of their votes, weighted by their confidence, and the mean
+ * of the objects' own changes. */
 static void add_up(const struct sweep *sweep, bool processes, size_t subject, size_t count,
                    struct ranked *scores)
 {
@@ -91,36 +108,55 @@ static void add_up(const struct sweep *sweep, bool processes, size_t subject, si
     for (size_t i = 0; i < count; i++)
         scores[i] = (struct ranked){.object = (uint32_t)i};
     for (size_t task = 0; task < sweep->task_count; task++) {
-        const struct combination *combination =
-            processes ? &sweep->tasks[task].processes : &sweep->tasks[task].threads;
-        const double *votes = combination->votes + subject * count;
+        const struct combination *combination = combination_of(sweep, task, processes);
+        double confidence = combination->confidence[subject];
 
-        sum += combination->confidence[subject];
-        for (size_t i = 0; i < count; i++)
-            scores[i].score += combination->confidence[subject] * votes[i];
+        sum += confidence;
+        for (size_t i = 0; i < count; i++) {
+            scores[i].change += confidence * combination->votes[subject * count + i];
+            scores[i].own += combination->own[subject * count + i] / (double)sweep->task_count;
+        }
     }
     for (size_t i = 0; i < count && sum > 0; i++)
-        scores[i].score /= sum;
+        scores[i].change /= sum;
+}
+
+/* What an object's peers, and it itself, change between normal runs, is what it may change. */
+static void add_variation(const struct ranked *scores, size_t count, const struct similarity *peers,
+                          struct ranked *consensus)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++) {
+            double weight = VARIATION_MARGIN * similarity_at(peers, i, j);
+
+            consensus[i].variation = fmax(consensus[i].variation, weight * scores[j].change);
+            consensus[i].own_variation = fmax(consensus[i].own_variation, weight * scores[j].own);
+        }
 }
 
 static int find_consensus(const struct sweep *sweep, bool processes, struct object_map *map,
                           struct ranking_objects *objects)
 {
-    const struct task *task = sweep->tasks;
-    size_t subjects = processes ? task->processes.subjects : task->threads.subjects;
+    size_t subjects = combination_of(sweep, 0, processes)->subjects;
+    AUTO_FREE struct ranked *others = calloc(map->count + 1, sizeof(*others));
 
     objects->consensus = calloc(map->count + 1, sizeof(*objects->consensus));
-    if (!objects->consensus)
+    if (!others || !objects->consensus)
         return -ENOMEM;
     objects->labels = take_pointer(map->labels);
     objects->count = map->count;
-    for (size_t subject = 1; subject < subjects; subject++) {
-        add_up(sweep, processes, subject, objects->count, objects->consensus);
-        for (size_t i = 0; i < objects->count; i++)
-            if (objects->consensus[i].score > objects->threshold)
-                objects->threshold = objects->consensus[i].score;
-    }
     add_up(sweep, processes, 0, objects->count, objects->consensus);
+    for (size_t subject = 1; subject < subjects; subject++) {
+        add_up(sweep, processes, subject, objects->count, others);
+        add_variation(others, objects->count, processes ? &sweep->process_peers : &sweep->thread_peers,
+                      objects->consensus);
+    }
+    for (size_t i = 0; i < objects->count; i++) {
+        struct ranked *ranked = &objects->consensus[i];
+
+        ranked->score = fmax(0, ranked->change - ranked->variation) +
+                        COMMON_PART * fmax(0, ranked->own - ranked->own_variation);
+    }
     qsort(objects->consensus, objects->count, sizeof(*objects->consensus), compare_ranked);
     return 0;
 }
@@ -162,11 +198,12 @@ static int make_rows(const struct sweep *sweep, struct ranking *ranking)
                 .linkage = options->linkages[i],
                 .b_score = threads->b_score,
                 .confidence = sweep->tasks[task].threads.confidence[0],
-                .threads = take_pointer(threads->suspects),
+                .threads = threads->suspects,
                 .thread_count = threads->suspect_count,
-                .processes = take_pointer(processes->suspects),
+                .processes = processes->suspects,
                 .process_count = processes->suspect_count,
             };
+            threads->suspects = processes->suspects = NULL; /* handed on */
         }
     qsort(ranking->rows, ranking->row_count, sizeof(*ranking->rows), compare_rows);
     return 0;
@@ -181,6 +218,8 @@ static void sweep_release(struct sweep *sweep)
         combination_release(&sweep->tasks[i].processes);
     }
     free(sweep->tasks);
+    similarity_release(&sweep->thread_peers);
+    similarity_release(&sweep->process_peers);
 }
 
 int rank_runs(const struct ranking_sweep *options, struct ranking *ret_ranking)
@@ -195,6 +234,10 @@ int rank_runs(const struct ranking_sweep *options, struct ranking *ret_ranking)
         return -EINVAL;
     sweep.tasks = calloc(sweep.task_count, sizeof(*sweep.tasks));
     r = sweep.tasks ? object_maps_make(options->views, options->view_count, &ranking, &maps) : -ENOMEM;
+    if (!r)
+        r = peers_compute(&options->views[0], &maps.threads, &sweep.thread_peers);
+    if (!r)
+        r = peers_compute(&options->views[0], &maps.processes, &sweep.process_peers);
     if (!r)
         r = run_tasks(&sweep);
     if (!r)

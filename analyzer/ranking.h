@@ -50,15 +50,18 @@ struct ranking_row {
 
 struct ranked {
     uint32_t object;
-    double score; /* 0 to 1 */
+    double score;  /* 0 to 1.1: what is above the variations, of the own change a tenth */
+    double change; /* the combinations' votes: how much it stands out */
+    double own;    /* how much its own calls changed, whoever else's did */
+    /* Half as much again as it and its peers change between normal runs; 0 when there is one such run, for
+     * nobody knows then. */
+    double variation, own_variation;
 };
 
 struct ranking_objects {
     char **labels;
     size_t count;
     struct ranked *consensus; /* all of them, highest score first, then in the order of the labels */
-    double threshold; /* the highest score that a normal run gets among the others; 0 when there is one
-                         normal run, of which nobody knows how much others would vary */
 };
 
 enum unranked_why {
@@ -66,6 +69,7 @@ enum unranked_why {
     UNRANKED_ONLY_FAULTY, /* no normal run has it */
     UNRANKED_VARIES,      /* only some of the normal runs have it */
     UNRANKED_UNKNOWN,     /* events of it are missing in one of the runs */
+    UNRANKED_NO_RANK,     /* what launched the MPI program: its process has no rank, others have */
 };
 
 struct unranked {

@@ -17,14 +17,22 @@ struct contexts {
     struct attribute_table table;
     struct run_context *runs; /* the faulty one last */
     size_t run_count, objects;
+    const struct similarity *peers;
 };
+
+static void sets_free(struct attribute_set *sets, size_t count)
+{
+    for (size_t i = 0; sets && i < count; i++)
+        attribute_set_release(&sets[i]);
+    free(sets);
+}
 
 static void contexts_release(struct contexts *contexts)
 {
     for (size_t run = 0; contexts->runs && run < contexts->run_count; run++) {
-        for (size_t i = 0; contexts->runs[run].sets && i < contexts->objects; i++)
-            attribute_set_release(&contexts->runs[run].sets[i]);
-        free(contexts->runs[run].sets);
+        if (contexts->runs[run].counts != contexts->runs[run].sets)
+            sets_free(contexts->runs[run].counts, contexts->objects);
+        sets_free(contexts->runs[run].sets, contexts->objects);
         similarity_release(&contexts->runs[run].similarity);
     }
     free(contexts->runs);
@@ -47,15 +55,30 @@ static int object_set(struct contexts *contexts, const struct run_loops *loops, 
         r = attribute_set_of(&contexts->table, kind, &loops->threads[threads[i]].loops, &sets[i]);
     if (!r)
         r = attribute_set_union(sets, count, ret_set);
-    for (size_t i = 0; i < count; i++)
-        attribute_set_release(&sets[i]);
-    free(sets);
+    sets_free(sets, count);
+    return r;
+}
+
+/* The sets of all objects in one run. */
+static int object_sets(struct contexts *contexts, const struct run_loops *loops, struct attribute_kind kind,
+                       const struct object_map *objects, const size_t *threads,
+                       struct attribute_set **ret_sets)
+{
+    int r = 0;
+
+    *ret_sets = calloc(objects->count + 1, sizeof(**ret_sets));
+    if (!*ret_sets)
+        return -ENOMEM;
+    for (size_t i = 0; i < objects->count && !r; i++)
+        r = object_set(contexts, loops, kind, threads + objects->first[i],
+                       objects->first[i + 1] - objects->first[i], &(*ret_sets)[i]);
     return r;
 }
 
 static int make_contexts(const struct ranking_view *view, struct attribute_kind kind,
                          const struct object_map *objects, struct contexts *contexts)
 {
+    const struct attribute_kind counts = {kind.unit, FREQUENCY_ACTUAL};
     int r = 0;
 
     contexts->run_count = view->summary->run_count;
@@ -65,14 +88,14 @@ static int make_contexts(const struct ranking_view *view, struct attribute_kind 
         return -ENOMEM;
     for (size_t run = 0; run < contexts->run_count && !r; run++) {
         struct run_context *context = &contexts->runs[run];
+        const struct run_loops *loops = &view->summary->runs[run];
         const size_t *threads = objects->threads + run * objects->members;
 
-        context->sets = calloc(objects->count + 1, sizeof(*context->sets));
-        if (!context->sets)
-            return -ENOMEM;
-        for (size_t i = 0; i < objects->count && !r; i++)
-            r = object_set(contexts, &view->summary->runs[run], kind, threads + objects->first[i],
-                           objects->first[i + 1] - objects->first[i], &context->sets[i]);
+        r = object_sets(contexts, loops, kind, objects, threads, &context->sets);
+        if (kind.frequency == FREQUENCY_ACTUAL)
+            context->counts = context->sets;
+        else if (!r)
+            r = object_sets(contexts, loops, counts, objects, threads, &context->counts);
         if (!r)
             r = similarity_of_sets(context->sets, objects->count, &context->similarity);
     }
@@ -82,7 +105,7 @@ static int make_contexts(const struct ranking_view *view, struct attribute_kind 
 /* ------------------------------------------------------------------------------------------ votes */
 
 /* `spare` as in votes_difference. */
-static int vote(const struct contexts *contexts, bool weighted, long spare, size_t subject, double *votes,
+static int vote(const struct contexts *contexts, long spare, size_t subject, double *votes, double *own,
                 double *ret_confidence)
 {
     CLEANUP(similarity_release) struct similarity difference = {0};
@@ -93,22 +116,21 @@ static int vote(const struct contexts *contexts, bool weighted, long spare, size
     if (!r)
         votes_relations(&difference, votes);
     for (size_t i = 0; i < contexts->objects && !r; i++) {
-        double own = 0;
-
-        r = votes_own_change(&contexts->table, contexts->runs, normals, spare, run, i, weighted, &own);
-        votes[i] = (votes[i] + own) / 2;
+        r = votes_own_change(&contexts->table, contexts->runs, normals, spare, run, i, &own[i]);
+        votes[i] = votes_of_changes(votes[i], own[i]);
     }
-    return r ? r : votes_stand_out(votes, contexts->objects, ret_confidence);
+    return r ? r : votes_stand_out(votes, contexts->objects, contexts->peers, ret_confidence);
 }
 
 /* On the faulty run, and on every normal run against the other ones. */
-static int vote_on_all(const struct contexts *contexts, bool weighted, struct combination *combination)
+static int vote_on_all(const struct contexts *contexts, struct combination *combination)
 {
-    int r =
-        vote(contexts, weighted, -1, contexts->run_count - 1, combination->votes, combination->confidence);
+    size_t count = contexts->objects;
+    int r = vote(contexts, -1, contexts->run_count - 1, combination->votes, combination->own,
+                 combination->confidence);
 
     for (size_t i = 1; i < combination->subjects && !r; i++)
-        r = vote(contexts, weighted, (long)i - 1, i - 1, combination->votes + i * contexts->objects,
+        r = vote(contexts, (long)i - 1, i - 1, combination->votes + i * count, combination->own + i * count,
                  &combination->confidence[i]);
     return r;
 }
@@ -191,16 +213,21 @@ static int find_suspects(const struct linkage_merge *merges, size_t count, const
     return 0;
 }
 
+/* The mean of the runs' JSMs. */
+static double mean_similarity(const struct run_context *runs, size_t count, size_t at)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += runs[i].similarity.values[at];
+    return sum / (double)count;
+}
+
 /* 1 - JSM of the faulty run, and of the normal ones the mean. */
 static void distances(const struct run_context *runs, size_t count, size_t size, double *values)
 {
-    for (size_t at = 0; at < size; at++) {
-        double sum = 0;
-
-        for (size_t i = 0; i < count; i++)
-            sum += runs[i].similarity.values[at];
-        values[at] = 1 - sum / (double)count;
-    }
+    for (size_t at = 0; at < size; at++)
+        values[at] = 1 - mean_similarity(runs, count, at);
 }
 
 static int compare_clusterings(const struct contexts *contexts, enum linkage_method method, double *buffer,
@@ -244,23 +271,45 @@ static int compute_linkages(const struct contexts *contexts, const enum linkage_
 
 int combination_compute(const struct ranking_view *view, struct attribute_kind kind,
                         const enum linkage_method *linkages, size_t linkage_count,
-                        const struct object_map *objects, struct combination *ret_combination)
+                        const struct object_map *objects, const struct similarity *peers,
+                        struct combination *ret_combination)
 {
-    CLEANUP(contexts_release) struct contexts contexts = {0};
+    CLEANUP(contexts_release) struct contexts contexts = {.peers = peers};
     size_t normals = view->summary->run_count - 1;
     int r;
 
     ret_combination->subjects = normals > 1 ? 1 + normals : 1;
     ret_combination->linkage_count = linkage_count;
     ret_combination->votes = calloc(ret_combination->subjects * objects->count + 1, sizeof(double));
+    ret_combination->own = calloc(ret_combination->subjects * objects->count + 1, sizeof(double));
     ret_combination->confidence = calloc(ret_combination->subjects, sizeof(double));
     ret_combination->linkages = calloc(linkage_count, sizeof(*ret_combination->linkages));
-    if (!ret_combination->votes || !ret_combination->confidence || !ret_combination->linkages)
+    if (!ret_combination->votes || !ret_combination->own || !ret_combination->confidence ||
+        !ret_combination->linkages)
         return -ENOMEM;
     r = make_contexts(view, kind, objects, &contexts);
     if (!r)
-        r = vote_on_all(&contexts, kind.frequency == FREQUENCY_ACTUAL, ret_combination);
+        r = vote_on_all(&contexts, ret_combination);
     return r ? r : compute_linkages(&contexts, linkages, ret_combination);
+}
+
+int peers_compute(const struct ranking_view *view, const struct object_map *objects,
+                  struct similarity *ret_peers)
+{
+    const struct attribute_kind kind = {ATTRIBUTE_SINGLE, FREQUENCY_NONE};
+    CLEANUP(contexts_release) struct contexts contexts = {0};
+    size_t size = similarity_size(objects->count);
+    int r = make_contexts(view, kind, objects, &contexts);
+
+    if (r)
+        return r;
+    ret_peers->values = malloc((size + 1) * sizeof(*ret_peers->values));
+    if (!ret_peers->values)
+        return -ENOMEM;
+    ret_peers->count = objects->count;
+    for (size_t at = 0; at < size; at++)
+        ret_peers->values[at] = mean_similarity(contexts.runs, contexts.run_count - 1, at);
+    return 0;
 }
 
 void combination_release(struct combination *combination)
@@ -269,5 +318,6 @@ void combination_release(struct combination *combination)
         free(combination->linkages[i].suspects);
     free(combination->linkages);
     free(combination->votes);
+    free(combination->own);
     free(combination->confidence);
 }

@@ -14,6 +14,7 @@ struct walk {
     size_t *at;  /* by run: the next thread */
     bool *has;   /* by run: whether it has the thread with the current label */
     size_t runs; /* the faulty one is the last */
+    bool ranks;  /* there are processes with MPI ranks */
 };
 
 /* The least key that comes next; NULL: the end. */
@@ -66,6 +67,15 @@ static bool events_missing(const struct walk *walk, const struct ranking_view *v
     return false;
 }
 
+static bool any_ranks(const struct loop_summary *summary)
+{
+    for (size_t run = 0; run < summary->run_count; run++)
+        for (size_t i = 0; i < summary->runs[run].thread_count; i++)
+            if (summary->runs[run].threads[i].has_rank)
+                return true;
+    return false;
+}
+
 /* Whether the thread can be ranked, and otherwise why not. */
 static bool rankable(const struct walk *walk, const struct ranking_view *views, size_t view_count,
                      enum unranked_why *ret_why)
@@ -82,6 +92,8 @@ static bool rankable(const struct walk *walk, const struct ranking_view *views, 
         *ret_why = UNRANKED_VARIES;
     else if (events_missing(walk, views, view_count))
         *ret_why = UNRANKED_UNKNOWN;
+    else if (walk->ranks && !walk->summary->runs[0].threads[walk->at[0]].has_rank)
+        *ret_why = UNRANKED_NO_RANK;
     else
         return true;
     return false;
@@ -126,7 +138,7 @@ static int map_threads(const struct ranking_view *views, size_t view_count, stru
     AUTO_FREE size_t *at = calloc(runs, sizeof(*at));
     AUTO_FREE bool *has = calloc(runs, sizeof(*has));
     size_t *indices = calloc(runs * most + 1, sizeof(*indices));
-    struct walk walk = {.summary = summary, .at = at, .has = has, .runs = runs};
+    struct walk walk = {.summary = summary, .at = at, .has = has, .runs = runs, .ranks = any_ranks(summary)};
 
     map->threads = indices;
     map->members = most;

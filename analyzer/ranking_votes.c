@@ -51,23 +51,6 @@ void votes_relations(const struct similarity *difference, double *changes)
 
 /* ------------------------------------------------------------------------------------------ own change */
 
-static double jaccard_distance(const struct attribute_set *a, const struct attribute_set *b)
-{
-    size_t i = 0, j = 0, common = 0, all;
-
-    while (i < a->count && j < b->count) {
-        common += a->ids[i] == b->ids[j];
-        if (a->ids[i] < b->ids[j])
-            i++;
-        else if (a->ids[i] > b->ids[j])
-            j++;
-        else
-            i++, j++;
-    }
-    all = a->count + b->count - common;
-    return all ? 1 - (double)common / (double)all : 0;
-}
-
 struct weight {
     struct attribute_entry entries[2];
     uint64_t frequency;
@@ -79,10 +62,12 @@ static int compare_weights(const void *a, const void *b)
                   sizeof(((const struct weight *)a)->entries));
 }
 
-/* A set's entries with their frequencies, in an order that both sides share. */
-static struct weight *weights_of(const struct attribute_table *table, const struct attribute_set *set)
+/* A set's entries with their frequencies, in an order that both sides share, each once. */
+static struct weight *weights_of(const struct attribute_table *table, const struct attribute_set *set,
+                                 size_t *ret_count)
 {
     struct weight *weights = calloc(set->count + 1, sizeof(*weights));
+    size_t count = 0;
 
     for (size_t i = 0; weights && i < set->count; i++) {
         const struct attribute *attribute = &table->attributes[set->ids[i]];
@@ -90,82 +75,176 @@ static struct weight *weights_of(const struct attribute_table *table, const stru
         memcpy(weights[i].entries, attribute->entries, sizeof(weights[i].entries));
         weights[i].frequency = attribute->frequency;
     }
-    if (weights)
-        qsort(weights, set->count, sizeof(*weights), compare_weights);
+    if (!weights)
+        return NULL;
+    qsort(weights, set->count, sizeof(*weights), compare_weights);
+    for (size_t i = 0; i < set->count; i++) { /* threads of one process have the same entries */
+        if (count && !compare_weights(&weights[count - 1], &weights[i]))
+            weights[count - 1].frequency += weights[i].frequency;
+        else
+            weights[count++] = weights[i];
+    }
+    *ret_count = count;
     return weights;
 }
 
-static int weighted_distance(const struct attribute_table *table, const struct attribute_set *a,
-                             const struct attribute_set *b, double *ret_distance)
+/* What a change of a frequency says. */
+static double change_of(double one, double other)
 {
-    AUTO_FREE struct weight *x = weights_of(table, a);
-    AUTO_FREE struct weight *y = weights_of(table, b);
-    double least = 0, most = 0;
-    size_t i = 0, j = 0;
+    double least = one < other ? one : other, most = one > other ? one : other;
+    double roots = sqrt(most) - sqrt(least);
 
-    if (!x || !y)
-        return -ENOMEM;
-    while (i < a->count || j < b->count) {
-        int order = i == a->count ? 1 : j == b->count ? -1 : compare_weights(&x[i], &y[j]);
-        double one = order <= 0 ? (double)x[i++].frequency : 0;
-        double other = order >= 0 ? (double)y[j++].frequency : 0;
+    return most > 0 ? (1 - least / most) * (1 - exp(-roots * roots / 2)) : 0;
+}
 
-        least += one < other ? one : other;
-        most += one > other ? one : other;
+/* An entry's frequencies in the normal runs; of runs that do not have it, 0. */
+struct range {
+    struct attribute_entry entries[2];
+    uint64_t low, high;
+    size_t runs; /* that have it */
+};
+
+static int compare_ranges(const void *a, const void *b)
+{
+    return memcmp(((const struct range *)a)->entries, ((const struct range *)b)->entries,
+                  sizeof(((const struct range *)a)->entries));
+}
+
+/* Sorts what several runs have by entries, and makes one of those of one entry. Returns their number. */
+static size_t merge_ranges(struct range *ranges, size_t count, size_t runs)
+{
+    size_t merged = 0;
+
+    qsort(ranges, count, sizeof(*ranges), compare_ranges);
+    for (size_t i = 0; i < count; i++) {
+        struct range *last = merged ? &ranges[merged - 1] : NULL;
+
+        if (!last || compare_ranges(last, &ranges[i])) {
+            ranges[merged++] = ranges[i];
+            continue;
+        }
+        last->low = ranges[i].low < last->low ? ranges[i].low : last->low;
+        last->high = ranges[i].high > last->high ? ranges[i].high : last->high;
+        last->runs++;
     }
-    *ret_distance = most > 0 ? 1 - least / most : 0;
-    return 0;
+    for (size_t i = 0; i < merged; i++)
+        if (ranges[i].runs < runs)
+            ranges[i].low = 0;
+    return merged;
+}
+
+static double outside(const struct range *range, uint64_t frequency)
+{
+    if (frequency < range->low)
+        return change_of((double)frequency, (double)range->low);
+    return frequency > range->high ? change_of((double)frequency, (double)range->high) : 0;
+}
+
+/* The mean over all entries of how far the subject's frequency lies outside the range. */
+static double mean_outside(const struct range *ranges, size_t range_count, const struct weight *weights,
+                           size_t weight_count)
+{
+    size_t i = 0, j = 0, entries = 0;
+    double sum = 0;
+
+    for (; i < range_count || j < weight_count; entries++) {
+        static const struct range never;
+        int order = i == range_count ? 1
+                    : j == weight_count
+                        ? -1
+                        : memcmp(ranges[i].entries, weights[j].entries, sizeof(ranges[i].entries));
+        const struct range *range = order <= 0 ? &ranges[i++] : &never;
+
+        sum += outside(range, order >= 0 ? weights[j++].frequency : 0);
+    }
+    return entries ? sum / (double)entries : 0;
+}
+
+/* The entries of all normal runs but the spare one, in memory from malloc. */
+static struct range *normal_ranges(const struct attribute_table *table, const struct run_context *normals,
+                                   size_t count, long spare, size_t object, size_t *ret_count)
+{
+    struct range *ranges;
+    size_t most = 0, filled = 0, runs = 0;
+
+    for (size_t run = 0; run < count; run++)
+        most += normals[run].counts[object].count;
+    ranges = calloc(most + 1, sizeof(*ranges));
+    for (size_t run = 0; ranges && run < count; run++) {
+        size_t weights_count = 0;
+        AUTO_FREE struct weight *weights = NULL;
+
+        if ((long)run == spare)
+            continue;
+        weights = weights_of(table, &normals[run].counts[object], &weights_count);
+        if (!weights) {
+            free(ranges);
+            return NULL;
+        }
+        runs++;
+        for (size_t i = 0; i < weights_count; i++) {
+            struct range *range = &ranges[filled++];
+
+            memcpy(range->entries, weights[i].entries, sizeof(range->entries));
+            range->low = range->high = weights[i].frequency;
+            range->runs = 1;
+        }
+    }
+    if (ranges)
+        *ret_count = merge_ranges(ranges, filled, runs);
+    return ranges;
 }
 
 int votes_own_change(const struct attribute_table *table, const struct run_context *normals, size_t count,
-                     long spare, const struct run_context *subject, size_t object, bool weighted,
-                     double *ret_change)
+                     long spare, const struct run_context *subject, size_t object, double *ret_change)
 {
-    double least = 1;
+    size_t range_count = 0, weight_count = 0;
+    AUTO_FREE struct range *ranges = normal_ranges(table, normals, count, spare, object, &range_count);
+    AUTO_FREE struct weight *weights = weights_of(table, &subject->counts[object], &weight_count);
 
-    for (size_t i = 0; i < count; i++) {
-        double distance;
-
-        if ((long)i == spare)
-            continue;
-        if (!weighted)
-            distance = jaccard_distance(&normals[i].sets[object], &subject->sets[object]);
-        else if (weighted_distance(table, &normals[i].sets[object], &subject->sets[object], &distance))
-            return -ENOMEM;
-        least = distance < least ? distance : least;
-    }
-    *ret_change = least;
+    if (!ranges || !weights)
+        return -ENOMEM;
+    *ret_change = mean_outside(ranges, range_count, weights, weight_count);
     return 0;
+}
+
+double votes_of_changes(double relations, double own)
+{
+    return (own + sqrt(relations * own)) / 2;
 }
 
 /* ------------------------------------------------------------------------------------------ votes */
 
-static int compare_doubles(const void *a, const void *b)
+/* Of its peers, the share that changed as much as the object; of one that changed half as much, half. */
+static double shared(const double *changes, size_t count, const struct similarity *peers, size_t object)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double all = 0, part = 0;
 
-    return x < y ? -1 : x > y;
+    for (size_t i = 0; i < count; i++) {
+        double weight = i == object ? 0 : similarity_at(peers, i, object);
+
+        all += weight;
+        part += changes[i] < changes[object] ? weight * changes[i] / changes[object] : weight;
+    }
+    return all > 0 ? part / all : 0;
 }
 
-int votes_stand_out(double *changes, size_t count, double *ret_confidence)
+int votes_stand_out(double *changes, size_t count, const struct similarity *peers, double *ret_confidence)
 {
-    AUTO_FREE double *sorted = malloc((count + 1) * sizeof(*sorted));
-    double median, sum = 0, squares = 0;
+    AUTO_FREE double *votes = calloc(count + 1, sizeof(*votes));
+    double sum = 0, squares = 0;
 
-    if (!sorted)
+    if (!votes)
         return -ENOMEM;
     *ret_confidence = 0;
-    if (!count)
-        return 0;
-    memcpy(sorted, changes, count * sizeof(*sorted));
-    qsort(sorted, count, sizeof(*sorted), compare_doubles);
-    median = count < 3 ? 0 : sorted[(count - 1) / 2]; /* of two, both are most */
     for (size_t i = 0; i < count; i++) {
-        changes[i] = changes[i] > median ? changes[i] - median : 0;
-        sum += changes[i];
-        squares += changes[i] * changes[i];
+        if (changes[i] > 0)
+            votes[i] = count < 3 ? changes[i] : changes[i] * (1 - shared(changes, count, peers, i));
+        sum += votes[i];
+        squares += votes[i] * votes[i];
     }
-    /* sum^2 / squares is the number of objects that share the change, if they shared it equally. */
+    memcpy(changes, votes, count * sizeof(*votes));
+    /* sum^2 / squares is the number of objects that share the votes, if they shared them equally. */
     if (squares > 0)
         *ret_confidence = count > 1 ? ((double)count - sum * sum / squares) / (double)(count - 1) : 1;
     return 0;

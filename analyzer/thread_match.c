@@ -155,6 +155,7 @@ static int key_threads(const struct processes *processes, struct run_loops *run)
                                                       processes->count, sizeof(*process), compare_processes)
                                             : NULL;
 
+        thread->has_rank = process && process->rank >= 0;
         if (!label ||
             asprintf(&thread->key, "%s%s", process ? process->key : label, thread->label + length) < 0)
             return -ENOMEM;

@@ -90,10 +90,15 @@ static json_t *consensus_json(const struct ranking_objects *objects, const char 
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < objects->count; i++)
-        json_array_append_new(array, json_pack("{s:o, s:f}", what,
-                                               cli_json_text(objects->labels[objects->consensus[i].object]),
-                                               "score", objects->consensus[i].score));
+    for (size_t i = 0; i < objects->count; i++) {
+        const struct ranked *ranked = &objects->consensus[i];
+
+        json_array_append_new(array, json_pack("{s:o, s:f, s:f, s:f, s:f, s:f}", what,
+                                               cli_json_text(objects->labels[ranked->object]), "score",
+                                               ranked->score, "change", ranked->change, "variation",
+                                               ranked->variation, "own", ranked->own, "own_variation",
+                                               ranked->own_variation));
+    }
     return array;
 }
 
@@ -115,12 +120,12 @@ static void print_json(const struct rank_arguments *arguments, const struct rank
     json_object_set_new(document, "rows", rows_json(arguments, input));
     json_object_set_new(document, "consensus", consensus_json(&ranking->threads, "thread"));
     json_object_set_new(document, "consensus_processes", consensus_json(&ranking->processes, "process"));
-    json_object_set_new(document, "threshold", json_real(ranking->threads.threshold));
     json_object_set_new(document, "normal_runs", json_integer((json_int_t)input->runs.count - 1));
     json_object_set_new(document, "only_normal", unranked_json(ranking, UNRANKED_ONLY_NORMAL));
     json_object_set_new(document, "only_faulty", unranked_json(ranking, UNRANKED_ONLY_FAULTY));
     json_object_set_new(document, "varies", unranked_json(ranking, UNRANKED_VARIES));
     json_object_set_new(document, "unknown", unranked_json(ranking, UNRANKED_UNKNOWN));
+    json_object_set_new(document, "no_rank", unranked_json(ranking, UNRANKED_NO_RANK));
     cli_json_print(document);
 }
 
@@ -174,7 +179,7 @@ static int print_consensus(const struct rank_arguments *arguments, const struct 
 
     if (!suspects) {
         printf("No thread stands out%s.\n",
-               objects->threshold > 0 ? " more than a normal run does among the others" : "");
+               input->runs.count > 2 ? " more than a normal run does among the others" : "");
         return 0;
     }
     table = table_new(stdout, titles, 2, cli_colour());
@@ -219,6 +224,7 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     print_unranked(ranking, UNRANKED_ONLY_FAULTY, "only in the faulty run: ");
     print_unranked(ranking, UNRANKED_VARIES, "not in all normal runs: ");
     print_unranked(ranking, UNRANKED_UNKNOWN, "not ranked, events are missing: ");
+    print_unranked(ranking, UNRANKED_NO_RANK, "not ranked, without an MPI rank: ");
     if (input->runs.count == 2 && ranking_suspects(&ranking->threads))
         printf("How much normal runs differ among themselves is not known: name more with --baseline.\n");
     printf("\n");

@@ -289,7 +289,7 @@ size_t ranking_suspects(const struct ranking_objects *objects)
 {
     size_t count = 0;
 
-    while (count < objects->count && objects->consensus[count].score > objects->threshold)
+    while (count < objects->count && objects->consensus[count].score > 0)
         count++;
     return count;
 }

@@ -44,8 +44,7 @@ int ranking_input_read(const struct ranking_arguments *arguments, const char *no
                        struct ranking_input *ret_input, struct error *err);
 void ranking_input_release(struct ranking_input *input);
 
-/* How many threads (or processes) of the consensus are suspects: they stand out, and more than a normal run
- * does among the others. */
+/* How many threads (or processes) of the consensus are suspects: their scores are above 0. */
 size_t ranking_suspects(const struct ranking_objects *objects);
 
 /* Whether the runs differ in what a ranking sees: suspects, or threads that only one side has. */

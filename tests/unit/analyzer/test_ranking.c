@@ -96,7 +96,7 @@ Test(ranking, the_thread_that_changed_is_first)
     cr_assert_str_eq(first(&ranking.threads), "1.1");
     cr_assert_str_eq(first(&ranking.processes), "1");
     cr_assert_gt(ranking.threads.consensus[0].score, 2 * ranking.threads.consensus[1].score);
-    cr_assert_eq(ranking.threads.threshold, 0);
+    cr_assert_eq(ranking.threads.consensus[0].variation, 0);
     for (size_t i = 0; i < ranking.row_count; i++) {
         const struct ranking_row *row = &ranking.rows[i];
 
@@ -123,7 +123,11 @@ Test(ranking, what_all_have_in_common_is_no_suspicion)
     struct loop_summary summary = summarise(texts, 2);
     struct ranking ranking = rank(&summary, 1);
 
-    cr_assert_lt(ranking.threads.consensus[0].score, 1e-12);
+    for (size_t i = 0; i < THREADS; i++) {
+        cr_assert_lt(ranking.threads.consensus[i].change, 1e-12);
+        cr_assert_gt(ranking.threads.consensus[i].score, 0); /* but nobody is said not to have changed */
+        cr_assert_float_eq(ranking.threads.consensus[i].score, ranking.threads.consensus[0].score, 1e-12);
+    }
     ranking_release(&ranking);
     loop_summary_release(&summary);
 
@@ -147,8 +151,10 @@ Test(ranking, what_varies_between_normal_runs_is_no_suspicion)
     struct loop_summary summary = summarise(texts, RUNS);
     struct ranking ranking = rank(&summary, 1);
 
-    cr_assert_gt(ranking.threads.threshold, 0);
-    cr_assert_leq(ranking.threads.consensus[0].score, ranking.threads.threshold);
+    cr_assert_eq(ranking.threads.consensus[0].score, 0);
+    cr_assert_str_eq(first(&ranking.threads), "3.1");
+    cr_assert_gt(ranking.threads.consensus[0].change, 0);
+    cr_assert_gt(ranking.threads.consensus[0].variation, ranking.threads.consensus[0].change);
     ranking_release(&ranking);
     loop_summary_release(&summary);
 
@@ -156,8 +162,8 @@ Test(ranking, what_varies_between_normal_runs_is_no_suspicion)
     summary = summarise(texts, RUNS);
     ranking = rank(&summary, 1);
     cr_assert_str_eq(first(&ranking.threads), "0.0");
-    cr_assert_gt(ranking.threads.consensus[0].score, ranking.threads.threshold);
-    cr_assert_leq(ranking.threads.consensus[1].score, ranking.threads.threshold);
+    cr_assert_gt(ranking.threads.consensus[0].score, 0);
+    cr_assert_eq(ranking.threads.consensus[1].score, 0);
     ranking_release(&ranking);
     loop_summary_release(&summary);
 }
