@@ -54,8 +54,8 @@ COLLECTOR := $(call objects,collector)
 ANALYZER := $(filter-out $(O)/analyzer/extension.o,$(call objects,analyzer))
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
-# libtracestore and the SQLite extension are without the exporters, which are tracectl's and need libotf2.
-TRACESTORE := $(filter-out $(O)/store/export_%.o,$(STORE)) $(BASE)
+# libtracestore and the SQLite extension are without what is tracectl's and needs libotf2 or jansson.
+TRACESTORE := $(filter-out $(O)/store/export_%.o $(O)/store/import_chrome%.o,$(STORE)) $(BASE)
 
 all: $(O)/tracectl $(O)/tracestore.so library man
 

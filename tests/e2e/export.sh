@@ -217,10 +217,36 @@ refusals() {
     same 3 "$status"
 }
 
+# The events of a run, threads by their place: labels of ranks are not told by every format.
+events_of() { # run
+    "$TRACECTL" query --csv "SELECT dense_rank() OVER (ORDER BY e.thread_id), e.seq, e.kind,
+        coalesce(f.demangled, f.name), e.depth, e.assumed, l.count, l.cause
+        FROM events e JOIN threads t USING (thread_id) LEFT JOIN functions f USING (function_id)
+        LEFT JOIN losses l ON l.thread_id = e.thread_id AND l.seq = e.seq AND e.kind = 'lost'
+        WHERE e.run_id = $(run_id "$1") ORDER BY 1, 2"
+}
+
+chrome_comes_back() { # run
+    export_run "$1" chrome
+    "$TRACECTL" import --format chrome "$WORK/out.chrome" -n "$1-again"
+    events_of "$1" >"$WORK/events.before"
+    events_of "$1-again" >"$WORK/events.after"
+    (($(wc -l <"$WORK/events.before") > 10))
+    cmp "$WORK/events.before" "$WORK/events.after" || {
+        diff "$WORK/events.before" "$WORK/events.after" | head -n 8
+        return 1
+    }
+    same "$(q "SELECT group_concat(state || n) AS s FROM (SELECT state, count(*) AS n FROM calls
+            WHERE run_id = $(run_id "$1") GROUP BY 1)")" \
+        "$(q "SELECT group_concat(state || n) AS s FROM (SELECT state, count(*) AS n FROM calls
+            WHERE run_id = $(run_id "$1-again") GROUP BY 1)")"
+}
+
 recordings
 for run in odd threads signals full deep bare ranks; do
     ask_wanted "$run" >"$WORK/wanted.$run"
     run_case "chrome of $run" holds chrome "$run"
+    run_case "chrome of $run comes back" chrome_comes_back "$run"
     run_case "perfetto of $run" holds perfetto "$run"
     run_case "otf2 of $run" otf2_holds "$run"
     [[ $run == deep ]] || run_case "folded of $run" folded_holds "$run"
