@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "store/name_index.h"
 #include "store/recover.h"
 
 static const char what[] = "cannot recover the run";
@@ -190,6 +191,8 @@ int tracestore_recover(struct tracestore *store, struct trace_recovered *ret_rec
         if (!code)
             code = next_cut_run(store->db, run_id, &run_id, err);
     }
+    if (!code && recovered.runs)
+        name_index_update(store->db, NULL); /* the runs are complete without; the next one tries again */
     if (!code)
         *ret_recovered = recovered;
     return code;

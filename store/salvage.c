@@ -14,6 +14,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "store/name_index.h"
 #include "store/recover.h"
 #include "store/table_reader.h"
 
@@ -437,6 +438,8 @@ int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *
         salvage.db = salvage.to->db;
         code = copy_all(&salvage);
     }
+    if (!code)
+        name_index_update(salvage.db, NULL); /* the store is complete without; the next run tries again */
     sqlite3_finalize(salvage.insert);
     census_release(&salvage.census);
     sqlite3_close(salvage.from);

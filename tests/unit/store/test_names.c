@@ -236,6 +236,14 @@ static void fill_more(struct fixture *fixture)
     }
 }
 
+static void expect_indexed(struct tracestore *store)
+{
+    cr_assert_eq(ask(tracestore_db(store),
+                     "SELECT up_to = (SELECT max(function_id) FROM functions) FROM indexed_functions"),
+                 1);
+    compare_all(tracestore_db(store));
+}
+
 Test(names, an_older_store_is_searched_and_gets_the_index)
 {
     struct fixture fixture;
@@ -250,10 +258,33 @@ Test(names, an_older_store_is_searched_and_gets_the_index)
     compare_all(tracestore_db(fixture.store));
     tracestore_free(fixture.store);
     cr_assert_eq(tracestore_open(fixture.path, TRACESTORE_CHANGE, &fixture.store, NULL), 0);
-    cr_assert_eq(ask(tracestore_db(fixture.store),
-                     "SELECT up_to = (SELECT max(function_id) FROM functions) FROM indexed_functions"),
-                 1);
-    compare_all(tracestore_db(fixture.store));
+    expect_indexed(fixture.store);
+    fixture_close(&fixture);
+}
+
+/* A run whose recorder was killed has no end at which its names were indexed. */
+Test(names, recovered_and_salvaged_runs_are_indexed)
+{
+    struct trace_recovered recovered;
+    struct trace_salvaged salvaged;
+    struct tracestore *copy = NULL;
+    struct fixture fixture;
+    char path[128];
+
+    fixture_open(&fixture, NULL);
+    fill(&fixture);
+    fill_more(&fixture);
+    cr_assert_eq(trace_writer_flush(fixture.writer, 50, NULL), 0);
+    run_sql(tracestore_db(fixture.store), "UPDATE runs SET recorder = 'gone 1 1'");
+    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT up_to FROM indexed_functions"), 0);
+    snprintf(path, sizeof(path), "%s/salvaged.db", fixture.folder);
+    cr_assert_eq(tracestore_salvage(fixture.path, path, &salvaged, NULL), 0);
+    cr_assert_eq(tracestore_open(path, TRACESTORE_READ, &copy, NULL), 0);
+    expect_indexed(copy);
+    tracestore_free(copy);
+    cr_assert_eq(tracestore_recover(fixture.store, &recovered, NULL), 0);
+    cr_assert_eq(recovered.runs, 1);
+    expect_indexed(fixture.store);
     fixture_close(&fixture);
 }
 
