@@ -134,6 +134,24 @@ static void add_variation(const struct ranked *scores, size_t count, const struc
         }
 }
 
+/* Whether a thread of the object came back from its last call in every normal run, and in the faulty one not.
+ */
+static bool hangs(const struct loop_summary *summary, const struct object_map *map, size_t object)
+{
+    for (size_t member = map->first[object]; member < map->first[object + 1]; member++) {
+        size_t faulty = summary->run_count - 1, run = 0;
+
+        while (run < faulty &&
+               summary->runs[run].threads[map->threads[run * map->members + member]].last_call ==
+                   LAST_CALL_RETURNED)
+            run++;
+        if (run == faulty &&
+            summary->runs[run].threads[map->threads[run * map->members + member]].last_call == LAST_CALL_OPEN)
+            return true;
+    }
+    return false;
+}
+
 static int find_consensus(const struct sweep *sweep, bool processes, struct object_map *map,
                           struct ranking_objects *objects)
 {
@@ -154,8 +172,9 @@ static int find_consensus(const struct sweep *sweep, bool processes, struct obje
     for (size_t i = 0; i < objects->count; i++) {
         struct ranked *ranked = &objects->consensus[i];
 
+        ranked->hangs = hangs(sweep->options->views->summary, map, i);
         ranked->score = fmax(0, ranked->change - ranked->variation) +
-                        COMMON_PART * fmax(0, ranked->own - ranked->own_variation);
+                        COMMON_PART * (ranked->hangs + fmax(0, ranked->own - ranked->own_variation));
     }
     qsort(objects->consensus, objects->count, sizeof(*objects->consensus), compare_ranked);
     return 0;

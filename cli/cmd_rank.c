@@ -93,11 +93,11 @@ static json_t *consensus_json(const struct ranking_objects *objects, const char 
     for (size_t i = 0; i < objects->count; i++) {
         const struct ranked *ranked = &objects->consensus[i];
 
-        json_array_append_new(array, json_pack("{s:o, s:f, s:f, s:f, s:f, s:f}", what,
+        json_array_append_new(array, json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:b}", what,
                                                cli_json_text(objects->labels[ranked->object]), "score",
                                                ranked->score, "change", ranked->change, "variation",
                                                ranked->variation, "own", ranked->own, "own_variation",
-                                               ranked->own_variation));
+                                               ranked->own_variation, "hangs", ranked->hangs));
     }
     return array;
 }
@@ -172,7 +172,7 @@ static int print_rows(const struct rank_arguments *arguments, const struct ranki
 /* Returns the number of lines printed. */
 static int print_consensus(const struct rank_arguments *arguments, const struct ranking_input *input)
 {
-    static const char *const titles[] = {">SCORE", "THREAD", "PROGRAM"};
+    static const char *const titles[] = {">SCORE", "THREAD", "LAST CALL"};
     const struct ranking_objects *objects = &input->ranking.threads;
     size_t suspects = ranking_suspects(objects);
     struct table *table;
@@ -182,12 +182,13 @@ static int print_consensus(const struct rank_arguments *arguments, const struct 
                input->runs.count > 2 ? " more than a normal run does among the others" : "");
         return 0;
     }
-    table = table_new(stdout, titles, 2, cli_colour());
+    table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
     if (!table)
         return -ENOMEM;
     for (size_t i = 0; i < at_most(arguments, suspects); i++) {
         table_cell_format(table, "%.3f", objects->consensus[i].score);
         table_cell(table, objects->labels[objects->consensus[i].object]);
+        table_cell(table, objects->consensus[i].hangs ? "never returned" : "");
     }
     return table_free(table);
 }

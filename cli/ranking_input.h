@@ -44,7 +44,8 @@ int ranking_input_read(const struct ranking_arguments *arguments, const char *no
                        struct ranking_input *ret_input, struct error *err);
 void ranking_input_release(struct ranking_input *input);
 
-/* How many threads (or processes) of the consensus are suspects: their scores are above 0. */
+/* How many threads (or processes) of the consensus are suspects to be shown: those with a tenth of the
+ * highest score or more. */
 size_t ranking_suspects(const struct ranking_objects *objects);
 
 /* Whether the runs differ in what a ranking sees: suspects, or threads that only one side has. */
