@@ -53,7 +53,7 @@ struct ranked {
     double score;  /* 0 to 1.2: what is above the variations, of the own change a tenth; a tenth for a hang */
     double change; /* the combinations' votes: how much it stands out */
     double own;    /* how much its own calls changed, whoever else's did */
-    /* Half as much again as it and its peers change between normal runs; 0 when there is one such run, for
+    /* Twice what it and its peers change between normal runs; 0 when there is one such run, for
      * nobody knows then. */
     double variation, own_variation;
     bool hangs; /* it never came back from its last call, as it did in all normal runs */
