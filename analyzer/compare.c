@@ -53,10 +53,12 @@ static double changed_events(const struct loop_table *table, const struct thread
             changed += (double)nlr_events(table, faulty->elements + edit->faulty, edit->faulty_count);
     }
     for (size_t i = 0; i < thread->diff.loop_count; i++) {
-        double a = element_events(table, &normal->elements[thread->diff.loops[i].normal]);
-        double b = element_events(table, &faulty->elements[thread->diff.loops[i].faulty]);
+        const struct diff_loop *loop = &thread->diff.loops[i];
+        double a = element_events(table, &normal->elements[loop->normal]);
+        double b = element_events(table, &faulty->elements[loop->faulty]);
 
-        changed -= 2 * (a < b ? a : b);
+        if (loop->same)
+            changed -= 2 * (a < b ? a : b);
     }
     return all > 0 ? changed / all : 0;
 }
@@ -67,7 +69,7 @@ static int compare_thread(const struct loop_summary *summary, struct thread_diff
     int r;
 
     if (!normal || !faulty) {
-        thread->unknown = may_lack_thread(&summary->runs[normal ? 1 : 0]);
+        thread->unknown = may_lack_thread(summary_run(summary, normal));
         return 0;
     }
     r = diff_nlr(&summary->table, &(struct diff_side){&normal->loops, normal->incomplete},
@@ -117,7 +119,7 @@ static void rank(struct run_comparison *comparison)
 /* Both runs have their threads in the order of their keys. */
 static int match_threads(const struct loop_summary *summary, struct run_comparison *comparison)
 {
-    const struct run_loops *normal = &summary->runs[0], *faulty = &summary->runs[1];
+    const struct run_loops *normal = summary_run(summary, false), *faulty = summary_run(summary, true);
     size_t i = 0, j = 0;
 
     while (i < normal->thread_count || j < faulty->thread_count) {
@@ -142,7 +144,7 @@ static int match_threads(const struct loop_summary *summary, struct run_comparis
 
 int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_comparison)
 {
-    size_t most = summary->runs[0].thread_count + summary->runs[1].thread_count + 1;
+    size_t most = summary_run(summary, false)->thread_count + summary_run(summary, true)->thread_count + 1;
     struct run_comparison comparison = {
         .threads = calloc(most, sizeof(*comparison.threads)),
         .suspects = calloc(most, sizeof(*comparison.suspects)),

@@ -40,9 +40,37 @@ static inline bool thread_diff_differs(const struct thread_diff *thread)
     return thread->diff.changed || thread->hang_differs;
 }
 
-/* `summary` has two runs and must outlive the result. Fails with -ENOMEM. Release what a success returned. */
+/* The first run of `summary` is the normal one, the last the faulty one. It must outlive the result. Fails
+ * with -ENOMEM. Release what a success returned. */
 int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_comparison);
 void run_comparison_release(struct run_comparison *comparison);
+
+/* Two threads against each other, in the normal run and in the faulty one: CMPdiffNLR of the DiffTrace draft
+ * (section III.C, figures 19 and 20). In `normal` the first thread is the normal side and the second one the
+ * faulty side of diff_nlr, and so in `faulty`. */
+struct pair_comparison {
+    const struct thread_loops *threads[2][2]; /* [run][first, second] */
+    struct diff_nlr diffs[2];                 /* [run] */
+    /* Some difference between the two is in one of the runs only, and the other run saw all there is to
+     * see. */
+    bool changed;
+    bool unknown; /* something could not be compared in one of the runs */
+};
+
+/* Fails with -ENOENT (one of the labels is not in both runs) or -ENOMEM. Release what a success returned. */
+int compare_pair(const struct loop_summary *summary, const char *first, const char *second,
+                 struct pair_comparison *ret_pair);
+void pair_comparison_release(struct pair_comparison *pair);
+
+/* The share of entries of the two threads that differ, of those that could be compared: 0 (or nothing to
+ * compare) to 1. */
+double diff_nlr_share(const struct diff_nlr *diff);
+
+/* The run that is compared with, and the one that is. */
+static inline const struct run_loops *summary_run(const struct loop_summary *summary, bool faulty)
+{
+    return &summary->runs[faulty ? summary->run_count - 1 : 0];
+}
 
 /* The function that a sequence ends in: SYMBOL_DROPPED when it is empty or ends in lost events. */
 uint32_t last_symbol(const struct loop_table *table, const struct nlr_sequence *sequence);

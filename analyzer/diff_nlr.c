@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyzer/loop_pairs.h"
 #include "analyzer/myers.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -96,52 +97,6 @@ static int add_edit(struct diff_nlr *diff, const struct diff_edit *edit)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ the same loop */
-
-/* For each entry of one side of a block: the loop's body, or a number that occurs once. */
-static void loop_bodies(const struct nlr_sequence *sequence, size_t first, size_t count,
-                        uint32_t *next_unique, uint32_t *ret_bodies)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct nlr_element *element = &sequence->elements[first + i];
-
-        ret_bodies[i] = element->kind == NLR_LOOP ? element->id : (*next_unique)++;
-    }
-}
-
-/* Pairs the loops of a changed block by their bodies, in order, as many as possible. */
-static int pair_loops(const struct comparison *comparison, const struct diff_edit *block,
-                      struct diff_nlr *diff)
-{
-    size_t n = block->normal_count, m = block->faulty_count, i = 0, j = 0;
-    uint32_t next_unique = (uint32_t)comparison->table->count;
-    AUTO_FREE uint32_t *bodies = NULL;
-    AUTO_FREE bool *only = NULL;
-
-    if (!n || !m || !comparison->table->count)
-        return 0;
-    bodies = malloc((n + m) * sizeof(*bodies));
-    only = malloc((n + m) * sizeof(*only));
-    if (!bodies || !only)
-        return -ENOMEM;
-    loop_bodies(comparison->normal, block->normal, n, &next_unique, bodies);
-    loop_bodies(comparison->faulty, block->faulty, m, &next_unique, bodies + n);
-    if (myers_diff(bodies, n, bodies + n, m, only, only + n))
-        return -ENOMEM;
-    while (i < n && j < m) {
-        if (only[i]) {
-            i++;
-        } else if (only[n + j]) {
-            j++;
-        } else {
-            if (array_reserve(&diff->loops, &diff->loop_capacity, diff->loop_count + 1))
-                return -ENOMEM;
-            diff->loops[diff->loop_count++] = (struct diff_loop){block->normal + i++, block->faulty + j++};
-        }
-    }
-    return 0;
-}
-
 /* ------------------------------------------------------------------------------------------ the edits */
 
 /* Whether missing events may be all that there is to a block: some are missing in it, or one side has what
@@ -172,7 +127,8 @@ static int add_block(const struct comparison *comparison, struct diff_edit block
     r = add_edit(diff, &normal);
     if (r >= 0)
         r = add_edit(diff, &faulty);
-    return r < 0 ? r : pair_loops(comparison, &block, diff);
+    return r < 0 ? r
+                 : loop_pairs_add(comparison->table, comparison->normal, comparison->faulty, &block, diff);
 }
 
 static int add_edits(const struct comparison *comparison, struct diff_nlr *diff)
@@ -235,4 +191,12 @@ void diff_nlr_release(struct diff_nlr *diff)
     free(diff->edits);
     free(diff->loops);
     *diff = (struct diff_nlr){0};
+}
+
+int diff_nlr_bodies(const struct loop_table *table, uint32_t normal, uint32_t faulty,
+                    struct diff_nlr *ret_diff)
+{
+    struct nlr_sequence left = loop_body_sequence(table, normal), right = loop_body_sequence(table, faulty);
+
+    return diff_nlr(table, &(struct diff_side){&left, false}, &(struct diff_side){&right, false}, ret_diff);
 }

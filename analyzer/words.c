@@ -51,6 +51,21 @@ static uint32_t loop_number(const struct story *story, const struct nlr_element 
     return story->summary->table.numbers[loop->id];
 }
 
+/* Another loop in its place, most of whose calls are the same. */
+static void tell_similar_loop(struct story *story, const struct nlr_element *normal,
+                              const struct nlr_element *faulty)
+{
+    if (!begin_phrase(story))
+        return;
+    fprintf(story->out, "L%" PRIu32 " ran ", loop_number(story, faulty));
+    tell_times(story, faulty->count);
+    fprintf(story->out, " in place of L%" PRIu32, loop_number(story, normal));
+    if (normal->count == faulty->count)
+        return;
+    fputs(", which ran ", story->out);
+    tell_times(story, normal->count);
+}
+
 static void tell_same_loop(struct story *story, const struct nlr_element *normal,
                            const struct nlr_element *faulty)
 {
@@ -150,8 +165,8 @@ static void tell_block(struct story *story, const struct diff_edit *block)
     for (size_t at = block->faulty; at < end;) {
         loop = next_loop(story);
         if (loop && loop->faulty == at) {
-            tell_same_loop(story, &thread->normal->loops.elements[loop->normal],
-                           &thread->faulty->loops.elements[at++]);
+            (loop->same ? tell_same_loop : tell_similar_loop)(
+                story, &thread->normal->loops.elements[loop->normal], &thread->faulty->loops.elements[at++]);
             story->next_loop++;
         } else {
             at += tell_faulty_only(story, at, loop && loop->faulty < end ? loop->faulty : end);
@@ -175,13 +190,10 @@ static void tell(struct story *story)
     const struct diff_nlr *diff = &story->thread->diff;
 
     for (size_t i = 0; i < diff->edit_count; i++) {
-        struct diff_edit block = diff->edits[i];
+        struct diff_edit block = diff_nlr_block(diff, &i);
 
-        if (block.op != DIFF_NORMAL && block.op != DIFF_FAULTY)
-            continue;
-        if (block.op == DIFF_NORMAL && i + 1 < diff->edit_count && diff->edits[i + 1].op == DIFF_FAULTY)
-            block.faulty_count = diff->edits[++i].faulty_count;
-        tell_block(story, &block);
+        if (block.op == DIFF_NORMAL || block.op == DIFF_FAULTY)
+            tell_block(story, &block);
     }
     if (story->untold)
         fprintf(story->out, ", and %zu more change%s", story->untold, story->untold == 1 ? "" : "s");

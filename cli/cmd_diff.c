@@ -1,30 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl diff: which threads of two runs differ, and how. */
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/compare.h"
+#include "analyzer/picture/diff_picture.h"
+#include "base/array.h"
 #include "cli/command.h"
-#include "cli/loops.h"
+#include "cli/diff_report.h"
 
-enum { KEY_MOST = 0x300, KEY_FULL };
-enum { DEFAULT_MOST = 5, MOST_SUSPECTS = 20, CONTEXT = 3, MIN_COLUMN = 16, MAX_COLUMN = 56 };
-
-struct diff_arguments {
-    struct loops_arguments loops;
-    const char *runs[2];
-    char **threads; /* in argv */
-    size_t thread_count;
-    unsigned most;
-    bool full;
-};
+enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG };
+enum { DEFAULT_MOST = 5 };
 
 static const struct argp_option options[] = {
     {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5), 0: of all", 0},
     {"full", KEY_FULL, 0, 0, "Show all common entries too, not only those around a difference", 0},
+    {"descend", KEY_DESCEND, 0, 0, "Show below each pair of loops that differ how their bodies differ", 0},
+    {"pair", KEY_PAIR, "P.T,P.T", 0,
+     "Show how two threads differ from each other in the normal run, and in the faulty one "
+     "(CMPdiffNLR); may be given again",
+     0},
+    {"svg", KEY_SVG, "FILE", 0, "Draw the differences that are shown into FILE, too", 0},
     {0},
 };
+
+static void add_pair_argument(struct argp_state *state, struct diff_arguments *arguments, const char *text)
+{
+    const char *comma = strchr(text, ',');
+
+    if (!comma || comma == text || !comma[1] || strchr(comma + 1, ','))
+        argp_error(state, "--pair takes two threads, P.T,P.T, not '%s'", text);
+    if (array_reserve(&arguments->pairs, &arguments->pair_capacity, arguments->pair_count + 1))
+        argp_failure(state, EXIT_FAILED, ENOMEM, "--pair");
+    arguments->pairs[arguments->pair_count++] = text;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -42,6 +51,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_FULL:
         arguments->full = true;
+        return 0;
+    case KEY_DESCEND:
+        arguments->descend = true;
+        return 0;
+    case KEY_SVG:
+        arguments->svg = arg;
+        return 0;
+    case KEY_PAIR:
+        add_pair_argument(state, arguments, arg);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)
@@ -63,28 +81,33 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ------------------------------------------------------------------------------------------ what to show */
 
-struct report {
-    const struct diff_arguments *arguments;
-    const struct loops_input *input;
-    struct run_comparison comparison;
-    size_t *shown; /* indices of the threads whose diffNLR is wanted, in order */
-    size_t shown_count;
-    bool *wanted; /* loops of the legend */
-};
-
-static void report_release(struct report *report)
+static void report_release(struct diff_report *report)
 {
+    diff_summary_release(&report->summary);
+    function_facts_release(&report->facts);
     run_comparison_release(&report->comparison);
+    for (size_t i = 0; i < report->pair_count; i++) {
+        pair_comparison_release(&report->pairs[i].comparison);
+        free(report->pairs[i].first);
+        free(report->pairs[i].second);
+    }
+    free(report->pairs);
     free(report->shown);
-    free(report->wanted);
+    free(report->arguments->pairs);
 }
 
-static const struct thread_diff *shown_thread(const struct report *report, size_t i)
+static int no_such_thread(const struct diff_report *report, const char *label, const char *which,
+                          struct error *err)
 {
-    return &report->comparison.threads[report->shown[i]];
+    const struct diff_arguments *arguments = report->arguments;
+
+    error_say(err, -ENOENT,
+              "finding thread '%s' in %s of runs %s and %s: there is none (tracectl show RUN lists them)",
+              label, which, arguments->runs[0], arguments->runs[1]);
+    return -ENOENT;
 }
 
-static int choose_threads(struct report *report, struct error *err)
+static int choose_threads(struct diff_report *report, struct error *err)
 {
     const struct diff_arguments *arguments = report->arguments;
     const struct run_comparison *comparison = &report->comparison;
@@ -95,15 +118,11 @@ static int choose_threads(struct report *report, struct error *err)
         while (found < comparison->count &&
                strcmp(thread_diff_label(&comparison->threads[found]), arguments->threads[i]) != 0)
             found++;
-        if (found == comparison->count) {
-            error_say(err, -ENOENT,
-                      "finding thread '%s' in runs %s and %s: there is none (tracectl show RUN lists them)",
-                      arguments->threads[i], arguments->runs[0], arguments->runs[1]);
-            return -ENOENT;
-        }
+        if (found == comparison->count)
+            return no_such_thread(report, arguments->threads[i], "one", err);
         report->shown[report->shown_count++] = found;
     }
-    if (arguments->thread_count)
+    if (arguments->thread_count || arguments->pair_count)
         return 0;
     while (report->shown_count < comparison->suspect_count &&
            (!arguments->most || report->shown_count < arguments->most)) {
@@ -113,374 +132,101 @@ static int choose_threads(struct report *report, struct error *err)
     return 0;
 }
 
-static int make_report(struct report *report, struct error *err)
+static int compare_pairs(struct diff_report *report, struct error *err)
 {
-    const struct loop_summary *summary = &report->input->summary;
+    const struct diff_arguments *arguments = report->arguments;
 
-    if (compare_runs(summary, &report->comparison) < 0)
-        return error_no_memory(err), -ENOMEM;
-    report->shown =
-        calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(*report->shown));
-    report->wanted = calloc(summary->table.number_count + 1, sizeof(*report->wanted));
-    if (!report->shown || !report->wanted)
-        return error_no_memory(err), -ENOMEM;
-    return choose_threads(report, err);
+    report->pairs = calloc(arguments->pair_count + 1, sizeof(*report->pairs));
+    if (!report->pairs)
+        return error_no_memory(err);
+    for (size_t i = 0; i < arguments->pair_count; i++) {
+        struct diff_pair *pair = &report->pairs[i];
+        const char *comma = strchr(arguments->pairs[i], ',');
+        int r;
+
+        report->pair_count = i + 1;
+        pair->first = strndup(arguments->pairs[i], (size_t)(comma - arguments->pairs[i]));
+        pair->second = strdup(comma + 1);
+        if (!pair->first || !pair->second)
+            return error_no_memory(err);
+        r = compare_pair(&report->input->summary, pair->first, pair->second, &pair->comparison);
+        if (r == -ENOENT)
+            return no_such_thread(report, arguments->pairs[i], "each", err);
+        if (r)
+            return error_no_memory(err);
+    }
+    return 0;
 }
 
-/* With threads named, the status is about them alone. */
-static bool found_difference(const struct report *report)
+static int make_report(struct diff_report *report, struct error *err)
 {
-    if (!report->arguments->thread_count)
+    const struct loops_input *input = report->input;
+    int r;
+
+    if (compare_runs(&input->summary, &report->comparison) < 0)
+        return error_no_memory(err);
+    report->shown =
+        calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(*report->shown));
+    if (!report->shown)
+        return error_no_memory(err);
+    r = choose_threads(report, err);
+    if (r >= 0)
+        r = compare_pairs(report, err);
+    if (r >= 0)
+        r = function_facts_read(&input->summary, &input->sources[0], &input->sources[input->count - 1],
+                                &report->facts, err);
+    if (r >= 0 && diff_summary_make(&input->summary, &report->comparison, &report->facts, &report->summary))
+        r = error_no_memory(err);
+    return r;
+}
+
+/* With threads or pairs named, the status is about them alone. */
+static bool found_difference(const struct diff_report *report)
+{
+    const struct diff_arguments *arguments = report->arguments;
+
+    if (!arguments->thread_count && !arguments->pair_count)
         return report->comparison.suspect_count || report->comparison.one_sided;
     for (size_t i = 0; i < report->shown_count; i++) {
-        const struct thread_diff *thread = shown_thread(report, i);
+        const struct thread_diff *thread = diff_shown(report, i);
 
         if (thread_diff_differs(thread) || ((!thread->normal || !thread->faulty) && !thread->unknown))
             return true;
     }
+    for (size_t i = 0; i < report->pair_count; i++)
+        if (report->pairs[i].comparison.changed)
+            return true;
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------ JSON */
+/* ------------------------------------------------------------------------------------------ the picture */
 
-static json_t *edit_json(const struct report *report, const struct thread_diff *thread,
-                         const struct diff_edit *edit)
+static int draw(const struct diff_report *report, struct error *err)
 {
-    static const char *const ops[] = {"common", "normal", "faulty"};
-    bool faulty = edit->op == DIFF_FAULTY;
-    const struct nlr_element *elements = faulty ? thread->faulty->loops.elements + edit->faulty
-                                                : thread->normal->loops.elements + edit->normal;
+    const char *path = report->arguments->svg;
+    const struct diff_picture picture = {
+        .summary = &report->input->summary,
+        .comparison = &report->comparison,
+        .threads = report->shown,
+        .count = report->shown_count,
+        .normal_name = report->input->runs[0].name,
+        .faulty_name = report->input->runs[report->input->count - 1].name,
+        .full = report->arguments->full,
+    };
+    AUTO_FREE char *text = diff_picture_svg(&picture);
+    FILE *file;
+    int r = 0;
 
-    return json_pack("{s:s, s:o}", "op", ops[edit->op], "entries",
-                     cli_loops_entries(&report->input->summary, elements,
-                                       faulty ? edit->faulty_count : edit->normal_count));
-}
-
-static json_t *same_loops_json(const struct report *report, const struct thread_diff *thread)
-{
-    const struct loop_table *table = &report->input->summary.table;
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < thread->diff.loop_count; i++) {
-        const struct nlr_element *normal = &thread->normal->loops.elements[thread->diff.loops[i].normal];
-        const struct nlr_element *faulty = &thread->faulty->loops.elements[thread->diff.loops[i].faulty];
-        char name[24];
-
-        snprintf(name, sizeof(name), "L%" PRIu32, table->numbers[normal->id]);
-        json_array_append_new(array, json_pack("{s:s, s:o, s:o}", "loop", name, "normal",
-                                               cli_json_count(normal->count), "faulty",
-                                               cli_json_count(faulty->count)));
-    }
-    return array;
-}
-
-static json_t *thread_json(const struct report *report, const struct thread_diff *thread)
-{
-    json_t *item = json_object(), *edits = json_array();
-
-    json_object_set_new(item, "thread", cli_json_text(thread_diff_label(thread)));
-    json_object_set_new(item, "edits", edits);
-    if (!thread->normal || !thread->faulty) {
-        const struct thread_loops *only = thread->normal ? thread->normal : thread->faulty;
-
-        json_object_set_new(item, "only", json_string(thread->normal ? "normal" : "faulty"));
-        if (!thread->unknown)
-            json_array_append_new(
-                edits, json_pack("{s:s, s:o}", "op", thread->normal ? "normal" : "faulty", "entries",
-                                 cli_loops_entries(&report->input->summary, only->loops.elements,
-                                                   only->loops.count)));
-        return item;
-    }
-    for (size_t i = 0; i < thread->diff.edit_count; i++)
-        if (thread->diff.edits[i].op != DIFF_UNKNOWN)
-            json_array_append_new(edits, edit_json(report, thread, &thread->diff.edits[i]));
-    json_object_set_new(item, "score", json_real(thread->score));
-    json_object_set_new(item, "same_loops", same_loops_json(report, thread));
-    json_object_set_new(item, "last_call",
-                        json_pack("{s:s, s:s}", "normal", cli_loops_last_call(thread->normal->last_call),
-                                  "faulty", cli_loops_last_call(thread->faulty->last_call)));
-    if (thread_diff_differs(thread)) {
-        AUTO_FREE char *words = thread_diff_words(&report->input->summary, thread);
-
-        json_object_set_new(item, "words", cli_json_text(words ? words : ""));
-    }
-    return item;
-}
-
-static json_t *suspects_json(const struct report *report)
-{
-    const struct run_comparison *comparison = &report->comparison;
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < comparison->suspect_count; i++) {
-        const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
-
-        json_array_append_new(array,
-                              json_pack("{s:o, s:f}", "thread", cli_json_text(thread_diff_label(thread)),
-                                        "score", thread->score));
-    }
-    return array;
-}
-
-/* A stretch of a thread that cannot be compared, with what is known of either side, placed by the number of
- * edits of the thread in front of it. */
-static void unknown_edits_json(const struct report *report, const struct thread_diff *thread, json_t *array)
-{
-    const struct loop_summary *summary = &report->input->summary;
-    size_t before = 0;
-
-    for (size_t i = 0; i < thread->diff.edit_count; i++) {
-        const struct diff_edit *edit = &thread->diff.edits[i];
-
-        if (edit->op != DIFF_UNKNOWN) {
-            before++;
-            continue;
-        }
-        json_array_append_new(
-            array,
-            json_pack(
-                "{s:s, s:o, s:I, s:o, s:o}", "kind", "stretch", "thread",
-                cli_json_text(thread_diff_label(thread)), "after_edits", (json_int_t)before, "normal",
-                cli_loops_entries(summary, thread->normal->loops.elements + edit->normal, edit->normal_count),
-                "faulty",
-                cli_loops_entries(summary, thread->faulty->loops.elements + edit->faulty,
-                                  edit->faulty_count)));
-    }
-}
-
-static json_t *unknown_json(const struct report *report)
-{
-    static const char *const sides[] = {"normal", "faulty"};
-    const struct loop_summary *summary = &report->input->summary;
-    json_t *array = json_array();
-
-    for (size_t side = 0; side < 2; side++) {
-        const struct run_loops *run = &summary->runs[side];
-
-        cli_loops_json_gaps(run, sides[side], array);
-        for (size_t i = 0; i < run->thread_count; i++)
-            for (size_t gap = 0; gap < run->threads[i].gap_count; gap++)
-                json_array_append_new(array, cli_loops_json_gap(run->threads[i].label, sides[side],
-                                                                &run->threads[i].gaps[gap]));
-    }
-    for (size_t i = 0; i < report->comparison.count; i++)
-        unknown_edits_json(report, &report->comparison.threads[i], array);
-    return array;
-}
-
-static json_t *one_sided_json(const struct report *report, bool normal)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < report->comparison.count; i++) {
-        const struct thread_diff *thread = &report->comparison.threads[i];
-
-        const struct thread_loops *one = normal ? thread->normal : thread->faulty;
-        const struct thread_loops *other = normal ? thread->faulty : thread->normal;
-
-        if (one && !other)
-            json_array_append_new(array, cli_json_text(one->label));
-    }
-    return array;
-}
-
-static void print_json(const struct report *report)
-{
-    AUTO_JSON json_t *document = json_object();
-    json_t *diffs = json_array();
-
-    json_object_set_new(document, "normal", json_integer(report->input->runs[0].run_id));
-    json_object_set_new(document, "faulty", json_integer(report->input->runs[1].run_id));
-    json_object_set_new(document, "suspects", suspects_json(report));
-    json_object_set_new(document, "diffs", diffs);
-    for (size_t i = 0; i < report->shown_count; i++)
-        json_array_append_new(diffs, thread_json(report, shown_thread(report, i)));
-    json_object_set_new(document, "loops", cli_loops_legend(&report->input->summary));
-    json_object_set_new(document, "unknown", unknown_json(report));
-    json_object_set_new(document, "only_normal", one_sided_json(report, true));
-    json_object_set_new(document, "only_faulty", one_sided_json(report, false));
-    cli_json_print(document);
-}
-
-/* ------------------------------------------------------------------------------------------ text */
-
-/* Two columns: the normal run on the left, the faulty one on the right. */
-struct columns {
-    const struct report *report;
-    const struct thread_diff *thread;
-    int width; /* of the left column */
-    bool colour;
-};
-
-static void entry_text(const struct columns *columns, const struct thread_loops *side, size_t at, char *text,
-                       size_t size)
-{
-    const struct nlr_element *element = &side->loops.elements[at];
-    size_t used;
-
-    cli_loops_text(&columns->report->input->summary, element, text, size);
-    used = strlen(text);
-    if (at + 1 == side->loops.count && side->last_call == LAST_CALL_OPEN)
-        snprintf(text + used, size - used, "  <- never returned");
-    else if (at + 1 == side->loops.count && side->last_call == LAST_CALL_UNKNOWN && element->kind != NLR_LOST)
-        snprintf(text + used, size - used, "  <- not known to have returned");
-}
-
-static int widest(const struct columns *columns)
-{
-    int width = MIN_COLUMN;
-    char text[512];
-
-    for (size_t i = 0; i < columns->thread->normal->loops.count; i++) {
-        entry_text(columns, columns->thread->normal, i, text, sizeof(text));
-        if ((int)strlen(text) > width)
-            width = (int)strlen(text);
-    }
-    return width < MAX_COLUMN ? width : MAX_COLUMN;
-}
-
-static void print_line(const struct columns *columns, char mark, const char *colour, const char *left,
-                       const char *right)
-{
-    if (!columns->colour)
-        colour = "";
-    printf("%s%c %-*s%s%s%s\n", colour, mark, *right ? columns->width + 2 : 0, left,
-           *right && (int)strlen(left) >= columns->width + 2 ? "  " : "", right, *colour ? "\033[0m" : "");
-}
-
-static void print_common(const struct columns *columns, const struct diff_edit *edit, bool first, bool last)
-{
-    size_t head = first ? 0 : CONTEXT, tail = last ? 0 : CONTEXT;
-    char left[512], right[512];
-
-    for (size_t i = 0; i < edit->normal_count; i++) {
-        size_t left_out = edit->normal_count - head - tail;
-
-        if (!columns->report->arguments->full && edit->normal_count > head + tail + 2 && i == head) {
-            snprintf(left, sizeof(left), "... %zu equal entries", left_out);
-            print_line(columns, ' ', columns->colour ? "\033[2m" : "", left, "");
-            i += left_out - 1;
-            continue;
-        }
-        entry_text(columns, columns->thread->normal, edit->normal + i, left, sizeof(left));
-        entry_text(columns, columns->thread->faulty, edit->faulty + i, right, sizeof(right));
-        print_line(columns, ' ', "", left, right);
-    }
-}
-
-/* The entries of a normal and a faulty edit, or of an unknown one, next to each other. */
-static void print_changed(const struct columns *columns, const struct diff_edit *edit)
-{
-    size_t lines = edit->normal_count > edit->faulty_count ? edit->normal_count : edit->faulty_count;
-    bool unknown = edit->op == DIFF_UNKNOWN;
-    char left[512], right[512];
-
-    for (size_t i = 0; i < lines; i++) {
-        bool has_left = i < edit->normal_count, has_right = i < edit->faulty_count;
-        char mark = unknown ? '?' : has_left && has_right ? '|' : has_left ? '<' : '>';
-
-        left[0] = right[0] = 0;
-        if (has_left)
-            entry_text(columns, columns->thread->normal, edit->normal + i, left, sizeof(left));
-        if (has_right)
-            entry_text(columns, columns->thread->faulty, edit->faulty + i, right, sizeof(right));
-        print_line(columns, mark,
-                   unknown                 ? "\033[33m"
-                   : has_left && has_right ? "\033[35m"
-                   : has_left              ? "\033[34m"
-                                           : "\033[31m",
-                   left, right);
-    }
-}
-
-static void print_edits(const struct columns *columns)
-{
-    const struct diff_nlr *diff = &columns->thread->diff;
-
-    print_line(columns, ' ', "\033[1m", "normal", "faulty");
-    for (size_t i = 0; i < diff->edit_count && !cli_output_broken(); i++) {
-        struct diff_edit edit = diff->edits[i];
-
-        if (edit.op == DIFF_COMMON) {
-            print_common(columns, &edit, i == 0, i + 1 == diff->edit_count);
-            continue;
-        }
-        if (edit.op == DIFF_NORMAL && i + 1 < diff->edit_count && diff->edits[i + 1].op == DIFF_FAULTY)
-            edit.faulty_count = diff->edits[++i].faulty_count;
-        print_changed(columns, &edit);
-    }
-}
-
-static void print_thread(const struct report *report, const struct thread_diff *thread)
-{
-    const struct loop_summary *summary = &report->input->summary;
-    const char *label = thread_diff_label(thread);
-    struct columns columns = {report, thread, 0, cli_colour()};
-    AUTO_FREE char *words = NULL;
-
-    if (!thread->normal || !thread->faulty) {
-        const char *other = thread->normal ? "faulty" : "normal";
-
-        printf("thread %s exists in the %s run only%s%s%s\n\n", label, thread->normal ? "normal" : "faulty",
-               thread->unknown ? " (unknown: the " : "", thread->unknown ? other : "",
-               thread->unknown ? " run is incomplete)" : "");
-        return;
-    }
-    if (thread_diff_differs(thread)) {
-        words = thread_diff_words(summary, thread);
-        printf("%sthread %s differs: %s%s\n", columns.colour ? "\033[1m" : "", label, words ? words : "",
-               columns.colour ? "\033[0m" : "");
-    } else {
-        printf("thread %s does not differ%s\n", label, thread->unknown ? " where it can be compared" : "");
-    }
-    putchar('\n');
-    columns.width = widest(&columns);
-    print_edits(&columns);
-    putchar('\n');
-    cli_loops_mark(summary, thread->normal->loops.elements, thread->normal->loops.count, report->wanted);
-    cli_loops_mark(summary, thread->faulty->loops.elements, thread->faulty->loops.count, report->wanted);
-}
-
-static void print_suspects(const struct report *report)
-{
-    const struct run_comparison *comparison = &report->comparison;
-
-    for (size_t i = 0; i < comparison->count; i++)
-        if (!comparison->threads[i].normal || !comparison->threads[i].faulty)
-            print_thread(report, &comparison->threads[i]);
-    if (comparison->suspect_count < 2)
-        return;
-    printf("%zu of %zu threads differ; most changed first:\n", comparison->suspect_count, comparison->count);
-    for (size_t i = 0; i < comparison->suspect_count && i < MOST_SUSPECTS; i++) {
-        const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
-
-        printf("  %-10s %.3f\n", thread_diff_label(thread), thread->score);
-    }
-    if (comparison->suspect_count > MOST_SUSPECTS)
-        printf("  ... and %zu more\n", comparison->suspect_count - MOST_SUSPECTS);
-    putchar('\n');
-}
-
-static void print_text(const struct report *report)
-{
-    const struct run_comparison *comparison = &report->comparison;
-    size_t unknown = 0;
-
-    for (size_t i = 0; i < report->shown_count && !cli_output_broken(); i++)
-        print_thread(report, shown_thread(report, i));
-    if (!report->arguments->thread_count) {
-        print_suspects(report);
-        if (!comparison->suspect_count && !comparison->one_sided)
-            printf("no difference in %zu thread%s\n", comparison->count, comparison->count == 1 ? "" : "s");
-    }
-    cli_loops_print_legend(&report->input->summary, report->wanted);
-    cli_loops_print_gaps(&report->input->summary.runs[0], "normal");
-    cli_loops_print_gaps(&report->input->summary.runs[1], "faulty");
-    for (size_t i = 0; i < comparison->count; i++)
-        unknown += comparison->threads[i].unknown;
-    if (unknown)
-        printf("unknown: %zu thread%s could not be compared in full, because events are missing\n", unknown,
-               unknown == 1 ? "" : "s");
+    if (!text)
+        return error_no_memory(err);
+    file = fopen(path, "we");
+    if (!file)
+        return error_set(err, -errno, NULL, "writing the picture %s", path);
+    if (fputs(text, file) == EOF)
+        r = -errno;
+    if (fclose(file) && !r)
+        r = -errno;
+    return r ? error_set(err, r, NULL, "writing the picture %s", path) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------ the command */
@@ -492,13 +238,22 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "NORMAL FAULTY [P.T...]",
     .doc =
-        "Compare two runs: which threads changed most, and how the loops of the first ones differ; or how "
-        "those of threads P.T differ.\v"
+        "Compare two runs: what happened in a few sentences, which threads changed most, and how the loops "
+        "of "
+        "the first ones differ; or how those of threads P.T differ.\v"
+        "The sentences say who differs, the last call that both runs made and the first one that they did "
+        "not, what kind of difference that is, and what is not known. Renamed functions are guessed by what "
+        "is called around them.\n\n"
         "Threads are matched by their labels. The score of a suspect is the share of entries in its two "
         "loop summaries that are in one of them only, between 0 and 1; of equal scores the one with the "
         "larger share of changed events is first. Lines marked | and < and > differ, lines marked ? cannot "
-        "be compared because events are missing there: that is never called a difference.\n\n"
-        "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure.",
+        "be compared because events are missing there: that is never called a difference. Loops that are "
+        "the same, or nearly so, share a line. On a terminal the output is as wide as the terminal and goes "
+        "through $PAGER; elsewhere it is as wide as $COLUMNS says, or 132 columns. Names that do not fit "
+        "are cut, and stand in full at the end.\n\n"
+        "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. With threads or pairs named it "
+        "is about them; a pair differs when its threads differ from each other in one run otherwise than "
+        "in the other.",
     .children = children,
 };
 
@@ -506,7 +261,7 @@ static int run(int argc, char **argv)
 {
     CLEANUP(cli_loops_release) struct loops_input input = {0};
     struct diff_arguments arguments = {.most = DEFAULT_MOST};
-    CLEANUP(report_release) struct report report = {.arguments = &arguments, .input = &input};
+    CLEANUP(report_release) struct diff_report report = {.arguments = &arguments, .input = &input};
     struct error err = {0};
     int r;
 
@@ -514,12 +269,14 @@ static int run(int argc, char **argv)
     r = cli_loops_read(&arguments.loops, arguments.runs, 2, &input, &err);
     if (r >= 0)
         r = make_report(&report, &err);
+    if (r >= 0 && arguments.svg)
+        r = draw(&report, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
     if (cli.json)
-        print_json(&report);
-    else
-        print_text(&report);
+        diff_print_json(&report);
+    else if (diff_print_text(&report) < 0)
+        return error_no_memory(&err), cli_fail(&err);
     return cli_finish(found_difference(&report) ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
 
