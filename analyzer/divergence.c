@@ -222,6 +222,16 @@ static enum divergence_kind kind_of_block(const struct loop_summary *summary,
     return kind_of_counts(tally);
 }
 
+/* What is missing in the first block may come in another one: calls in another order, too. */
+static bool is_reordered(const struct loop_summary *summary, const struct thread_diff *thread,
+                         struct call_tally *tally)
+{
+    if (thread->diff.unknown)
+        return false;
+    call_tally_thread(tally, summary, thread);
+    return kind_of_counts(tally) == DIVERGENCE_ORDER;
+}
+
 /* What decides before any block does: how the two end. DIVERGENCE_NONE: it does not. */
 static enum divergence_kind kind_of_end(const struct thread_diff *thread, const struct divergence *place,
                                         bool normal_ends, bool faulty_ends)
@@ -310,7 +320,13 @@ int find_divergence(const struct loop_summary *summary, const struct thread_diff
         place.kind = kind_of_end(thread, &place, ends[0], ends[1]);
         if (place.kind == DIVERGENCE_NONE && block.op != DIFF_COMMON)
             place.kind = kind_of_block(summary, thread, &block, tally, &place);
+        if (place.kind >= DIVERGENCE_MISSING && is_reordered(summary, thread, tally))
+            place.kind = DIVERGENCE_ORDER;
     }
+    place.stuck = place.kind == DIVERGENCE_HANGS ? last_symbol(&summary->table, &thread->faulty->loops)
+                  : place.kind == DIVERGENCE_HUNG_NORMAL
+                      ? last_symbol(&summary->table, &thread->normal->loops)
+                      : SYMBOL_DROPPED;
     *ret_divergence = place;
     return 0;
 }

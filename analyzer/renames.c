@@ -14,7 +14,7 @@
 /* More functions of one side than this are not compared each with each: the program is another one. */
 #define MOST_CANDIDATES 512u
 
-/* The functions before and behind a call, as one number. */
+/* The functions before and behind a call, as one number; at least one of them is known to both sides. */
 typedef uint64_t place;
 
 struct candidate {
@@ -102,7 +102,11 @@ static int add_place(struct search *search, bool faulty, uint32_t symbol, uint32
     struct candidate *candidate;
     uint32_t number = symbol < search->facts->count ? search->candidate_of[symbol] : 0;
 
-    if (!number || !is_candidate(search->facts, symbol, faulty))
+    if (!number || !is_candidate(search->facts, symbol, faulty) || before == START || behind == START)
+        return 0;
+    before = neutral(search, before);
+    behind = neutral(search, behind);
+    if (before == ONE_SIDED && behind == ONE_SIDED)
         return 0;
     candidate = &search->sides[faulty].items[number - 1];
     if (array_reserve(&candidate->places, &candidate->capacity, candidate->count + 1))

@@ -5,7 +5,8 @@
  * A function that only the normal run calls and one that only the faulty run calls are one function if they
  * stand in the same places: the calls before and behind them are the same. A call is followed by the first
  * that it makes itself, so these places tell the caller and the callee, too. Other functions of one side are
- * all alike in this, so that functions renamed together do not hide each other.
+ * all alike in this, so that functions renamed together do not hide each other. A first or last call is no
+ * evidence: a program that ends otherwise than before calls another function there.
  */
 #ifndef TRACECTL_ANALYZER_RENAMES_H
 #define TRACECTL_ANALYZER_RENAMES_H

@@ -84,14 +84,16 @@ static void empty_brackets(const char *name, char open_with, char close_with, ch
 static void drop_scopes(char *name, size_t width)
 {
     const char *rest = name;
+    bool dropped = false;
     char *kept;
 
-    while (text_width(rest) + (rest == name ? 0 : LEFT_OUT_WIDTH) > width) {
-        const char *next = strstr(rest + (rest == name ? 0 : 2), "::");
+    while (text_width(rest) + (dropped ? LEFT_OUT_WIDTH : 0) > width) {
+        const char *next = strstr(rest + (dropped ? strlen("::") : 0), "::");
 
         if (!next)
             break;
         rest = next;
+        dropped = true;
     }
     if ((size_t)(rest - name) <= LEFT_OUT_WIDTH)
         return;

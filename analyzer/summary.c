@@ -22,10 +22,18 @@ void diff_summary_release(struct diff_summary *summary)
 
 /* ------------------------------------------------------------------------------------------ groups */
 
+/* Of threads that stop it counts where they did; how far they still had to go does not. */
 static bool is_alike(const struct divergence *a, const struct divergence *b)
 {
-    return a->kind == b->kind && a->last_common == b->last_common && a->normal_next == b->normal_next &&
-           a->faulty_next == b->faulty_next && a->loop == b->loop && a->exact == b->exact;
+    if (a->kind != b->kind || a->stuck != b->stuck)
+        return false;
+    if (a->stuck != SYMBOL_DROPPED)
+        return true;
+    if (a->last_common != b->last_common)
+        return false;
+    return a->kind == DIVERGENCE_STOPS ||
+           (a->normal_next == b->normal_next && a->faulty_next == b->faulty_next && a->loop == b->loop &&
+            a->exact == b->exact);
 }
 
 /* Nothing but renamed functions: as many calls of each, when both names are taken for one. */

@@ -36,6 +36,17 @@ static void say_times(const struct text *text, uint64_t count)
         fprintf(text->out, "%" PRIu64 " times", count);
 }
 
+/* "7 times instead of 16" */
+static void say_change(const struct text *text, uint64_t faulty, uint64_t normal)
+{
+    say_times(text, faulty);
+    fputs(" instead of ", text->out);
+    if (faulty > 2 && normal > 2)
+        fprintf(text->out, "%" PRIu64, normal);
+    else
+        say_times(text, normal);
+}
+
 /* ", ", " and " or nothing before item `i` of `count`. */
 static const char *joint(size_t i, size_t count)
 {
@@ -147,15 +158,6 @@ static void say_loop(const struct text *text, uint32_t loop)
     fputs(length > MOST_BODY ? " ...]" : "]", text->out);
 }
 
-/* The function that a hanging thread is inside. */
-static uint32_t hanging_symbol(const struct text *text, const struct summary_group *group, bool faulty)
-{
-    const struct thread_diff *thread = &text->summary->comparison->threads[group->threads[0]];
-
-    return last_symbol(&text->summary->loops->table,
-                       faulty ? &thread->faulty->loops : &thread->normal->loops);
-}
-
 static void say_instead(const struct text *text, const struct divergence *place, const char *verb)
 {
     fprintf(text->out, "%s ", verb);
@@ -177,6 +179,17 @@ static void say_missing(const struct text *text, const struct divergence *place)
     say_after(text, place);
 }
 
+/* The last call may be what it did not come back from. */
+static void say_stop(const struct text *text, const struct summary_group *group)
+{
+    const struct thread_diff *thread = &text->summary->comparison->threads[group->threads[0]];
+    bool unknown = thread->faulty->last_call == LAST_CALL_UNKNOWN;
+
+    fputs(unknown ? "did nothing" : "ended early,", text->out);
+    say_after(text, &group->divergence);
+    fputs(unknown ? "; whether that returned is not known" : "", text->out);
+}
+
 static void say_ending(const struct text *text, const struct summary_group *group)
 {
     const struct divergence *place = &group->divergence;
@@ -184,16 +197,15 @@ static void say_ending(const struct text *text, const struct summary_group *grou
     switch (place->kind) {
     case DIVERGENCE_HANGS:
         fputs("never came back from ", text->out);
-        say_name(text, hanging_symbol(text, group, true));
+        say_name(text, place->stuck);
         return;
     case DIVERGENCE_HUNG_NORMAL:
         fputs("came back from ", text->out);
-        say_name(text, hanging_symbol(text, group, false));
+        say_name(text, place->stuck);
         fputs(", which never returned in the normal run", text->out);
         return;
     case DIVERGENCE_STOPS:
-        fputs("ended early", text->out);
-        say_after(text, place);
+        say_stop(text, group);
         return;
     default:
         fputs("went on", text->out);
@@ -214,9 +226,7 @@ static void say_what(const struct text *text, const struct summary_group *group)
         fputs(place->kind == DIVERGENCE_LOOP_SHORTER ? "left a loop early: L" : "stayed in a loop: L",
               text->out);
         fprintf(text->out, "%" PRIu32 " ran ", text->summary->loops->table.numbers[place->loop]);
-        say_times(text, place->faulty_count);
-        fputs(" instead of ", text->out);
-        say_times(text, place->normal_count);
+        say_change(text, place->faulty_count, place->normal_count);
         return;
     case DIVERGENCE_ORDER:
         fputs("made the same calls in another order", text->out);
@@ -285,20 +295,19 @@ static void say_where(const struct text *text, const struct summary_group *group
                 place->common);
         say_place(text, place->last_common, true);
     }
-    if (place->loop != NO_LOOP && !place->normal_count)
-        fprintf(text->out, ", in iteration %" PRIu64 " of %" PRIu64 " of L%" PRIu32 "%s", place->iteration,
-                place->iterations, text->summary->loops->table.numbers[place->loop],
-                place->loop_is_faulty ? " in the faulty run" : "");
     fputs("\n  then         normal: ", text->out);
     say_next(text, place->normal_next, false, end_is_known(thread->normal));
     fputs("; faulty: ", text->out);
     say_next(text, place->faulty_next, true, end_is_known(thread->faulty));
     fputc('\n', text->out);
-    if (place->loop != NO_LOOP) {
-        fputs("  where        ", text->out);
-        say_loop(text, place->loop);
-        fputc('\n', text->out);
-    }
+    if (place->loop == NO_LOOP)
+        return;
+    fputs("  where        ", text->out);
+    if (!place->normal_count)
+        fprintf(text->out, "iteration %" PRIu64 " of %" PRIu64 " (%s run) of ", place->iteration,
+                place->iterations, place->loop_is_faulty ? "faulty" : "normal");
+    say_loop(text, place->loop);
+    fputc('\n', text->out);
 }
 
 static void say_calls(const struct text *text)
@@ -315,9 +324,7 @@ static void say_calls(const struct text *text)
         fputs(i ? ", " : "", text->out);
         say_name(text, call->symbol);
         fputc(' ', text->out);
-        say_times(text, call->faulty);
-        fputs(" instead of ", text->out);
-        say_times(text, call->normal);
+        say_change(text, call->faulty, call->normal);
     }
     if (shown < summary->call_count)
         fprintf(text->out, ", and %zu more functions", summary->call_count - shown);
@@ -435,12 +442,10 @@ static void say_versions(const struct text *text)
         fputs(".\n", text->out);
     say_called_only(text, false, IN_PROGRAM_NO, "No longer in the program");
     say_called_only(text, true, IN_PROGRAM_NO, "New in the program");
-    say_called_only(text, false, IN_PROGRAM_YES, "Called in the normal run only");
-    say_called_only(text, true, IN_PROGRAM_YES, "Called in the faulty run only");
-    say_called_only(text, false, IN_PROGRAM_UNKNOWN,
-                    "Called in the normal run only (or not in the other program)");
-    say_called_only(text, true, IN_PROGRAM_UNKNOWN,
-                    "Called in the faulty run only (or not in the other program)");
+    say_called_only(text, false, IN_PROGRAM_YES, "In both programs, but recorded in the normal run only");
+    say_called_only(text, true, IN_PROGRAM_YES, "In both programs, but recorded in the faulty run only");
+    say_called_only(text, false, IN_PROGRAM_UNKNOWN, "Recorded in the normal run only");
+    say_called_only(text, true, IN_PROGRAM_UNKNOWN, "Recorded in the faulty run only");
 }
 
 /* ------------------------------------------------------------------------------------------ how sure */
@@ -501,13 +506,15 @@ static void say_head(const struct text *text, const char *normal, const char *fa
 
     for (size_t i = 0; i < comparison->count; i++)
         matched += comparison->threads[i].normal && comparison->threads[i].faulty;
-    fprintf(text->out, "%s (the faulty run, %" PRId64 ") against %s (the normal run, %" PRId64 "): ", faulty,
-            summary_run(summary->loops, true)->run_id, normal, summary_run(summary->loops, false)->run_id);
-    if (!comparison->suspect_count)
-        fprintf(text->out, "no difference in %zu thread%s.\n", matched, matched == 1 ? "" : "s");
-    else
-        fprintf(text->out, "%zu of %zu thread%s differ%s.\n", comparison->suspect_count, matched,
+    if (comparison->suspect_count)
+        fprintf(text->out, "%zu of %zu thread%s differ%s", comparison->suspect_count, matched,
                 matched == 1 ? "" : "s", comparison->suspect_count == 1 ? "s" : "");
+    else
+        fprintf(text->out, "No difference in %zu thread%s", matched, matched == 1 ? "" : "s");
+    fprintf(text->out,
+            " between run %" PRId64 ", %s (the normal run), and run %" PRId64 ", %s (the faulty run).\n",
+            summary_run(summary->loops, false)->run_id, normal, summary_run(summary->loops, true)->run_id,
+            faulty);
 }
 
 char *diff_summary_text(const struct diff_summary *summary, const char *normal_name, const char *faulty_name)

@@ -14,10 +14,10 @@
 #define MARGIN 20.0
 #define PICTURE_WIDTH 800.0
 #define COLUMN 300.0 /* of one run; the stem takes both, and what is between them */
-#define BETWEEN 48.0
+#define BETWEEN 60.0
 #define ROW 24.0
 #define ROW_GAP 8.0
-#define TEXT_DROP 16.5 /* from a block's top to its base line */
+#define TEXT_DROP 4.5 /* from the middle of a block to its base line */
 #define SIGN_ROOM 22.0
 #define NAME_WIDTH 34 /* characters of a name in a column */
 #define CONTEXT 3
@@ -124,12 +124,12 @@ static void draw_box(struct svg *svg, const struct svg_box *box, enum look look,
     static const struct svg_font sign = {.size = 15, .bold = true};
     static const struct svg_font plain = {.monospace = true, .anchor = SVG_MIDDLE};
     struct svg_style style = looks[look].style;
+    double base_line = box->y + box->height / 2 + TEXT_DROP;
 
     style.radius = 3;
     svg_rect(svg, box, &style);
-    svg_text(svg, (struct svg_point){box->x + 7, box->y + TEXT_DROP}, looks[look].sign, &sign);
-    svg_text(svg, (struct svg_point){box->x + SIGN_ROOM / 2 + box->width / 2, box->y + TEXT_DROP}, text,
-             &plain);
+    svg_text(svg, (struct svg_point){box->x + 7, base_line}, looks[look].sign, &sign);
+    svg_text(svg, (struct svg_point){box->x + SIGN_ROOM / 2 + box->width / 2, base_line}, text, &plain);
 }
 
 static bool never_returned(const struct thread_loops *side, size_t at)

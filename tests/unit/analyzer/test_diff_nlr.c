@@ -8,8 +8,9 @@
 
 #include "analyzer/compare.h"
 #include "tests/unit/analyzer/streams.h"
+#include "tests/unit/analyzer/two_runs.h"
 
-enum { RANKS = 16, BUG_RANK = 5, BUG_ITERATION = 7 };
+enum { RANKS = MOST_THREADS, BUG_RANK = 5, BUG_ITERATION = 7 };
 enum bug { NONE, SWAP, DEADLOCK };
 
 static void odd_even(int rank, enum bug bug, char *text)
@@ -29,58 +30,15 @@ static void odd_even(int rank, enum bug bug, char *text)
     strcpy(text, "F");
 }
 
-static const char letters[][16] = {"MPI_Finalize", "MPI_Init", "MPI_Comm_rank",
-                                   "MPI_Recv",     "MPI_Send", "MPI_Comm_size"};
-
-/* A symbol for each letter up to Z, named after MPI functions where odd_even uses it. */
-static void name_symbols(struct symbol_table *symbols)
-{
-    static const char used[] = "FIKRSZ";
-
-    for (char c = 'A'; c <= 'Z'; c++) {
-        const char *found = strchr(used, c), plain[2] = {c, 0};
-        uint32_t symbol;
-
-        cr_assert_eq(symbols_add(symbols, found ? letters[found - used] : plain, NULL, &symbol), 0);
-        cr_assert_eq(symbol, (uint32_t)(c - 'A' + 1));
-    }
-}
-
-/* Two runs of `count` threads from texts, as loop_summary_read would leave them. */
-static struct loop_summary summarise(char texts[2][RANKS][64], size_t count)
-{
-    struct loop_summary summary = {.runs = calloc(2, sizeof(struct run_loops)), .run_count = 2};
-    struct nlr_options options = {NLR_DEFAULT_BODY, NLR_STRICT_REPEATS};
-    struct nlr_sequence *sequences[2 * RANKS];
-    size_t all = 0;
-
-    name_symbols(&summary.symbols);
-    for (size_t run = 0; run < 2; run++) {
-        summary.runs[run].threads = calloc(count, sizeof(struct thread_loops));
-        summary.runs[run].thread_count = count;
-        for (size_t i = 0; i < count; i++) {
-            struct thread_loops *thread = &summary.runs[run].threads[i];
-
-            thread->loops = reduce_text(&summary.table, texts[run][i]);
-            sequences[all++] = &thread->loops;
-            cr_assert_gt(asprintf(&thread->label, "%zu.0", i), 0);
-        }
-    }
-    cr_assert_eq(known_loops_apply(&summary.table, &options, sequences, all), 0);
-    for (size_t i = 0; i < all; i++)
-        cr_assert_eq(loop_table_number(&summary.table, sequences[i]->elements, sequences[i]->count), 0);
-    return summary;
-}
-
 static struct loop_summary odd_even_summary(enum bug bug)
 {
-    static char texts[2][RANKS][64];
+    static char texts[2][RANKS][LONGEST_TEXT];
 
     for (int rank = 0; rank < RANKS; rank++) {
         odd_even(rank, NONE, texts[0][rank]);
         odd_even(rank, bug, texts[1][rank]);
     }
-    return summarise(texts, RANKS);
+    return two_runs(texts, RANKS);
 }
 
 /* "=I K Z -L1^16 +L1^7 +L0^9 =F": a mark for each edit, ? for an unknown one. */
@@ -159,7 +117,7 @@ Test(diff_nlr, figure_3_7_deadlock_bug)
 /* The others wait for rank 5 and each other, and get stuck later: as many entries change, fewer events. */
 Test(diff_nlr, who_came_least_far_is_first)
 {
-    static char texts[2][RANKS][64];
+    static char texts[2][RANKS][LONGEST_TEXT];
     struct loop_summary summary;
     struct run_comparison comparison;
 
@@ -169,7 +127,7 @@ Test(diff_nlr, who_came_least_far_is_first)
     }
     strcpy(texts[1][3], "IKZRSRSRSRSRSRSRSRSRSR"); /* nine iterations */
     strcpy(texts[1][7], "IKZRSRSRSRSRSRSRSRSR");   /* eight */
-    summary = summarise(texts, RANKS);
+    summary = two_runs(texts, RANKS);
     cr_assert_eq(compare_runs(&summary, &comparison), 0);
     cr_assert_eq(comparison.suspect_count, 3);
     cr_assert_float_eq(comparison.threads[3].score, comparison.threads[BUG_RANK].score, 1e-12);
@@ -180,19 +138,9 @@ Test(diff_nlr, who_came_least_far_is_first)
     loop_summary_release(&summary);
 }
 
-/* One thread, two texts. */
-static struct loop_summary pair(const char *normal, const char *faulty)
-{
-    static char texts[2][RANKS][64];
-
-    strcpy(texts[0][0], normal);
-    strcpy(texts[1][0], faulty);
-    return summarise(texts, 1);
-}
-
 static void expect_pair(const char *normal, const char *faulty, const char *edits, const char *words)
 {
-    struct loop_summary summary = pair(normal, faulty);
+    struct loop_summary summary = one_thread(normal, faulty);
     struct run_comparison comparison;
 
     cr_assert_eq(compare_runs(&summary, &comparison), 0);
@@ -231,7 +179,7 @@ Test(diff_nlr, lost_events_are_no_difference)
 
 Test(diff_nlr, incomplete_threads)
 {
-    struct loop_summary summary = pair("ABCD", "ABD");
+    struct loop_summary summary = one_thread("ABCD", "ABD");
     struct run_comparison comparison;
 
     /* The faulty run may have lost C. */
@@ -251,7 +199,7 @@ Test(diff_nlr, incomplete_threads)
 
 Test(diff_nlr, a_last_call_that_never_returned)
 {
-    struct loop_summary summary = pair("ABC", "ABC");
+    struct loop_summary summary = one_thread("ABC", "ABC");
     struct run_comparison comparison;
 
     summary.runs[1].threads[0].last_call = LAST_CALL_OPEN;
