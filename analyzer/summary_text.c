@@ -179,13 +179,24 @@ static void say_missing(const struct text *text, const struct divergence *place)
     say_after(text, place);
 }
 
+static void say_added(const struct text *text, const struct divergence *place)
+{
+    if (place->faulty_next == SYMBOL_DROPPED) {
+        fputs("made more calls", text->out);
+        return;
+    }
+    fputs("also called ", text->out);
+    say_name(text, place->faulty_next);
+    say_after(text, place);
+}
+
 /* The last call may be what it did not come back from. */
 static void say_stop(const struct text *text, const struct summary_group *group)
 {
     const struct thread_diff *thread = &text->summary->comparison->threads[group->threads[0]];
     bool unknown = thread->faulty->last_call == LAST_CALL_UNKNOWN;
 
-    fputs(unknown ? "did nothing" : "ended early,", text->out);
+    fputs(unknown ? "called nothing more" : "ended early,", text->out);
     say_after(text, &group->divergence);
     fputs(unknown ? "; whether that returned is not known" : "", text->out);
 }
@@ -237,10 +248,12 @@ static void say_what(const struct text *text, const struct summary_group *group)
         say_missing(text, place);
         return;
     case DIVERGENCE_ADDED:
+        say_added(text, place);
+        return;
     case DIVERGENCE_OTHER:
     case DIVERGENCE_NONE:
         if (has_next)
-            say_instead(text, place, place->kind == DIVERGENCE_ADDED ? "also called" : "called");
+            say_instead(text, place, "called");
         else
             fputs("made other calls", text->out);
         return;
