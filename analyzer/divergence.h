@@ -36,7 +36,7 @@ struct divergence {
     uint64_t common; /* calls up to there, equal in both; with returns kept, events */
     bool exact;      /* false: events are missing before that place, and `common` counts from behind them */
     uint32_t last_common, normal_next, faulty_next;
-    uint32_t stuck; /* the call that never returned, of the kinds that are about one */
+    uint32_t stuck;      /* the call that never returned, of the kinds that are about one */
     uint32_t loop;       /* the body of the innermost loop that one of them is in there, or NO_LOOP */
     bool loop_is_faulty; /* in which of the two runs */
     uint64_t iteration, iterations;      /* the one it is in, from 1 on, and all of them there */

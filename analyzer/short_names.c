@@ -8,8 +8,7 @@
 
 #include "base/cleanup.h"
 
-#define LEFT_OUT "..."
-#define LEFT_OUT_WIDTH 3u
+#define LEFT_OUT_WIDTH 3u /* of the dots that stand for what is left out */
 #define LEAST_WIDTH 8u
 
 /* Bytes of the character at `text`: the sequence that its first byte announces, if it is whole. */
@@ -60,6 +59,13 @@ static const char *closing(const char *begin, const char *open, char open_with, 
     return NULL;
 }
 
+/* In the midst of a text: nothing ends there. */
+static void put_left_out(char *at)
+{
+    for (size_t i = 0; i < LEFT_OUT_WIDTH; i++)
+        at[i] = '.';
+}
+
 /* Leaves the text of outermost brackets out: done twice, it is as if done once. */
 static void empty_brackets(const char *name, char open_with, char close_with, char *ret_text)
 {
@@ -73,7 +79,7 @@ static void empty_brackets(const char *name, char open_with, char close_with, ch
         *to++ = *c++;
         if (!close || (size_t)(close - c) <= LEFT_OUT_WIDTH)
             continue;
-        memcpy(to, LEFT_OUT, LEFT_OUT_WIDTH);
+        put_left_out(to);
         to += LEFT_OUT_WIDTH;
         c = close;
     }
@@ -99,7 +105,7 @@ static void drop_scopes(char *name, size_t width)
         return;
     kept = name + LEFT_OUT_WIDTH;
     memmove(kept, rest, strlen(rest) + 1);
-    memcpy(name, LEFT_OUT, LEFT_OUT_WIDTH);
+    put_left_out(name);
 }
 
 static const char *skip_characters(const char *text, size_t count)
@@ -124,7 +130,7 @@ static void cut_middle(char *name, size_t width)
     rest = skip_characters(name, all - tail);
     /* At least three characters go, so there is room. */
     memmove(to + LEFT_OUT_WIDTH, rest, strlen(rest) + 1);
-    memcpy(to, LEFT_OUT, LEFT_OUT_WIDTH);
+    put_left_out(to);
 }
 
 static void hide_control_characters(char *text)

@@ -69,7 +69,9 @@ double svg_wrapped_text(struct svg *svg, struct svg_point at, double width, cons
     double line = (font && font->size > 0 ? font->size : SVG_FONT_SIZE) * SVG_LINE_HEIGHT;
     AUTO_FREE char *copy = strdup(text);
 
-    for (char *rest = copy; rest && *rest; at.y += line) {
+    if (!copy)
+        return at.y;
+    for (char *rest = copy; *rest; at.y += line) {
         size_t length = fitting(rest, width, font);
         char next = rest[length];
 

@@ -92,7 +92,7 @@ widths() {
     for width in 40 60 100 200; do
         COLUMNS=$width differs "$WORK/out" 3.0
         # Between the heading and the legends no line is wider; different names do not look the same.
-        sed -n '3,7p' "$WORK/out" | awk -v width=$width 'length > width { print "too wide: " $0; exit 1 }'
+        sed -n '3,7p' "$WORK/out" | awk -v width="$width" 'length > width { print "too wide: " $0; exit 1 }'
         awk '/^\|/ { split($0, half, /  +/); if (half[1] == "| " half[2]) exit 1 }' "$WORK/out"
         # The full names are somewhere.
         grep -F "$long" "$WORK/out" >/dev/null
