@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -211,9 +213,54 @@ static double likeness(const struct candidate *a, const struct candidate *b)
     return a->count + b->count ? (double)common / (double)(a->count + b->count - common) : 0;
 }
 
-static bool sizes_agree(uint64_t a, uint64_t b)
+static bool sizes_agree(uint64_t a, uint64_t b, double share)
 {
-    return !a || !b || (double)(a < b ? a : b) >= RENAME_SIZE * (double)(a < b ? b : a);
+    return (double)(a < b ? a : b) >= share * (double)(a < b ? b : a);
+}
+
+/* What is left of a name without scopes and arguments; functions without a name have none. */
+static const char *last_part(const char *name, size_t *ret_length)
+{
+    const char *part = name, *end = NULL;
+    int depth = 0;
+
+    for (const char *c = name; *c; c++) {
+        if (!depth && (*c == '(' || *c == '<') && !end)
+            end = c;
+        depth += (*c == '(' || *c == '<') - (*c == ')' || *c == '>');
+        if (!depth && c[0] == ':' && c[1] == ':') {
+            part = c + 2;
+            end = NULL;
+        }
+    }
+    *ret_length = strstr(part, "+0x") ? 0 : end ? (size_t)(end - part) : strlen(part);
+    return part;
+}
+
+/* Whether the names have so many letters in a row in common. */
+static bool names_agree(const char *a, const char *b)
+{
+    size_t a_length, b_length;
+
+    a = last_part(a, &a_length);
+    b = last_part(b, &b_length);
+    for (size_t i = 0; i + RENAME_LETTERS <= a_length; i++)
+        for (size_t j = 0; j + RENAME_LETTERS <= b_length; j++)
+            if (!strncasecmp(a + i, b + j, RENAME_LETTERS))
+                return true;
+    return false;
+}
+
+/* The place of one function may have been taken by another one. */
+static bool looks_renamed(const struct search *search, uint32_t normal, uint32_t faulty)
+{
+    const struct symbol_table *symbols = &search->summary->symbols;
+    uint64_t a = search->facts->functions[normal][0].size, b = search->facts->functions[faulty][1].size;
+
+    if (a && b && !sizes_agree(a, b, RENAME_SIZE))
+        return false;
+    return names_agree(symbols_demangled(symbols, normal), symbols_demangled(symbols, faulty)) ||
+           (a >= RENAME_TELLING_SIZE && b >= RENAME_TELLING_SIZE && sizes_agree(a, b, RENAME_SAME_SIZE));
 }
 
 static int compare_renames(const void *a, const void *b)
@@ -239,8 +286,7 @@ static int collect_pairs(const struct search *search, struct rename **ret_pairs,
             const struct candidate *a = &left->items[i], *b = &right->items[j];
             struct rename pair = {a->symbol, b->symbol, likeness(a, b)};
 
-            if (pair.likeness <= RENAME_LIKENESS || !sizes_agree(search->facts->functions[a->symbol][0].size,
-                                                                 search->facts->functions[b->symbol][1].size))
+            if (pair.likeness <= RENAME_LIKENESS || !looks_renamed(search, a->symbol, b->symbol))
                 continue;
             if (array_reserve(&pairs, &capacity, count + 1)) {
                 free(pairs);

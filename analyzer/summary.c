@@ -36,32 +36,42 @@ static bool is_alike(const struct divergence *a, const struct divergence *b)
             a->exact == b->exact);
 }
 
-/* Nothing but renamed functions: as many calls of each, when both names are taken for one. */
-static bool is_renamed(const struct diff_summary *summary, const struct thread_diff *thread,
-                       struct call_tally *tally)
+/* Counts calls of a renamed function under its new name. Returns whether there are any; *ret_both is whether
+ * each one that is there occurs under both names. */
+static bool merge_renamed(const struct renames *renames, struct call_tally *tally, bool *ret_both)
 {
-    const struct renames *renames = &summary->renames;
     bool renamed = false;
 
-    if (!renames->count || thread->hang_differs)
-        return false;
-    call_tally_thread(tally, summary->loops, thread);
+    *ret_both = true;
     for (size_t i = 0; i < renames->count; i++) {
         uint32_t old = tally->slots[renames->renames[i].normal],
                  new = tally->slots[renames->renames[i].faulty];
 
-        if (!old != !new)
-            return false;
-        if (!old)
+        *ret_both &= !old == !new;
+        if (!old || !new)
             continue;
         tally->counts[new - 1].normal = tally->counts[old - 1].normal;
         tally->counts[old - 1].normal = 0;
         renamed = true;
     }
+    return renamed;
+}
+
+/* Nothing but renamed functions: as many calls of each, when both names are taken for one. */
+static bool is_renamed(const struct diff_summary *summary, const struct thread_diff *thread,
+                       struct call_tally *tally)
+{
+    bool both;
+
+    if (!summary->renames.count || thread->hang_differs)
+        return false;
+    call_tally_thread(tally, summary->loops, thread);
+    if (!merge_renamed(&summary->renames, tally, &both) || !both)
+        return false;
     for (size_t i = 0; i < tally->count; i++)
         if (tally->counts[i].normal != tally->counts[i].faulty)
             return false;
-    return renamed;
+    return true;
 }
 
 static int add_to_group(struct summary_group *group, size_t thread)
@@ -104,10 +114,12 @@ static int keep_calls(struct diff_summary *summary, struct call_tally *tally)
 {
     const struct run_comparison *comparison = summary->comparison;
     size_t count = 0;
+    bool both;
 
     if (!comparison->suspect_count)
         return 0;
     call_tally_thread(tally, summary->loops, &comparison->threads[comparison->suspects[0]]);
+    merge_renamed(&summary->renames, tally, &both);
     call_tally_sort(tally);
     while (count < tally->count && tally->counts[count].normal != tally->counts[count].faulty)
         count++;

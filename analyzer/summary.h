@@ -38,8 +38,8 @@ struct diff_summary {
     struct renames renames;
     uint32_t *only_normal, *only_faulty; /* symbols called in one run only, renamed ones left out */
     size_t only_normal_count, only_faulty_count;
-    struct call_count *calls; /* of the most changed thread: functions called more or less often, as
-                                 call_tally_sort has them */
+    struct call_count *calls; /* of the most changed thread: functions called more or less often, renamed
+                                 ones as one, as call_tally_sort has them */
     size_t call_count;
     struct summary_doubts doubts;
 };

@@ -26,8 +26,8 @@ static void note_calls(const struct loop_summary *summary, struct function_facts
     for (size_t i = 0; i < tally.count; i++) {
         struct function_side *sides = facts->functions[tally.counts[i].symbol];
 
-        sides[0] = (struct function_side){.called = tally.counts[i].normal};
-        sides[1] = (struct function_side){.called = tally.counts[i].faulty};
+        sides[0] = (struct function_side){.called = tally.counts[i].normal, .size = 100};
+        sides[1] = (struct function_side){.called = tally.counts[i].faulty, .size = 100};
         sides[0].in_program = sides[0].called ? IN_PROGRAM_YES : IN_PROGRAM_NO;
         sides[1].in_program = sides[1].called ? IN_PROGRAM_YES : IN_PROGRAM_NO;
     }
@@ -143,7 +143,7 @@ Test(summary, renamed_functions)
                 HEAD("2", "2 threads") "Most changed: thread 1.0 called Q where the normal run calls P.\n"
                                        "  same up to   call 1: A\n"
                                        "  then         normal: P; faulty: Q\n"
-                                       "  in all       P never instead of once, Q once instead of never, X once instead of "
+                                       "  in all       X once instead of "
                                        "never\n"
                                        "Thread 0.0 made the same calls, of functions with other names (a guess).\n"
                                        "Probably renamed (a guess, by what is called around them): P -> Q.\n"
@@ -171,14 +171,35 @@ static size_t renames_between(const char *normal, const char *faulty, uint64_t n
 
 Test(renames, are_guessed_only_when_clear)
 {
-    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 0, 0), 1);
-    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 100, 120), 1);
-    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 100, 1000), 0); /* another function */
-    cr_assert_eq(renames_between("APBCD", "ABCQD", 0, 0), 0);        /* at another place */
-    cr_assert_eq(renames_between("APBCPDEPG", "AQBCDEG", 0, 0), 0);  /* a third of its places */
-    cr_assert_eq(renames_between("PAPAPAPA", "QAQAQAQA", 0, 0), 1);  /* inside a loop */
-    cr_assert_eq(renames_between("APB", "AQBAXB", 0, 0), 0);         /* two candidates alike */
-    cr_assert_eq(renames_between("ALPB", "AMQB", 0, 0), 2);          /* renamed together */
+    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 100, 100), 1);
+    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 100, 120), 0);     /* another function in its place */
+    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 20, 20), 0);       /* small ones are often of one size */
+    cr_assert_eq(renames_between("APBCPD", "AQBCQD", 0, 0), 0);         /* nothing but its place */
+    cr_assert_eq(renames_between("APBCD", "ABCQD", 100, 100), 0);       /* at another place */
+    cr_assert_eq(renames_between("ABCP", "ABCQ", 100, 100), 0);         /* at the end */
+    cr_assert_eq(renames_between("APBCPDEPG", "AQBCDEG", 100, 100), 0); /* a third of its places */
+    cr_assert_eq(renames_between("PAPAPAPA", "QAQAQAQA", 100, 100), 1); /* inside a loop */
+    cr_assert_eq(renames_between("APB", "AQBAXB", 100, 100), 0);        /* two candidates alike */
+    cr_assert_eq(renames_between("ALPB", "AMQB", 100, 100), 2);         /* renamed together */
+}
+
+/* MPI_Recv (R) became MPI_Send (S): so the names say, whatever the sizes, unless they say the contrary. */
+Test(renames, names_tell_too)
+{
+    struct loop_summary loops = one_thread("ARBCRD", "ASBCSD");
+    struct function_facts facts;
+    struct renames renames;
+
+    note_calls(&loops, &facts);
+    for (uint64_t size = 0; size <= 400; size += 80) {
+        facts.functions['R' - 'A' + 1][0].size = 100;
+        facts.functions['S' - 'A' + 1][1].size = size;
+        cr_assert_eq(find_renames(&loops, &facts, &renames), 0);
+        cr_assert_eq(renames.count, size <= 160, "%zu", (size_t)size);
+        renames_release(&renames);
+    }
+    function_facts_release(&facts);
+    loop_summary_release(&loops);
 }
 
 Test(summary, names_of_threads)
