@@ -83,7 +83,7 @@ static int compare_thread(const struct loop_summary *summary, struct thread_diff
         size_t changed = thread->diff.changed + thread->hang_differs;
         size_t compared = thread->diff.compared > changed ? thread->diff.compared : changed;
 
-        thread->score = (double)changed / (double)compared;
+        thread->score = thread->share = (double)changed / (double)compared;
         thread->event_share = changed_events(&summary->table, thread);
     }
     return 0;
@@ -97,12 +97,20 @@ static int compare_suspects(const void *a, const void *b, void *context)
 
     if (threads[x].score != threads[y].score)
         return threads[x].score > threads[y].score ? -1 : 1;
+    if (threads[x].share != threads[y].share)
+        return threads[x].share > threads[y].share ? -1 : 1;
     if (threads[x].event_share != threads[y].event_share)
         return threads[x].event_share > threads[y].event_share ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 
-static void rank(struct run_comparison *comparison)
+void run_comparison_sort(struct run_comparison *comparison)
+{
+    qsort_r(comparison->suspects, comparison->suspect_count, sizeof(*comparison->suspects), compare_suspects,
+            comparison->threads);
+}
+
+static void find_suspects(struct run_comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++) {
         const struct thread_diff *thread = &comparison->threads[i];
@@ -112,8 +120,7 @@ static void rank(struct run_comparison *comparison)
         else if (thread_diff_differs(thread))
             comparison->suspects[comparison->suspect_count++] = i;
     }
-    qsort_r(comparison->suspects, comparison->suspect_count, sizeof(*comparison->suspects), compare_suspects,
-            comparison->threads);
+    run_comparison_sort(comparison);
 }
 
 /* Both runs have their threads in the order of their keys. */
@@ -155,7 +162,7 @@ int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_
         run_comparison_release(&comparison);
         return r;
     }
-    rank(&comparison);
+    find_suspects(&comparison);
     *ret_comparison = comparison;
     return 0;
 }

@@ -15,8 +15,10 @@ struct thread_diff {
                              incomplete */
     /* Changed entries of both summaries, as a share of all that could be compared: 0 to 1. A last call that
      * never returned counts as one changed entry. A thread on one side only has none. */
-    double score;
-    /* The same in events, where loops of one body differ by their iterations only: decides between equal
+    double share;
+    double score; /* by which suspects are ordered: the ranking's (0 for a thread that it leaves out), once
+                     there is one (compare_rank.c), until then the share */
+    /* The share in events, where loops of one body differ by their iterations only: decides between equal
      * scores, so that of threads that stopped in one loop the one that came least far is first. */
     double event_share;
 };
@@ -24,9 +26,11 @@ struct thread_diff {
 struct run_comparison {
     struct thread_diff *threads; /* in order of their labels */
     size_t count;
-    size_t *suspects; /* indices of the matched threads that differ, highest score first, then event_share,
-                         then label */
+    size_t *suspects; /* indices of the matched threads that differ, highest score first, then share, then
+                         event_share, then label */
     size_t suspect_count;
+    size_t usual; /* matched threads that differ as normal runs do: no suspects */
+    bool ranked;
     size_t one_sided; /* threads on one side only, those that are unknown not counted */
 };
 
@@ -44,6 +48,15 @@ static inline bool thread_diff_differs(const struct thread_diff *thread)
  * with -ENOMEM. Release what a success returned. */
 int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_comparison);
 void run_comparison_release(struct run_comparison *comparison);
+
+/* Orders the suspects by a ranking of the same runs. With several normal runs, what differs no more than they
+ * do among themselves is no suspect any more, and a thread that not all of them have is no one-sided one. */
+struct ranking;
+void run_comparison_rank(struct run_comparison *comparison, const struct ranking *ranking,
+                         size_t normal_runs);
+
+/* Brings the suspects into the order of their scores. */
+void run_comparison_sort(struct run_comparison *comparison);
 
 /* Two threads against each other, in the normal run and in the faulty one: CMPdiffNLR of the DiffTrace draft
  * (section III.C, figures 19 and 20). In `normal` the first thread is the normal side and the second one the

@@ -502,6 +502,10 @@ static void say_how_sure(const struct text *text)
         fprintf(text->out, " Of %zu thread%s it is not known whether the last call returned.",
                 doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
     fputc('\n', text->out);
+    if (text->summary->comparison->usual)
+        fprintf(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
+                text->summary->comparison->usual,
+                text->summary->comparison->usual == 1 ? " differs" : "s differ");
     if (doubts->one_normal && text->summary->group_count)
         fputs(
             "          With one normal run to compare with, what changes from run to run anyway shows, "

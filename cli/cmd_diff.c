@@ -9,12 +9,17 @@
 #include "cli/command.h"
 #include "cli/diff_report.h"
 
-enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG };
-enum { DEFAULT_MOST = 5 };
+enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_BASELINE };
+/* Who stands out takes time that grows with the square of the number of threads. */
+enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
 
 static const struct argp_option options[] = {
+    {"baseline", KEY_BASELINE, "RUN", 0,
+     "Another normal run: a thread that differs no more than normal runs do is no suspect. May be given "
+     "several times",
+     0},
     {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5), 0: of all", 0},
-    {"full", KEY_FULL, 0, 0, "Show all common entries too, not only those around a difference", 0},
+    {"full", KEY_FULL, 0, 0, "Show all entries: common ones that are not near a difference, and long stretches in full", 0},
     {"descend", KEY_DESCEND, 0, 0, "Show below each pair of loops that differ how their bodies differ", 0},
     {"pair", KEY_PAIR, "P.T,P.T", 0,
      "Show how two threads differ from each other in the normal run, and in the faulty one "
@@ -57,6 +62,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SVG:
         arguments->svg = arg;
+        return 0;
+    case KEY_BASELINE:
+        if (arguments->baseline_count == ARRAY_SIZE(arguments->baselines))
+            argp_error(state, "--baseline was given too often");
+        arguments->baselines[arguments->baseline_count++] = arg;
         return 0;
     case KEY_PAIR:
         add_pair_argument(state, arguments, arg);
@@ -158,6 +168,34 @@ static int compare_pairs(struct diff_report *report, struct error *err)
     return 0;
 }
 
+/* Who stands out is asked of all filters where the runs are small and the user chose none, else of the one
+ * view that is shown anyway. */
+static int rank_threads(struct diff_report *report, struct error *err)
+{
+    const struct diff_arguments *arguments = report->arguments;
+    CLEANUP(ranking_input_release) struct ranking_input all = {0};
+    CLEANUP(ranking_release) struct ranking one = {0};
+    struct ranking_arguments how = {
+        .min_repeats = arguments->loops.min_repeats,
+        .with_returns = arguments->loops.with_returns,
+        .linkages = {LINKAGE_WARD}, /* no linkage changes who stands out */
+        .linkage_count = 1,
+        .max_bodies = {arguments->loops.max_body},
+        .max_body_count = arguments->loops.max_body > 0,
+    };
+    bool sweep =
+        !arguments->loops.filter && !arguments->loops.custom && ranking_is_cheap(&report->input->summary);
+    int r;
+
+    memcpy(how.baselines.items, arguments->baselines, sizeof(arguments->baselines));
+    how.baselines.count = arguments->baseline_count;
+    r = sweep ? ranking_input_read(&how, arguments->runs[0], arguments->runs[1], &all, err)
+              : ranking_of_summary(&report->input->summary, &one, err);
+    if (r >= 0)
+        run_comparison_rank(&report->comparison, sweep ? &all.ranking : &one, 1 + arguments->baseline_count);
+    return r;
+}
+
 static int make_report(struct diff_report *report, struct error *err)
 {
     const struct loops_input *input = report->input;
@@ -165,6 +203,11 @@ static int make_report(struct diff_report *report, struct error *err)
 
     if (compare_runs(&input->summary, &report->comparison) < 0)
         return error_no_memory(err);
+    if (report->comparison.count <= MOST_RANKED) {
+        r = rank_threads(report, err);
+        if (r < 0)
+            return r;
+    }
     report->shown =
         calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(*report->shown));
     if (!report->shown)
@@ -244,9 +287,11 @@ static const struct argp argp = {
         "The sentences say who differs, the last call that both runs made and the first one that they did "
         "not, what kind of difference that is, and what is not known. Renamed functions are guessed by what "
         "is called around them.\n\n"
-        "Threads are matched by their labels. The score of a suspect is the share of entries in its two "
-        "loop summaries that are in one of them only, between 0 and 1; of equal scores the one with the "
-        "larger share of changed events is first. Lines marked | and < and > differ, lines marked ? cannot "
+        "Threads are matched by rank and program (tracectl-rank(1) has more of that and of scores). First "
+        "among the suspects is the one that stands out most from threads like it, by the consensus of many "
+        "filters and attributes, where the runs are small and no filter is named; then the one with the "
+        "largest share of entries that are in one of its two loop summaries only. Lines marked | and < and > "
+        "differ, lines marked ? cannot "
         "be compared because events are missing there: that is never called a difference. Loops that are "
         "the same, or nearly so, share a line. On a terminal the output is as wide as the terminal and goes "
         "through $PAGER; elsewhere it is as wide as $COLUMNS says, or 132 columns. Names that do not fit "
@@ -262,11 +307,15 @@ static int run(int argc, char **argv)
     CLEANUP(cli_loops_release) struct loops_input input = {0};
     struct diff_arguments arguments = {.most = DEFAULT_MOST};
     CLEANUP(report_release) struct diff_report report = {.arguments = &arguments, .input = &input};
+    const char *runs[RANKING_MOST_RUNS + 2];
     struct error err = {0};
     int r;
 
     cli_parse(&cmd_diff, argc, argv, &arguments);
-    r = cli_loops_read(&arguments.loops, arguments.runs, 2, &input, &err);
+    runs[0] = arguments.runs[0];
+    memcpy(runs + 1, arguments.baselines, arguments.baseline_count * sizeof(*runs));
+    runs[1 + arguments.baseline_count] = arguments.runs[1];
+    r = cli_loops_read(&arguments.loops, runs, 2 + arguments.baseline_count, &input, &err);
     if (r >= 0)
         r = make_report(&report, &err);
     if (r >= 0 && arguments.svg)

@@ -16,6 +16,9 @@
 
 enum { CONTEXT = 3, MIN_COLUMN = 16, MARK = 2, GAP = 2, INDENT = 2, PAPER = 132, NARROWEST = 40 };
 
+/* What is shown of a long stretch that one run alone has. */
+enum { LONG_HEAD = 16, LONG_TAIL = 4 };
+
 /* ------------------------------------------------------------------------------------------ cut names */
 
 void cut_names_release(struct cut_names *names)
@@ -199,11 +202,11 @@ static char mark_of(const struct diff_row *row)
     return row->faulty == DIFF_NO_ENTRY ? '<' : row->normal == DIFF_NO_ENTRY ? '>' : '|';
 }
 
-static void print_folded(const struct pass *pass, const struct diff_row *row, size_t indent)
+static void print_folded(const struct pass *pass, char mark, size_t count, const char *what, size_t indent)
 {
     bool colour = pass->columns->colour;
 
-    printf("%s  %*s... %zu equal entries%s\n", colour ? "\033[2m" : "", (int)indent, "", row->folded,
+    printf("%s%c %*s... %zu %s entries%s\n", colour ? "\033[2m" : "", mark, (int)indent, "", count, what,
            colour ? "\033[0m" : "");
 }
 
@@ -230,7 +233,7 @@ static int walk_row(struct pass *pass, const struct level *level, const struct d
 
     if (row->kind == ROW_FOLDED) {
         if (!pass->measures)
-            print_folded(pass, row, level->indent);
+            print_folded(pass, ' ', row->folded, "equal", level->indent);
         return 0;
     }
     fill_cell(pass->columns->summary, level, false, row->normal, &left);
@@ -246,14 +249,43 @@ static int walk_row(struct pass *pass, const struct level *level, const struct d
     return r;
 }
 
+/* Whether one run alone has the row, and the one before it, too. */
+static bool goes_on(const struct diff_rows *rows, size_t row)
+{
+    char mark = mark_of(&rows->rows[row]);
+
+    return row && (mark == '<' || mark == '>') && mark == mark_of(&rows->rows[row - 1]);
+}
+
+/* How many rows from this one on are left out: the middle of a long stretch that one run alone has, of which
+ * `shown` rows have been shown. */
+static size_t hidden_rows(const struct diff_rows *rows, size_t row, size_t shown)
+{
+    size_t end = row;
+
+    if (shown != LONG_HEAD)
+        return 0;
+    while (end < rows->count && goes_on(rows, end))
+        end++;
+    return end - row > LONG_TAIL + 2 ? end - row - LONG_TAIL : 0;
+}
+
 static int walk_rows(struct pass *pass, const struct level *level, const struct diff_nlr *diff)
 {
     CLEANUP(diff_rows_release) struct diff_rows rows = {0};
     bool whole = pass->columns->full || level->indent;
     int r = diff_rows(diff, whole ? DIFF_NO_ENTRY : CONTEXT, &rows);
 
-    for (size_t i = 0; i < rows.count && !r && !cli_output_broken(); i++)
+    for (size_t i = 0, shown = 0; i < rows.count && !r && !cli_output_broken(); i++) {
+        size_t hidden;
+
+        shown = goes_on(&rows, i) ? shown + 1 : 0;
+        hidden = whole ? 0 : hidden_rows(&rows, i, shown);
+        if (hidden && !pass->measures)
+            print_folded(pass, mark_of(&rows.rows[i]), hidden, "more such", level->indent);
+        i += hidden;
         r = walk_row(pass, level, &rows.rows[i]);
+    }
     return r;
 }
 

@@ -143,9 +143,10 @@ static json_t *thread_json(const struct diff_report *report, const struct thread
     if (!thread->normal || !thread->faulty)
         return one_sided_thread_json(report, thread);
     item = json_pack(
-        "{s:o, s:o, s:f, s:o, s:o, s:{s:s, s:s}}", "thread", cli_json_text(thread_diff_label(thread)),
+        "{s:o, s:o, s:f, s:f, s:o, s:o, s:{s:s, s:s}}", "thread", cli_json_text(thread_diff_label(thread)),
         "edits", diff_edits_json(summary, &thread->diff, &thread->normal->loops, &thread->faulty->loops, ops),
-        "score", thread->score, "same_loops", same_loops_json(&summary->table, thread), "similar_loops",
+        "score", thread->score, "changed", thread->share, "same_loops",
+        same_loops_json(&summary->table, thread), "similar_loops",
         similar_loops_json(report, &thread->normal->loops, &thread->faulty->loops, &thread->diff),
         "last_call", "normal", cli_loops_last_call(thread->normal->last_call), "faulty",
         cli_loops_last_call(thread->faulty->last_call));
@@ -165,8 +166,8 @@ static json_t *suspects_json(const struct run_comparison *comparison)
         const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
 
         json_array_append_new(array,
-                              json_pack("{s:o, s:f}", "thread", cli_json_text(thread_diff_label(thread)),
-                                        "score", thread->score));
+                              json_pack("{s:o, s:f, s:f}", "thread", cli_json_text(thread_diff_label(thread)),
+                                        "score", thread->score, "changed", thread->share));
     }
     return array;
 }

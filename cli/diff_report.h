@@ -6,10 +6,13 @@
 #include "analyzer/compare.h"
 #include "analyzer/summary.h"
 #include "cli/loops.h"
+#include "cli/ranking_input.h"
 
 struct diff_arguments {
     struct loops_arguments loops;
     const char *runs[2];
+    const char *baselines[RANKING_MOST_RUNS];
+    size_t baseline_count;
     char **threads; /* in argv */
     size_t thread_count;
     const char **pairs; /* "P.T,P.T" */

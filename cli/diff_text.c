@@ -119,11 +119,16 @@ static void print_suspects(const struct diff_report *report)
 
     if (comparison->suspect_count < 2)
         return;
-    printf("%zu of %zu threads differ; most changed first:\n", comparison->suspect_count, comparison->count);
+    printf("%zu of %zu threads differ%s:\n", comparison->suspect_count, comparison->count,
+           comparison->ranked ? "; those that stand out most first, with the share of changed entries"
+                              : "; most changed first");
     for (size_t i = 0; i < comparison->suspect_count && i < MOST_SUSPECTS; i++) {
         const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
 
-        printf("  %-10s %.3f\n", thread_diff_label(thread), thread->score);
+        if (comparison->ranked)
+            printf("  %-10s %.3f  %3.0f %%\n", thread_diff_label(thread), thread->score, thread->share * 100);
+        else
+            printf("  %-10s %.3f\n", thread_diff_label(thread), thread->score);
     }
     if (comparison->suspect_count > MOST_SUSPECTS)
         printf("  ... and %zu more\n", comparison->suspect_count - MOST_SUSPECTS);

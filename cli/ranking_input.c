@@ -217,7 +217,7 @@ static int read_views(const struct ranking_arguments *arguments, struct ranking_
 
 /* ------------------------------------------------------------------------------------------ ranking */
 
-enum { FEW_THREADS = 500, MANY_THREADS = 4000 };
+enum { FEW_THREADS = 500, MANY_THREADS = 4000, FEW_EVENTS = 20000000 };
 
 /* Suspects worth a line have at least so much of the highest score. */
 #define NOTABLE_PART 0.1
@@ -233,37 +233,58 @@ static const enum linkage_method all_linkages[] = {
     LINKAGE_WEIGHTED, LINKAGE_CENTROID, LINKAGE_MEDIAN,
 };
 
-static int rank(const struct ranking_arguments *arguments, struct ranking_input *input, struct error *err)
+static int rank(const struct ranking_sweep *sweep, size_t threads, struct ranking *ret_ranking,
+                struct error *err)
 {
-    size_t threads = input->summaries[0].runs[input->runs.count - 1].thread_count;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct ranking_sweep sweep = {
-        .views = input->views,
-        .view_count = input->view_count,
-        .attributes = arguments->attribute_count ? arguments->attributes : all_attributes,
-        .attribute_count =
-            arguments->attribute_count ? arguments->attribute_count : ARRAY_SIZE(all_attributes),
-        .linkages = arguments->linkage_count ? arguments->linkages : all_linkages,
-        .linkage_count = arguments->linkage_count ? arguments->linkage_count
-                         : threads > FEW_THREADS  ? 1
-                                                  : ARRAY_SIZE(all_linkages),
-        /* Each works on matrices of its own. */
-        .workers = threads > MANY_THREADS || processors < 1 ? 1 : (unsigned)processors,
-    };
+    struct ranking_sweep how = *sweep;
     int r;
 
-    if (!input->view_count)
+    if (!how.attribute_count) {
+        how.attributes = all_attributes;
+        how.attribute_count = ARRAY_SIZE(all_attributes);
+    }
+    if (!how.linkage_count) {
+        how.linkages = all_linkages;
+        how.linkage_count = threads > FEW_THREADS ? 1 : ARRAY_SIZE(all_linkages);
+    }
+    /* Each works on matrices of its own. */
+    how.workers = threads > MANY_THREADS || processors < 1 ? 1 : (unsigned)processors;
+    if (!how.view_count)
         return error_say(err, -ENODATA, "nothing to compare: no function was called in these runs");
-    r = rank_runs(&sweep, &input->ranking);
+    r = rank_runs(&how, ret_ranking);
     return r == -ENOMEM ? error_no_memory(err)
            : r          ? error_say(err, -EIO, "these runs cannot be ranked: %s", strerror(-r))
                         : 0;
+}
+
+bool ranking_is_cheap(const struct loop_summary *summary)
+{
+    uint64_t events = 0;
+
+    for (size_t run = 0; run < summary->run_count; run++)
+        for (size_t i = 0; i < summary->runs[run].thread_count; i++)
+            events += summary->runs[run].threads[i].events;
+    return events <= FEW_EVENTS;
+}
+
+int ranking_of_summary(const struct loop_summary *summary, struct ranking *ret_ranking, struct error *err)
+{
+    const struct ranking_view view = {.filter = "", .summary = summary};
+    const struct ranking_sweep sweep = {
+        .views = &view, .view_count = 1, .linkages = all_linkages, .linkage_count = 1};
+
+    return rank(&sweep, summary->runs[summary->run_count - 1].thread_count, ret_ranking, err);
 }
 
 int ranking_input_read(const struct ranking_arguments *arguments, const char *normal, const char *faulty,
                        struct ranking_input *ret_input, struct error *err)
 {
     const char *runs[RANKING_MOST_RUNS + 2] = {normal};
+    struct ranking_sweep sweep = {.attributes = arguments->attributes,
+                                  .attribute_count = arguments->attribute_count,
+                                  .linkages = arguments->linkages,
+                                  .linkage_count = arguments->linkage_count};
     size_t count = 1;
     int r;
 
@@ -274,7 +295,12 @@ int ranking_input_read(const struct ranking_arguments *arguments, const char *no
     if (r < 0)
         return r == -EINVAL ? -EIO : r;
     r = read_views(arguments, ret_input, err);
-    return r < 0 ? r : rank(arguments, ret_input, err);
+    if (r < 0)
+        return r;
+    sweep.views = ret_input->views;
+    sweep.view_count = ret_input->view_count;
+    return rank(&sweep, sweep.view_count ? ret_input->summaries[0].runs[count - 1].thread_count : 0,
+                &ret_input->ranking, err);
 }
 
 void ranking_input_release(struct ranking_input *input)

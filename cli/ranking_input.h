@@ -44,6 +44,12 @@ int ranking_input_read(const struct ranking_arguments *arguments, const char *no
                        struct ranking_input *ret_input, struct error *err);
 void ranking_input_release(struct ranking_input *input);
 
+/* Whether all filters can be tried without making anybody wait. */
+bool ranking_is_cheap(const struct loop_summary *summary);
+
+/* Ranks with the view that a summary is, all attributes and one linkage. Release what a success returned. */
+int ranking_of_summary(const struct loop_summary *summary, struct ranking *ret_ranking, struct error *err);
+
 /* How many threads (or processes) of the consensus are suspects to be shown: those with a tenth of the
  * highest score or more. */
 size_t ranking_suspects(const struct ranking_objects *objects);

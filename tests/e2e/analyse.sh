@@ -158,6 +158,7 @@ assert len(scores) == 4 and scores == sorted(scores, reverse=True) and scores[0]
 SCRIPT
     # The same change between normal runs is no suspicion.
     "$TRACECTL" rank normal swapped --baseline swapped --filter mpi
+    "$TRACECTL" diff normal swapped --baseline swapped --filter mpi
     "$TRACECTL" rank normal same
     for words in normal "normal same --attributes sing.often" "normal same --linkage nearest" "normal same --k 0"; do
         status=0

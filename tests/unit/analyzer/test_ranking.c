@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/compare.h"
 #include "analyzer/ranking.h"
 #include "tests/unit/analyzer/streams.h"
 
@@ -244,4 +245,33 @@ Test(ranking, nothing_to_rank)
     ranking_release(&ranking);
     loop_summary_release(&summary);
     cr_assert_eq(rank_runs(&empty, &ranking), -EINVAL);
+}
+
+/* 3.1 changes more than 0.0 does, but so it does between normal runs. */
+Test(ranking, the_suspects_of_a_comparison)
+{
+    const char *texts[RUNS][THREADS] = {
+        {ALIKE},
+        {"IXXXXF", "IXXXXF", "IXXXXF", "IXXXXF", "IYYYYF", "IYYYYF", "IYYYYF", "IABCDEF"},
+        {"IXXXXF", "IXXXXF", "IXXXXF", "IXXXXF", "IYYYYF", "IYYYYF", "IYYYYF", "IEDCBAF"},
+        {"IXZXXF", "IXXXXF", "IXXXXF", "IXXXXF", "IYYYYF", "IYYYYF", "IYYYYF", "IBADCEF"},
+    };
+    struct loop_summary summary = summarise(texts, RUNS);
+    struct ranking ranking = rank(&summary, 1);
+    struct run_comparison comparison;
+
+    cr_assert_eq(compare_runs(&summary, &comparison), 0);
+    cr_assert_eq(comparison.suspect_count, 2);
+    cr_assert_str_eq(thread_diff_label(&comparison.threads[comparison.suspects[0]]), "3.1");
+    run_comparison_rank(&comparison, &ranking, 1);
+    cr_assert_eq(comparison.suspect_count, 2);
+    cr_assert_eq(comparison.usual, 0);
+    cr_assert_str_eq(thread_diff_label(&comparison.threads[comparison.suspects[0]]), "0.0");
+    cr_assert_eq(comparison.threads[comparison.suspects[0]].score, ranking.threads.consensus[0].score);
+    run_comparison_rank(&comparison, &ranking, RUNS - 1);
+    cr_assert_eq(comparison.suspect_count, 1);
+    cr_assert_eq(comparison.usual, 1);
+    run_comparison_release(&comparison);
+    ranking_release(&ranking);
+    loop_summary_release(&summary);
 }
