@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The suspects of a comparison in the order of a ranking. */
+#include <math.h>
 #include <string.h>
 
 #include "analyzer/compare.h"
@@ -41,10 +42,11 @@ static bool varies(const struct ranking *ranking, const char *label)
 
 static void drop_usual(struct run_comparison *comparison, const struct ranking *ranking)
 {
-    size_t kept = 0;
+    size_t kept = 0, notable = ranking_suspects(&ranking->threads);
+    double least = notable ? ranking->threads.consensus[notable - 1].score : INFINITY;
 
     for (size_t i = 0; i < comparison->suspect_count; i++)
-        if (comparison->threads[comparison->suspects[i]].score > 0)
+        if (comparison->threads[comparison->suspects[i]].score >= least)
             comparison->suspects[kept++] = comparison->suspects[i];
     comparison->usual = comparison->suspect_count - kept;
     comparison->suspect_count = kept;

@@ -16,6 +16,9 @@ enum { MOST_WORKERS = 64 };
 /* The next normal run may vary more than those few that are known. */
 #define VARIATION_MARGIN 2.0
 
+/* Suspects worth a word have at least so much of the highest score. */
+#define NOTABLE_PART 0.1
+
 /* A change that all have in common counts, too, but never as much as standing out: when all hang alike, that
  * is no reason to say that nothing has changed. */
 #define COMMON_PART 0.1
@@ -292,4 +295,15 @@ void ranking_release(struct ranking *ranking)
     objects_release(&ranking->threads);
     objects_release(&ranking->processes);
     *ranking = (struct ranking){0};
+}
+
+size_t ranking_suspects(const struct ranking_objects *objects)
+{
+    double least = objects->count ? objects->consensus[0].score * NOTABLE_PART : 0;
+    size_t count = 0;
+
+    while (count < objects->count && objects->consensus[count].score > 0 &&
+           objects->consensus[count].score >= least)
+        count++;
+    return count;
 }

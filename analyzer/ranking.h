@@ -92,4 +92,7 @@ struct ranking {
 int rank_runs(const struct ranking_sweep *sweep, struct ranking *ret_ranking);
 void ranking_release(struct ranking *ranking);
 
+/* How many of the consensus are suspects worth a word: those with a tenth of the highest score or more. */
+size_t ranking_suspects(const struct ranking_objects *objects);
+
 #endif

@@ -219,9 +219,6 @@ static int read_views(const struct ranking_arguments *arguments, struct ranking_
 
 enum { FEW_THREADS = 500, MANY_THREADS = 4000, FEW_EVENTS = 20000000 };
 
-/* Suspects worth a line have at least so much of the highest score. */
-#define NOTABLE_PART 0.1
-
 static const struct attribute_kind all_attributes[] = {
     {ATTRIBUTE_SINGLE, FREQUENCY_ACTUAL}, {ATTRIBUTE_SINGLE, FREQUENCY_LOG10},
     {ATTRIBUTE_SINGLE, FREQUENCY_NONE},   {ATTRIBUTE_DOUBLE, FREQUENCY_ACTUAL},
@@ -312,17 +309,6 @@ void ranking_input_release(struct ranking_input *input)
     free(input->views);
     free(input->filter_names);
     cli_runs_close(&input->runs);
-}
-
-size_t ranking_suspects(const struct ranking_objects *objects)
-{
-    double least = objects->count ? objects->consensus[0].score * NOTABLE_PART : 0;
-    size_t count = 0;
-
-    while (count < objects->count && objects->consensus[count].score > 0 &&
-           objects->consensus[count].score >= least)
-        count++;
-    return count;
 }
 
 bool ranking_finds(const struct ranking *ranking)

@@ -50,10 +50,6 @@ bool ranking_is_cheap(const struct loop_summary *summary);
 /* Ranks with the view that a summary is, all attributes and one linkage. Release what a success returned. */
 int ranking_of_summary(const struct loop_summary *summary, struct ranking *ret_ranking, struct error *err);
 
-/* How many threads (or processes) of the consensus are suspects to be shown: those with a tenth of the
- * highest score or more. */
-size_t ranking_suspects(const struct ranking_objects *objects);
-
 /* Whether the runs differ in what a ranking sees: suspects, or threads that only one side has. */
 bool ranking_finds(const struct ranking *ranking);
 
