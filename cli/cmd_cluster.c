@@ -16,9 +16,7 @@
 enum { KEY_LINKAGE = 0x300, KEY_CLUSTERS, DEFAULT_WIDTH = 100 };
 
 struct cluster_arguments {
-    struct loops_arguments loops;
     struct objects_arguments objects;
-    const char *run;
     enum linkage_method method;
     size_t clusters; /* 0: not asked for */
 };
@@ -41,8 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         arguments->method = LINKAGE_WARD;
-        state->child_inputs[0] = &arguments->loops;
-        state->child_inputs[1] = &arguments->objects;
+        state->child_inputs[0] = &arguments->objects;
         return 0;
     case KEY_LINKAGE:
         if (linkage_parse(arg, &arguments->method) < 0)
@@ -56,15 +53,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (*arg < '0' || *arg > '9' || *end || !arguments->clusters ||
             arguments->clusters > LINKAGE_MAX_COUNT)
             argp_error(state, "--clusters must be a number from 1 to %zu, not '%s'", LINKAGE_MAX_COUNT, arg);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (arguments->run)
-            argp_usage(state);
-        arguments->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!arguments->run)
-            argp_usage(state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -91,7 +79,7 @@ static int cut(const struct cluster_arguments *arguments, const struct objects *
         return 0;
     if (arguments->clusters > objects->count)
         return error_say(err, -EINVAL, "making %zu clusters of run %s: it has %zu %s", arguments->clusters,
-                         arguments->run, objects->count, cli_objects_key(objects));
+                         arguments->objects.run, objects->count, cli_objects_key(objects));
     clustering->labels = malloc(objects->count * sizeof(*clustering->labels));
     if (!clustering->labels)
         return error_no_memory(err);
@@ -115,7 +103,7 @@ static int make_clusters(const struct cluster_arguments *arguments, const struct
     r = linkage_of(arguments->method, objects->count, similarity.values, ret_clustering->merges);
     if (r < 0)
         return error_set(err, r, NULL, "clustering the %s of run %s", cli_objects_key(objects),
-                         arguments->run);
+                         arguments->objects.run);
     return cut(arguments, objects, ret_clustering, err);
 }
 
@@ -220,8 +208,6 @@ static int print_text(const struct cluster_arguments *arguments, const struct ru
 
 /* ------------------------------------------------------------------------------------------ the command */
 
-static const struct argp_child children[] = {
-    {&cli_loops_argp, 0, NULL, 0}, {&cli_objects_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -234,7 +220,7 @@ static const struct argp argp = {
         "keeps clusters compact, so that a thread that strays stands apart in the end; the DiffTrace papers "
         "found the threads at fault with it. Its distances can be larger than 1. The merges of --json are "
         "the rows of SciPy's linkage matrix.",
-    .children = children,
+    .children = cli_objects_children,
 };
 
 static int run(int argc, char **argv)
@@ -248,13 +234,11 @@ static int run(int argc, char **argv)
     int r;
 
     cli_parse(&cmd_cluster, argc, argv, &arguments);
-    r = cli_loops_read(&arguments.loops, &arguments.run, 1, &input, &err);
+    r = cli_objects_read(&arguments.objects, &input, &objects, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
     loops = &input.summary.runs[0];
-    r = cli_objects_of(&arguments.objects, loops, &objects, &err);
-    if (r == 0)
-        r = make_clusters(&arguments, &objects, &clustering, &err);
+    r = make_clusters(&arguments, &objects, &clustering, &err);
     if (r == 0 && cli.json)
         print_json(&arguments, loops, &objects, &clustering);
     else if (r == 0)

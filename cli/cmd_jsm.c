@@ -12,9 +12,7 @@
 enum { KEY_CSV = 'c', DEFAULT_WIDTH = 80, CELL = 4 };
 
 struct jsm_arguments {
-    struct loops_arguments loops;
     struct objects_arguments objects;
-    const char *run;
     bool csv;
 };
 
@@ -29,20 +27,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &arguments->loops;
-        state->child_inputs[1] = &arguments->objects;
+        state->child_inputs[0] = &arguments->objects;
         return 0;
     case KEY_CSV:
         arguments->csv = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (arguments->run)
-            argp_usage(state);
-        arguments->run = arg;
-        return 0;
     case ARGP_KEY_END:
-        if (!arguments->run)
-            argp_usage(state);
         if (arguments->csv && cli.json)
             argp_error(state, "--csv and --json exclude each other");
         return 0;
@@ -162,8 +152,6 @@ static void print_text(const struct run_loops *run, const struct objects *object
 
 /* ------------------------------------------------------------------------------------------ the command */
 
-static const struct argp_child children[] = {
-    {&cli_loops_argp, 0, NULL, 0}, {&cli_objects_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -174,7 +162,7 @@ static const struct argp argp = {
         "The similarity of two threads is the number of attributes that both have divided by the number "
         "that at least one has: from 0 to 1, which are shown only when they are exact. It is what the "
         "concept lattice (tracectl lattice) says of them, too.",
-    .children = children,
+    .children = cli_objects_children,
 };
 
 static int run(int argc, char **argv)
@@ -188,15 +176,12 @@ static int run(int argc, char **argv)
     int r;
 
     cli_parse(&cmd_jsm, argc, argv, &arguments);
-    r = cli_loops_read(&arguments.loops, &arguments.run, 1, &input, &err);
+    r = cli_objects_read(&arguments.objects, &input, &objects, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
     loops = &input.summary.runs[0];
-    r = cli_objects_of(&arguments.objects, loops, &objects, &err);
-    if (r >= 0 && similarity_of_sets(objects.sets, objects.count, &similarity) < 0)
-        r = error_no_memory(&err);
-    if (r < 0)
-        return cli_fail(&err);
+    if (similarity_of_sets(objects.sets, objects.count, &similarity) < 0)
+        return error_no_memory(&err), cli_fail(&err);
     if (cli.json)
         print_json(&arguments, loops, &objects, &similarity);
     else if (arguments.csv)

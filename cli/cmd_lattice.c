@@ -12,9 +12,7 @@ enum { KEY_DOT = 0x300, KEY_FULL, KEY_MAX_CONCEPTS };
 enum { MOST_NAMES = 20 };
 
 struct lattice_arguments {
-    struct loops_arguments loops;
     struct objects_arguments objects;
-    const char *run;
     size_t limit;
     bool dot, full;
 };
@@ -35,8 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &arguments->loops;
-        state->child_inputs[1] = &arguments->objects;
+        state->child_inputs[0] = &arguments->objects;
         arguments->limit = LATTICE_DEFAULT_LIMIT;
         return 0;
     case KEY_DOT:
@@ -50,14 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (*arg < '0' || *arg > '9' || *end || !arguments->limit)
             argp_error(state, "--max-concepts must be a number from 1 on, not '%s'", arg);
         return 0;
-    case ARGP_KEY_ARG:
-        if (arguments->run)
-            argp_usage(state);
-        arguments->run = arg;
-        return 0;
     case ARGP_KEY_END:
-        if (!arguments->run)
-            argp_usage(state);
         if (arguments->dot && cli.json)
             argp_error(state, "--dot and --json exclude each other");
         return 0;
@@ -95,7 +85,7 @@ static int make_view(struct view *view, struct error *err)
         return error_say(err, r,
                          "building the concept lattice of run %s: it has more than %zu concepts "
                          "(--attributes sing.noFreq or a --filter makes fewer, --max-concepts allows more)",
-                         view->arguments->run, limit);
+                         view->arguments->objects.run, limit);
     if (r < 0 || lattice_objects_of(&view->lattice, &view->members) < 0)
         return error_no_memory(err);
     view->order = calloc(view->lattice.count + 1, sizeof(*view->order));
@@ -354,8 +344,6 @@ static void print_text(const struct view *view)
 
 /* ------------------------------------------------------------------------------------------ the command */
 
-static const struct argp_child children[] = {
-    {&cli_loops_argp, 0, NULL, 0}, {&cli_objects_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -366,7 +354,7 @@ static const struct argp argp = {
         "part "
         "of its threads with more in common. Each attribute is named where it first appears on the way down "
         "(all concepts below have it, too), each thread at the last concept that has it.",
-    .children = children,
+    .children = cli_objects_children,
 };
 
 static int run(int argc, char **argv)
@@ -380,13 +368,10 @@ static int run(int argc, char **argv)
     int r;
 
     cli_parse(&cmd_lattice, argc, argv, &arguments);
-    r = cli_loops_read(&arguments.loops, &arguments.run, 1, &input, &err);
+    r = cli_objects_read(&arguments.objects, &input, &objects, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
-    r = cli_objects_of(&arguments.objects, &input.summary.runs[0], &objects, &err);
-    if (r >= 0)
-        r = make_view(&view, &err);
-    if (r < 0)
+    if (make_view(&view, &err) < 0)
         return cli_fail(&err);
     if (cli.json)
         print_json(&view);

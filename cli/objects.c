@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/command.h"
+
 /* ------------------------------------------------------------------------------------------ options */
 
 enum { KEY_ATTRIBUTES = 0x280, KEY_PROCESSES };
@@ -25,6 +27,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
+        state->child_inputs[0] = &arguments->loops;
         arguments->kind = (struct attribute_kind){ATTRIBUTE_SINGLE, FREQUENCY_NONE};
         return 0;
     case KEY_ATTRIBUTES:
@@ -36,12 +39,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PROCESSES:
         arguments->processes = true;
         return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->run)
+            argp_usage(state);
+        arguments->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!arguments->run)
+            argp_usage(state);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-const struct argp cli_objects_argp = {.options = options, .parser = parse};
+static const struct argp_child children[] = {
+    {&cli_loops_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {.options = options, .parser = parse, .children = children};
+const struct argp_child cli_objects_children[] = {{&argp, 0, NULL, 0}, {0}};
 
 /* ------------------------------------------------------------------------------------------ objects */
 
@@ -125,6 +140,14 @@ int cli_objects_of(const struct objects_arguments *arguments, const struct run_l
     *ret_objects = (struct objects){.processes = arguments->processes};
     r = read_objects(ret_objects, arguments->kind, run);
     return r < 0 ? error_set(err, r, NULL, "collecting the attributes of run %" PRId64, run->run_id) : 0;
+}
+
+int cli_objects_read(const struct objects_arguments *arguments, struct loops_input *ret_input,
+                     struct objects *ret_objects, struct error *err)
+{
+    int r = cli_loops_read(&arguments->loops, &arguments->run, 1, ret_input, err);
+
+    return r < 0 ? r : cli_objects_of(arguments, &ret_input->summary.runs[0], ret_objects, err);
 }
 
 const char *cli_objects_key(const struct objects *objects)

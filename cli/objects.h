@@ -10,12 +10,15 @@
 #include "cli/loops.h"
 
 struct objects_arguments {
+    struct loops_arguments loops;
+    const char *run;
     struct attribute_kind kind; /* set by the parser when it begins: sing.noFreq */
     bool processes;
 };
 
-/* --attributes and --processes. A child for a subcommand's argp; its input is a struct objects_arguments. */
-extern const struct argp cli_objects_argp;
+/* The argument RUN, which must be there, --attributes and --processes, and all options of cli_loops_argp and
+ * cli_common_argp: the one child of a subcommand's argp; its input is a struct objects_arguments. */
+extern const struct argp_child cli_objects_children[];
 
 struct objects {
     size_t count;
@@ -30,6 +33,10 @@ struct objects {
 int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
                    struct objects *ret_objects, struct error *err);
 void cli_objects_release(struct objects *objects);
+
+/* Reads the run and its objects. Fails as cli_loops_read does. Release both also after a failure. */
+int cli_objects_read(const struct objects_arguments *arguments, struct loops_input *ret_input,
+                     struct objects *ret_objects, struct error *err);
 
 /* "threads" or "processes": what the objects are, and their key in JSON. */
 const char *cli_objects_key(const struct objects *objects);
