@@ -34,7 +34,6 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct cluster_arguments *arguments = state->input;
-    char *end;
 
     switch (key) {
     case ARGP_KEY_INIT:
@@ -49,10 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 arg);
         return 0;
     case KEY_CLUSTERS:
-        arguments->clusters = strtoul(arg, &end, 10);
-        if (*arg < '0' || *arg > '9' || *end || !arguments->clusters ||
-            arguments->clusters > LINKAGE_MAX_COUNT)
-            argp_error(state, "--clusters must be a number from 1 to %zu, not '%s'", LINKAGE_MAX_COUNT, arg);
+        arguments->clusters = cli_parse_number(state, "--clusters", arg, 1, LINKAGE_MAX_COUNT);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

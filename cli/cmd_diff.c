@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl diff: which threads of two runs differ, and how. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static const struct argp_option options[] = {
      "several times",
      0},
     {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5), 0: of all", 0},
-    {"full", KEY_FULL, 0, 0, "Show all entries: common ones that are not near a difference, and long stretches in full", 0},
+    {"full", KEY_FULL, 0, 0,
+     "Show all entries: common ones that are not near a difference, and long stretches in full", 0},
     {"descend", KEY_DESCEND, 0, 0, "Show below each pair of loops that differ how their bodies differ", 0},
     {"pair", KEY_PAIR, "P.T,P.T", 0,
      "Show how two threads differ from each other in the normal run, and in the faulty one "
@@ -43,16 +45,13 @@ static void add_pair_argument(struct argp_state *state, struct diff_arguments *a
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct diff_arguments *arguments = state->input;
-    char *end;
 
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &arguments->loops;
         return 0;
     case KEY_MOST:
-        arguments->most = (unsigned)strtoul(arg, &end, 10);
-        if (*arg < '0' || *arg > '9' || *end)
-            argp_error(state, "--most must be a number, not '%s'", arg);
+        arguments->most = (unsigned)cli_parse_number(state, "--most", arg, 0, UINT_MAX);
         return 0;
     case KEY_FULL:
         arguments->full = true;

@@ -29,7 +29,6 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct lattice_arguments *arguments = state->input;
-    char *end;
 
     switch (key) {
     case ARGP_KEY_INIT:
@@ -43,9 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         arguments->full = true;
         return 0;
     case KEY_MAX_CONCEPTS:
-        arguments->limit = strtoul(arg, &end, 10);
-        if (*arg < '0' || *arg > '9' || *end || !arguments->limit)
-            argp_error(state, "--max-concepts must be a number from 1 on, not '%s'", arg);
+        arguments->limit = cli_parse_number(state, "--max-concepts", arg, 1, UINT32_MAX);
         return 0;
     case ARGP_KEY_END:
         if (arguments->dot && cli.json)

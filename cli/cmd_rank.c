@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl rank: which threads changed most between runs, over many combinations of parameters. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -25,16 +26,13 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct rank_arguments *arguments = state->input;
-    char *end;
 
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &arguments->ranking;
         return 0;
     case KEY_MOST:
-        arguments->most = (unsigned)strtoul(arg, &end, 10);
-        if (*arg < '0' || *arg > '9' || *end)
-            argp_error(state, "--most must be a number, not '%s'", arg);
+        arguments->most = (unsigned)cli_parse_number(state, "--most", arg, 0, UINT_MAX);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)

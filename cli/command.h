@@ -54,6 +54,10 @@ int cli_fail(const struct error *err);
  * `input` goes to the parser (state->input). */
 void cli_parse(const struct command *command, int argc, char **argv, void *input);
 
+/* The number that an option's argument is; a usage error when it is none from `low` to `high`. */
+unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
+                               unsigned long low, unsigned long high);
+
 /* The parser of a subcommand that takes neither arguments nor options of its own. */
 error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state);
 

@@ -39,24 +39,13 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static unsigned parse_number(const struct argp_state *state, const char *what, const char *text, unsigned low,
-                             unsigned high)
-{
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-
-    if (*text < '0' || *text > '9' || *end || number < low || number > high)
-        argp_error(state, "%s must be a number from %u to %u, not '%s'", what, low, high, text);
-    return (unsigned)number;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct loops_arguments *arguments = state->input;
 
     switch (key) {
     case KEY_K:
-        arguments->max_body = parse_number(state, "--k", arg, 1, NLR_MAX_BODY);
+        arguments->max_body = (unsigned)cli_parse_number(state, "--k", arg, 1, NLR_MAX_BODY);
         return 0;
     case KEY_FILTER:
         arguments->filter = arg;
@@ -74,7 +63,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         arguments->min_repeats = NLR_STRICT_REPEATS;
         return 0;
     case KEY_MIN_REPEATS:
-        arguments->min_repeats = parse_number(state, "--min-repeats", arg, 2, NLR_MAX_REPEATS);
+        arguments->min_repeats = (unsigned)cli_parse_number(state, "--min-repeats", arg, 2, NLR_MAX_REPEATS);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl: finds the subcommand and hands over. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,19 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
 {
     if (argp_parse(command->argp, argc, argv, command->argp_flags, NULL, input))
         exit(EXIT_USAGE);
+}
+
+unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
+                               unsigned long low, unsigned long high)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || number < low || number > high)
+        argp_error(state, "%s must be a number from %lu to %lu, not '%s'", option, low, high, text);
+    return number;
 }
 
 error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)
