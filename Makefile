@@ -31,7 +31,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit otf2
+LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit otf2 libgvc
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter
@@ -114,12 +114,23 @@ $(O)/%.o: %.c
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
+# A text as the C string $(1).
+c_string = sed -e '1i static const char $(1)[] =' -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/    "&\\n"/' -e '$$a ;'
+
 # store/X.sql as the C string X_sql, in "store/X_sql.h".
 STORE_SQL := $(patsubst %.sql,$(O)/%_sql.h,$(wildcard store/*.sql))
 $(O)/store/%_sql.h: store/%.sql
 	$(say) SQL $@
 	@mkdir -p $(dir $@)
-	$(Q)sed -e '1i static const char $*_sql[] =' -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/    "&\\n"/' -e '$$a ;' $< > $@
+	$(Q)$(call c_string,$*_sql) $< > $@
+
+# The style sheet of reports as the C string style_css.
+$(O)/analyzer/report/style_css.h: analyzer/report/style.css
+	$(say) CSS $@
+	@mkdir -p $(dir $@)
+	$(Q)$(call c_string,style_css) $< > $@
+
+$(O)/analyzer/report/html_report.o: | $(O)/analyzer/report/style_css.h
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/entry_text.h"
 #include "analyzer/lattice.h"
 #include "cli/command.h"
 #include "cli/objects.h"
@@ -232,7 +233,7 @@ static void print_attributes(const struct view *view, const struct attribute_set
     char text[512];
 
     for (size_t i = 0; i < shown; i++) {
-        cli_attribute_text(view->summary, attribute_at(view, set->ids[i]), text, sizeof(text));
+        attribute_text(view->summary, attribute_at(view, set->ids[i]), text, sizeof(text));
         fputs(i ? between : "", stdout);
         print_escaped(text, quoted);
     }

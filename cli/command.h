@@ -44,8 +44,8 @@ struct command {
 };
 
 extern const struct command cmd_calls, cmd_cluster, cmd_diff, cmd_doctor, cmd_export, cmd_gc, cmd_import,
-    cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_rm, cmd_runs, cmd_show,
-    cmd_sql, cmd_top, cmd_verify;
+    cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_report, cmd_rm, cmd_runs,
+    cmd_show, cmd_sql, cmd_top, cmd_verify;
 
 /* Prints the error line on stderr and returns EXIT_FAILED. */
 int cli_fail(const struct error *err);

@@ -193,51 +193,6 @@ void cli_objects_print_unknown(const struct run_loops *run)
 
 /* ------------------------------------------------------------------------------------------ attributes */
 
-static void print_entry(const struct loop_summary *summary, const struct attribute_entry *entry, FILE *stream)
-{
-    if (entry->kind == NLR_SYMBOL)
-        fputs(symbols_demangled(&summary->symbols, entry->id), stream);
-    else
-        fprintf(stream, "L%" PRIu32, summary->table.numbers[entry->id]);
-}
-
-/* "10-99" for 1; from a million on "10^6" */
-static void print_magnitude(uint64_t log10, FILE *stream)
-{
-    uint64_t low = 1;
-
-    if (log10 > 5) {
-        fprintf(stream, "10^%" PRIu64, log10);
-        return;
-    }
-    while (log10--)
-        low *= 10;
-    fprintf(stream, "%" PRIu64 "-%" PRIu64, low, low * 10 - 1);
-}
-
-void cli_attribute_text(const struct loop_summary *summary, const struct attribute *attribute, char *text,
-                        size_t size)
-{
-    FILE *stream = fmemopen(text, size, "w");
-
-    *text = 0;
-    if (!stream)
-        return;
-    print_entry(summary, &attribute->entries[0], stream);
-    if (attribute->kind.unit == ATTRIBUTE_DOUBLE) {
-        fputs(" -> ", stream);
-        print_entry(summary, &attribute->entries[1], stream);
-    }
-    if (attribute->kind.frequency != FREQUENCY_NONE)
-        fputc(':', stream);
-    if (attribute->kind.frequency == FREQUENCY_ACTUAL)
-        fprintf(stream, "%" PRIu64, attribute->frequency);
-    else if (attribute->kind.frequency == FREQUENCY_LOG10)
-        print_magnitude(attribute->frequency, stream);
-    fclose(stream);
-    text[size - 1] = 0;
-}
-
 static json_t *entry_json(const struct loop_summary *summary, const struct attribute_entry *entry)
 {
     char name[24];

@@ -47,9 +47,6 @@ json_t *cli_objects_labels(const struct objects *objects);
 json_t *cli_objects_json_unknown(const struct run_loops *run);
 void cli_objects_print_unknown(const struct run_loops *run);
 
-/* "MPI_Init", "L0:16", "MPI_Init -> L0:10-99" in a buffer of the caller's; cut to fit. */
-void cli_attribute_text(const struct loop_summary *summary, const struct attribute *attribute, char *text,
-                        size_t size);
 /* {"entries": ["MPI_Init", {"loop": "L0"}], "frequency": 1}; "log10" in place of "frequency" when it is that.
  */
 json_t *cli_attribute_json(const struct loop_summary *summary, const struct attribute *attribute);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/diff_rows.h"
+#include "analyzer/entry_text.h"
 #include "analyzer/short_names.h"
 #include "base/cleanup.h"
 
@@ -61,47 +62,11 @@ void diff_picture_prepare(struct svg *svg)
 
 /* ------------------------------------------------------------------------------------------ texts */
 
-/* "L1 ^ 16" or a name; from malloc, NULL: no memory. */
-static char *entry_text(const struct loop_summary *summary, const struct nlr_element *element)
-{
-    char *text = NULL;
-
-    if (element->kind == NLR_SYMBOL)
-        return strdup(symbols_demangled(&summary->symbols, element->id));
-    if (element->kind == NLR_LOST)
-        return strdup("?");
-    if (asprintf(&text, "L%" PRIu32 " ^ %" PRIu64, summary->table.numbers[element->id], element->count) < 0)
-        return NULL;
-    return text;
-}
-
-/* "MPI_Send MPI_Recv": what a loop does; from malloc, NULL: no memory. */
-static char *body_text(const struct loop_summary *summary, uint32_t loop)
-{
-    const struct nlr_element *elements = loop_table_elements(&summary->table, loop);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        return NULL;
-    for (uint32_t i = 0; i < summary->table.bodies[loop].length; i++) {
-        AUTO_FREE char *entry = entry_text(summary, &elements[i]);
-
-        fprintf(out, "%s%s", i ? " " : "", entry ? entry : "");
-    }
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 /* What the pointer shows of a block: everything in full. */
 static char *block_title(const struct loop_summary *summary, const struct nlr_element *element,
                          enum look look, const char *text)
 {
-    AUTO_FREE char *body = element->kind == NLR_LOOP ? body_text(summary, element->id) : NULL;
+    AUTO_FREE char *body = element->kind == NLR_LOOP ? loop_body_text(summary, element->id) : NULL;
     char *title = NULL;
 
     if (asprintf(&title, "%s%s%s%s, %s", text, body ? " = [" : "", body ? body : "", body ? "]" : "",
@@ -303,7 +268,7 @@ static double draw_loops(const struct diff_picture *picture, struct svg *svg, co
 
         if (!wanted[number])
             continue;
-        body = body_text(picture->summary, table->numbered[number]);
+        body = loop_body_text(picture->summary, table->numbered[number]);
         if (!body || asprintf(&text, "L%zu = [%s]", number, body) < 0)
             return y; /* svg_finish will not have memory either */
         y = svg_wrapped_text(svg, (struct svg_point){MARGIN, y}, PICTURE_WIDTH - 2 * MARGIN, text,

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "analyzer/report/html_report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "analyzer/picture/markup.h"
+#include "analyzer/report/parts.h"
+#include "analyzer/report/style_css.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+
+static int report_glossary(struct report *report, struct error *err);
+
+static const struct section {
+    const char *id, *title;
+    int (*write)(struct report *report, struct error *err);
+    bool compares; /* only of two runs and more */
+} sections[] = {
+    {"summary", "What happened", report_summary, true},
+    {"facts", "The runs", report_facts, false},
+    {"losses", "What was not seen", report_losses, false},
+    {"ranking", "Which threads changed most", report_ranking, true},
+    {"differences", "How they changed (diffNLR)", report_differences, true},
+    {"similarity", "Who resembles whom", report_matrices, false},
+    {"clusters", "Who belongs together", report_clusters, false},
+    {"lattice", "Who has what in common", report_lattices, false},
+    {"loops", "Loops", report_loops, false},
+    {"glossary", "How to read this page", report_glossary, false},
+};
+
+/* ------------------------------------------------------------------------------------------ glossary */
+
+static const struct term {
+    const char *term, *meaning;
+    bool compares;
+} terms[] = {
+    {"Thread P.T", "The T-th thread of process P: 0 is the main thread, P the MPI rank if there is one.", false},
+    {"Loop summary (NLR)",
+     "A thread's calls, with what repeats folded into loops: L0 ^ 16 is the loop L0, 16 times.", false},
+    {"K", "The longest loop body that is looked for, in entries.", false},
+    {"Attributes",
+     "What of a thread's summary is compared: single entries (sing) or pairs of neighbours (doub), with how "
+     "often they occur (actual), the order of magnitude of that (log10), or neither (noFreq).",
+     false},
+    {"JSM", "Jaccard similarity matrix: what two threads share, of all that they have, from 0 to 1.", false},
+    {"JSM_D", "How much each of these similarities differs between the runs.", true},
+    {"Linkage", "How the distance of two groups of threads follows from those of their threads.", false},
+    {"B-score",
+     "Fowlkes and Mallows' likeness of the two runs' clusterings, over all numbers of clusters: low when the "
+     "fault changed who resembles whom.",
+     true},
+    {"Consensus",
+     "Each combination of filter, attributes, K and linkage votes for the threads that changed, with a weight "
+     "that is high when few of them stand out.",
+     true},
+    {"diffNLR", "The shortest edit that makes the normal run's loop summary of a thread the faulty run's.", true},
+};
+
+static int report_glossary(struct report *report, struct error *err)
+{
+    fputs("<dl>\n", report->out);
+    for (size_t i = 0; i < ARRAY_SIZE(terms); i++) {
+        if (terms[i].compares && !report_compares(report))
+            continue;
+        fputs("<dt>", report->out);
+        markup_escape(report->out, terms[i].term);
+        fputs("</dt>\n<dd>", report->out);
+        markup_escape(report->out, terms[i].meaning);
+        fputs("</dd>\n", report->out);
+    }
+    fputs("</dl>\n", report->out);
+    html_paragraph(report->out, "note",
+                   "The methods are those of DiffTrace (S. Taheri and others, IEEE CLUSTER 2019). Made by "
+                   "tracectl %s.",
+                   TRACECTL_VERSION);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ the page */
+
+static char *page_title(const struct report *report)
+{
+    const char *first = report_run(report, 0)->name;
+    const char *last = report_run(report, report->input->run_count - 1)->name;
+    char *title = NULL;
+
+    if (asprintf(&title, report_compares(report) ? "%s and %s, compared" : "%s", first, last) < 0)
+        return NULL;
+    return title;
+}
+
+static bool applies(const struct report *report, const struct section *section)
+{
+    return report_compares(report) || !section->compares;
+}
+
+static void print_contents(struct report *report)
+{
+    fputs("<nav aria-labelledby=\"contents\">\n<h2 id=\"contents\">Contents</h2>\n<ol>\n", report->out);
+    for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+        if (applies(report, &sections[i]))
+            fprintf(report->out, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].id, sections[i].title);
+    fputs("</ol>\n</nav>\n", report->out);
+}
+
+static void print_head(struct report *report, const char *title)
+{
+    html_begin(report->out, title, style_css);
+    fputs("<header>\n<h1>", report->out);
+    markup_escape(report->out, title);
+    fputs("</h1>\n", report->out);
+    if (report_compares(report))
+        html_paragraph(report->out, "subtitle",
+                       "Traces of function calls: %s is the run that did well, %s the one in doubt.",
+                       report_run(report, 0)->name, report_run(report, report->input->run_count - 1)->name);
+    else
+        html_paragraph(report->out, "subtitle", "A trace of function calls: %s",
+                       report_run(report, 0)->command);
+    fputs("</header>\n", report->out);
+    print_contents(report);
+    fputs("<main>\n", report->out);
+}
+
+static int print_sections(struct report *report, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(sections) && r == 0; i++) {
+        if (!applies(report, &sections[i]))
+            continue;
+        html_section_begin(report->out, sections[i].id, sections[i].title);
+        r = sections[i].write(report, err);
+        html_section_end(report->out);
+    }
+    fputs("</main>\n", report->out);
+    html_end(report->out);
+    return r < 0 ? r : 0;
+}
+
+static void release(struct report *report)
+{
+    diff_summary_release(&report->summary);
+    function_facts_release(&report->facts);
+    run_comparison_release(&report->comparison);
+    report_objects_release(&report->objects);
+    free(report->mentioned);
+}
+
+static int compare(struct report *report, struct error *err)
+{
+    const struct html_report *input = report->input;
+    int r;
+
+    if (compare_runs(input->summary, &report->comparison) < 0)
+        return error_no_memory(err);
+    r = function_facts_read(input->summary, &input->sources[0], &input->sources[input->run_count - 1],
+                            &report->facts, err);
+    if (r < 0)
+        return r;
+    if (diff_summary_make(input->summary, &report->comparison, &report->facts, &report->summary) < 0)
+        return error_no_memory(err);
+    return 0;
+}
+
+int html_report_write(const struct html_report *input, FILE *out, struct error *err)
+{
+    CLEANUP(release) struct report report = {.input = input, .out = out};
+    AUTO_FREE char *title = page_title(&report);
+    int r = title ? report_objects_make(input, &report.objects) : -ENOMEM;
+
+    if (r < 0)
+        return error_set(err, r, NULL, "collecting what the threads of the report have in common");
+    report.mentioned = calloc(input->summary->table.number_count + 1, sizeof(*report.mentioned));
+    if (!report.mentioned)
+        return error_no_memory(err);
+    if (report_compares(&report))
+        r = compare(&report, err);
+    if (r < 0)
+        return r;
+    print_head(&report, title);
+    return print_sections(&report, err);
+}
