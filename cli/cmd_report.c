@@ -126,9 +126,8 @@ static int report_one(const struct report_arguments *arguments)
         .summary = &input.summary,
         .filter = loops.filter,
         .max_body = loops.max_body ? loops.max_body : NLR_DEFAULT_BODY,
-        .attributes = ranking->attribute_count
-                          ? ranking->attributes[0]
-                          : (struct attribute_kind){ATTRIBUTE_SINGLE, FREQUENCY_NONE},
+        .attributes = ranking->attribute_count ? ranking->attributes[0]
+                                               : (struct attribute_kind){ATTRIBUTE_SINGLE, FREQUENCY_NONE},
         .linkage = ranking->linkage_count ? ranking->linkages[0] : LINKAGE_WARD,
     };
 
@@ -156,8 +155,8 @@ static const struct ranking_row *choose_row(const struct ranking *ranking)
         const struct ranking_row *row = &ranking->rows[i];
         bool accused = ranking->threads.count && accuses(row, ranking->threads.consensus[0].object);
 
-        if (best && (best_accuses > accused ||
-                     (best_accuses == accused && best->confidence >= row->confidence)))
+        if (best &&
+            (best_accuses > accused || (best_accuses == accused && best->confidence >= row->confidence)))
             continue;
         best = row;
         best_accuses = accused;
@@ -213,9 +212,11 @@ static const struct argp argp = {
         "\v"
         "Of two runs: a summary in plain words, facts and losses, the ranking, how the suspects changed "
         "(diffNLR), similarity matrices of both runs and their difference, dendrograms with their B-score, "
-        "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice and "
+        "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice "
+        "and "
         "loops.\n\n"
-        "The pictures are made with one of the combinations that tracectl-rank(1) tries: of those that accuse "
+        "The pictures are made with one of the combinations that tracectl-rank(1) tries: of those that "
+        "accuse "
         "the first of the consensus, the one that is surest. --filter, --k, --attributes and --linkage, "
         "each given once, make it another one. Large runs are folded: threads that are alike share a row, "
         "and the page says what it leaves out.\n\n"

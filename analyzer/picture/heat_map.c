@@ -35,7 +35,8 @@ struct drawing {
     struct svg *svg;
     size_t count;
     double cell, left, top;
-    bool *named; /* rows whose names are drawn */
+    double highest; /* the value of the last colour */
+    bool *named;    /* rows whose names are drawn */
 };
 
 /* ------------------------------------------------------------------------------------------ colours */
@@ -99,7 +100,7 @@ static void draw_cell(const struct drawing *drawing, size_t row, size_t column)
     double value = value_at(drawing, row, column);
     struct svg_box box = {drawing->left + drawing->cell * (double)column,
                           drawing->top + drawing->cell * (double)row, drawing->cell, drawing->cell};
-    unsigned colour = colour_of(map->scale, value);
+    unsigned colour = colour_of(map->scale, value / drawing->highest);
     struct svg_font font = {.size = 11, .anchor = SVG_MIDDLE, .colour = ink_on(colour)};
     char fill[16], number[16];
     AUTO_FREE char *title = NULL;
@@ -118,9 +119,9 @@ static void draw_cell(const struct drawing *drawing, size_t row, size_t column)
     svg_end_group(drawing->svg);
 }
 
-static int level_of(double value)
+static int level_of(const struct drawing *drawing, size_t row, size_t column)
 {
-    return (int)lround(fmin(fmax(value, 0), 1) * (LEVELS - 1));
+    return (int)lround(fmin(value_at(drawing, row, column) / drawing->highest, 1) * (LEVELS - 1));
 }
 
 /* The stretches of one row, each added to the shape of its colour. */
@@ -129,9 +130,9 @@ static void draw_stretches(const struct drawing *drawing, size_t row, FILE *shap
     size_t first = 0, cell = (size_t)drawing->cell;
 
     for (size_t column = 1; column <= drawing->count; column++) {
-        int level = level_of(value_at(drawing, row, first));
+        int level = level_of(drawing, row, first);
 
-        if (column < drawing->count && level_of(value_at(drawing, row, column)) == level)
+        if (column < drawing->count && level_of(drawing, row, column) == level)
             continue;
         fprintf(shapes[level], "M%zu %zuh%zuv%zuh-%zuz", (size_t)drawing->left + first * cell,
                 (size_t)drawing->top + row * cell, (column - first) * cell, cell, (column - first) * cell);
@@ -216,10 +217,12 @@ static void draw_name(const struct drawing *drawing, size_t row)
     char commands[96];
 
     font.anchor = SVG_END;
-    svg_text(drawing->svg, (struct svg_point){drawing->left - GAP, drawing->top + middle + drop}, name, &font);
+    svg_text(drawing->svg, (struct svg_point){drawing->left - GAP, drawing->top + middle + drop}, name,
+             &font);
     font.anchor = SVG_START;
     font.rotate = -60;
-    svg_text(drawing->svg, (struct svg_point){drawing->left + middle + drop, drawing->top - GAP}, name, &font);
+    svg_text(drawing->svg, (struct svg_point){drawing->left + middle + drop, drawing->top - GAP}, name,
+             &font);
     if (!font.bold)
         return;
     snprintf(commands, sizeof(commands), "M%d %d l-5 -4 v8 z", (int)drawing->left - 1,
@@ -246,11 +249,28 @@ static void draw_scale(const struct drawing *drawing, double height)
     for (int quarter = 0; quarter <= 4; quarter++) {
         char text[16];
 
-        snprintf(text, sizeof(text), "%.3g", quarter / 4.0);
+        snprintf(text, sizeof(text), "%.3g", drawing->highest * quarter / 4.0);
         svg_text(drawing->svg,
                  (struct svg_point){box.x + box.width + 5, box.y + height * (1 - quarter / 4.0) + 4}, text,
                  &small);
     }
+}
+
+/* Similarities always have the whole scale; small changes get a smaller one, or they would not be seen. */
+static double highest_of(const struct drawing *drawing)
+{
+    static const double tops[] = {0.1, 0.2, 0.4};
+    double highest = 0;
+
+    if (drawing->map->scale == HEAT_SIMILARITY)
+        return 1;
+    for (size_t row = 0; row < drawing->count; row++)
+        for (size_t column = 0; column < row; column++)
+            highest = fmax(highest, value_at(drawing, row, column));
+    for (size_t i = 0; i < ARRAY_SIZE(tops) && highest > 0; i++)
+        if (highest <= tops[i])
+            return tops[i];
+    return 1;
 }
 
 static double widest_name(const struct drawing *drawing)
@@ -284,6 +304,7 @@ char *heat_map_svg(const struct heat_map *map)
     if (drawing.cell * (double)drawing.count > SIDE)
         drawing.cell = fmax(floor(SIDE / (double)drawing.count), LEAST_CELL);
     side = drawing.cell * (double)drawing.count;
+    drawing.highest = highest_of(&drawing);
     choose_names(&drawing);
     names = widest_name(&drawing);
     drawing.left = ceil(names + GAP + 8);

@@ -15,7 +15,7 @@
 
 enum heat_scale {
     HEAT_SIMILARITY, /* 0 to 1, the diagonal is 1 */
-    HEAT_CHANGE,     /* 0 to 1, the diagonal is 0 */
+    HEAT_CHANGE,     /* 0 to 1, the diagonal is 0; the scale ends sooner when all changes are small */
 };
 
 struct heat_map {

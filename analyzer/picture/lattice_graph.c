@@ -33,8 +33,8 @@ struct drawing {
     struct lattice_objects members;
     uint32_t *order; /* concepts that are drawn, from the top */
     size_t count;
-    uint32_t *place;   /* by concept: in `order` */
-    size_t *weights;   /* by concept: threads of its extent */
+    uint32_t *place; /* by concept: in `order` */
+    size_t *weights; /* by concept: threads of its extent */
     struct node *nodes;
     struct layers_box *boxes;
     struct layers_edge *edges;
@@ -276,8 +276,7 @@ static char *draw(struct drawing *drawing, struct svg_point size)
         svg_path(svg, drawing->edges[i].path, &line);
     for (size_t i = 0; i < drawing->count; i++)
         draw_concept(drawing, svg, i);
-    return svg_finish(svg, size.x, size.y, drawing->graph->title,
-                      drawing->graph->description, SVG_INLINE);
+    return svg_finish(svg, size.x, size.y, drawing->graph->title, drawing->graph->description, SVG_INLINE);
 }
 
 /* One attempt; *ret_width is how wide it came out. */

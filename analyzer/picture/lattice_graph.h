@@ -28,9 +28,9 @@ struct lattice_graph {
 
 /* What came of it. */
 struct lattice_drawn {
-    char *svg;          /* an element of a page, from malloc */
-    size_t drawn;       /* concepts */
-    size_t least;       /* threads that each of them has at least */
+    char *svg;    /* an element of a page, from malloc */
+    size_t drawn; /* concepts */
+    size_t least; /* threads that each of them has at least */
 };
 
 /* Fails with -ENOMEM or -EIO (see layers.h). */

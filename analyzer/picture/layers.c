@@ -95,8 +95,11 @@ static char *path_of(Agedge_t *edge, double height)
         for (size_t j = 0; j < (size_t)splines->list[i].size; j++) {
             const pointf *point = &splines->list[i].list[j];
 
-            fprintf(out, "%s%ld %ld", j == 0 ? "M" : j == 1 ? "C" : " ", lround(point->x) + MARGIN,
-                    lround(height - point->y) + MARGIN);
+            fprintf(out, "%s%ld %ld",
+                    j == 0   ? "M"
+                    : j == 1 ? "C"
+                             : " ",
+                    lround(point->x) + MARGIN, lround(height - point->y) + MARGIN);
         }
     if (fclose(out)) {
         free(text);
@@ -126,7 +129,8 @@ int layers_place(struct layers_box *boxes, size_t box_count, struct layers_edge 
     graph.placed = true;
     bounds = GD_bb(graph.graph);
     for (size_t i = 0; i < box_count; i++)
-        boxes[i].centre = (struct svg_point){ND_coord(graph.nodes[i]).x + MARGIN, bounds.UR.y - ND_coord(graph.nodes[i]).y + MARGIN};
+        boxes[i].centre = (struct svg_point){ND_coord(graph.nodes[i]).x + MARGIN,
+                                             bounds.UR.y - ND_coord(graph.nodes[i]).y + MARGIN};
     for (size_t i = 0; i < edge_count; i++) {
         edges[i].path = path_of(drawn[i], bounds.UR.y);
         if (!edges[i].path)

@@ -177,8 +177,8 @@ static char *draw(const struct report *report, const struct thread_diff *thread,
     int r;
 
     diff_picture_prepare(svg);
-    r = diff_picture_draw(svg, (struct svg_point){PICTURE_MARGIN, PICTURE_MARGIN + 16}, report->input->summary,
-                          thread, false, &size);
+    r = diff_picture_draw(svg, (struct svg_point){PICTURE_MARGIN, PICTURE_MARGIN + 16},
+                          report->input->summary, thread, false, &size);
     if (r < 0) {
         svg_free(svg);
         return NULL;
@@ -233,11 +233,12 @@ int report_differences(struct report *report, struct error *err)
         html_paragraph(report->out, NULL, "No thread differs in what could be compared.");
         return 0;
     }
-    html_paragraph(report->out, NULL,
-                   "The loop summaries of a thread in both runs. = is what both do, \xe2\x88\x92 what only the "
-                   "normal run does, + what only the faulty run does, and ? a stretch where events are missing. "
-                   "L1 ^ 16 is the loop L1 of the table below, 16 times. Filter %s, K = %u.",
-                   report->input->filter ? report->input->filter : "everything", report->input->max_body);
+    html_paragraph(
+        report->out, NULL,
+        "The loop summaries of a thread in both runs. = is what both do, \xe2\x88\x92 what only the "
+        "normal run does, + what only the faulty run does, and ? a stretch where events are missing. "
+        "L1 ^ 16 is the loop L1 of the table below, 16 times. Filter %s, K = %u.",
+        report->input->filter ? report->input->filter : "everything", report->input->max_body);
     for (size_t i = 0; i < count && r == 0; i++) {
         r = find_alike(report, &told[i]) < 0 ? error_no_memory(err) : print_difference(report, &told[i], err);
         shown += told[i].count;

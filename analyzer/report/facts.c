@@ -122,10 +122,10 @@ static const struct fact {
     const char *name;
     void (*print)(struct html_table *table, const struct run_facts *facts);
 } facts[] = {
-    {"Name", fact_name},           {"Command", fact_command},     {"Started", fact_started},
-    {"Took", fact_took},           {"Exit status", fact_status},  {"Host", fact_host},
-    {"Recorder", fact_recorder},   {"Threads", fact_threads},     {"Functions called", fact_functions},
-    {"Events", fact_events},       {"Events lost", fact_lost},    {"Stored", fact_size},
+    {"Name", fact_name},         {"Command", fact_command},    {"Started", fact_started},
+    {"Took", fact_took},         {"Exit status", fact_status}, {"Host", fact_host},
+    {"Recorder", fact_recorder}, {"Threads", fact_threads},    {"Functions called", fact_functions},
+    {"Events", fact_events},     {"Events lost", fact_lost},   {"Stored", fact_size},
 };
 
 const char *report_role(const struct report *report, size_t run, char text[32])
@@ -216,12 +216,14 @@ static const char *column_text(sqlite3_stmt *row, int column)
 /* A row of losses by cause: events known to be lost, places, and places of unknown size. */
 static void say_loss(struct report *report, sqlite3_stmt *row)
 {
-    uint64_t places = (uint64_t)sqlite3_column_int64(row, 2), unknown = (uint64_t)sqlite3_column_int64(row, 3);
+    uint64_t places = (uint64_t)sqlite3_column_int64(row, 2),
+             unknown = (uint64_t)sqlite3_column_int64(row, 3);
     char events[32], many[32];
 
     html_count((uint64_t)sqlite3_column_int64(row, 1), events);
     html_count(places, many);
-    html_list_item(report->out, "%s%s%s lost at %s place%s: %s.", unknown == places ? "An unknown number" : events,
+    html_list_item(report->out, "%s%s%s lost at %s place%s: %s.",
+                   unknown == places ? "An unknown number" : events,
                    unknown && unknown < places ? " and an unknown number more" : "",
                    unknown == places || strcmp(events, "1") != 0 ? " of events were" : " event was", many,
                    places == 1 ? "" : "s", meaning_of(column_text(row, 0)));
@@ -230,10 +232,11 @@ static void say_loss(struct report *report, sqlite3_stmt *row)
 static int say_losses(struct report *report, size_t run, size_t *items, struct error *err)
 {
     CLEANUP(finalize) sqlite3_stmt *row = NULL;
-    int r = prepare(report, run,
-                    "SELECT cause, sum(count), count(*), sum(count IS NULL) FROM losses WHERE run_id = ?1 AND "
-                    "cause <> 'unfinished' GROUP BY cause ORDER BY cause",
-                    &row, err);
+    int r =
+        prepare(report, run,
+                "SELECT cause, sum(count), count(*), sum(count IS NULL) FROM losses WHERE run_id = ?1 AND "
+                "cause <> 'unfinished' GROUP BY cause ORDER BY cause",
+                &row, err);
 
     while (r == 0 && sqlite3_step(row) == SQLITE_ROW) {
         say_loss(report, row);
@@ -309,8 +312,9 @@ static void say_threads_with_gaps(struct report *report, size_t run, size_t *ite
         count += loops->threads[i].gap_count > 0 || loops->threads[i].incomplete;
     if (!count)
         return;
-    html_list_item(report->out, "Events of %zu of %zu threads are missing; what was seen of them is compared.",
-                   count, loops->thread_count);
+    html_list_item(report->out,
+                   "Events of %zu of %zu threads are missing; what was seen of them is compared.", count,
+                   loops->thread_count);
     ++*items;
 }
 
@@ -337,8 +341,9 @@ int report_losses(struct report *report, struct error *err)
             r = say_returns(report, run, &items, err);
         say_threads_with_gaps(report, run, &items);
         if (!items)
-            html_list_item(report->out, "Nothing is missing: every event of the functions that were to be "
-                                        "recorded is here.");
+            html_list_item(report->out,
+                           "Nothing is missing: every event of the functions that were to be "
+                           "recorded is here.");
         html_list_end(report->out);
     }
     return r;

@@ -9,7 +9,8 @@
 #include "analyzer/picture/markup.h"
 #include "base/cleanup.h"
 
-static void escape_format(FILE *out, const char *format, va_list values) __attribute__((format(printf, 2, 0)));
+static void escape_format(FILE *out, const char *format, va_list values)
+    __attribute__((format(printf, 2, 0)));
 
 static void escape_format(FILE *out, const char *format, va_list values)
 {
@@ -24,12 +25,13 @@ static void escape_format(FILE *out, const char *format, va_list values)
 
 void html_begin(FILE *out, const char *title, const char *style)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-          "'unsafe-inline'\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
-          out);
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+        out);
     markup_escape(out, title);
     fputs("</title>\n<style>\n", out);
     fputs(style, out);

@@ -44,7 +44,8 @@ struct html_table {
 void html_table_begin(struct html_table *table, FILE *out, const char *caption, const char *const *titles,
                       size_t columns);
 void html_cell(struct html_table *table, const char *text);
-void html_cell_format(struct html_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void html_cell_format(struct html_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* "12,345,678" */
 void html_cell_count(struct html_table *table, uint64_t count);
 /* The number, with a bar of that share of the room: from 0 on; 1 and more fills it. */

@@ -36,7 +36,8 @@ static const struct term {
     const char *term, *meaning;
     bool compares;
 } terms[] = {
-    {"Thread P.T", "The T-th thread of process P: 0 is the main thread, P the MPI rank if there is one.", false},
+    {"Thread P.T", "The T-th thread of process P: 0 is the main thread, P the MPI rank if there is one.",
+     false},
     {"Loop summary (NLR)",
      "A thread's calls, with what repeats folded into loops: L0 ^ 16 is the loop L0, 16 times.", false},
     {"K", "The longest loop body that is looked for, in entries.", false},
@@ -52,10 +53,12 @@ static const struct term {
      "fault changed who resembles whom.",
      true},
     {"Consensus",
-     "Each combination of filter, attributes, K and linkage votes for the threads that changed, with a weight "
+     "Each combination of filter, attributes, K and linkage votes for the threads that changed, with a "
+     "weight "
      "that is high when few of them stand out.",
      true},
-    {"diffNLR", "The shortest edit that makes the normal run's loop summary of a thread the faulty run's.", true},
+    {"diffNLR", "The shortest edit that makes the normal run's loop summary of a thread the faulty run's.",
+     true},
 };
 
 static int report_glossary(struct report *report, struct error *err)

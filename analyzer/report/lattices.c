@@ -62,8 +62,8 @@ static void print_drawn(struct report *report, const struct lattice *lattice,
                  drawn->drawn, drawn->least);
     if (few)
         snprintf(objects, sizeof(objects),
-                 " Only of the %d rows that %s: the lattice of all threads has more than %d concepts.", FEW_OBJECTS,
-                 report_compares(report) ? "changed most" : "come first", MOST_CONCEPTS);
+                 " Only of the %d rows that %s: the lattice of all threads has more than %d concepts.",
+                 FEW_OBJECTS, report_compares(report) ? "changed most" : "come first", MOST_CONCEPTS);
     html_figure(report->out, drawn->svg, "%s: %zu concept%s.%s%s", title, lattice->count,
                 lattice->count == 1 ? "" : "s", part, objects);
 }
@@ -81,8 +81,9 @@ static int print_lattice(struct report *report, size_t run, const char *title, s
         .most = MOST_DRAWN,
         .widest = WIDEST,
         .title = title,
-        .description = "Boxes are concepts. A box names the attributes that its threads share beyond those "
-                       "of the boxes above it, and in bold the threads that are in no box below it.",
+        .description =
+            "Boxes are concepts. A box names the attributes that its threads share beyond those "
+            "of the boxes above it, and in bold the threads that are in no box below it.",
     };
     int r = choose_objects(report, run, SIZE_MAX - 1, &objects);
     bool few = false;
@@ -122,10 +123,11 @@ int report_lattices(struct report *report, struct error *err)
         html_paragraph(report->out, NULL, "There is no thread to make a lattice of.");
         return 0;
     }
-    html_paragraph(report->out, NULL,
-                   "Each box is a group of threads with all that they have in common. It names what its threads "
-                   "share beyond the boxes above it; threads stand in bold in the lowest box that they are in. "
-                   "L0, L1 and so on are the loops of the table at the end.");
+    html_paragraph(
+        report->out, NULL,
+        "Each box is a group of threads with all that they have in common. It names what its threads "
+        "share beyond the boxes above it; threads stand in bold in the lowest box that they are in. "
+        "L0, L1 and so on are the loops of the table at the end.");
     html_side_by_side_begin(report->out);
     r = print_lattice(report, 0, last ? "Concept lattice of the normal run" : "Concept lattice", err);
     if (r == 0 && last)

@@ -122,8 +122,8 @@ static int print_loop(struct html_table *table, const struct loop_summary *summa
 static int print_table(struct report *report, const uint64_t *normal, const uint64_t *faulty,
                        struct error *err)
 {
-    static const char *const compared[] = {"Loop",    "One iteration", ">Calls in it", ">Normal run",
-                                           ">Faulty run", "Equal"};
+    static const char *const compared[] = {"Loop",        "One iteration", ">Calls in it",
+                                           ">Normal run", ">Faulty run",   "Equal"};
     static const char *const alone[] = {"Loop", "One iteration", ">Calls in it", ">Iterations"};
     const struct loop_summary *summary = report->input->summary;
     size_t count = summary->table.number_count, shown;

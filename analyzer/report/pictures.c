@@ -33,8 +33,9 @@ static int print_matrix(struct report *report, const struct rows *rows, const st
         .rows = rows->groups,
         .row_count = rows->count,
         .title = title,
-        .description = "A row and a column for each thread, or group of threads that are alike. A cell's "
-                       "colour, from the scale on the right, is the number of the two threads.",
+        .description =
+            "A row and a column for each thread, or group of threads that are alike. A cell's "
+            "colour, from the scale on the right, is the number of the two threads.",
     };
     AUTO_FREE char *svg = heat_map_svg(&map);
 
@@ -83,12 +84,13 @@ static void say_parameters(struct report *report)
 {
     const struct html_report *input = report->input;
 
-    html_paragraph(report->out, NULL,
-                   "Two threads' similarity is the number of attributes that both have, divided by the number "
-                   "that at least one has: 1 when they did the same, 0 when they have nothing in common. "
-                   "Filter %s, attributes %s, K = %u.",
-                   input->filter ? input->filter : "everything", attribute_kind_name(input->attributes),
-                   input->max_body);
+    html_paragraph(
+        report->out, NULL,
+        "Two threads' similarity is the number of attributes that both have, divided by the number "
+        "that at least one has: 1 when they did the same, 0 when they have nothing in common. "
+        "Filter %s, attributes %s, K = %u.",
+        input->filter ? input->filter : "everything", attribute_kind_name(input->attributes),
+        input->max_body);
 }
 
 /* JSM_D, as the ranking has it. */
@@ -143,7 +145,8 @@ int report_matrices(struct report *report, struct error *err)
     int r;
 
     if (!objects->count) {
-        html_paragraph(report->out, NULL, "There is no thread that all runs have and that could be compared.");
+        html_paragraph(report->out, NULL,
+                       "There is no thread that all runs have and that could be compared.");
         return 0;
     }
     say_parameters(report);
@@ -195,8 +198,9 @@ static int print_dendrogram(struct report *report, const struct linkage_merge *m
         .marked = objects->suspect,
         .most = MOST_LEAVES,
         .title = title,
-        .description = "A tree of the threads: the further right two parts are joined, the less they "
-                       "resemble each other.",
+        .description =
+            "A tree of the threads: the further right two parts are joined, the less they "
+            "resemble each other.",
     };
     AUTO_FREE char *svg = NULL;
     size_t undrawn = 0;
@@ -207,8 +211,8 @@ static int print_dendrogram(struct report *report, const struct linkage_merge *m
     if (!svg)
         return error_no_memory(err);
     if (undrawn)
-        html_figure(report->out, svg, "%s. The lowest %zu merges are not drawn: what they join shares a line.",
-                    title, undrawn);
+        html_figure(report->out, svg,
+                    "%s. The lowest %zu merges are not drawn: what they join shares a line.", title, undrawn);
     else
         html_figure(report->out, svg, "%s. Threads that are alike share a line.", title);
     return 0;
@@ -255,11 +259,12 @@ int report_clusters(struct report *report, struct error *err)
     size_t count = report->objects.count;
 
     if (!count || count > MOST_CLUSTERED) {
-        html_paragraph(report->out, NULL,
-                       count ? "Left out: there are %zu threads, too many for a page. tracectl cluster shows the "
-                               "tree as text."
-                             : "There is nothing to cluster.",
-                       count);
+        html_paragraph(
+            report->out, NULL,
+            count ? "Left out: there are %zu threads, too many for a page. tracectl cluster shows the "
+                    "tree as text."
+                  : "There is nothing to cluster.",
+            count);
         return 0;
     }
     html_paragraph(report->out, NULL,

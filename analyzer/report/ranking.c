@@ -15,8 +15,8 @@ enum { MOST_RANKED = 25, MOST_ROWS = 30, MOST_RANGES = 6, MOST_UNRANKED = 12 };
 int report_summary(struct report *report, struct error *err)
 {
     size_t last = report->input->run_count - 1;
-    AUTO_FREE char *text = diff_summary_text(&report->summary, report_run(report, 0)->name,
-                                             report_run(report, last)->name);
+    AUTO_FREE char *text =
+        diff_summary_text(&report->summary, report_run(report, 0)->name, report_run(report, last)->name);
     char *rest = text;
 
     if (!text)
@@ -141,7 +141,8 @@ static void print_objects(struct html_table *table, const struct ranking_objects
     html_cell(table, names ? names : "none");
 }
 
-static void print_row(struct html_table *table, const struct html_report *input, const struct ranking_row *row)
+static void print_row(struct html_table *table, const struct html_report *input,
+                      const struct ranking_row *row)
 {
     const struct ranking_view *view = &input->views[row->view];
 

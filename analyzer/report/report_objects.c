@@ -143,8 +143,7 @@ static int compare_threads(const void *a, const void *b, void *search)
 static void number_groups(struct report_objects *objects, const uint32_t *heads)
 {
     for (size_t i = 0; i < objects->count; i++)
-        objects->group_of[i] =
-            heads[i] == i ? (uint32_t)objects->group_count++ : objects->group_of[heads[i]];
+        objects->group_of[i] = heads[i] == i ? (uint32_t)objects->group_count++ : objects->group_of[heads[i]];
     for (size_t i = 0; i < objects->count; i++)
         objects->first[objects->group_of[i] + 1]++;
     for (size_t group = 0; group < objects->group_count; group++)
