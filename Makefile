@@ -125,12 +125,13 @@ $(O)/store/%_sql.h: store/%.sql
 	$(Q)$(call c_string,$*_sql) $< > $@
 
 # The style sheet of reports as the C string style_css.
-$(O)/analyzer/report/style_css.h: analyzer/report/style.css
+REPORT_CSS := $(O)/analyzer/report/style_css.h
+$(REPORT_CSS): analyzer/report/style.css
 	$(say) CSS $@
 	@mkdir -p $(dir $@)
 	$(Q)$(call c_string,style_css) $< > $@
 
-$(O)/analyzer/report/html_report.o: | $(O)/analyzer/report/style_css.h
+$(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(REPORT_CSS)
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
 

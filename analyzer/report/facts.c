@@ -216,17 +216,22 @@ static const char *column_text(sqlite3_stmt *row, int column)
 /* A row of losses by cause: events known to be lost, places, and places of unknown size. */
 static void say_loss(struct report *report, sqlite3_stmt *row)
 {
-    uint64_t places = (uint64_t)sqlite3_column_int64(row, 2),
-             unknown = (uint64_t)sqlite3_column_int64(row, 3);
+    uint64_t known = (uint64_t)sqlite3_column_int64(row, 1), places = (uint64_t)sqlite3_column_int64(row, 2);
+    uint64_t unknown = (uint64_t)sqlite3_column_int64(row, 3);
+    const char *meaning = meaning_of(column_text(row, 0)), *plural = places == 1 ? "" : "s";
     char events[32], many[32];
 
-    html_count((uint64_t)sqlite3_column_int64(row, 1), events);
     html_count(places, many);
-    html_list_item(report->out, "%s%s%s lost at %s place%s: %s.",
-                   unknown == places ? "An unknown number" : events,
-                   unknown && unknown < places ? " and an unknown number more" : "",
-                   unknown == places || strcmp(events, "1") != 0 ? " of events were" : " event was", many,
-                   places == 1 ? "" : "s", meaning_of(column_text(row, 0)));
+    if (unknown == places)
+        html_list_item(report->out, "An unknown number of events were lost at %s place%s: %s.", many, plural,
+                       meaning);
+    else
+        html_list_item(report->out, "%s event%s%s lost at %s place%s: %s.", html_count(known, events),
+                       known == 1 ? "" : "s",
+                       unknown      ? ", and an unknown number more, were"
+                       : known == 1 ? " was"
+                                    : " were",
+                       many, plural, meaning);
 }
 
 static int say_losses(struct report *report, size_t run, size_t *items, struct error *err)
@@ -313,8 +318,8 @@ static void say_threads_with_gaps(struct report *report, size_t run, size_t *ite
     if (!count)
         return;
     html_list_item(report->out,
-                   "Events of %zu of %zu threads are missing; what was seen of them is compared.", count,
-                   loops->thread_count);
+                   "Of %zu of %zu threads events are missing, or may be; what was seen of them is compared.",
+                   count, loops->thread_count);
     ++*items;
 }
 
