@@ -11,6 +11,7 @@ make_run() { # name, what rank 5 does
     local dir=$WORK/$1 rank begin='main MPI_Init - MPI_Comm_rank - sort' end='- MPI_Finalize - -'
     local even='MPI_Send - MPI_Recv -' odd='MPI_Recv - MPI_Send -' exchange
     mkdir "$dir"
+    # shellcheck disable=SC2086 # words are wanted
     "$E2E/u16" make "$dir" 5.0 $begin $2
     for rank in 0 1 2 15; do
         exchange=$even
