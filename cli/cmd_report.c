@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_usage(state);
         if (!arguments->output)
             argp_error(state, "where to? Name a file with -o");
-        if (cli.json && !strcmp(arguments->output, "-"))
+        else if (cli.json && !strcmp(arguments->output, "-"))
             argp_error(state, "--json and -o - exclude each other: both print on standard output");
         if (arguments->run_count == 1)
             check_one_run(state, arguments);

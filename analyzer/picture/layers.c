@@ -16,20 +16,36 @@
 #define MARGIN 4 /* around everything, for the strokes of boxes */
 
 struct graph {
-    GVC_t *context;
     Agraph_t *graph;
     Agnode_t **nodes;
     bool placed;
 };
 
+/* What Graphviz has to say is for its authors. */
+static int say_nothing(char *message)
+{
+    return 0;
+}
+
+/* Graphviz reads its configuration for each context, and does not give back what that took: so there is one
+ * for all graphs, as long as the process lives. */
+static GVC_t *the_context(void)
+{
+    static GVC_t *context;
+
+    if (!context) {
+        agseterrf(say_nothing);
+        context = gvContext();
+    }
+    return context;
+}
+
 static void graph_release(struct graph *graph)
 {
     if (graph->placed)
-        gvFreeLayout(graph->context, graph->graph);
+        gvFreeLayout(the_context(), graph->graph);
     if (graph->graph)
         agclose(graph->graph);
-    if (graph->context)
-        gvFreeContext(graph->context);
     free(graph->nodes);
 }
 
@@ -48,19 +64,11 @@ static void set_inches(void *object, const char *name, double pixels)
     set(object, name, value);
 }
 
-/* What Graphviz has to say is for its authors. */
-static int say_nothing(char *message)
-{
-    return 0;
-}
-
 static int make_graph(struct graph *graph, const struct layers_box *boxes, size_t box_count)
 {
-    agseterrf(say_nothing);
-    graph->context = gvContext();
     graph->graph = agopen((char *)"layers", Agdirected, NULL);
     graph->nodes = calloc(box_count + 1, sizeof(*graph->nodes));
-    if (!graph->context || !graph->graph || !graph->nodes)
+    if (!the_context() || !graph->graph || !graph->nodes)
         return -ENOMEM;
     set(graph->graph, "nodesep", "0.25");
     set(graph->graph, "ranksep", "0.4");
@@ -124,7 +132,7 @@ int layers_place(struct layers_box *boxes, size_t box_count, struct layers_edge 
     }
     if (r)
         return r;
-    if (gvLayout(graph.context, graph.graph, "dot"))
+    if (gvLayout(the_context(), graph.graph, "dot"))
         return -EIO;
     graph.placed = true;
     bounds = GD_bb(graph.graph);

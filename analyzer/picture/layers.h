@@ -17,7 +17,7 @@ struct layers_edge {
 
 /* Fills in what the layout decides, in pixels from the top left, and *ret_size. Time grows faster than the
  * graph: a hundred boxes take a few hundredths of a second. Fails with -ENOMEM, or -EIO when Graphviz is not
- * installed completely. Free the paths also after a failure. */
+ * installed completely. Free the paths also after a failure. Not for several threads at once. */
 int layers_place(struct layers_box *boxes, size_t box_count, struct layers_edge *edges, size_t edge_count,
                  struct svg_point *ret_size);
 

@@ -158,6 +158,7 @@ static int compare(struct report *report, struct error *err)
 
     if (compare_runs(input->summary, &report->comparison) < 0)
         return error_no_memory(err);
+    run_comparison_rank(&report->comparison, input->ranking, input->run_count - 1);
     r = function_facts_read(input->summary, &input->sources[0], &input->sources[input->run_count - 1],
                             &report->facts, err);
     if (r < 0)
