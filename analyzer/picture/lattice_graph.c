@@ -153,7 +153,7 @@ static int add_attributes(const struct drawing *drawing, struct node *node)
 static int add_threads(const struct drawing *drawing, struct node *node)
 {
     const struct lattice_graph *graph = drawing->graph;
-    const size_t *own = &drawing->members.first[node->concept];
+    const size_t *own = drawing->members.first + node->concept;
     AUTO_FREE uint32_t *threads = NULL;
 
     for (size_t i = own[0]; i < own[1]; i++) {
