@@ -264,8 +264,23 @@ static int start_next(struct event_iter *iter, struct error *err)
     return code;
 }
 
+/* The rest of the segment is not asked for. */
+static void leave_segment(struct event_iter *iter)
+{
+    segment_decoder_free(take_pointer(iter->decoder));
+    iter->next_seq = iter->behind;
+}
+
+static bool is_in_range(const struct event_range *range, const struct event *event)
+{
+    if (range->to_ns && (!event->ns || event->ns < range->from_ns))
+        return false;
+    return event->seq >= range->first_seq;
+}
+
 int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err)
 {
+    const struct event_range *range = &iter->range;
     struct event event;
     int code;
 
@@ -278,17 +293,16 @@ int event_iter_next(struct event_iter *iter, struct event *ret_event, struct err
         code = segment_decoder_next(iter->decoder, &event);
         if (code < 0)
             return damaged(iter, code, err);
-        if (code == 1) {
-            segment_decoder_free(take_pointer(iter->decoder));
-            iter->next_seq = iter->behind;
+        if (code == 1 || (range->to_ns && event.ns > range->to_ns)) {
+            leave_segment(iter);
             continue;
         }
-        if (event.seq > iter->range.last_seq) {
+        if (event.seq > range->last_seq) {
             iter->ended = true;
             segment_decoder_free(take_pointer(iter->decoder));
             return 1;
         }
-        if (event.seq >= iter->range.first_seq)
+        if (is_in_range(range, &event))
             break;
     }
     iter->next_seq = event.seq + 1;

@@ -13,11 +13,11 @@
 #include "store/segment.h"
 #include "store/tracestore.h"
 
-/* What a reader can do without. The sequence numbers are exact; time and function only leave out segments
- * that cannot hold a match, so the caller still looks at each event. */
+/* What a reader can do without. Sequence numbers and times are exact; functions only leave out segments that
+ * cannot hold a match, so the caller still looks at each event. */
 struct event_range {
     uint64_t first_seq, last_seq; /* both included; last_seq UINT64_MAX: to the end */
-    uint64_t from_ns, to_ns;      /* both included; to_ns 0: no constraint on time */
+    uint64_t from_ns, to_ns;      /* both included, only events with a time; to_ns 0: no constraint on time */
     /* With calls, returns or losses (TRACESTORE_LOST_FUNCTION) of these; NULL: any. It must outlive the
      * iterator. */
     const struct function_set *functions;

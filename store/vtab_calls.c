@@ -63,6 +63,7 @@ struct calls_cursor {
     bool no_sites; /* the query does not look at them */
     enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS } place;
     size_t wanted_open; /* of the open calls, how many could be rows that were asked for */
+    uint64_t last_ns;   /* of the last event: those behind it are no earlier */
     struct call_row row;
 };
 
@@ -78,8 +79,12 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
 
 static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
+    int result;
+
     info->idxNum = vtab_column_used(info, CALLS_CALL_SITE);
-    return vtab_best_index(info, columns);
+    result = vtab_best_index(info, columns);
+    vtab_trust_numbers(info, columns);
+    return result;
 }
 
 static int calls_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
@@ -138,6 +143,7 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
     if (r < 0)
         return r;
     cursor->wanted_open = 0;
+    cursor->last_ns = 0;
     if (constraints->has_ns && constraints->from_ns) {
         range.from_ns = constraints->from_ns;
         range.to_ns = INT64_MAX; /* a call that began in time may end later */
@@ -161,7 +167,7 @@ static bool call_wanted(const struct vtab_constraints *constraints, const struct
 {
     if (call->seq < constraints->first_seq || call->seq > constraints->last_seq)
         return false;
-    return vtab_wants_function(constraints, call->function);
+    return vtab_wants_time(constraints, call->ns) && vtab_wants_function(constraints, call->function);
 }
 
 static void count_wanted(struct calls_cursor *cursor)
@@ -267,8 +273,9 @@ static bool stream_done(const struct calls_cursor *cursor)
 {
     const struct vtab_scan *scan = &cursor->scan;
 
-    return scan->next_seq != UINT64_MAX && scan->next_seq > scan->constraints.last_seq &&
-           !cursor->wanted_open;
+    if (scan->next_seq == UINT64_MAX || cursor->wanted_open)
+        return false;
+    return scan->next_seq > scan->constraints.last_seq || cursor->last_ns > scan->constraints.to_ns;
 }
 
 static int step_stream(struct calls_cursor *cursor, struct error *err)
@@ -280,8 +287,10 @@ static int step_stream(struct calls_cursor *cursor, struct error *err)
         r = event_iter_next(cursor->scan.iter, &event, err);
         if (r > 0)
             break;
-        if (r == 0)
+        if (r == 0) {
+            cursor->last_ns = event.ns;
             r = follow_event(cursor, &event);
+        }
         if (r <= 0)
             return r == -ENOMEM ? error_no_memory(err) : r;
         if (cursor->scan.returns == TRACE_RETURNS_NONE)

@@ -49,6 +49,14 @@ static double selectivity(enum vtab_term term, unsigned char op)
     return op == SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
 }
 
+/* The column, or the one without a name. */
+static const struct vtab_column *find_column(const struct vtab_column *columns, int column)
+{
+    while (columns->name && columns->column != column)
+        columns++;
+    return columns;
+}
+
 int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
 {
     double rows = 1e9;
@@ -56,12 +64,10 @@ int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
     int argument = 0;
 
     for (int i = 0; text && i < info->nConstraint; i++) {
-        const struct vtab_column *column = columns;
+        const struct vtab_column *column = find_column(columns, info->aConstraint[i].iColumn);
         const char *op;
         char *longer;
 
-        while (column->name && column->column != info->aConstraint[i].iColumn)
-            column++;
         if (!column->name || !info->aConstraint[i].usable)
             continue;
         op = operator_text(column->term, info->aConstraint[i].op);
@@ -82,6 +88,16 @@ int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns)
     info->estimatedRows = rows < 1 ? 1 : (sqlite3_int64)rows;
     info->estimatedCost = rows + 1000; /* to start decoding somewhere costs more than a row */
     return SQLITE_OK;
+}
+
+void vtab_trust_numbers(sqlite3_index_info *info, const struct vtab_column *columns)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        enum vtab_term term = find_column(columns, info->aConstraint[i].iColumn)->term;
+
+        if (info->aConstraintUsage[i].argvIndex)
+            info->aConstraintUsage[i].omit = term != TERM_KIND && term != TERM_STATE;
+    }
 }
 
 /* The extension may be loaded into an SQLite that is older than the function. */
@@ -116,60 +132,77 @@ static enum vtab_term term_of_word(const char *word, size_t length)
     return (enum vtab_term)term;
 }
 
-/* The value as an integer, rounded towards `direction` (<0 down, >0 up, 0 must be exact). False: the
- * constraint cannot be used here, and *nothing says whether that is because no row can match. */
-static bool integer_value(sqlite3_value *value, int direction, int64_t *ret_integer, bool *nothing)
+/* Where a value stands among the integers, in SQLite's order of values. */
+struct place {
+    enum { PLACE_NOWHERE, PLACE_BELOW_ALL, PLACE_ABOVE_ALL, PLACE_AT } kind; /* nowhere: NULL */
+    int64_t number; /* at it, or between it and the next one */
+    bool between;
+};
+
+static struct place place_of(sqlite3_value *value)
 {
     double number;
 
     switch (sqlite3_value_numeric_type(value)) {
     case SQLITE_INTEGER:
-        *ret_integer = sqlite3_value_int64(value);
-        return true;
+        return (struct place){PLACE_AT, sqlite3_value_int64(value), false};
     case SQLITE_NULL:
-        *nothing = true;
-        return false;
+        return (struct place){.kind = PLACE_NOWHERE};
     case SQLITE_FLOAT:
-        number = sqlite3_value_double(value);
-        if (!(number > -9e18 && number < 9e18) || (!direction && number != floor(number)))
-            return false;
-        *ret_integer = (int64_t)(direction > 0 ? ceil(number) : floor(number));
-        return true;
-    default:
-        return false;
+        number = floor(sqlite3_value_double(value));
+        if (number < -0x1p63)
+            return (struct place){.kind = PLACE_BELOW_ALL};
+        if (number < 0x1p63)
+            return (struct place){PLACE_AT, (int64_t)number, number != sqlite3_value_double(value)};
+        return (struct place){.kind = PLACE_ABOVE_ALL};
+    default: /* texts and blobs */
+        return (struct place){.kind = PLACE_ABOVE_ALL};
     }
 }
 
-/* Narrows [*first, *last] of unsigned numbers by `op` and a signed bound. */
+/* The integer that is equal to the value, if there is one. */
+static bool integer_value(sqlite3_value *value, int64_t *ret_integer)
+{
+    struct place place = place_of(value);
+
+    *ret_integer = place.number;
+    return place.kind == PLACE_AT && !place.between;
+}
+
+/* Narrows [*first, *last] of numbers from 0 to INT64_MAX by `op` and a bound. */
 static void narrow(uint64_t *first, uint64_t *last, const char *op, sqlite3_value *value, bool *nothing)
 {
-    bool least = op[0] == '>' || op[0] == '=', most = op[0] == '<' || op[0] == '=';
-    bool open = op[1] == '?' && op[0] != '='; /* '>' or '<' */
-    bool whole = sqlite3_value_numeric_type(value) == SQLITE_INTEGER;
-    int64_t bound;
+    bool least = op[0] == '>', most = op[0] == '<', open = op[1] == '?';
+    struct place place = place_of(value);
+    uint64_t bound = place.number > 0 ? (uint64_t)place.number : 0;
 
-    if (!integer_value(value, least && most ? 0 : least ? -1 : 1, &bound, nothing))
+    if (!least && !most) { /* '=' */
+        least = most = true;
+        open = false;
+        *nothing |= place.kind != PLACE_AT || place.between;
+    }
+    *nothing |= place.kind == PLACE_NOWHERE || (least && place.kind == PLACE_ABOVE_ALL) ||
+                (most && place.kind == PLACE_BELOW_ALL);
+    if (place.kind != PLACE_AT)
         return;
-    if (least && bound >= 0) {
-        uint64_t from = (uint64_t)bound + (open && whole);
-
-        *first = from > *first ? from : *first;
+    if (least && place.number >= 0) {
+        bound += open || place.between;
+        *first = bound > *first ? bound : *first;
     }
-    if (most && (bound < 0 || (open && whole && bound == 0)))
+    if (most && (place.number < 0 || (!bound && open && !place.between)))
         *nothing = true;
-    else if (most) {
-        uint64_t to = (uint64_t)bound - (open && whole);
-
-        *last = to < *last ? to : *last;
-    }
+    else if (most && bound - (open && !place.between) < *last)
+        *last = bound - (open && !place.between);
 }
 
 static void narrow_id(bool *has, int64_t *id, sqlite3_value *value, bool *nothing)
 {
     int64_t wanted;
 
-    if (!integer_value(value, 0, &wanted, nothing))
+    if (!integer_value(value, &wanted)) {
+        *nothing = true;
         return;
+    }
     if (*has && *id != wanted)
         *nothing = true;
     *has = true;
@@ -179,10 +212,9 @@ static void narrow_id(bool *has, int64_t *id, sqlite3_value *value, bool *nothin
 /* Adds what can be the id of a function. -ENOMEM. */
 static int add_function(struct function_set *set, sqlite3_value *value)
 {
-    bool is_null = false;
     int64_t id;
 
-    if (!integer_value(value, 0, &id, &is_null) || id <= 0 || id >= TRACESTORE_LOST_FUNCTION)
+    if (!integer_value(value, &id) || id <= 0 || id >= TRACESTORE_LOST_FUNCTION)
         return 0;
     return function_set_add(set, (uint32_t)id);
 }

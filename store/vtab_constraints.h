@@ -4,7 +4,8 @@
  *
  * xBestIndex writes what it pushes down into idxStr, one word a constraint in the order of argv, so that
  * EXPLAIN QUERY PLAN shows it ("run_id=? seq>=?") and xFilter reads it back. SQLite checks every constraint
- * again on each row, so a table may always return more than was asked for.
+ * again on each row, so a table may return more than was asked for, but for one that calls
+ * vtab_trust_numbers.
  */
 #ifndef TRACESTORE_VTAB_CONSTRAINTS_H
 #define TRACESTORE_VTAB_CONSTRAINTS_H
@@ -30,7 +31,8 @@ extern const char *const vtab_kind_names[3]; /* by enum event_kind */
 
 struct vtab_constraints {
     bool nothing; /* no row can match */
-    bool has_run, has_thread, has_functions, has_kind, has_ns;
+    bool has_run, has_thread, has_functions, has_kind;
+    bool has_ns; /* then a row without a time does not match */
     int64_t run_id, thread_id;
     uint64_t first_seq, last_seq; /* both included */
     uint64_t from_ns, to_ns;      /* both included */
@@ -42,6 +44,10 @@ struct vtab_constraints {
 /* Fills idxStr, estimatedCost, estimatedRows and each constraint's argvIndex. `function_id IN (...)` is taken
  * as one constraint, "function_id=(?)": a stream is decoded once for all of the functions. */
 int vtab_best_index(sqlite3_index_info *info, const struct vtab_column *columns);
+/* For a table that returns no row that its constraints leave out: SQLite is told not to look again, which
+ * would cost it more than the row. It still looks at texts, which a query may compare by a rule of its own
+ * (COLLATE). */
+void vtab_trust_numbers(sqlite3_index_info *info, const struct vtab_column *columns);
 /* Whether constraint `i` stands for `column IN (...)`: SQLite would ask once for each value. */
 bool vtab_is_list(sqlite3_index_info *info, int i);
 /* Whether the query looks at a column, one of the first 63. */
@@ -55,6 +61,12 @@ void vtab_constraints_release(struct vtab_constraints *constraints);
 static inline bool vtab_wants_function(const struct vtab_constraints *constraints, uint32_t function)
 {
     return !constraints->has_functions || function_set_has(&constraints->functions, function);
+}
+
+/* Whether a time, 0: none, is one of those that are asked for. */
+static inline bool vtab_wants_time(const struct vtab_constraints *constraints, uint64_t ns)
+{
+    return !constraints->has_ns || (ns && ns >= constraints->from_ns && ns <= constraints->to_ns);
 }
 
 #endif

@@ -75,9 +75,13 @@ static bool in_order(const sqlite3_index_info *info)
 
 static int events_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
+    int result;
+
     info->orderByConsumed = in_order(info);
     info->idxNum = vtab_column_used(info, EVENTS_CALL_SITE);
-    return vtab_best_index(info, columns);
+    result = vtab_best_index(info, columns);
+    vtab_trust_numbers(info, columns);
+    return result;
 }
 
 static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
