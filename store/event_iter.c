@@ -281,7 +281,6 @@ static bool is_in_range(const struct event_range *range, const struct event *eve
 int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err)
 {
     const struct event_range *range = &iter->range;
-    struct event event;
     int code;
 
     for (;;) {
@@ -290,23 +289,22 @@ int event_iter_next(struct event_iter *iter, struct event *ret_event, struct err
             if (code)
                 return code;
         }
-        code = segment_decoder_next(iter->decoder, &event);
+        code = segment_decoder_next(iter->decoder, ret_event);
         if (code < 0)
             return damaged(iter, code, err);
-        if (code == 1 || (range->to_ns && event.ns > range->to_ns)) {
+        if (code == 1 || (range->to_ns && ret_event->ns > range->to_ns)) {
             leave_segment(iter);
             continue;
         }
-        if (event.seq > range->last_seq) {
+        if (ret_event->seq > range->last_seq) {
             iter->ended = true;
             segment_decoder_free(take_pointer(iter->decoder));
             return 1;
         }
-        if (is_in_range(range, &event))
+        if (is_in_range(range, ret_event))
             break;
     }
-    iter->next_seq = event.seq + 1;
-    *ret_event = event;
+    iter->next_seq = ret_event->seq + 1;
     return 0;
 }
 

@@ -97,7 +97,8 @@ int segment_decoder_open(const struct segment_parts *parts, uint64_t first_seq, 
                          uint64_t until_ns, bool sites, struct segment_decoder **ret_decoder);
 void segment_decoder_free(struct segment_decoder *decoder);
 
-/* 0 with an event, 1 at the end of a segment that was right to its last bit, <0 on error. */
+/* 0 with an event, 1 at the end of a segment that was right to its last bit, <0 on error: then the event is
+ * meaningless. */
 int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_event);
 
 /* See event_iter_open_calls and event_iter_ended_call. */

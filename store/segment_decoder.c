@@ -25,7 +25,6 @@ struct segment_decoder {
     struct assumed_history history;
     struct open_call *open;
     size_t depth, open_capacity;
-    struct open_call ended;
 };
 
 DEFINE_CLEANUP(cleanup_decoder, struct segment_decoder *, segment_decoder_free)
@@ -200,9 +199,8 @@ static int decode_return(struct segment_decoder *decoder, struct event *event)
 {
     if (!decoder->depth)
         return -EBADMSG;
-    decoder->ended = decoder->open[--decoder->depth];
     event->kind = EVENT_RETURN;
-    event->function = decoder->ended.function;
+    event->function = decoder->open[--decoder->depth].function;
     event->depth = (uint32_t)decoder->depth;
     if (decoder->sites)
         site_decoder_return(decoder->sites);
@@ -266,7 +264,6 @@ static int check_end(struct segment_decoder *decoder)
 
 int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_event)
 {
-    struct event event;
     uint16_t word;
     int code;
 
@@ -275,17 +272,14 @@ int segment_decoder_next(struct segment_decoder *decoder, struct event *ret_even
     code = decoder->codec->decode(decoder->words, &word);
     if (code)
         return code;
-    event.seq = decoder->first_seq + decoder->index;
-    event.call_site = 0;
-    event.assumed = false;
-    code = clock_read(&decoder->clock, decoder->index, decoder->event_count, &event);
+    ret_event->seq = decoder->first_seq + decoder->index;
+    ret_event->call_site = 0;
+    ret_event->assumed = false;
+    code = clock_read(&decoder->clock, decoder->index, decoder->event_count, ret_event);
     if (!code)
-        code = word ? decode_call(decoder, word, &event) : decode_return(decoder, &event);
-    if (code)
-        return code;
+        code = word ? decode_call(decoder, word, ret_event) : decode_return(decoder, ret_event);
     decoder->index++;
-    *ret_event = event;
-    return 0;
+    return code;
 }
 
 const struct open_call *segment_decoder_open_calls(const struct segment_decoder *decoder, size_t *ret_count)
@@ -296,5 +290,5 @@ const struct open_call *segment_decoder_open_calls(const struct segment_decoder 
 
 const struct open_call *segment_decoder_ended_call(const struct segment_decoder *decoder)
 {
-    return &decoder->ended;
+    return &decoder->open[decoder->depth];
 }
