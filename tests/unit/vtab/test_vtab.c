@@ -240,6 +240,37 @@ Test(vtab, constraints_skip_segments)
     model_release(&model);
 }
 
+/* A time whose calls have all returned: what comes behind the last of these returns is not decoded, but for
+ * the segment in which the time is seen to be over, and before it only one that ends at that time. */
+Test(vtab, calls_of_a_time_end_with_it)
+{
+    static const char of_time[] =
+        "WITH time AS (SELECT ns, min(seq) AS first, max(end_seq) AS last FROM calls WHERE thread_id = 2 "
+        "AND ns NOT NULL GROUP BY ns HAVING count(*) = count(end_seq) ORDER BY last - first LIMIT 1) ";
+    struct model_options options = usual;
+    struct model model;
+    char sql[600];
+    int64_t between, behind;
+
+    options.segment_events = 10;
+    model_init(&model, &options);
+    snprintf(sql, sizeof(sql),
+             "%s SELECT count(*) FROM segments, time WHERE thread_id = 2 AND first_seq <= last "
+             "AND first_seq + event_count > first",
+             of_time);
+    between = model_number(&model, sql);
+    snprintf(sql, sizeof(sql),
+             "%s SELECT count(*) FROM segments, time WHERE thread_id = 2 AND first_seq > last", of_time);
+    behind = model_number(&model, sql);
+    cr_assert_gt(behind, 4);
+    snprintf(sql, sizeof(sql), "%s SELECT ns FROM time", of_time);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM calls WHERE thread_id = 2 AND ns = %lld",
+             (long long)model_number(&model, sql));
+    cr_assert_leq(decoded_by(&model, sql), (uint64_t)between + 2);
+    cr_assert_gt(model_number(&model, sql), 0);
+    model_release(&model);
+}
+
 /* Functions that only some segments have: 10 and 11 of the model come late. */
 static void check_function_skips(bool old)
 {
