@@ -136,30 +136,33 @@ static int report_one(const struct report_arguments *arguments)
 
 /* ------------------------------------------------------------------------------------------ comparisons */
 
-static bool accuses(const struct ranking_row *row, uint32_t thread)
+/* How well a combination's suspects are those of the consensus: 0 to 1. */
+static double agreement(const struct ranking *ranking, size_t suspects, const struct ranking_row *row)
 {
-    for (size_t i = 0; i < row->thread_count; i++)
-        if (row->threads[i] == thread)
-            return true;
-    return false;
+    size_t common = 0;
+
+    for (size_t i = 0; i < suspects; i++)
+        for (size_t j = 0; j < row->thread_count; j++)
+            common += ranking->threads.consensus[i].object == row->threads[j];
+    return suspects + row->thread_count ? (double)common / (double)(suspects + row->thread_count - common)
+                                        : 1;
 }
 
-/* The combination that the pictures show: of those that accuse the first of the consensus, if there are any,
- * the one that is surest. */
-static const struct ranking_row *choose_row(const struct ranking *ranking)
+/* The combination that the pictures show: of those of the first filter the one that agrees best with all. Of
+ * equals the one with the lowest B-score, which comes first. */
+static const struct ranking_row *choose_row(const struct ranking *ranking, size_t suspects)
 {
     const struct ranking_row *best = NULL;
-    bool best_accuses = false;
+    double best_agreement = -1;
 
     for (size_t i = 0; i < ranking->row_count; i++) {
         const struct ranking_row *row = &ranking->rows[i];
-        bool accused = ranking->threads.count && accuses(row, ranking->threads.consensus[0].object);
+        double agrees = agreement(ranking, suspects, row);
 
-        if (best &&
-            (best_accuses > accused || (best_accuses == accused && best->confidence >= row->confidence)))
+        if (row->view || agrees <= best_agreement)
             continue;
         best = row;
-        best_accuses = accused;
+        best_agreement = agrees;
     }
     return best;
 }
@@ -168,12 +171,14 @@ static int report_comparison(const struct report_arguments *arguments)
 {
     CLEANUP(ranking_input_release) struct ranking_input input = {0};
     const struct ranking_row *row;
+    size_t suspects;
     struct error err = {0};
     int r = ranking_input_read(&arguments->ranking, arguments->runs[0], arguments->runs[1], &input, &err);
 
     if (r < 0)
         return cli_loops_fail(r, &err);
-    row = choose_row(&input.ranking);
+    suspects = ranking_suspects(&input.ranking.threads);
+    row = choose_row(&input.ranking, suspects);
     return write_report(arguments, &(struct html_report){
                                        .sources = input.runs.sources,
                                        .run_count = input.runs.count,
@@ -185,7 +190,7 @@ static int report_comparison(const struct report_arguments *arguments)
                                        .ranking = &input.ranking,
                                        .views = input.views,
                                        .shown_row = row,
-                                       .suspects = ranking_suspects(&input.ranking.threads),
+                                       .suspects = suspects,
                                    });
 }
 
@@ -215,11 +220,10 @@ static const struct argp argp = {
         "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice "
         "and "
         "loops.\n\n"
-        "The pictures are made with one of the combinations that tracectl-rank(1) tries: of those that "
-        "accuse "
-        "the first of the consensus, the one that is surest. --filter, --k, --attributes and --linkage, "
-        "each given once, make it another one. Large runs are folded: threads that are alike share a row, "
-        "and the page says what it leaves out.\n\n"
+        "Summary, pictures and loops are made with the first --filter (by default everything), the pictures "
+        "with "
+        "that of its combinations in tracectl-rank(1) whose suspects are those of the consensus most nearly. "
+        "Large runs are folded: threads that are alike share a row, and the page says what it leaves out.\n\n"
         "Exit status: 0 the page is written, whatever the runs are like; 2 usage, 3 failure.",
     .children = children,
 };

@@ -17,7 +17,7 @@
 #define PADDING 8.0
 #define LEAST_WIDTH 30.0
 
-enum { FEWEST = 8, MOST_LINES = 6, NAME_WIDTH = 34, LINE_SIZE = SHORT_NAME_SIZE(NAME_WIDTH) };
+enum { FEWEST = 8, MOST_LINES = 6, NAME_WIDTH = 48, LINE_SIZE = SHORT_NAME_SIZE(NAME_WIDTH) };
 
 /* The texts of a box: attributes first, threads last. */
 struct node {

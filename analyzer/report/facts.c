@@ -40,6 +40,8 @@ static void print_bytes(struct html_table *table, uint64_t bytes)
 {
     if (bytes < 10 * 1024)
         html_cell_format(table, "%" PRIu64 " bytes", bytes);
+    else if (bytes < 10 * 1048576)
+        html_cell_format(table, "%.1f KiB", (double)bytes / 1024);
     else
         html_cell_format(table, "%.1f MiB", (double)bytes / 1048576);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The summary in plain words, and which threads changed most. */
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,48 +33,63 @@ int report_summary(struct report *report, struct error *err)
 
 /* ------------------------------------------------------------------------------------------ consensus */
 
+/* Of threads that changed no more than normal runs vary, or not at all, nobody asks for the order. */
 static bool same_rank(const struct ranked *a, const struct ranked *b)
 {
+    if (a->score <= 0 && b->score <= 0)
+        return true;
     return a->score == b->score && a->change == b->change && a->own == b->own;
 }
 
-/* Threads of equal rank share a row. */
+/* A row for the threads from `at` on that have equal ranks; returns how many they are, or -ENOMEM. */
+static long print_ranked(struct report *report, struct html_table *table, size_t at)
+{
+    const struct ranking_objects *threads = &report->input->ranking->threads;
+    const struct ranked *ranked = &threads->consensus[at];
+    AUTO_FREE uint32_t *objects = calloc(threads->count, sizeof(*objects));
+    AUTO_FREE char *names = NULL;
+    double change = 0, own = 0;
+    const char *most;
+    size_t count = 0;
+
+    if (!objects)
+        return -ENOMEM;
+    for (; at + count < threads->count && same_rank(&ranked[count], ranked); count++) {
+        objects[count] = ranked[count].object;
+        change = fmax(change, ranked[count].change);
+        own = fmax(own, ranked[count].own);
+    }
+    folded_sort(objects, count);
+    names = folded_ranges((const char *const *)threads->labels, objects, count, MOST_RANGES);
+    if (!names)
+        return -ENOMEM;
+    most = ranked->score <= 0 && count > 1 ? "up to " : "";
+    table->row_class = at < report->input->suspects ? "suspect" : NULL;
+    html_cell_format(table, "%s%s", at < report->input->suspects ? "\xe2\x96\xb6 " : "", names);
+    html_cell_share(table, ranked->score);
+    html_cell_format(table, "%s%.3f", most, change);
+    html_cell_format(table, "%s%.3f", most, own);
+    return (long)count;
+}
+
 static int print_consensus(struct report *report, struct error *err)
 {
     static const char *const titles[] = {"Threads", ">Score", ">Stands out", ">Own calls changed"};
-    const struct ranking_objects *threads = &report->input->ranking->threads;
-    size_t rows = 0, at = 0;
+    size_t count = report->input->ranking->threads.count, rows = 0, at = 0;
     struct html_table table;
 
     html_table_begin(&table, report->out, "Consensus: threads, the most changed first", titles,
                      ARRAY_SIZE(titles));
-    while (at < threads->count && rows < MOST_RANKED) {
-        AUTO_FREE uint32_t *objects = calloc(threads->count, sizeof(*objects));
-        AUTO_FREE char *names = NULL;
-        const struct ranked *ranked = &threads->consensus[at];
-        size_t count = 0;
+    while (at < count && rows++ < MOST_RANKED) {
+        long printed = print_ranked(report, &table, at);
 
-        if (!objects)
+        if (printed < 0)
             return error_no_memory(err);
-        while (at + count < threads->count && same_rank(&threads->consensus[at + count], ranked)) {
-            objects[count] = threads->consensus[at + count].object;
-            count++;
-        }
-        folded_sort(objects, count);
-        names = folded_ranges((const char *const *)threads->labels, objects, count, MOST_RANGES);
-        if (!names)
-            return error_no_memory(err);
-        table.row_class = at < report->input->suspects ? "suspect" : NULL;
-        html_cell_format(&table, "%s%s", at < report->input->suspects ? "\xe2\x96\xb6 " : "", names);
-        html_cell_share(&table, ranked->score);
-        html_cell_format(&table, "%.3f", ranked->change);
-        html_cell_format(&table, "%.3f", ranked->own);
-        at += count;
-        rows++;
+        at += (size_t)printed;
     }
     html_table_end(&table);
-    if (at < threads->count)
-        html_paragraph(report->out, "note", "Not shown: %zu threads with lower scores.", threads->count - at);
+    if (at < count)
+        html_paragraph(report->out, "note", "Not shown: %zu threads with lower scores.", count - at);
     return 0;
 }
 
