@@ -139,8 +139,9 @@ hostile_and_large() {
 browse() { # page, log, option...
     local page=$1 log=$2
     shift 2
-    timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$WORK/profile" \
-        --enable-logging=stderr --v=0 --virtual-time-budget=2000 "$@" "file://$page" >"$log.out" 2>"$log"
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+        --user-data-dir="$WORK/profile" --enable-logging=stderr --v=0 --virtual-time-budget=2000 \
+        "$@" "file://$page" >"$log.out" 2>"$log"
 }
 
 in_a_browser() {
