@@ -482,6 +482,7 @@ void elf_image_free(struct elf_image *image)
         return;
     source_lines_free(image->cache.lines);
     gopclntab_free(image->cache.gopclntab);
+    relocations_free(image->cache.relocations);
     debug_files_free(image->cache.debug_files);
     free(image->debug_root);
     elf_end(image->elf);

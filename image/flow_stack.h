@@ -10,8 +10,13 @@
 
 enum flow_register {
     FLOW_RAX = 0,
+    FLOW_RCX = 1,
     FLOW_RSP = 4,
     FLOW_RBP = 5,
+    FLOW_RSI = 6,
+    FLOW_RDI = 7,
+    FLOW_R8 = 8,
+    FLOW_R14 = 14,
     FLOW_RIP = 16,
     FLOW_NO_REGISTER = 17,
 };

@@ -14,12 +14,14 @@ struct address_range {
 
 struct debug_files;
 struct gopclntab;
+struct relocations;
 struct source_lines;
 
 /* What is read when it is first wanted, and lives as long as the image. */
 struct image_cache {
     struct debug_files *debug_files;
     struct gopclntab *gopclntab;
+    struct relocations *relocations;
     struct source_lines *lines;
     bool no_gopclntab; /* it was looked for in vain */
 };
@@ -27,6 +29,7 @@ struct image_cache {
 struct image_cache *elf_image_cache(struct elf_image *image);
 void debug_files_free(struct debug_files *files);
 void gopclntab_free(struct gopclntab *table);
+void relocations_free(struct relocations *relocations);
 void source_lines_free(struct source_lines *lines);
 
 int elf_image_fd(const struct elf_image *image);
