@@ -86,7 +86,7 @@ static const struct {
     [GO_NOTIFY_LIST_NOTIFY_ALL] = {{"sync.runtime_notifyListNotifyAll"}, false},
     [GO_SEMACQUIRE1] = {{"runtime.semacquire1"}, false},
     [GO_SEMRELEASE1] = {{"runtime.semrelease1"}, false},
-    [GO_SLEEP] = {{"time.Sleep"}, false},
+    [GO_TIME_SLEEP] = {{"time.Sleep"}, false},
     [GO_GOROUTINE_READY] = {{"runtime.goroutineReady"}, false},
     [GO_POLL_WAIT] = {{"internal/poll.runtime_pollWait"}, false},
     [GO_ENTERSYSCALL] = {{"runtime.entersyscall"}, false},
