@@ -13,6 +13,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -36,16 +37,25 @@ extern const struct argp cli_common_argp;
 extern const struct argp_child cli_common_children[]; /* that one alone */
 
 struct command {
-    const char *name;
-    const char *summary;               /* a line for `tracectl help` and the man page */
-    const struct argp *argp;           /* options, arguments, text */
-    unsigned argp_flags;               /* for argp_parse */
-    int (*run)(int argc, char **argv); /* argv[0] is "tracectl NAME"; returns the exit status */
+    const char *name;                      /* of a command's command "go model" */
+    const char *summary;                   /* a line for `tracectl help` and the man page */
+    const struct argp *argp;               /* options, arguments, text */
+    unsigned argp_flags;                   /* for argp_parse */
+    int (*run)(int argc, char **argv);     /* argv[0] is "tracectl NAME"; returns the exit status */
+    const struct command *const *commands; /* its own commands, NULL at the end; NULL: it has none */
 };
 
-extern const struct command cmd_calls, cmd_cluster, cmd_diff, cmd_doctor, cmd_export, cmd_gc, cmd_import,
-    cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_report, cmd_rm, cmd_runs,
-    cmd_show, cmd_sql, cmd_top, cmd_verify;
+/* The last word of a command's name. */
+static inline const char *cli_last_name(const struct command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+
+    return space ? space + 1 : command->name;
+}
+
+extern const struct command cmd_calls, cmd_cluster, cmd_diff, cmd_doctor, cmd_export, cmd_gc, cmd_go,
+    cmd_import, cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_report,
+    cmd_rm, cmd_runs, cmd_show, cmd_sql, cmd_top, cmd_verify;
 
 /* Prints the error line on stderr and returns EXIT_FAILED. */
 int cli_fail(const struct error *err);

@@ -12,9 +12,9 @@
 struct cli cli;
 
 static const struct command *const commands[] = {
-    &cmd_record, &cmd_runs,   &cmd_show,   &cmd_rm,      &cmd_gc,     &cmd_query,   &cmd_sql,
-    &cmd_calls,  &cmd_top,    &cmd_nlr,    &cmd_lattice, &cmd_jsm,    &cmd_cluster, &cmd_diff,
-    &cmd_rank,   &cmd_report, &cmd_export, &cmd_import,  &cmd_verify, &cmd_recover, &cmd_doctor,
+    &cmd_record, &cmd_runs,   &cmd_show,    &cmd_rm,      &cmd_gc,      &cmd_query, &cmd_sql,  &cmd_calls,
+    &cmd_top,    &cmd_nlr,    &cmd_lattice, &cmd_jsm,     &cmd_cluster, &cmd_diff,  &cmd_rank, &cmd_report,
+    &cmd_export, &cmd_import, &cmd_verify,  &cmd_recover, &cmd_doctor,  &cmd_go,
 };
 
 const char *argp_program_version = "tracectl " TRACECTL_VERSION;
@@ -168,6 +168,15 @@ error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+/* The command `name` of a command, or the command itself when it has none of that name. */
+static const struct command *own_command(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command->commands && command->commands[i]; i++)
+        if (!strcmp(cli_last_name(command->commands[i]), name))
+            return command->commands[i];
+    return command;
+}
+
 /* `tracectl help [COMMAND]`: the same as --help. `tracectl manual [COMMAND]`: troff, for the man pages. */
 static int run_help(int argc, char **argv, bool manual)
 {
@@ -176,6 +185,8 @@ static int run_help(int argc, char **argv, bool manual)
 
     if (argc > 1 && !command)
         return unknown_command(argv[1]);
+    if (argc > 2 && !manual)
+        command = own_command(command, argv[2]);
     snprintf(name, sizeof(name), "tracectl %s", command ? command->name : "");
     if (manual && command)
         manual_command(stdout, command);

@@ -71,18 +71,19 @@ static void put_lists(FILE *out, const struct argp *argp)
         put_lists(out, child->argp);
 }
 
-/* argp's doc string: what stands before \v is the description, what stands behind it are notes. */
-static void put_description(FILE *out, const struct argp *argp)
+/* argp's doc string: what stands before \v is the description, what stands behind it are notes. `heading`:
+ * the macro of headings. */
+static void put_description(FILE *out, const struct argp *argp, const char *heading)
 {
     const char *notes = argp->doc ? strchr(argp->doc, '\v') : NULL;
 
-    fputs(".SH DESCRIPTION\n", out);
+    fprintf(out, ".%s DESCRIPTION\n", heading);
     if (argp->doc)
         put_text(out, argp->doc, notes ? (size_t)(notes - argp->doc) : strlen(argp->doc));
-    fputs(".SH OPTIONS\n", out);
+    fprintf(out, ".%s OPTIONS\n", heading);
     put_options(out, argp);
     if (notes && notes[1]) {
-        fputs(".SH NOTES\n", out);
+        fprintf(out, ".%s NOTES\n", heading);
         put_line(out, notes + 1);
     }
     put_lists(out, argp);
@@ -100,11 +101,11 @@ static void put_exit_status(FILE *out)
 }
 
 /* One synopsis line for each line of args_doc. */
-static void put_synopsis(FILE *out, const struct command *command)
+static void put_synopsis(FILE *out, const struct command *command, const char *heading)
 {
     const char *line = command->argp->args_doc ? command->argp->args_doc : "";
 
-    fputs(".SH SYNOPSIS\n.nf\n", out);
+    fprintf(out, ".%s SYNOPSIS\n.nf\n", heading);
     do {
         size_t length = strcspn(line, "\n");
 
@@ -115,6 +116,14 @@ static void put_synopsis(FILE *out, const struct command *command)
     fputs(".fi\n", out);
 }
 
+static void put_own_command(FILE *out, const struct command *command)
+{
+    fprintf(out, ".SH \"tracectl %s\"\n", command->name);
+    put_line(out, command->summary);
+    put_synopsis(out, command, "SS");
+    put_description(out, command->argp, "SS");
+}
+
 void manual_command(FILE *out, const struct command *command)
 {
     fputs(".TH TRACECTL\\-", out);
@@ -122,8 +131,10 @@ void manual_command(FILE *out, const struct command *command)
         putc(toupper((unsigned char)*c), out);
     fprintf(out, " 1 \"\" \"tracectl %s\" \"tracectl manual\"\n", TRACECTL_VERSION);
     fprintf(out, ".SH NAME\ntracectl\\-%s \\- %s\n", command->name, command->summary);
-    put_synopsis(out, command);
-    put_description(out, command->argp);
+    put_synopsis(out, command, "SH");
+    put_description(out, command->argp, "SH");
+    for (size_t i = 0; command->commands && command->commands[i]; i++)
+        put_own_command(out, command->commands[i]);
     put_exit_status(out);
     fputs(".SH SEE ALSO\n.BR tracectl (1)\n", out);
 }
@@ -135,7 +146,7 @@ void manual_overview(FILE *out, const struct argp *argp, const struct command *c
         ".SH NAME\ntracectl \\- whole-program function tracer and trace analyser\n"
         ".SH SYNOPSIS\n\\fBtracectl\\fR [\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIARG\\fR...]\n",
         out);
-    put_description(out, argp);
+    put_description(out, argp, "SH");
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, ".TP\n.BR tracectl\\-%s (1)\n", commands[i]->name);

@@ -57,23 +57,28 @@ static bool array_of(const struct go_code *code, size_t call, int32_t *ret_displ
     return false;
 }
 
-/* The line of the store that gives case `number` its channel. Nothing is called between these stores. */
-static unsigned line_of_case(struct elf_image *image, const struct go_code *code, size_t call, int32_t place)
+/* The line of the store that gives the case at `place` of the stack its channel. Nothing but `setter` is
+ * called between these stores. */
+static unsigned line_of_case(struct elf_image *image, const struct go_code *code, size_t call,
+                             uint64_t setter, int32_t place)
 {
     struct flow_memory memory;
     struct go_frame frame;
     enum flow_register reg;
 
-    for (size_t i = call; i-- > 0 && code->items[i].kind != INSTRUCTION_CALL;)
+    for (size_t i = call; i-- > 0;) {
+        if (code->items[i].kind == INSTRUCTION_CALL && (!setter || code->items[i].target != setter))
+            break;
         if (go_is_store(&code->items[i], true, &reg, &memory) && go_is_field(&memory) &&
             memory.base == FLOW_RSP && memory.displacement == place &&
             gopclntab_frames(image, code->items[i].address, &frame, 1))
             return frame.line;
+    }
     return 0;
 }
 
-int go_select_cases(struct elf_image *image, const struct go_code *code, size_t call, struct go_case *cases,
-                    size_t capacity, bool *ret_blocks)
+int go_select_cases(struct elf_image *image, const struct go_code *code, size_t call, uint64_t setter,
+                    struct go_case *cases, size_t capacity, bool *ret_blocks)
 {
     int64_t sends, receives, blocks;
     int32_t array;
@@ -86,7 +91,7 @@ int go_select_cases(struct elf_image *image, const struct go_code *code, size_t 
     for (int32_t i = 0; i < sends + receives; i++)
         cases[i] = (struct go_case){.number = (unsigned)i,
                                     .send = i < sends,
-                                    .line = line_of_case(image, code, call, array + CASE_SIZE * i)};
+                                    .line = line_of_case(image, code, call, setter, array + CASE_SIZE * i)};
     return (int)(sends + receives);
 }
 
@@ -117,15 +122,20 @@ bool go_is_range(struct elf_image *image, const struct go_code *code, size_t cal
 /* ---------------------------------------------------------------------------------------------- go */
 
 /* An instruction from which the one at `at` is reached: the one before or, where that goes elsewhere, the
- * first that jumps here; code->count: there is none. */
+ * first that jumps here; code->count: there is none. No-ops that only fill up are nobody's. */
 static size_t predecessor(const struct go_code *code, size_t at)
 {
-    enum instruction_kind before = at ? code->items[at - 1].kind : INSTRUCTION_RETURN;
+    size_t before = at;
 
-    if (before != INSTRUCTION_JUMP && before != INSTRUCTION_RETURN && before != INSTRUCTION_TRAP)
-        return at - 1;
+    while (before && code->items[before - 1].kind == INSTRUCTION_NOP)
+        before--;
+    if (before && code->items[before - 1].kind != INSTRUCTION_JUMP &&
+        code->items[before - 1].kind != INSTRUCTION_RETURN &&
+        code->items[before - 1].kind != INSTRUCTION_TRAP)
+        return before - 1;
     for (size_t i = 0; i < code->count; i++)
-        if (code->items[i].target == code->items[at].address)
+        if (code->items[i].target >= code->items[before].address &&
+            code->items[i].target <= code->items[at].address)
             return i;
     return code->count;
 }

@@ -57,6 +57,7 @@ static const struct {
     [GO_SELECTNBSEND] = {{"runtime.selectnbsend"}, false},
     [GO_SELECTNBRECV] = {{"runtime.selectnbrecv"}, false},
     [GO_SELECTGO] = {{"runtime.selectgo"}, false},
+    [GO_SELECTSETPC] = {{"runtime.selectsetpc"}, false},
     [GO_BLOCK] = {{"runtime.block"}, false},
     [GO_CLOSECHAN] = {{"runtime.closechan"}, false},
     [GO_MUTEX_LOCK] = {{"sync.(*Mutex).Lock"}, false},

@@ -59,6 +59,7 @@ enum go_entry {
     GO_SELECTNBSEND,
     GO_SELECTNBRECV,
     GO_SELECTGO,
+    GO_SELECTSETPC, /* of race builds: a call for each case of a select */
     GO_BLOCK,
     GO_CLOSECHAN,
     GO_MUTEX_LOCK,

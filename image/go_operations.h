@@ -44,9 +44,9 @@ bool go_is_compare_exchange(const struct instruction *instruction);
 /* ---------------------------------------------------------------------------------------------- details */
 
 /* The cases of the runtime.selectgo call at `call`: up to `capacity`; their number, -1 where the code is not
- * understood. */
-int go_select_cases(struct elf_image *image, const struct go_code *code, size_t call, struct go_case *cases,
-                    size_t capacity, bool *ret_blocks);
+ * understood. `setter`: the address of runtime.selectsetpc, 0 when there is none. */
+int go_select_cases(struct elf_image *image, const struct go_code *code, size_t call, uint64_t setter,
+                    struct go_case *cases, size_t capacity, bool *ret_blocks);
 
 /* Whether the runtime.chanrecv2 call at `call` receives for a loop that ends when the channel is closed. */
 bool go_is_range(struct elf_image *image, const struct go_code *code, size_t call);

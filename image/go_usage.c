@@ -131,7 +131,9 @@ static int read_select(struct builder *builder, enum go_entry entry, size_t call
         return -ENOMEM;
     cases = builder->cases + builder->case_count;
     if (entry == GO_SELECTGO) {
-        count = go_select_cases(builder->image, &builder->code, call, cases, CASES_MAX, &found->usage.blocks);
+        count =
+            go_select_cases(builder->image, &builder->code, call, builder->entries[GO_SELECTSETPC].address,
+                            cases, CASES_MAX, &found->usage.blocks);
         found->usage.case_count = count > 0 ? (size_t)count : 0;
     } else if (entry == GO_BLOCK) {
         found->usage.blocks = true;

@@ -92,9 +92,11 @@ static bool is_sorted(const struct gopclntab *table)
 
 /* ---------------------------------------------------------------------------------------------- the text */
 
-enum { SAMPLES = 256, INT3 = 0xcc, RET = 0xc3 };
+enum { SAMPLES = 256, INT3 = 0xcc, RET = 0xc3, NOP = 0x90, NOP_END = 0 };
 
-/* Whether code can begin at `address`: Go fills up behind a function with int3. */
+/* Whether code can begin at `address`: Go fills up behind a function with int3. Compilers of C, whose
+ * functions are in the table when Go's linker took them in (the race detector's), fill up with no-ops, of
+ * which those of several bytes end in a displacement of 0. */
 static int begins_code(struct elf_image *image, uint64_t address)
 {
     size_t available;
@@ -103,7 +105,8 @@ static int begins_code(struct elf_image *image, uint64_t address)
 
     if (!code)
         return -ENOENT;
-    return *code != INT3 && (!before || *before == INT3 || *before == RET);
+    return *code != INT3 &&
+           (!before || *before == INT3 || *before == RET || *before == NOP || *before == NOP_END);
 }
 
 /* Whether most entries are where code begins. */

@@ -1,0 +1,3 @@
+module usages
+
+go 1.19
