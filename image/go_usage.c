@@ -167,7 +167,8 @@ static int read_call(struct builder *builder, size_t call, enum go_entry entry)
     const struct go_call_kind *kind = go_call_kind_of(entry, frames, count, &own);
     int r = 0;
 
-    if (!kind || own >= count)
+    /* A wrapper for assembly calls the function that it is called like. */
+    if (!kind || own >= count || !strcmp(frames[own].function, found.site.callee))
         return 0;
     found.usage.object = kind->object;
     found.usage.operation = kind->operation;
