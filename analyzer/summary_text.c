@@ -196,7 +196,7 @@ static void say_stop(const struct text *text, const struct summary_group *group)
     const struct thread_diff *thread = &text->summary->comparison->threads[group->threads[0]];
     bool unknown = thread->faulty->last_call == LAST_CALL_UNKNOWN;
 
-    fputs(unknown ? "called nothing more" : "ended early,", text->out);
+    fputs(unknown ? "called nothing more" : "ended early", text->out);
     say_after(text, &group->divergence);
     fputs(unknown ? "; whether that returned is not known" : "", text->out);
 }

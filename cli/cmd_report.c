@@ -2,6 +2,8 @@
 /* tracectl report: what is known of a run or a comparison, as one page in HTML. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/report/html_report.h"
 #include "cli/command.h"
@@ -65,6 +67,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ------------------------------------------------------------------------------------------ the file */
 
+/* Half a page must not be taken for one. What is no file, a pipe or a device, stays. */
+static void discard_part(const char *path)
+{
+    struct stat status;
+
+    if (!stat(path, &status) && S_ISREG(status.st_mode))
+        unlink(path);
+}
+
 static int write_file(const struct report_arguments *arguments, const struct html_report *report,
                       struct error *err)
 {
@@ -80,6 +91,8 @@ static int write_file(const struct report_arguments *arguments, const struct htm
         code = errno ? -errno : -EIO;
     if (r == 0 && code)
         r = error_set(err, code, NULL, "writing the report %s", arguments->output);
+    if (r < 0)
+        discard_part(arguments->output);
     return r;
 }
 

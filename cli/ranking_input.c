@@ -230,13 +230,18 @@ static const enum linkage_method all_linkages[] = {
     LINKAGE_WEIGHTED, LINKAGE_CENTROID, LINKAGE_MEDIAN,
 };
 
-static int rank(const struct ranking_sweep *sweep, size_t threads, struct ranking *ret_ranking,
-                struct error *err)
+static int rank(const struct ranking_sweep *sweep, struct ranking *ret_ranking, struct error *err)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct ranking_sweep how = *sweep;
+    const struct loop_summary *summary;
+    size_t threads;
     int r;
 
+    if (!how.view_count)
+        return error_say(err, -ENODATA, "nothing to compare: no function was called in these runs");
+    summary = how.views->summary;
+    threads = summary->runs[summary->run_count - 1].thread_count;
     if (!how.attribute_count) {
         how.attributes = all_attributes;
         how.attribute_count = ARRAY_SIZE(all_attributes);
@@ -247,8 +252,6 @@ static int rank(const struct ranking_sweep *sweep, size_t threads, struct rankin
     }
     /* Each works on matrices of its own. */
     how.workers = threads > MANY_THREADS || processors < 1 ? 1 : (unsigned)processors;
-    if (!how.view_count)
-        return error_say(err, -ENODATA, "nothing to compare: no function was called in these runs");
     r = rank_runs(&how, ret_ranking);
     return r == -ENOMEM ? error_no_memory(err)
            : r          ? error_say(err, -EIO, "these runs cannot be ranked: %s", strerror(-r))
@@ -271,7 +274,7 @@ int ranking_of_summary(const struct loop_summary *summary, struct ranking *ret_r
     const struct ranking_sweep sweep = {
         .views = &view, .view_count = 1, .linkages = all_linkages, .linkage_count = 1};
 
-    return rank(&sweep, summary->runs[summary->run_count - 1].thread_count, ret_ranking, err);
+    return rank(&sweep, ret_ranking, err);
 }
 
 int ranking_input_read(const struct ranking_arguments *arguments, const char *normal, const char *faulty,
@@ -296,8 +299,7 @@ int ranking_input_read(const struct ranking_arguments *arguments, const char *no
         return r;
     sweep.views = ret_input->views;
     sweep.view_count = ret_input->view_count;
-    return rank(&sweep, sweep.view_count ? ret_input->summaries[0].runs[count - 1].thread_count : 0,
-                &ret_input->ranking, err);
+    return rank(&sweep, &ret_input->ranking, err);
 }
 
 void ranking_input_release(struct ranking_input *input)
