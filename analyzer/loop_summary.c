@@ -221,3 +221,15 @@ int loop_summary_read(const struct loop_source *sources, size_t runs, const stru
 {
     return loop_summary_read_each(sources, runs, options, 1, ret_summary, err);
 }
+
+bool loop_summary_keeps_nothing(const struct loop_summary *summary)
+{
+    uint64_t events = 0, kept = 0;
+
+    for (size_t run = 0; run < summary->run_count; run++)
+        for (size_t i = 0; i < summary->runs[run].thread_count; i++) {
+            events += summary->runs[run].threads[i].events;
+            kept += summary->runs[run].threads[i].kept;
+        }
+    return events && !kept;
+}

@@ -101,6 +101,9 @@ int loop_summary_read_each(const struct loop_source *sources, size_t runs, const
                            size_t count, struct loop_summary *ret_summaries, struct error *err);
 void loop_summary_release(struct loop_summary *summary);
 
+/* Whether the filter keeps nothing of what was recorded: not a result, but a filter that does not fit. */
+bool loop_summary_keeps_nothing(const struct loop_summary *summary);
+
 /* Compares labels as people read them: 2.0 before 10.0. */
 int thread_label_compare(const char *a, const char *b);
 

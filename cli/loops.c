@@ -143,7 +143,16 @@ int cli_loops_read(const struct loops_arguments *arguments, const char *const *r
     r = cli_runs_open(runs, count, ret_input, err);
     if (r >= 0)
         r = loop_summary_read(ret_input->sources, count, &how, &ret_input->summary, err);
+    if (r >= 0 && loop_summary_keeps_nothing(&ret_input->summary))
+        r = cli_loops_kept_nothing(err);
     return r == -EINVAL ? -EIO : r; /* -EINVAL is the filter's */
+}
+
+int cli_loops_kept_nothing(struct error *err)
+{
+    return error_say(err, -ENODATA,
+                     "nothing is left to look at: the filter keeps none of the functions that were called "
+                     "(tracectl top RUN lists them)");
 }
 
 int cli_loops_fail(int code, const struct error *err)

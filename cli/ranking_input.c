@@ -195,6 +195,14 @@ static void make_views(const struct ranking_arguments *arguments, const struct f
         }
 }
 
+static bool any_kept(const struct ranking_input *input)
+{
+    for (size_t i = 0; i < input->view_count; i++)
+        if (!loop_summary_keeps_nothing(&input->summaries[i]))
+            return true;
+    return !input->view_count;
+}
+
 static int read_views(const struct ranking_arguments *arguments, struct ranking_input *input,
                       struct error *err)
 {
@@ -212,6 +220,8 @@ static int read_views(const struct ranking_arguments *arguments, struct ranking_
     make_views(arguments, &filters, input, how);
     r = loop_summary_read_each(input->runs.sources, input->runs.count, how, input->view_count,
                                input->summaries, err);
+    if (r >= 0 && !any_kept(input))
+        r = cli_loops_kept_nothing(err);
     return r == -EINVAL ? -EIO : r;
 }
 

@@ -174,6 +174,9 @@ no_difference() {
     "$TRACECTL" diff normal same 1.0 --filter mpi
     "$TRACECTL" --json diff normal same 1.0 | "$E2E/json" get diffs >/dev/null
     fails_with 3 "$TRACECTL" diff normal same 9.9
+    # A filter that keeps nothing must not be taken for runs that are the same.
+    fails_with 3 "$TRACECTL" diff normal swapped --filter /nonesuch/
+    fails_with 3 "$TRACECTL" rank normal swapped --filter /nonesuch/ --filter ompcrit
     fails_with 3 "$TRACECTL" diff normal nonesuch 1.0
 }
 
