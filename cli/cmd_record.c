@@ -136,18 +136,20 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
                       const struct tracestore_totals *totals, double seconds)
 {
     struct stream_counts counts = recorder_counts(recorder);
+    struct trace_writer_memory memory = recorder_memory(recorder);
     int status = recorder_exit_status(recorder);
-    json_t *document =
-        json_pack("{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I}",
-                  "run", (json_int_t)run->run_id, "name", run->name, "exit_status",
-                  status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events,
-                  "calls", (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
-                  (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
-                  (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
-                  "catalog_bytes", (json_int_t)totals->catalog_bytes, "index_bytes",
-                  (json_int_t)totals->index_bytes, "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds",
-                  seconds, "unmatched_returns", (json_int_t)counts.unmatched_returns, "complete",
-                  totals->complete, "dropped_runs", (json_int_t)recorder_dropped_runs(recorder));
+    json_t *document = json_pack(
+        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I}",
+        "run", (json_int_t)run->run_id, "name", run->name, "exit_status",
+        status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events, "calls",
+        (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
+        (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
+        (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
+        "catalog_bytes", (json_int_t)totals->catalog_bytes, "index_bytes", (json_int_t)totals->index_bytes,
+        "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
+        (json_int_t)counts.unmatched_returns, "complete", totals->complete, "dropped_runs",
+        (json_int_t)recorder_dropped_runs(recorder), "memory_peak_bytes", (json_int_t)memory.peak_bytes,
+        "segments_closed_early", (json_int_t)memory.closed_early);
 
     if (!document)
         return -ENOMEM;

@@ -28,6 +28,7 @@ enum {
     KEY_DURATION,
     KEY_TAG,
     KEY_RING_SIZE,
+    KEY_MEMORY,
     KEY_FLUSH_INTERVAL,
     KEY_EXIT_STATUS,
     KEY_DRY_RUN,
@@ -73,6 +74,12 @@ static const struct argp_option record_options[] = {
     {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
     {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
     {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
+    {"memory", KEY_MEMORY, "BYTES", 0,
+     "Memory for compressing, of all threads together: 64M, 1G (default: a quarter of the machine's, at most "
+     "1G). "
+     "When it is used up, segments of threads are closed early, which takes more bytes an event; nothing is "
+     "lost",
+     5},
     {"on-full", KEY_ON_FULL, "stop|drop-oldest", 0,
      "When the disk is full: end the recording (stop, the default; the target goes on), or delete the oldest "
      "runs of the store first (drop-oldest)",
@@ -204,6 +211,9 @@ static error_t parse_storing(int key, char *arg, struct record_arguments *argume
     switch (key) {
     case KEY_RING_SIZE:
         arguments->recorder.ring_bytes = parse_size(arg, state);
+        return 0;
+    case KEY_MEMORY:
+        arguments->recorder.memory_bytes = cli_parse_bytes(arg, state);
         return 0;
     case KEY_FLUSH_INTERVAL:
         arguments->recorder.flush_interval_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);

@@ -44,7 +44,7 @@ static uint64_t parse_number(const char *text, const struct unit *units, size_t 
     return (uint64_t)number;
 }
 
-static uint64_t parse_bytes(const char *text, struct argp_state *state)
+uint64_t cli_parse_bytes(const char *text, struct argp_state *state)
 {
     static const struct unit units[] = {
         {'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}, {'T', (double)(1ull << 40)}};
@@ -66,7 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_KEEP_SIZE:
-        keep->bytes = parse_bytes(arg, state);
+        keep->bytes = cli_parse_bytes(arg, state);
         return 0;
     case KEY_KEEP_AGE:
         keep->age_ns = parse_age_ns(arg, state);

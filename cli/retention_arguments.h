@@ -7,6 +7,9 @@
 
 #include "store/tracestore.h"
 
+/* A size such as 500M (units K, M, G, T), in bytes, greater than 0. A usage error ends the program. */
+uint64_t cli_parse_bytes(const char *text, struct argp_state *state);
+
 /* Parses into a struct trace_retention: a child argp, whose input the parent sets. */
 extern const struct argp retention_argp;
 

@@ -51,6 +51,11 @@ const struct traced_image *recorder_images(const struct recorder *recorder)
     return image_table_images(recorder->images);
 }
 
+struct trace_writer_memory recorder_memory(const struct recorder *recorder)
+{
+    return trace_writer_memory(recorder->writer);
+}
+
 uint64_t recorder_dropped_runs(const struct recorder *recorder)
 {
     return recorder->keeper.retained.runs;
@@ -171,6 +176,15 @@ static int open_wakeups(struct recorder *recorder, struct error *err)
     return 0;
 }
 
+/* A quarter of the machine's memory, at most 1 GiB. */
+static size_t default_memory(void)
+{
+    const uint64_t most = (uint64_t)1 << 30;
+    uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return (size_t)(quarter < most ? quarter : most);
+}
+
 static int begin_run(struct recorder *recorder, struct tracestore *store, struct error *err)
 {
     const struct recorder_options *options = &recorder->options;
@@ -190,7 +204,9 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         .take_losses = take_losses,
         .context = recorder,
     };
-    int r = trace_writer_begin(store, &run, NULL, &recorder->writer, err);
+    const struct trace_writer_options writer = {.memory_bytes = options->memory_bytes ? options->memory_bytes
+                                                                                      : default_memory()};
+    int r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
 
     if (!r)
         keeper_init(&recorder->keeper, store, trace_writer_run_id(recorder->writer), &options->room);

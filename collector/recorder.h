@@ -35,6 +35,7 @@ struct recorder_options {
     bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
     size_t ring_bytes;          /* 0: the default */
+    size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
     struct keeper_options room; /* what the store keeps meanwhile */
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */
@@ -88,6 +89,8 @@ struct stream_counts recorder_counts(const struct recorder *recorder);
 
 /* Older runs that the retention, or a full disk, has deleted. */
 uint64_t recorder_dropped_runs(const struct recorder *recorder);
+
+struct trace_writer_memory recorder_memory(const struct recorder *recorder);
 
 /* The images met, traced or refused. */
 const struct traced_image *recorder_images(const struct recorder *recorder);

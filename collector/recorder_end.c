@@ -4,6 +4,7 @@
  * empty, what was not seen written down, the run ended; and what is left of that when the disk is full.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -28,11 +29,25 @@ static int store_blind_spots(struct recorder *recorder, struct error *err)
     return r ? r : image_table_store_blind(recorder->images, recorder->writer, err);
 }
 
+/* Why the run takes more bytes than it would have. */
+static int tag_closed_early(struct recorder *recorder, struct error *err)
+{
+    struct trace_writer_memory memory = trace_writer_memory(recorder->writer);
+    char count[24];
+
+    if (!memory.closed_early || recorder->told_memory)
+        return 0;
+    snprintf(count, sizeof(count), "%llu", (unsigned long long)memory.closed_early);
+    recorder->told_memory = true;
+    return trace_writer_tag(recorder->writer, "segments closed early", count, err);
+}
+
 static int end_run(void *context, struct error *err)
 {
     struct recorder *recorder = context;
+    int r = tag_closed_early(recorder, err);
 
-    return trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
+    return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
 }
 
 static int drain(struct recorder *recorder, struct error *err)

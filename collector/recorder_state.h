@@ -24,7 +24,8 @@ struct recorder {
     char *command;        /* argv[0] */
     int epoll, stop;
     int exit_status;
-    bool closing; /* programs that appear now are let go without probes */
+    bool told_memory; /* of segments closed early: at the end, once, however often ending is tried */
+    bool closing;     /* programs that appear now are let go without probes */
     uint64_t life_cycle_losses, flushed_ns;
 };
 

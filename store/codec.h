@@ -22,6 +22,7 @@
 struct codec_encoder {
     struct bytes code;
     size_t stable;
+    size_t memory; /* bytes of everything else that was written to since encoder_new */
 };
 
 /* How the stream would end if it ended now: the first `keep` bytes of the code, then `data`. */

@@ -173,15 +173,20 @@ static struct codec_encoder *parlot_encoder_new(void)
         free(encoder);
         return NULL;
     }
-    return encoder ? &encoder->base : NULL;
+    if (!encoder)
+        return NULL;
+    encoder->base.memory = sizeof(*encoder) + encoder->history.capacity * sizeof(uint16_t);
+    return &encoder->base;
 }
 
 static int parlot_reserve(struct codec_encoder *base)
 {
     struct parlot_encoder *encoder = (struct parlot_encoder *)base;
 
-    /* Two words, and the bitmaps of the groups they begin. */
-    return history_make_room(&encoder->history) || bytes_reserve(&base->code, 8) ? -ENOMEM : 0;
+    if (history_make_room(&encoder->history))
+        return -ENOMEM;
+    base->memory = sizeof(*encoder) + encoder->history.capacity * sizeof(uint16_t);
+    return bytes_reserve(&base->code, 8); /* two words, and the bitmaps of the groups they begin */
 }
 
 static int parlot_encode(struct codec_encoder *base, uint16_t word)

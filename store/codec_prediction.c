@@ -83,6 +83,11 @@ static void encoder_free(struct codec_encoder *base)
     free(encoder);
 }
 
+static void count_memory(struct prediction_encoder *encoder)
+{
+    encoder->base.memory = sizeof(*encoder) - sizeof(encoder->prediction) + encoder->prediction.memory;
+}
+
 static struct codec_encoder *encoder_new(void)
 {
     struct prediction_encoder *encoder = calloc(1, sizeof(*encoder));
@@ -94,6 +99,7 @@ static struct codec_encoder *encoder_new(void)
     if (!encoder)
         return NULL;
     range_encoder_init(&encoder->coder);
+    count_memory(encoder);
     return &encoder->base;
 }
 
@@ -101,8 +107,11 @@ static int reserve(struct codec_encoder *base)
 {
     struct prediction_encoder *encoder = (struct prediction_encoder *)base;
 
-    if (encoder->prediction.crowded && prediction_grow(&encoder->prediction))
-        return -ENOMEM;
+    if (encoder->prediction.crowded) {
+        if (prediction_grow(&encoder->prediction))
+            return -ENOMEM;
+        count_memory(encoder);
+    }
     return bytes_reserve(&base->code, WORD_BYTES);
 }
 

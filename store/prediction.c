@@ -2,6 +2,8 @@
 #include "store/prediction.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,18 +151,35 @@ void prediction_reset(struct prediction *prediction)
     reset_mixers(prediction);
 }
 
-/* Room for `count` elements in all, of at most `most`. From a few pages on it is room for all of them: pages
- * that nothing was written to take no memory, and what was written is never moved again, which no word could
- * wait for. */
+/* Whether the kernel counts memory that nothing was written to (vm.overcommit_memory is 2): then what is
+ * reserved is missing elsewhere. */
+static bool reserving_costs(void)
+{
+    static atomic_int known; /* 1 no, 2 yes */
+
+    if (!known) {
+        AUTO_FCLOSE FILE *file = fopen("/proc/sys/vm/overcommit_memory", "re");
+
+        known = file && getc(file) == '2' ? 2 : 1;
+    }
+    return known == 2;
+}
+
+/* Room for `count` elements in all, of at most `most`. From a few pages on it is room for all of them, if the
+ * kernel has it: pages that nothing was written to take no memory, and what was written is never moved again,
+ * which no word could wait for. */
 static int make_room(void **elements, uint32_t *capacity, uint32_t count, uint32_t most, size_t size)
 {
-    void *grown;
+    void *grown = NULL;
 
     if (count <= *capacity)
         return 0;
-    if (count * size >= ROOM_FOR_ALL)
+    if (count * size >= ROOM_FOR_ALL && !reserving_costs())
+        grown = realloc(*elements, most * size);
+    if (grown)
         count = most;
-    grown = realloc(*elements, count * size);
+    else
+        grown = realloc(*elements, count * size);
     if (!grown)
         return -ENOMEM;
     *elements = grown;
@@ -170,6 +189,29 @@ static int make_room(void **elements, uint32_t *capacity, uint32_t count, uint32
 
 #define MAKE_ROOM(elements, capacity, count, most) \
     make_room((void **)(elements), capacity, count, most, sizeof(**(elements)))
+
+/* The first `count` elements of `size` bytes are written to from now on. */
+static void touch(struct prediction *prediction, uint32_t *touched, uint32_t count, size_t size)
+{
+    if (count <= *touched)
+        return;
+    prediction->memory += (count - *touched) * size;
+    *touched = count;
+}
+
+#define TOUCH(elements, touched, count) touch(prediction, touched, count, sizeof(*(elements)))
+
+static void touch_first(struct prediction *prediction)
+{
+    prediction->memory = sizeof(*prediction);
+    TOUCH(prediction->words, &prediction->words_touched, FIRST_SLOTS);
+    TOUCH(prediction->frames, &prediction->frames_touched, FIRST_SLOTS);
+    TOUCH(prediction->heads.positions, &prediction->heads.size.touched, FIRST_SLOTS);
+    TOUCH(prediction->far_heads.positions, &prediction->far_heads.size.touched, FIRST_SLOTS);
+    TOUCH(prediction->tree.bits, &prediction->tree.size.touched, FIRST_SLOTS);
+    for (int i = 0; i < CONTEXTS; i++)
+        TOUCH(prediction->tables[i].slots, &prediction->tables[i].size.touched, FIRST_SLOTS);
+}
 
 int prediction_init(struct prediction *prediction)
 {
@@ -191,6 +233,7 @@ int prediction_init(struct prediction *prediction)
         return -ENOMEM;
     }
     prediction_reset(prediction);
+    touch_first(prediction);
     return 0;
 }
 
@@ -209,7 +252,8 @@ void prediction_release(struct prediction *prediction)
 /* ------------------------------------------------------------------------------------ growing */
 
 /* Another piece of the copy by which a table doubles. */
-static int grow_table(void **elements, size_t size, struct table_size *table, uint32_t most, uint32_t share)
+static int grow_table(struct prediction *prediction, void **elements, size_t size, struct table_size *table,
+                      uint32_t most, uint32_t share)
 {
     uint32_t count = table->mask + 1;
     uint32_t piece = count - table->copied < PIECE ? count - table->copied : PIECE;
@@ -220,6 +264,7 @@ static int grow_table(void **elements, size_t size, struct table_size *table, ui
     bytes = *elements;
     memcpy(bytes + (count + table->copied) * size, bytes + table->copied * size, piece * size);
     table->copied += piece;
+    touch(prediction, &table->touched, count + table->copied, size);
     if (table->copied < count)
         return 0;
     table->mask = 2 * count - 1;
@@ -228,7 +273,7 @@ static int grow_table(void **elements, size_t size, struct table_size *table, ui
 }
 
 #define GROW_TABLE(elements, table, kind) \
-    grow_table((void **)(elements), sizeof(**(elements)), table, kind##_MOST, kind##_SHARE)
+    grow_table(prediction, (void **)(elements), sizeof(**(elements)), table, kind##_MOST, kind##_SHARE)
 
 /* The rings are not yet full: nothing has to move. */
 static int grow_words(struct prediction *prediction)
@@ -237,6 +282,7 @@ static int grow_words(struct prediction *prediction)
                   WORDS_MAX))
         return -ENOMEM;
     prediction->words_mask = 2 * prediction->words_mask + 1;
+    TOUCH(prediction->words, &prediction->words_touched, prediction->words_mask + 1);
     limit_rings(prediction);
     return 0;
 }
@@ -247,6 +293,7 @@ static int grow_frames(struct prediction *prediction)
                   FRAMES_MAX))
         return -ENOMEM;
     prediction->frames_mask = 2 * prediction->frames_mask + 1;
+    TOUCH(prediction->frames, &prediction->frames_touched, prediction->frames_mask + 1);
     limit_rings(prediction);
     return 0;
 }

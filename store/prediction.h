@@ -57,6 +57,7 @@ struct table_size {
     uint32_t mask, used;
     uint32_t limit;    /* when more is used, the table has to grow; UINT32_MAX: it is as large as it may be */
     uint32_t copied;   /* elements so far */
+    uint32_t touched;  /* elements that were ever written to: the memory behind them takes no room */
     uint32_t capacity; /* elements that there is memory for */
 };
 
@@ -116,6 +117,8 @@ struct prediction {
     unsigned surprise; /* how many misses of late */
     bool was_novel;
     bool crowded; /* some memory has to grow */
+    uint32_t words_touched, frames_touched;
+    size_t memory; /* bytes of all that was touched, with this struct */
 };
 
 /* How much a table, and the rings, may grow to. */

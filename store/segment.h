@@ -198,7 +198,20 @@ struct closed_segment {
 int segment_builder_close(struct segment_builder *builder, struct closed_segment **ret_closed);
 void closed_segment_free(struct closed_segment *closed);
 
-/* Gives back the memory that only a segment with events needs. The segment must be empty: just closed. */
+/* Gives back the memory that only a segment with events needs. The segment must be empty: just closed. For a
+ * stream at its end: the sites of calls that are still open are forgotten. */
 void segment_builder_rest(struct segment_builder *builder);
+
+/* The same for a stream that will go on; forgets nothing. -ENOMEM: nothing has changed. */
+int segment_builder_shrink(struct segment_builder *builder);
+
+/* Bytes of memory that the segment takes. */
+size_t segment_builder_memory(const struct segment_builder *builder);
+
+/* The part of them that grows with what the thread has not done before; after an event. */
+static inline size_t segment_builder_tables(const struct segment_builder *builder)
+{
+    return builder->encoder->memory + (builder->sites ? builder->sites->words->memory : 0);
+}
 
 #endif

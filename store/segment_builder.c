@@ -32,6 +32,52 @@ void segment_builder_rest(struct segment_builder *builder)
     dictionary_release(&builder->functions);
 }
 
+int segment_builder_shrink(struct segment_builder *builder)
+{
+    AUTO_FREE uint32_t *open = NULL;
+    struct site_encoder *sites = NULL;
+    size_t count;
+
+    if (builder->sites) {
+        if (site_encoder_open_sites(builder->sites, &open, &count))
+            return -ENOMEM;
+        sites = site_encoder_new(builder->codec);
+        if (!sites || site_encoder_begin(sites, open, count)) {
+            site_encoder_free(sites);
+            return -ENOMEM;
+        }
+    }
+    segment_builder_rest(builder);
+    builder->sites = sites;
+    return 0;
+}
+
+static size_t dictionary_memory(const struct dictionary *dictionary)
+{
+    return dictionary->capacity * sizeof(*dictionary->ids) +
+           dictionary->table_size * sizeof(*dictionary->table) + dictionary->section.capacity;
+}
+
+size_t segment_builder_memory(const struct segment_builder *builder)
+{
+    const struct codec_encoder *encoder = builder->encoder;
+    const struct site_encoder *sites = builder->sites;
+    size_t bytes = builder->stack.capacity + builder->time.capacity + builder->assumed.section.capacity +
+                   dictionary_memory(&builder->functions) +
+                   builder->calls_capacity * sizeof(*builder->calls) +
+                   builder->open_capacity * sizeof(*builder->open) +
+                   builder->returned_capacity * sizeof(*builder->returned);
+
+    if (encoder)
+        bytes += encoder->memory + encoder->code.capacity;
+    if (sites)
+        bytes += sizeof(*sites) + sites->words->memory + sites->words->code.capacity +
+                 dictionary_memory(&sites->dictionary) + sites->stack.capacity +
+                 sites->model.open_capacity * sizeof(*sites->model.open) +
+                 sites->model.last_capacity * sizeof(*sites->model.last);
+    return bytes;
+}
+
 /* ------------------------------------------------------------------------------------------ events */
 
 /* The sites of a thread that goes on after its end: those of the calls that are open are not known any more.

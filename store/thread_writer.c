@@ -39,6 +39,8 @@ static inline void appended(struct thread_writer *thread)
     writer_mark_dirty(thread);
     if (is_full(thread))
         writer_close_segment(thread);
+    if (segment_builder_tables(&thread->builder) > thread->charged_tables)
+        writer_charge(thread);
 }
 
 static inline int append_call(struct thread_writer *thread, uint32_t function_id, uint32_t site_id,
@@ -143,6 +145,7 @@ int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *e
         return error_no_memory(err);
     set_bound(thread, ns);
     segment_builder_rest(&thread->builder);
+    writer_discharge(thread);
     journal_mark_release(&thread->mark);
     writer_mark_dirty(thread);
     return 0;

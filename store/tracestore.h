@@ -212,6 +212,10 @@ struct trace_run_description {
 struct trace_writer_options {
     size_t segment_bytes;    /* a segment is closed at this payload size; 0: 64 KiB */
     uint64_t segment_events; /* or at this number of events; 0: 4 Mi */
+    /* When the open segments of all threads take more memory, some are closed early; 0: no limit. It is
+     * passed a little while threads are many and small: up to 32 KiB each are left to those that had events
+     * of late. */
+    size_t memory_bytes;
 };
 
 /*
@@ -233,6 +237,12 @@ int64_t trace_writer_run_id(const struct trace_writer *writer);
 
 /* Memory that segments take which are closed but not yet flushed: flush earlier when it grows. */
 size_t trace_writer_pending_bytes(const struct trace_writer *writer);
+
+struct trace_writer_memory {
+    size_t peak_bytes;     /* the most that the open segments took, rounded up */
+    uint64_t closed_early; /* segments that were closed because of memory_bytes */
+};
+struct trace_writer_memory trace_writer_memory(const struct trace_writer *writer);
 
 int trace_writer_tag(struct trace_writer *writer, const char *key, const char *value, struct error *err);
 

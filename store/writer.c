@@ -101,6 +101,7 @@ static void set_limits(struct trace_writer *writer, const struct trace_writer_op
     writer->segment_events = options && options->segment_events ? options->segment_events : SEGMENT_EVENTS;
     if (writer->segment_events > SEGMENT_MAX_EVENTS)
         writer->segment_events = SEGMENT_MAX_EVENTS;
+    writer->memory_limit = options && options->memory_bytes ? options->memory_bytes : SIZE_MAX;
 }
 
 int trace_writer_begin(struct tracestore *store, const struct trace_run_description *run,
@@ -140,6 +141,12 @@ int64_t trace_writer_run_id(const struct trace_writer *writer)
 size_t trace_writer_pending_bytes(const struct trace_writer *writer)
 {
     return writer->closed_bytes;
+}
+
+struct trace_writer_memory trace_writer_memory(const struct trace_writer *writer)
+{
+    return (struct trace_writer_memory){.peak_bytes = writer->memory_peak,
+                                        .closed_early = writer->closed_early};
 }
 
 /* --------------------------------------------------------------------------------------- flush, end, free */

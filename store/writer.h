@@ -22,6 +22,9 @@ struct thread_writer {
     struct closed_segment *unbounded; /* the last one closed, until the time behind it is known */
     size_t journal_bytes;             /* of the open segment, if all of it were written in one chunk */
     bool dirty;
+    size_t memory;         /* that it is charged for: no less than its open segment takes */
+    size_t charged_tables; /* the tables that this is enough for */
+    uint64_t active_flush; /* the last flush that had events of it */
 };
 
 /* A part of the row of `losses`. */
@@ -45,12 +48,36 @@ struct trace_writer {
     struct numbering numberings[NUMBER_KINDS];
     struct shared_row *shared; /* images, functions and sites that this writer knows, by key */
 
+    size_t memory_limit, memory; /* of all threads' open segments; no limit: SIZE_MAX */
+    size_t memory_peak;
+    size_t charged_threads; /* those that are charged for some */
+    struct thread_writer
+        *hand; /* where writer_charge goes on looking for what to close, NULL: at the first */
+    uint64_t closed_early, flushes;
+
     size_t journal_total; /* bytes of this run's rows */
     size_t journal_live;  /* what a rewritten journal would have: the sum of the threads' journal_bytes */
 };
 
 /* Moves the thread's open segment, which has events, to the queue. -ENOMEM. */
 int writer_close_segment(struct thread_writer *thread);
+
+/*
+ * A limit on the memory of all open segments (writer_memory.c). A thread that does much that it has not done
+ * before takes megabytes, and those of thousands of threads would be gigabytes. When the limit is passed,
+ * segments are closed early and their tables freed: the next ones learn anew, so that their events take more
+ * bytes, but none is lost.
+ *
+ * While events come, it is threads that take at least their share that have to give way, a few looked at a
+ * time; at a flush, those that were idle longest, while three quarters of the limit are taken.
+ */
+
+/* The thread's tables have grown beyond what it is charged for. */
+void writer_charge(struct thread_writer *thread);
+/* The thread has no segment any more. */
+void writer_discharge(struct thread_writer *thread);
+/* At the beginning of a flush, whose number is writer->flushes. */
+void writer_free_idle(struct trace_writer *writer);
 
 static inline void writer_mark_dirty(struct thread_writer *thread)
 {

@@ -212,6 +212,7 @@ int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writ
     bool rewrite;
     int code;
 
+    writer_free_idle(writer);
     for (struct thread_writer *thread = writer->dirty; thread; thread = thread->next_dirty) {
         uint64_t least = thread->builder.anchor_ns;
 

@@ -76,6 +76,26 @@ static void expect_sites(struct tracestore *store, int64_t thread_id, const uint
     event_iter_free(iter);
 }
 
+/* The calls that are open around each event know their sites, too: the outermost and the innermost are looked
+ * at. */
+static void expect_open_sites(struct tracestore *store, int64_t thread_id, const uint32_t *sites)
+{
+    const struct open_call *open;
+    struct event_iter *iter;
+    struct event event;
+    size_t depth;
+
+    cr_assert_eq(event_iter_open(store, thread_id, 0, &iter, NULL), 0);
+    while (event_iter_next(iter, &event, NULL) == 0) {
+        open = event_iter_open_calls(iter, &depth);
+        if (!depth)
+            continue;
+        cr_assert_eq(open[0].site, sites[open[0].seq]);
+        cr_assert_eq(open[depth - 1].site, sites[open[depth - 1].seq]);
+    }
+    event_iter_free(iter);
+}
+
 static struct thread_writer *thread_with_sites(struct fixture *fixture, enum trace_returns returns)
 {
     const struct trace_thread_description description = {
@@ -117,11 +137,22 @@ static void write_and_read(enum stream_kind kind, enum site_kind site_kind,
         expect_sites(fixture.store, id, sites, to);
     }
     cr_assert_eq(trace_writer_end(fixture.writer, 99000, 0, NULL), 0);
+    cr_assert_eq(trace_writer_memory(fixture.writer).closed_early > 0, options && options->memory_bytes);
     expect_stream(fixture.store, id, &stream, stream.count);
     expect_sites(fixture.store, id, sites, stream.count);
+    expect_open_sites(fixture.store, id, sites);
     fixture_close(&fixture);
     stream_release(&stream);
     free(sites);
+}
+
+/* Segments that are closed early for lack of memory: the next ones know where the open calls came from. */
+Test(sites, little_memory)
+{
+    const struct trace_writer_options options = {.memory_bytes = 1};
+
+    write_and_read(STREAM_RANDOM, SITES_OF_PROGRAM, &options, 4000);
+    write_and_read(STREAM_LOSSES, SITES_RANDOM, &options, 4000);
 }
 
 Test(sites, every_stream_comes_back, .timeout = 120)
