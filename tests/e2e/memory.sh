@@ -39,6 +39,23 @@ recorded_million() {
     same 2000000 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id million) AND kind <> 'lost'")"
 }
 
+# Many segments in place of one, and the same calls in them.
+little_memory_for_compressing() {
+    local peak calls="SELECT name, sum(calls) FROM call_counts WHERE run_id ="
+    "$TRACECTL" -q --json record -n much --functions '^(row|cell|leaf)$' -- "$PROGRAMS/million" 100000 >"$WORK/much"
+    "$TRACECTL" -q --json record -n little --memory 40K --functions '^(row|cell|leaf)$' -- "$PROGRAMS/million" 100000 \
+        >"$WORK/little"
+    same 0 "$(json_get segments_closed_early <"$WORK/much")"
+    (($(json_get segments_closed_early <"$WORK/little") > 3))
+    peak=$(json_get memory_peak_bytes <"$WORK/little")
+    echo "$peak bytes, $(json_get memory_peak_bytes <"$WORK/much") without a limit"
+    ((peak > 10000 && peak < 80000))
+    same "$(q "$calls $(run_id much) GROUP BY name")" "$(q "$calls $(run_id little) GROUP BY name")"
+    same "$(json_get segments_closed_early <"$WORK/little")" \
+        "$(q "SELECT value FROM tags WHERE run_id = $(run_id little) AND key = 'segments closed early'")"
+    "$TRACECTL" verify
+}
+
 run_case "import is flat" import_is_flat
 run_case "the events are there" all_events_are_there
 run_case "query of all events as a table" flat "$TRACECTL" query "SELECT seq, kind, function_id FROM events WHERE run_id = RUN"
@@ -48,4 +65,5 @@ run_case "query of all calls" flat "$TRACECTL" query --csv "SELECT seq, parent_s
 run_case "verify" flat "$TRACECTL" verify
 needs_capture
 run_case "recording a million calls" recorded_million
+run_case "recording with little memory" little_memory_for_compressing
 finish
