@@ -39,7 +39,8 @@ static inline uint32_t range_coder_next_byte(struct range_coder *coder)
 
 static inline void range_decoder_init(struct range_coder *coder, const uint8_t *code, size_t size)
 {
-    *coder = (struct range_coder){.high = UINT32_MAX, .in = code, .end = code + size};
+    /* A code of no bytes may be NULL, to which C does not let us add even 0. */
+    *coder = (struct range_coder){.high = UINT32_MAX, .in = code, .end = size ? code + size : code};
     for (int i = 0; i < 4; i++)
         coder->value = coder->value << 8 | range_coder_next_byte(coder);
 }
