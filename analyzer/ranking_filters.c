@@ -97,8 +97,8 @@ int ranking_filters(const struct loop_source *sources, size_t runs, const char *
         sets++;
     names = calloc(sets + 1, sizeof(*names));
     kept.sets = calloc(sets + 1, sizeof(*kept.sets));
-    if (r >= 0 && (!names || !kept.sets))
-        r = error_no_memory(err);
+    if (!names || !kept.sets)
+        return error_no_memory(err), -ENOMEM;
     if (r >= 0)
         r = try_set(&kept, "everything", names, err);
     for (size_t i = 0; i < sets && r >= 0; i++)

@@ -149,17 +149,19 @@ static int map_threads(const struct ranking_view *views, size_t view_count, stru
     return match_threads(&walk, views, view_count, ranking, map, indices, most);
 }
 
-/* "P" of "P.T". */
-static size_t process_length(const char *label)
+static bool same_process(const char *a, const char *b)
 {
-    const char *dot = strchr(label, '.');
+    size_t length = strcspn(a, ".");
 
-    return dot ? (size_t)(dot - label) : strlen(label);
+    return strcspn(b, ".") == length && !strncmp(a, b, length);
 }
 
 /* Threads of one process are neighbours in the order of the labels. */
-static int map_processes(const struct object_map *threads, struct object_map *map)
+static int map_processes(const struct loop_summary *summary, const struct object_map *threads,
+                         struct object_map *map)
 {
+    const char *last = NULL;
+
     map->threads = threads->threads;
     map->members = threads->members;
     map->labels = calloc(threads->count + 1, sizeof(*map->labels));
@@ -167,12 +169,12 @@ static int map_processes(const struct object_map *threads, struct object_map *ma
     if (!map->labels || !map->first)
         return -ENOMEM;
     for (size_t i = 0; i < threads->count; i++) {
-        size_t length = process_length(threads->labels[i]);
+        const char *label = summary->runs[0].threads[threads->threads[i]].label;
 
-        if (map->count && strlen(map->labels[map->count - 1]) == length &&
-            !strncmp(map->labels[map->count - 1], threads->labels[i], length))
+        if (last && same_process(label, last))
             continue;
-        map->labels[map->count] = strndup(threads->labels[i], length);
+        last = label;
+        map->labels[map->count] = strndup(label, strcspn(label, "."));
         if (!map->labels[map->count])
             return -ENOMEM;
         map->first[map->count++] = i;
@@ -184,9 +186,11 @@ static int map_processes(const struct object_map *threads, struct object_map *ma
 int object_maps_make(const struct ranking_view *views, size_t view_count, struct ranking *ranking,
                      struct object_maps *ret_maps)
 {
-    int r = map_threads(views, view_count, ranking, &ret_maps->threads);
+    int r;
 
-    return r ? r : map_processes(&ret_maps->threads, &ret_maps->processes);
+    *ret_maps = (struct object_maps){0};
+    r = map_threads(views, view_count, ranking, &ret_maps->threads);
+    return r ? r : map_processes(views->summary, &ret_maps->threads, &ret_maps->processes);
 }
 
 static void map_release(struct object_map *map)

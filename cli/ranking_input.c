@@ -213,7 +213,7 @@ static int read_views(const struct ranking_arguments *arguments, struct ranking_
     input->views = calloc(RANKING_MOST_VIEWS, sizeof(*input->views));
     input->summaries = calloc(RANKING_MOST_VIEWS, sizeof(*input->summaries));
     if (!how || !input->views || !input->summaries)
-        return error_no_memory(err);
+        return error_no_memory(err), -ENOMEM;
     r = make_filters(arguments, input, &filters, err);
     if (r < 0)
         return r;
