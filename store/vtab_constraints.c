@@ -323,6 +323,8 @@ int vtab_read_constraints(const char *index_text, int argc, sqlite3_value **argv
     }
     if (constraints->first_seq > constraints->last_seq || constraints->from_ns > constraints->to_ns)
         constraints->nothing = true;
+    if (constraints->has_ns && !constraints->to_ns) /* nothing has the time 0: one that is unknown is NULL */
+        constraints->nothing = true;
     if (code)
         vtab_constraints_release(constraints);
     return code;

@@ -176,6 +176,31 @@ Test(vtab, random_queries, .timeout = 300)
 }
 
 /* As the right side of joins, with constraints that come from another table's row. */
+/* Where ranges begin: 0 is no time, the first seq, and no id. */
+Test(vtab, bounds_at_zero)
+{
+    static const char *const columns[] = {"run_id", "thread_id", "seq", "ns", "function_id"};
+    static const char *const bounds[] = {"= 0",  "<= 0", "< 1", "< 0",
+                                         ">= 0", "> 0",  "= 1", "BETWEEN 0 AND 0"};
+    static const char *const tables[] = {"events", "calls"};
+    struct model_options options = usual;
+    struct model model;
+
+    for (int times = 0; times < 2; times++) {
+        options.times = times;
+        model_init(&model, &options);
+        for (size_t i = 0; i < ARRAY_SIZE(columns) * ARRAY_SIZE(bounds) * ARRAY_SIZE(tables); i++) {
+            char sql[160];
+
+            snprintf(sql, sizeof(sql), "SELECT * FROM %%s%s WHERE %s %s ORDER BY run_id, thread_id, seq",
+                     tables[i % 2], columns[i / 2 % ARRAY_SIZE(columns)],
+                     bounds[i / 2 / ARRAY_SIZE(columns)]);
+            compare(&model, sql);
+        }
+        model_release(&model);
+    }
+}
+
 Test(vtab, joins)
 {
     struct model model;
