@@ -217,9 +217,9 @@ refusals() {
     same 3 "$status"
 }
 
-# The events of a run, threads by their place: labels of ranks are not told by every format.
+# The events of a run, threads by their labels: an import may number them in another order.
 events_of() { # run
-    "$TRACECTL" query --csv "SELECT dense_rank() OVER (ORDER BY e.thread_id), e.seq, e.kind,
+    "$TRACECTL" query --csv "SELECT t.label, e.seq, e.kind,
         coalesce(f.demangled, f.name), e.depth, e.assumed, l.count, l.cause
         FROM events e JOIN threads t USING (thread_id) LEFT JOIN functions f USING (function_id)
         LEFT JOIN losses l ON l.thread_id = e.thread_id AND l.seq = e.seq AND e.kind = 'lost'
