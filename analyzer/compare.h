@@ -16,6 +16,7 @@ struct thread_diff {
     /* Changed entries of both summaries, as a share of all that could be compared: 0 to 1. A last call that
      * never returned counts as one changed entry. A thread on one side only has none. */
     double share;
+    bool ranked;  /* the ranking has a score of it */
     double score; /* by which suspects are ordered: the ranking's (0 for a thread that it leaves out), once
                      there is one (compare_rank.c), until then the share */
     /* The share in events, where loops of one body differ by their iterations only: decides between equal
@@ -30,6 +31,8 @@ struct run_comparison {
                          event_share, then label */
     size_t suspect_count;
     size_t usual; /* matched threads that differ as normal runs do: no suspects */
+    size_t aside; /* matched threads that differ and launched an MPI program: no suspects, there being several
+                     normal runs, of which nobody has looked how these threads vary */
     bool ranked;
     size_t one_sided; /* threads on one side only, those that are unknown not counted */
 };
@@ -50,7 +53,8 @@ int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_
 void run_comparison_release(struct run_comparison *comparison);
 
 /* Orders the suspects by a ranking of the same runs. With several normal runs, what differs no more than they
- * do among themselves is no suspect any more, and a thread that not all of them have is no one-sided one. */
+ * do among themselves is no suspect any more, and a thread that not all of them have is no one-sided one. A
+ * thread that could not be ranked because events are missing stays a suspect. */
 struct ranking;
 void run_comparison_rank(struct run_comparison *comparison, const struct ranking *ranking,
                          size_t normal_runs);

@@ -22,8 +22,10 @@ static void take_scores(struct run_comparison *comparison, const struct ranking 
             int order =
                 thread_label_compare(label, thread_key(thread->normal ? thread->normal : thread->faulty));
 
-            if (!order)
+            if (!order) {
+                thread->ranked = true;
                 thread->score = ranked->consensus[place].score;
+            }
             if (order > 0)
                 low = middle + 1;
             else
@@ -32,10 +34,11 @@ static void take_scores(struct run_comparison *comparison, const struct ranking 
     }
 }
 
-static bool varies(const struct ranking *ranking, const char *label)
+/* Why a thread has no score, as the ranking says. */
+static bool left_out(const struct ranking *ranking, const struct thread_diff *thread, enum unranked_why why)
 {
     for (size_t i = 0; i < ranking->unranked_count; i++)
-        if (ranking->unranked[i].why == UNRANKED_VARIES && !strcmp(ranking->unranked[i].label, label))
+        if (ranking->unranked[i].why == why && !strcmp(ranking->unranked[i].label, thread_diff_label(thread)))
             return true;
     return false;
 }
@@ -45,16 +48,22 @@ static void drop_usual(struct run_comparison *comparison, const struct ranking *
     size_t kept = 0, notable = ranking_suspects(&ranking->threads);
     double least = notable ? ranking->threads.consensus[notable - 1].score : INFINITY;
 
-    for (size_t i = 0; i < comparison->suspect_count; i++)
-        if (comparison->threads[comparison->suspects[i]].score >= least)
+    for (size_t i = 0; i < comparison->suspect_count; i++) {
+        const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
+
+        if (thread->ranked ? thread->score < least : left_out(ranking, thread, UNRANKED_VARIES))
+            comparison->usual++;
+        else if (!thread->ranked && left_out(ranking, thread, UNRANKED_NO_RANK))
+            comparison->aside++;
+        else
             comparison->suspects[kept++] = comparison->suspects[i];
-    comparison->usual = comparison->suspect_count - kept;
+    }
     comparison->suspect_count = kept;
     for (size_t i = 0; i < comparison->count; i++) {
         const struct thread_diff *thread = &comparison->threads[i];
 
         if ((!thread->normal || !thread->faulty) && !thread->unknown &&
-            varies(ranking, thread_diff_label(thread)))
+            left_out(ranking, thread, UNRANKED_VARIES))
             comparison->one_sided--;
     }
 }

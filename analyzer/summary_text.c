@@ -493,6 +493,7 @@ static void say_losses(const struct text *text)
 static void say_how_sure(const struct text *text)
 {
     const struct summary_doubts *doubts = &text->summary->doubts;
+    const struct run_comparison *comparison = text->summary->comparison;
 
     fputs("How sure:", text->out);
     if (!has_blind_spots(doubts))
@@ -502,10 +503,12 @@ static void say_how_sure(const struct text *text)
         fprintf(text->out, " Of %zu thread%s it is not known whether the last call returned.",
                 doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
     fputc('\n', text->out);
-    if (text->summary->comparison->usual)
+    if (comparison->usual)
         fprintf(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
-                text->summary->comparison->usual,
-                text->summary->comparison->usual == 1 ? " differs" : "s differ");
+                comparison->usual, comparison->usual == 1 ? " differs" : "s differ");
+    if (comparison->aside)
+        fprintf(text->out, "          Left aside: %zu thread%s of what launched the program.\n",
+                comparison->aside, comparison->aside == 1 ? "" : "s");
     if (doubts->one_normal && text->summary->group_count)
         fputs(
             "          With one normal run to compare with, what changes from run to run anyway shows, "

@@ -202,7 +202,7 @@ static int make_report(struct diff_report *report, struct error *err)
 
     if (compare_runs(&input->summary, &report->comparison) < 0)
         return error_no_memory(err);
-    if (report->comparison.count <= MOST_RANKED) {
+    if (report->comparison.count <= MOST_RANKED || report->arguments->baseline_count) {
         r = rank_threads(report, err);
         if (r < 0)
             return r;

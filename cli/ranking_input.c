@@ -8,6 +8,7 @@
 #include "analyzer/ranking_filters.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "cli/command.h"
 #include "cli/filter_file.h"
 
 /* ------------------------------------------------------------------------------------------ options */
@@ -54,6 +55,8 @@ static void each_item(struct argp_state *state, const char *list, const char *wh
     AUTO_FREE char *copy = strdup(list);
     char *rest = copy;
 
+    if (!copy)
+        argp_failure(state, EXIT_FAILED, ENOMEM, "%s", what);
     for (const char *item; (item = strsep(&rest, ","));)
         if (!add(state->input, item))
             argp_error(state, "%s cannot be '%s' (see --help)", what, item);
@@ -159,7 +162,10 @@ static int make_filters(const struct ranking_arguments *arguments, struct rankin
         names = input->filter_names;
     }
     r = filter_file_read(arguments->filter_file, &list->library, err);
-    for (size_t i = 0; i < count && i < ARRAY_SIZE(list->filters) && r >= 0; i++) {
+    if (r >= 0 && count > ARRAY_SIZE(list->filters))
+        return error_say(err, -E2BIG, "trying %zu filters: at most %zu can be tried at once", count,
+                         ARRAY_SIZE(list->filters));
+    for (size_t i = 0; i < count && r >= 0; i++) {
         list->names[i] = names[i];
         r = filter_new_with(list->library, names[i], arguments->custom, &list->filters[i], err);
         if (r >= 0)
@@ -177,7 +183,7 @@ static void make_views(const struct ranking_arguments *arguments, const struct f
     size_t body_count = arguments->max_body_count ? arguments->max_body_count : 1;
 
     for (size_t i = 0; i < filters->count; i++)
-        for (size_t k = 0; k < body_count && input->view_count < RANKING_MOST_VIEWS; k++) {
+        for (size_t k = 0; k < body_count; k++) {
             unsigned own = arguments->max_body_count ? 0 : filter_max_body(filters->filters[i]);
 
             input->views[input->view_count] = (struct ranking_view){

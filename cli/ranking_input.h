@@ -8,7 +8,11 @@
 #include "analyzer/ranking.h"
 #include "cli/loops.h"
 
-enum { RANKING_MOST_RUNS = 64, RANKING_MOST_VIEWS = 256 };
+enum {
+    RANKING_MOST_RUNS = 64, /* and filters */
+    RANKING_MOST_BODIES = 16,
+    RANKING_MOST_VIEWS = RANKING_MOST_RUNS * RANKING_MOST_BODIES,
+};
 
 struct ranking_arguments {
     struct {
@@ -16,7 +20,7 @@ struct ranking_arguments {
         size_t count;
     } baselines, filters;
     const char *filter_file, *custom;
-    unsigned max_bodies[16]; /* values of K; none: the default */
+    unsigned max_bodies[RANKING_MOST_BODIES]; /* values of K; none: the default */
     size_t max_body_count;
     struct attribute_kind attributes[16]; /* none: all */
     size_t attribute_count;

@@ -275,3 +275,34 @@ Test(ranking, the_suspects_of_a_comparison)
     ranking_release(&ranking);
     loop_summary_release(&summary);
 }
+
+/* A thread of which events are missing has no score, and is no less suspect for that; what launched the
+ * program has none either, and is left aside. */
+Test(ranking, what_has_no_score_is_not_called_usual)
+{
+    const char *texts[RUNS][THREADS] = {
+        {ALIKE},
+        {ALIKE},
+        {ALIKE},
+        {"IXZXXF", "IXXXXF", "IXXZXF", "IXXXXF", "IYYYYF", "IYYYYF", "IYYYYF", "IYYZYF"},
+    };
+    struct loop_summary summary = summarise(texts, RUNS);
+    struct run_comparison comparison;
+    struct ranking ranking;
+
+    for (size_t run = 0; run < RUNS; run++)
+        for (size_t i = 0; i + 1 < THREADS; i++)
+            summary.runs[run].threads[i].has_rank = true;
+    summary.runs[1].threads[2].incomplete = true;
+    ranking = rank(&summary, 1);
+    cr_assert_eq(compare_runs(&summary, &comparison), 0);
+    run_comparison_rank(&comparison, &ranking, RUNS - 1);
+    cr_assert_eq(comparison.suspect_count, 2);
+    cr_assert_str_eq(thread_diff_label(&comparison.threads[comparison.suspects[0]]), "0.0");
+    cr_assert_str_eq(thread_diff_label(&comparison.threads[comparison.suspects[1]]), "1.0");
+    cr_assert_eq(comparison.usual, 0);
+    cr_assert_eq(comparison.aside, 1);
+    run_comparison_release(&comparison);
+    ranking_release(&ranking);
+    loop_summary_release(&summary);
+}
