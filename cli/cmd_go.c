@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/go_commands.h"
 
 static const struct command *const commands[] = {&go_model_command, &go_layout_command, NULL};
@@ -29,21 +30,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* The list of commands, behind the options of `tracectl go --help`. */
 static char *help_filter(int key, const char *text, void *input)
 {
-    char *list = NULL;
-    size_t size = 0;
-    FILE *stream;
+    char *list = key == ARGP_KEY_HELP_POST_DOC
+                     ? cli_list_commands(commands, ARRAY_SIZE(commands) - 1, "tracectl go")
+                     : NULL;
 
-    if (key != ARGP_KEY_HELP_POST_DOC)
-        return (char *)text;
-    stream = open_memstream(&list, &size);
-    if (!stream)
-        return (char *)text;
-    fputs("Commands:\n", stream);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(stream, "  %-10s %s\n", cli_last_name(commands[i]), commands[i]->summary);
-    fputs("\n`tracectl go COMMAND --help' tells the options of a command.\n", stream);
-    fclose(stream);
-    return list;
+    return list ? list : (char *)text;
 }
 
 error_t go_parse_binary(int key, char *arg, struct argp_state *state)

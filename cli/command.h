@@ -57,6 +57,9 @@ extern const struct command cmd_calls, cmd_cluster, cmd_diff, cmd_doctor, cmd_ex
     cmd_import, cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_report,
     cmd_rm, cmd_runs, cmd_show, cmd_sql, cmd_top, cmd_verify;
 
+/* "Commands:" and a line for each, for the --help of `program`, in memory from malloc; NULL: none left. */
+char *cli_list_commands(const struct command *const *list, size_t count, const char *program);
+
 /* Prints the error line on stderr and returns EXIT_FAILED. */
 int cli_fail(const struct error *err);
 

@@ -85,24 +85,29 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
+char *cli_list_commands(const struct command *const *list, size_t count, const char *program)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return NULL;
+    fputs("Commands:\n", stream);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stream, "  %-10s %s\n", cli_last_name(list[i]), list[i]->summary);
+    fprintf(stream, "\n`%s COMMAND --help' tells the options of a command.\n", program);
+    fclose(stream);
+    return text;
+}
+
 /* The text behind the options of `tracectl --help`: the table of subcommands. */
 static char *help_filter(int key, const char *text, void *input)
 {
-    char *list = NULL;
-    size_t size = 0;
-    FILE *stream;
+    char *list =
+        key == ARGP_KEY_HELP_POST_DOC ? cli_list_commands(commands, ARRAY_SIZE(commands), "tracectl") : NULL;
 
-    if (key != ARGP_KEY_HELP_POST_DOC)
-        return (char *)text;
-    stream = open_memstream(&list, &size);
-    if (!stream)
-        return (char *)text;
-    fputs("Commands:\n", stream);
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n`tracectl COMMAND --help' tells the options of a command.\n", stream);
-    fclose(stream);
-    return list;
+    return list ? list : (char *)text;
 }
 
 /* Stops at the first word that is not an option: the subcommand; the rest is for its own parser. */
