@@ -216,6 +216,7 @@ static int read_views(const struct ranking_arguments *arguments, struct ranking_
     AUTO_FREE struct loop_options *how = calloc(RANKING_MOST_VIEWS, sizeof(*how));
     int r;
 
+    input->view_count = 0;
     input->views = calloc(RANKING_MOST_VIEWS, sizeof(*input->views));
     input->summaries = calloc(RANKING_MOST_VIEWS, sizeof(*input->summaries));
     if (!how || !input->views || !input->summaries)
