@@ -5,6 +5,7 @@
 # make demo       install what is needed, build, record real programs, show a diff
 # make bench      print what recording, storing and analysing cost, as a table and as JSON
 # make bench-capture  what capturing costs beside other tracers (ten minutes; BENCH_QUICK=1: two)
+# make bench-inline   what recording every call of whole programs costs, with inline probes and without (BENCH_QUICK=1)
 # make bench-store    what storing and asking costs beside other compressors, plain SQLite and uftrace
 # make lint       clang-format, clang-tidy, cppcheck, warnings of gcc and clang
 # make install    PREFIX (/usr/local), DESTDIR
@@ -135,6 +136,21 @@ $(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c))): | $(STORE_SQL)
 
+# The agent, which runs inside targets (collector/agent/inside/): flat code without a C library, as the array
+# agent_code. General registers only: it runs between any two instructions of somebody else's.
+AGENT := $(O)/collector/agent/agent_code.h
+AGENT_FLAGS := -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC -mgeneral-regs-only -mno-red-zone -fno-stack-protector \
+	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-jump-tables -Wall -Wextra -Werror -I.
+$(AGENT): $(wildcard collector/agent/inside/*) collector/agent/record.h
+	$(say) AGENT $@
+	@mkdir -p $(dir $@)
+	$(Q)$(CC) $(AGENT_FLAGS) -c -o $(@:.h=.o) collector/agent/inside/agent.c
+	$(Q)$(CC) -c -o $(@:.h=_entry.o) collector/agent/inside/agent_entry.S
+	$(Q)ld -T collector/agent/inside/agent.ld -e agent_entry -o $(@:.h=.elf) $(@:.h=_entry.o) $(@:.h=.o)
+	$(Q)objcopy -O binary -j .text $(@:.h=.elf) $(@:.h=.bin)
+	$(Q){ echo 'static const unsigned char agent_code[] = {'; od -An -v -tu1 $(@:.h=.bin) | \
+		sed 's/  *\([0-9]\)/\1/; s/  */, /g; s/$$/,/'; echo '};'; } > $@
+
 # BPF programs: bpf/X.bpf.c is one object and one skeleton, bpf/X.skel.h with the struct X_bpf.
 SKELETONS := $(patsubst %.bpf.c,$(O)/%.skel.h,$(wildcard bpf/*.bpf.c))
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) vmlinux.h
@@ -146,7 +162,7 @@ $(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 	$(say) SKEL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 
-$(COLLECTOR): $(SKELETONS)
+$(COLLECTOR): $(SKELETONS) $(AGENT)
 
 # Man pages come out of the option tables that --help prints.
 COMMANDS := $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c))

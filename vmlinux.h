@@ -45,6 +45,11 @@ struct pt_regs {
         sp, ss;
 };
 
+/* The context of a raw tracepoint. */
+struct bpf_raw_tracepoint_args {
+    __u64 args[2];
+};
+
 #ifdef __bpf__ /* elsewhere the logic is compiled for tests: no relocations */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 #endif
@@ -97,8 +102,84 @@ struct cred {
     kuid_t uid;
 };
 
+/* Files and sockets. */
+struct super_block {
+    unsigned int s_dev;
+};
+
+struct inode {
+    unsigned short i_mode;
+    struct super_block *i_sb;
+    unsigned long i_ino;
+};
+
+struct file {
+    void *private_data; /* of a socket its struct socket */
+    struct inode *f_inode;
+};
+
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+
+struct files_struct {
+    struct fdtable *fdt;
+};
+
+struct ns_common {
+    unsigned int inum;
+};
+
+struct net {
+    struct ns_common ns;
+};
+
+typedef struct {
+    struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+    __u8 bytes[16];
+};
+
+struct sock_common { /* some of these are in unions of the kernel's */
+    __be32 skc_daddr;
+    __be32 skc_rcv_saddr;
+    __be16 skc_dport;
+    __u16 skc_num;
+    unsigned short skc_family;
+    possible_net_t skc_net;
+    struct in6_addr skc_v6_daddr;
+    struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock;
+
+struct socket {
+    short type;
+    struct file *file;
+    struct sock *sk;
+};
+
+struct sock {
+    struct sock_common __sk_common;
+    __u16 sk_protocol;
+    struct socket *sk_socket;
+};
+
+struct tcp_sock {
+    __u32 copied_seq;
+    __u32 write_seq;
+};
+
+struct unix_sock {
+    struct sock *peer;
+};
+
 struct task_struct {
     const struct cred *cred;
+    struct files_struct *files;
     unsigned int ptrace;
     unsigned int __state; /* 0: it runs or wants to */
     int on_cpu;
@@ -113,6 +194,7 @@ struct task_struct {
     unsigned long sas_ss_sp;
     unsigned long sas_ss_size; /* size_t in the kernel */
     struct task_struct *real_parent;
+    struct task_struct *parent; /* who traces it, or real_parent */
     struct task_struct *group_leader;
     struct signal_struct *signal;
     char comm[16];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/goroutine_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "store/sqlite.h"
@@ -160,9 +161,13 @@ static int key_threads(const struct processes *processes, struct run_loops *run)
             asprintf(&thread->key, "%s%s", process ? process->key : label, thread->label + length) < 0)
             return -ENOMEM;
     }
+    return 0;
+}
+
+static void sort_threads(struct run_loops *run)
+{
     if (run->thread_count)
         qsort(run->threads, run->thread_count, sizeof(*run->threads), compare_threads);
-    return 0;
 }
 
 static int key_first(struct processes *first)
@@ -184,6 +189,7 @@ int threads_match(const struct loop_source *sources, struct loop_summary *summar
         return r;
     if (key_first(&first) || key_threads(&first, &summary->runs[0]))
         return error_no_memory(err);
+    sort_threads(&summary->runs[0]);
     for (size_t run = 1; run < summary->run_count; run++) {
         CLEANUP(processes_release) struct processes other = {0};
 
@@ -192,6 +198,10 @@ int threads_match(const struct loop_source *sources, struct loop_summary *summar
             return r;
         if (match(&first, &other) || key_threads(&other, &summary->runs[run]))
             return error_no_memory(err);
+        r = goroutines_match(&sources[0], &summary->runs[0], &sources[run], &summary->runs[run], err);
+        if (r < 0)
+            return r;
+        sort_threads(&summary->runs[run]);
     }
     return 0;
 }

@@ -6,7 +6,7 @@
  * of a program moves that of all that follow. So processes are matched by rank; by label, if they run the
  * same program; then by program, in their order; and by label, whatever they run, for what is left: that is
  * how a new version of a program with a new name is found. Threads of matched processes are matched by their
- * numbers.
+ * numbers, goroutines by how they were created (goroutine_match.h).
  */
 #ifndef TRACECTL_ANALYZER_THREAD_MATCH_H
 #define TRACECTL_ANALYZER_THREAD_MATCH_H

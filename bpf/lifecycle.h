@@ -19,8 +19,9 @@ struct {
 } held SEC(".maps");
 
 const volatile bool follow_children = true;
-const volatile bool may_hold = true;         /* programs and children may be stopped for a moment */
-const volatile __u32 collector;              /* its process: it does not mind when its own child is stopped */
+const volatile bool may_hold = true; /* programs and children may be stopped for a moment */
+volatile __u32 conductor;            /* the process that traces the targets, if any: its doing is ours */
+const volatile __u32 collector;      /* its process: it does not mind when its own child is stopped */
 const volatile bool can_continue_all = true; /* it may continue processes of other users than its own */
 const volatile __u32 collector_user;
 
@@ -32,7 +33,7 @@ static __always_inline bool is_job(struct task_struct *task)
 {
     struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
 
-    return task->ptrace ||
+    return (task->ptrace && (__u32)task->parent->tgid != conductor) ||
            (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
 }
 
@@ -102,6 +103,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     record->parent_tid = (__u32)parent->pid;
     record->parent_tgid = parent_tgid;
     record->unused = 0;
+    record->thread_block = child->thread.fsbase;
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;
 }
@@ -109,7 +111,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 /* What is known about the old program's stack and code means nothing in the new one. */
 static __always_inline void forget_program(struct process_state *state, __u32 tgid)
 {
-    state->flags = PROCESS_TRACED | PROCESS_STARTING;
+    state->flags = PROCESS_TRACED | PROCESS_STARTING; /* and without inline probes */
     processes_changed();
     bpf_map_delete_elem(&shadows, &tgid);
     bpf_map_delete_elem(&stacks, &tgid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sizes that both sides of the ring buffer agree on. */
+/* Sizes of the kernel side's maps, which the collector need not know. */
 #ifndef TRACECTL_BPF_LIMITS_H
 #define TRACECTL_BPF_LIMITS_H
 

@@ -19,6 +19,8 @@ __u64 losing_threads;
 struct loss {
     __u32 calls;
     __u32 returns;
+    __u32 go;
+    __u32 sync;
 };
 
 struct {
@@ -38,27 +40,40 @@ struct {
     __type(value, struct loss);
 } losses SEC(".maps");
 
-/* Counts a record of thread `tid` that found no room. */
-static __always_inline void count_loss(__u32 tid, bool is_return)
+/* Adds to what thread `tid` has lost. */
+static __always_inline void add_loss(__u32 tid, struct loss more)
 {
     struct loss *loss = bpf_map_lookup_elem(&losses, &tid);
-    struct loss first = {};
 
     if (loss) { /* only the thread itself writes its entry */
-        if (is_return)
-            loss->returns++;
-        else
-            loss->calls++;
+        loss->calls += more.calls;
+        loss->returns += more.returns;
+        loss->go += more.go;
+        loss->sync += more.sync;
         return;
     }
-    if (is_return)
-        first.returns = 1;
-    else
-        first.calls = 1;
-    if (bpf_map_update_elem(&losses, &tid, &first, BPF_ANY))
+    if (bpf_map_update_elem(&losses, &tid, &more, BPF_ANY))
         __sync_fetch_and_add(&totals.unplaced, 1);
     else
         __sync_fetch_and_add(&losing_threads, 1);
+}
+
+/* Counts a record of thread `tid` that found no room. */
+static __always_inline void count_loss(__u32 tid, bool is_return)
+{
+    add_loss(tid, (struct loss){.calls = !is_return, .returns = is_return});
+}
+
+/* The same of a struct wire_go. */
+static __always_inline void count_go_loss(__u32 tid)
+{
+    add_loss(tid, (struct loss){.go = 1});
+}
+
+/* The same of a struct wire_sync. */
+static __always_inline void count_sync_loss(__u32 tid)
+{
+    add_loss(tid, (struct loss){.sync = 1});
 }
 
 /* Puts a WIRE_LOST before the thread's next record if it has losses to report. Returns false when there is
@@ -83,6 +98,8 @@ static __always_inline bool report_loss(__u32 tid)
     record->header.ns = bpf_ktime_get_ns();
     record->calls = loss->calls;
     record->returns = loss->returns;
+    record->go = loss->go;
+    record->sync = loss->sync;
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     bpf_map_delete_elem(&losses, &tid);
     __sync_fetch_and_add(&losing_threads, -1);

@@ -20,6 +20,8 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/callers.h"
+#include "bpf/goroutines.h"
+#include "bpf/inline.h"
 #include "bpf/kernel_compat.h"
 #include "bpf/libraries.h"
 #include "bpf/lifecycle.h"
@@ -27,6 +29,7 @@
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
+#include "bpf/sync.h"
 #include "bpf/wire.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -134,6 +137,10 @@ static __always_inline int on_call(struct pt_regs *ctx)
     if (!hit.flags)
         return 1;
     cookie = bpf_get_attach_cookie(ctx);
+    if (!tell_inline_place(&hit)) {
+        count_loss(hit.tid, cookie & COOKIE_AT_RETURN);
+        return 1;
+    }
     moment = call_at(ctx, cookie);
     if (cookie & COOKIE_AT_RETURN) {
         moment.sp += 8; /* RET is about to take the address away */
@@ -176,4 +183,30 @@ int on_call_only(struct pt_regs *ctx)
 {
     on_call(ctx);
     return 0;
+}
+
+/* Goroutines: no return probes, they kill Go programs. */
+SEC("uprobe.multi")
+int on_go(struct pt_regs *ctx)
+{
+    return go_hit(ctx);
+}
+
+/* Locks and the like: no return probes, where returns count there are probes on RET instructions. */
+SEC("uprobe.multi")
+int on_sync(struct pt_regs *ctx)
+{
+    return sync_function(ctx);
+}
+
+SEC("raw_tp/sys_enter")
+int on_sys_enter(struct bpf_raw_tracepoint_args *ctx)
+{
+    return sync_call_begins((const struct pt_regs *)ctx->args[0], ctx->args[1]);
+}
+
+SEC("raw_tp/sys_exit")
+int on_sys_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+    return sync_call_ends((const struct pt_regs *)ctx->args[0], (__s64)ctx->args[1]);
 }

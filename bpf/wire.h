@@ -22,14 +22,18 @@ enum wire_kind {
     WIRE_EXEC = 6,      /* struct wire_exec */
     WIRE_EXIT = 7,      /* struct wire_exit: a thread; the last one of a process says so */
     WIRE_LIBRARIES = 8, /* struct wire_libraries: the dynamic linker has mapped or unmapped libraries */
+    WIRE_GO = 9,        /* struct wire_go or wire_go_select: a goroutine */
+    WIRE_SYNC = 10,     /* struct wire_sync or wire_sync_file: a lock, a message... */
+    WIRE_INLINE = 11,   /* struct wire_inline: comes before a call of a thread that has inline probes, too */
 };
 
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
     WIRE_RETURN_UNSEEN = 4,   /* a call whose return is not probed: it will have to be inferred */
-    WIRE_HELD = 8,     /* FORK (the child), EXEC, LIBRARIES: the process stands still until it is let go */
-    WIRE_WAITING = 16, /* LIBRARIES: the thread waits, for a moment, until it is let go */
+    WIRE_HELD = 8, /* FORK (the child), EXEC, LIBRARIES: the process stands still until it is let go */
+    WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
+    WIRE_WAITING = 16,     /* LIBRARIES: the thread waits, for a moment, until it is let go */
 };
 
 /* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one
@@ -60,11 +64,14 @@ struct wire_lost {
     struct wire_header header;
     __u32 calls;
     __u32 returns;
+    __u32 go;   /* struct wire_go */
+    __u32 sync; /* struct wire_sync and wire_sync_file */
 };
 
 struct wire_fork {
     struct wire_header header; /* tid: the new thread */
     __u32 tgid, parent_tid, parent_tgid, unused;
+    __u64 thread_block; /* fs of the new thread: what pthread_self() says there */
 };
 
 struct wire_exec {
@@ -84,11 +91,103 @@ struct wire_exit {
     char comm[16];
 };
 
+/* What goroutines do; bpf/goroutines.h says what the words mean at each kind of place. */
+struct wire_go {
+    struct wire_header header;
+    __u32 probe; /* index of the probe, as given in its cookie */
+    __u32 cases; /* of a select; more than GO_CASES_MAX are not listed */
+    __u64 goroutine, object, value, other;
+    __u64 place; /* where in the program: the address behind the call, or of the instruction itself */
+};
+
+#define GO_CASES_MAX 16
+
+struct wire_go_select {
+    struct wire_go go;
+    struct {
+        __u64 channel, element; /* the runtime's struct scase */
+    } cases[GO_CASES_MAX];
+};
+
+/*
+ * What threads do to each other. `operation` means nothing to the kernel side: it is what the probe's cookie,
+ * or the description of the system call, has for it.
+ */
+struct wire_sync {
+    struct wire_header header;
+    __u8 operation, phase; /* enum sync_wire_phase */
+    __u16 declared;        /* number of the declared function, 0: none; of a system call's file the st_mode */
+    __s32 fd;              /* of a system call that has one, else -1 */
+    __u64 object, other;   /* arguments; of a file the inode and the device */
+    __s64 result;          /* at an end */
+    __u64 sp;              /* of a function: where its return address lies; of a system call its number */
+    __u64 place;           /* of a function, at its beginning: where it returns to */
+};
+
+enum sync_wire_phase { SYNC_WIRE_AT, SYNC_WIRE_BEGIN, SYNC_WIRE_END, SYNC_WIRE_RETURN };
+
+/* At the end of a system call on a file: what file it is. */
+struct wire_sync_file {
+    struct wire_sync sync;
+    __u16 family, type; /* of a socket: AF_, SOCK_; 0: it is none */
+    __u16 peeked;       /* nothing was taken out */
+    __u16 unused;
+    __u32 net;      /* inode of its network namespace */
+    __u32 position; /* TCP: sequence number behind the last byte that was sent, or received */
+    __u16 local_port, remote_port;
+    __u32 unused2;
+    __u8 local[16], remote[16]; /* 4 or 16 bytes; of a unix socket `remote` is the peer's inode */
+};
+
+/* What is recorded of a system call; in the map `sync_calls` by its number. */
+enum sync_shape {
+    SYNC_SHAPE_NONE,   /* it is not */
+    SYNC_SHAPE_PLAIN,  /* object 0 */
+    SYNC_SHAPE_FD,     /* of the file in the argument with number `fd` */
+    SYNC_SHAPE_ACCEPT, /* the same; at the end, of the file that it returns */
+    SYNC_SHAPE_FUTEX,
+    SYNC_SHAPE_SLEEP, /* other: ns, out of the struct timespec in argument `fd` */
+};
+
+struct sync_call {
+    __u8 operation, shape;
+    __u8 fd;      /* number of an argument */
+    __u8 peek_in; /* number of the argument that MSG_PEEK is in, 0: in none */
+    __u8 wake;    /* of a futex: the operation if it wakes */
+    __u8 sends;   /* `position` is that of sending */
+    __u8 unused[2];
+};
+
+#define SYNC_CALLS 512
+
+/*
+ * The cookie of a probe on a function that synchronises: the operation in bits 0 to 7, its phase in 8 to 9,
+ * the argument that is the object in 12 to 15 and the one that is `other` in 16 to 19 (from 1; 0: none), the
+ * number of the declared function in 32 to 47, the distance of rsp as in other cookies from 48 on.
+ */
+#define SYNC_COOKIE_PHASE_SHIFT 8
+#define SYNC_COOKIE_IF_ZERO (1ull << 20) /* only when the zero flag is set */
+#define SYNC_COOKIE_OBJECT_SHIFT 12
+#define SYNC_COOKIE_OTHER_SHIFT 16
+#define SYNC_COOKIE_DECLARED_SHIFT 32
+
+_Static_assert(sizeof(struct wire_sync) == 64, "wire_sync");
+_Static_assert(sizeof(struct wire_sync_file) == 120, "wire_sync_file");
+_Static_assert(sizeof(struct sync_call) == 8, "sync_call");
+/* How far the thread had come with its inline probes. */
+struct wire_inline {
+    struct wire_header header;
+    __u64 cursor; /* collector/agent/record.h; 0: it could not be read */
+};
+
+_Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
+_Static_assert(sizeof(struct wire_go) == 64, "wire_go");
+_Static_assert(sizeof(struct wire_go_select) == 320, "wire_go_select");
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_call) == 24, "wire_call");
 _Static_assert(sizeof(struct wire_call_from) == 40, "wire_call_from");
-_Static_assert(sizeof(struct wire_lost) == 24, "wire_lost");
-_Static_assert(sizeof(struct wire_fork) == 32, "wire_fork");
+_Static_assert(sizeof(struct wire_lost) == 32, "wire_lost");
+_Static_assert(sizeof(struct wire_fork) == 40, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
 _Static_assert(sizeof(struct wire_exit) == 40, "wire_exit");
 _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
@@ -124,6 +223,7 @@ enum process_flags {
     PROCESS_WATCHED = 4,       /* and wants to probe them before they run */
     PROCESS_STARTING = 16,     /* since an exec, until its first libraries have been looked at */
     PROCESS_OWN_PROBES = 32,   /* it has probes that its children must be given as well */
+    PROCESS_INLINE = 64,       /* it has inline probes, and so have the children that it forks */
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
 };
 
@@ -134,9 +234,83 @@ struct code_range {
 #define PROCESS_RANGES 6
 
 struct process_state {
-    __u32 flags; /* enum process_flags */
-    __u32 unused;
+    __u32 flags;  /* enum process_flags */
+    __u32 worker; /* whose goroutines are held up (GO_WORKERS_MAX); its children's, too */
     struct code_range cannot_throw[PROCESS_RANGES]; /* for PROCESS_CHECK_CALLERS */
+};
+
+/* What a probe on a Go program stands at. R: goroutine, O: object, V: value, T: other; what is not said is
+ * RAX for O, RBX for V and the one that acts for R. */
+enum go_place_kind {
+    GO_AT_SPAWN,        /* runtime.newproc; V: the function's entry */
+    GO_AT_SPAWNED,      /* behind runtime.newproc1; O: the new goroutine, which RBX points to */
+    GO_AT_EXECUTE,      /* runtime.execute; R */
+    GO_AT_END,          /* runtime.goexit0; R */
+    GO_AT_PARK,         /* runtime.gopark; V: reason */
+    GO_AT_READY,        /* runtime.ready; O: who may go on */
+    GO_AT_QUEUE,        /* runtime.goschedImpl, goyield_m; R */
+    GO_AT_OPERATION,    /* a function of the runtime or of package sync; T: where its caller returns to */
+    GO_AT_SEND,         /* runtime.chansend; V: whether it may wait */
+    GO_AT_RECV,         /* runtime.chanrecv; the same */
+    GO_AT_SELECT,       /* runtime.selectgo; O: how many of the cases send, V: whether it may wait */
+    GO_AT_LOCK,         /* the branch behind an inlined atomic instruction; O: the lock, V: slow */
+    GO_AT_RESULT,       /* behind a call whose result is in RAX */
+    GO_AT_TIMER_STRUCT, /* runtime.addtimer (until 1.22); V: when, T: period; a struct wire_go_select, whose
+                           case 0 has the timer's argument and the entry of its function, 0: they stay the
+                           same */
+    GO_AT_TIMER,        /* runtime.modtimer, (*timer).modify; the same */
+    GO_AT_TIMER_STOP,   /* runtime.deltimer, (*timer).stop */
+    GO_AT_TEST,         /* testing.tRunner; V: entry of the test function */
+    GO_AT_PANIC,        /* runtime.gopanic */
+    GO_AT_FATAL,        /* runtime.fatal, runtime.throw; O: the text's first eight bytes, V: its length */
+    GO_AT_FATAL_PANIC,  /* runtime.fatalpanic */
+    GO_AT_EXIT,         /* runtime.exit; V: status */
+    GO_AT_DELAY, /* before an operation of the source; O: how often it was hit before in this execution, V:
+                    its struct g */
+};
+
+#define MAX_GO_PROGRAMS 255 /* whose goroutines are recorded */
+#define MAX_GO_PROBES 65536 /* on all of them */
+
+/* A place; kept in the map `go_probes` by the index in the cookie. */
+struct go_probe {
+    __u8 kind;               /* enum go_place_kind */
+    __u8 program;            /* whose layout, in `go_programs` */
+    __u8 at_stack_check;     /* on the branch of a stack check: not when it is taken */
+    __u8 place_in_code;      /* `place` is the instruction itself */
+    __u8 base, index, scale; /* GO_AT_LOCK: struct go_fast_path of image/go_usage.h */
+    __u8 condition, slow_taken, unused[3];
+    __s32 displacement; /* to the lock itself */
+    __u32 sp_offset;    /* how far rsp lies below the return address */
+};
+
+/* Where goroutines are held up so that others go first (`go explore`): at the places GO_AT_DELAY. A place is
+ * chosen at random, or is one of a list; the thread is sent SIGURG, for the conductor
+ * (collector/target/conductor.h). */
+#define GO_CHOICES_MAX 16
+#define GO_WORKERS_MAX 16 /* executions beside each other; a power of two */
+
+struct go_conduct {
+    __u64 seed;
+    __u32 execution;    /* 0: nobody is held up */
+    __u32 choice_count; /* 0: at random, with `chance` in 2^32 at each hit */
+    __u32 chance;
+    __s32 left;      /* so many more in this execution */
+    __u32 stop_exit; /* the end of the process is held up, too */
+    __u32 unused;
+    struct {
+        __u32 probe, hit;
+    } choices[GO_CHOICES_MAX];
+};
+
+/* Of a place GO_AT_DELAY, in the map `go_delays`. */
+struct go_delay {
+    __u64 hits[GO_WORKERS_MAX]; /* in the low half, of the execution in the high half */
+};
+
+/* Offsets in the runtime's structs. */
+struct go_fields {
+    __u32 g_goid, g_m, m_curg, unused;
 };
 
 static inline __u64 wire_sp(const struct wire_call *call)

@@ -7,7 +7,10 @@
 #include "base/array.h"
 #include "cli/go_commands.h"
 
-static const struct command *const commands[] = {&go_model_command, &go_layout_command, NULL};
+static const struct command *const commands[] = {
+    &go_check_command,    &go_explore_command, &go_tree_command,
+    &go_timeline_command, &go_model_command,   &go_coverage_command,
+    &go_locks_command,    &go_layout_command,  NULL};
 
 /* Stops at the first word that is not an option: the command; the rest is for its own parser. */
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -20,7 +23,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no command (model or layout)");
+        argp_error(state, "no command (check, explore, tree, timeline, model, coverage, locks or layout)");
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <regex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,39 +14,8 @@
 #include "cli/command.h"
 #include "cli/record_arguments.h"
 #include "cli/record_preview.h"
+#include "cli/signals.h"
 #include "collector/recorder.h"
-
-/* ------------------------------------------------------------------------------------ signals */
-
-static struct recorder *running;
-static volatile sig_atomic_t interrupts_until_stop;
-
-static void on_signal(int number)
-{
-    /* Ctrl-C goes to the command as well, which may end by it or not: only a second one is for us. */
-    if (number == SIGINT && interrupts_until_stop-- > 0)
-        return;
-    recorder_stop(running);
-}
-
-static void catch_signals(struct recorder *recorder, bool with_command)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-
-    running = recorder;
-    interrupts_until_stop = with_command;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
-
-static void ignore_signals(void)
-{
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-}
 
 /* ------------------------------------------------------------------------------------ the recording */
 
@@ -71,23 +39,27 @@ static int start_targets(struct recorder *recorder, const struct record_argument
     int r = add_tags(recorder, arguments, err);
 
     if (!r && arguments->command)
-        r = recorder_launch(recorder, arguments->command, err);
-    for (size_t i = 0; !r && i < arguments->pid_count; i++)
-        r = recorder_attach(recorder, arguments->pids[i], err);
+        r = recorder_launch(recorder, 0, arguments->command, err);
+    for (size_t i = 0; !r && i < arguments->pids.count; i++)
+        r = recorder_attach(recorder, arguments->pids.items[i], err);
     return r;
 }
 
 /* Why nothing was traced, in the words of the image that was to be: the first one met stands last. */
-static int nothing_traced(const struct recorder *recorder, struct error *err)
+static int nothing_traced(const struct recorder *recorder, bool sync, struct error *err)
 {
     const struct traced_image *first = NULL;
 
+    if (sync && recorder_images(recorder))
+        return 0; /* locks and system calls are seen without the program's functions */
     for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
-        if (image_is_traced(image))
+        if (image_is_traced(image) || image->go)
             return 0;
-        if (image->chosen)
+        if (image->chosen || image->go_refusal)
             first = image;
     }
+    if (first && first->go_refusal)
+        return error_say(err, -ENOTSUP, "%s", first->go_refusal);
     if (first)
         return error_say(err, -ENOTSUP, "%s", first->refusal);
     return recorder_images(recorder)
@@ -101,12 +73,12 @@ static int record(struct recorder *recorder, const struct record_arguments *argu
 
     if (r)
         return r;
-    catch_signals(recorder, arguments->command != NULL);
+    signals_stop(recorder, arguments->command != NULL);
     r = recorder_run(recorder, arguments->duration_ns, err);
-    ignore_signals(); /* the rest is short and must not be cut off */
+    signals_ignore(); /* the rest is short and must not be cut off */
     if (!r)
         r = recorder_close(recorder, err);
-    return r ? r : nothing_traced(recorder, err);
+    return r ? r : nothing_traced(recorder, arguments->recorder.sync, err);
 }
 
 /* A recording that failed: what it has is kept as an unfinished run, and the command is waited for, so that
@@ -139,7 +111,8 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
     struct trace_writer_memory memory = recorder_memory(recorder);
     int status = recorder_exit_status(recorder);
     json_t *document = json_pack(
-        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I}",
+        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I, "
+        "s:I}",
         "run", (json_int_t)run->run_id, "name", run->name, "exit_status",
         status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events, "calls",
         (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
@@ -149,7 +122,8 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
         "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
         (json_int_t)counts.unmatched_returns, "complete", totals->complete, "dropped_runs",
         (json_int_t)recorder_dropped_runs(recorder), "memory_peak_bytes", (json_int_t)memory.peak_bytes,
-        "segments_closed_early", (json_int_t)memory.closed_early);
+        "segments_closed_early", (json_int_t)memory.closed_early, "sync_events",
+        (json_int_t)totals->sync_events);
 
     if (!document)
         return -ENOMEM;
@@ -178,6 +152,8 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
             (unsigned long long)totals->returns, (unsigned long long)totals->threads, seconds,
             (unsigned long long)totals->stored_bytes,
             totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
+    if (totals->sync_events)
+        fprintf(stderr, "tracectl: %llu synchronisation events\n", (unsigned long long)totals->sync_events);
     if (recorder_dropped_runs(recorder))
         fprintf(stderr, "tracectl: older runs deleted meanwhile: %llu\n",
                 (unsigned long long)recorder_dropped_runs(recorder));

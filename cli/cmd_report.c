@@ -8,6 +8,7 @@
 #include "analyzer/report/html_report.h"
 #include "cli/command.h"
 #include "cli/ranking_input.h"
+#include "cli/report_goroutines.h"
 
 struct report_arguments {
     struct ranking_arguments ranking;
@@ -108,13 +109,22 @@ static int say_result(const struct report_arguments *arguments, const struct htm
     return cli_finish(EXIT_NOTHING_FOUND);
 }
 
-static int write_report(const struct report_arguments *arguments, const struct html_report *report)
+static int write_report(const struct report_arguments *arguments, const struct html_report *of_runs)
 {
+    const struct loop_source *last = &of_runs->sources[of_runs->run_count - 1];
+    struct report_goroutines goroutines = {last->store, last->run->run_id};
+    struct html_report report = *of_runs;
     struct error err = {0};
-    int r = strcmp(arguments->output, "-") != 0 ? write_file(arguments, report, &err)
-                                                : html_report_write(report, stdout, &err);
+    int r = report_has_goroutines(&goroutines, &err);
 
-    return r < 0 ? cli_fail(&err) : say_result(arguments, report);
+    if (r > 0) {
+        report.write_goroutines = report_write_goroutines;
+        report.context = &goroutines;
+    }
+    if (r >= 0)
+        r = strcmp(arguments->output, "-") != 0 ? write_file(arguments, &report, &err)
+                                                : html_report_write(&report, stdout, &err);
+    return r < 0 ? cli_fail(&err) : say_result(arguments, &report);
 }
 
 /* ------------------------------------------------------------------------------------------ one run */
@@ -232,7 +242,8 @@ static const struct argp argp = {
         "(diffNLR), similarity matrices of both runs and their difference, dendrograms with their B-score, "
         "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice "
         "and "
-        "loops.\n\n"
+        "loops. Where goroutines were recorded: the verdict on them, who made whom, and what they did (of "
+        "two runs, the second one's).\n\n"
         "Summary, pictures and loops are made with the first --filter (by default everything), the pictures "
         "with "
         "that of its combinations in tracectl-rank(1) whose suspects are those of the consensus most nearly. "

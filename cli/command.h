@@ -53,9 +53,9 @@ static inline const char *cli_last_name(const struct command *command)
     return space ? space + 1 : command->name;
 }
 
-extern const struct command cmd_calls, cmd_cluster, cmd_diff, cmd_doctor, cmd_export, cmd_gc, cmd_go,
-    cmd_import, cmd_jsm, cmd_lattice, cmd_nlr, cmd_query, cmd_rank, cmd_record, cmd_recover, cmd_report,
-    cmd_rm, cmd_runs, cmd_show, cmd_sql, cmd_top, cmd_verify;
+extern const struct command cmd_calls, cmd_cascade, cmd_cluster, cmd_diff, cmd_doctor, cmd_export, cmd_gc,
+    cmd_go, cmd_import, cmd_jsm, cmd_lattice, cmd_locks, cmd_nlr, cmd_query, cmd_rank, cmd_record,
+    cmd_recover, cmd_report, cmd_rm, cmd_runs, cmd_show, cmd_sql, cmd_stat, cmd_top, cmd_verify;
 
 /* "Commands:" and a line for each, for the --help of `program`, in memory from malloc; NULL: none left. */
 char *cli_list_commands(const struct command *const *list, size_t count, const char *program);
@@ -70,6 +70,12 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
 /* The number that an option's argument is; a usage error when it is none from `low` to `high`. */
 unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
                                unsigned long low, unsigned long high);
+
+/* Whether the argument that is being parsed stands behind a "--". */
+static inline bool cli_is_behind_dashes(const struct argp_state *state)
+{
+    return state->quoted && state->next > state->quoted;
+}
 
 /* The parser of a subcommand that takes neither arguments nor options of its own. */
 error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state);

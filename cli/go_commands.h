@@ -8,7 +8,8 @@
 
 #include "cli/command.h"
 
-extern const struct command go_layout_command, go_model_command;
+extern const struct command go_check_command, go_coverage_command, go_locks_command, go_layout_command,
+    go_explore_command, go_model_command, go_timeline_command, go_tree_command;
 
 /* The parser of a command whose one argument is the path of a program; state->input begins with a `const char
  * *`, which it is put into. Options of its own go to the caller's parser: ARGP_ERR_UNKNOWN. */

@@ -49,7 +49,7 @@ static void print_json(const struct go_layout *layout)
 static void print_functions(const struct go_layout *layout, struct table *table)
 {
     for (size_t i = 0; i < GO_ENTRIES; i++) {
-        const struct go_place *place = &layout->entries[i];
+        const struct go_entry_place *place = &layout->entries[i];
 
         table_cell(table, place->name ? place->name : go_entry_name((enum go_entry)i));
         if (place->name) {

@@ -20,8 +20,15 @@ enum {
     KEY_SOURCE,
     KEY_TIME,
     KEY_RETURNS,
+    KEY_BACKEND,
     KEY_NO_RETURNS,
     KEY_CALL_SITES,
+    KEY_GO,
+    KEY_SYNC,
+    KEY_SINK,
+    KEY_HANDLER,
+    KEY_ENQUEUE,
+    KEY_DEQUEUE,
     KEY_FOLLOW,
     KEY_NO_FOLLOW,
     KEY_NO_HOLD,
@@ -62,8 +69,30 @@ static const struct argp_option record_options[] = {
      "is safe (probe), inferred from stack pointers and return addresses (infer), not at all (none), or by a "
      "probe on every return instruction (sites)",
      3},
+    {"backend", KEY_BACKEND, "uprobe|inline", 0,
+     "What records calls: the kernel's probes (uprobe, the default), or code put into the program itself "
+     "where that is safe and the kernel's probes for the rest (inline: some hundred times cheaper)",
+     3},
     {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer: no return probes", 3},
     {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
+    {"go", KEY_GO, 0, 0,
+     "Of Go programs record what their goroutines do: creation, channels, locks, waiting. Their functions "
+     "only "
+     "if --functions, --filter or --source ask for some",
+     3},
+    {"sync", KEY_SYNC, 0, 0,
+     "Record also what threads and processes do to each other: locks, conditions, semaphores, messages, "
+     "waiting, "
+     "input and output (the SQL table sync_events)",
+     3},
+    {"sink", KEY_SINK, "FUNCTION", 0,
+     "With --sync: time spent in this function matters; may be repeated, as the next three", 3},
+    {"handler", KEY_HANDLER, "FUNCTION[:ARGn]", 0,
+     "With --sync: this function handles an event, or a request; its nth argument is the event", 3},
+    {"enqueue", KEY_ENQUEUE, "FUNCTION:ARGn", 0,
+     "With --sync: this function puts an event, its nth argument, into a queue", 3},
+    {"dequeue", KEY_DEQUEUE, "FUNCTION:ARGn", 0,
+     "With --sync: this function is given an event out of a queue", 3},
     {"follow", KEY_FOLLOW, 0, 0, "Follow child processes (default)", 3},
     {"no-follow", KEY_NO_FOLLOW, 0, 0, "Do not follow child processes", 3},
     {"dry-run", KEY_DRY_RUN, 0, 0, "Say what would be probed and what it would cost, and record nothing", 4},
@@ -112,22 +141,6 @@ static size_t parse_size(const char *text, struct argp_state *state)
     return (size_t)size;
 }
 
-static void parse_pids(struct record_arguments *arguments, char *list, struct argp_state *state)
-{
-    char *word;
-
-    while ((word = strsep(&list, ","))) {
-        char *end;
-        long pid = strtol(word, &end, 10);
-
-        if (end == word || *end || pid <= 0 || pid > 1 << 30)
-            argp_error(state, "'%s' is not a process id", word);
-        if (array_reserve(&arguments->pids, &arguments->pid_capacity, arguments->pid_count + 1))
-            argp_failure(state, EXIT_FAILED, ENOMEM, "record");
-        arguments->pids[arguments->pid_count++] = (pid_t)pid;
-    }
-}
-
 static void parse_times(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     static const char *const names[] = {
@@ -140,6 +153,16 @@ static void parse_times(struct record_arguments *arguments, const char *text, st
         }
     }
     argp_error(state, "--time is none, anchor or full, not '%s'", text);
+}
+
+static void parse_backend(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    if (!strcmp(text, "uprobe"))
+        arguments->recorder.backend = RECORDER_UPROBE;
+    else if (!strcmp(text, "inline"))
+        arguments->recorder.backend = RECORDER_INLINE;
+    else
+        argp_error(state, "--backend '%s': say uprobe or inline", text);
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -183,6 +206,21 @@ static void parse_choice(int (*add)(struct function_choice *, const char *, stru
         argp_error(state, "%s", err.message);
 }
 
+static void parse_declaration(enum sync_event_kind kind, struct record_arguments *arguments, const char *text,
+                              struct argp_state *state)
+{
+    struct error err = {0};
+
+    if (array_reserve(&arguments->declarations, &arguments->declaration_capacity,
+                      arguments->declaration_count + 1))
+        argp_failure(state, EXIT_FAILED, ENOMEM, "record");
+    if (sync_declaration_parse(kind, text, &arguments->declarations[arguments->declaration_count], &err))
+        argp_error(state, "%s", err.message);
+    arguments->declaration_count++;
+    arguments->recorder.declarations = arguments->declarations;
+    arguments->recorder.declaration_count = arguments->declaration_count;
+}
+
 /* What is wrong with a filter is said as nlr and diff say it. */
 static void make_filter(struct record_arguments *arguments)
 {
@@ -199,9 +237,11 @@ static void make_filter(struct record_arguments *arguments)
 
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
-    if (!arguments->command && !arguments->pid_count)
+    if (arguments->declaration_count && !arguments->recorder.sync)
+        argp_error(state, "--sink, --handler, --enqueue and --dequeue need --sync");
+    if (!arguments->command && !arguments->pids.count)
         argp_error(state, "name a command or a process: record -- COMMAND, record -p PID");
-    if (arguments->command && arguments->pid_count)
+    if (arguments->command && arguments->pids.count)
         argp_error(state, "name either a command or processes (-p), not both");
 }
 
@@ -226,6 +266,30 @@ static error_t parse_storing(int key, char *arg, struct record_arguments *argume
     }
 }
 
+/* What threads do to each other. */
+static error_t parse_sync(int key, char *arg, struct record_arguments *arguments, struct argp_state *state)
+{
+    switch (key) {
+    case KEY_SYNC:
+        arguments->recorder.sync = true;
+        return 0;
+    case KEY_SINK:
+        parse_declaration(SYNC_SINK, arguments, arg, state);
+        return 0;
+    case KEY_HANDLER:
+        parse_declaration(SYNC_HANDLER, arguments, arg, state);
+        return 0;
+    case KEY_ENQUEUE:
+        parse_declaration(SYNC_ENQUEUE, arguments, arg, state);
+        return 0;
+    case KEY_DEQUEUE:
+        parse_declaration(SYNC_DEQUEUE, arguments, arg, state);
+        return 0;
+    default:
+        return parse_storing(key, arg, arguments, state);
+    }
+}
+
 /* Which functions of which images. */
 static error_t parse_selection(int key, char *arg, struct argp_state *state)
 {
@@ -233,12 +297,14 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_FUNCTIONS:
+        arguments->recorder.go_functions = true;
         parse_choice(function_choice_only, arguments, arg, state);
         return 0;
     case KEY_EXCLUDE:
         parse_choice(function_choice_exclude, arguments, arg, state);
         return 0;
     case KEY_FILTER:
+        arguments->recorder.go_functions = true;
         arguments->filter = arg;
         return 0;
     case KEY_FILTER_FILE:
@@ -248,10 +314,42 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         parse_choice(function_choice_images, arguments, arg, state);
         return 0;
     case KEY_SOURCE:
+        arguments->recorder.go_functions = true;
         parse_choice(function_choice_sources, arguments, arg, state);
         return 0;
     default:
-        return parse_storing(key, arg, arguments, state);
+        return parse_sync(key, arg, arguments, state);
+    }
+}
+
+/* Options that are said or not. */
+static bool parse_switch(struct record_arguments *arguments, int key)
+{
+    switch (key) {
+    case KEY_NO_RETURNS:
+        arguments->recorder.returns = PLAN_RETURNS_INFER;
+        return true;
+    case KEY_NO_HOLD:
+        arguments->recorder.no_hold = true;
+        return true;
+    case KEY_GO:
+        arguments->recorder.goroutines = GO_DETAIL_OPERATIONS;
+        return true;
+    case KEY_CALL_SITES:
+        arguments->recorder.call_sites = true;
+        return true;
+    case KEY_FOLLOW:
+    case KEY_NO_FOLLOW:
+        arguments->recorder.follow_children = key == KEY_FOLLOW;
+        return true;
+    case KEY_DRY_RUN:
+        arguments->dry_run = true;
+        return true;
+    case KEY_EXIT_STATUS:
+        arguments->exit_status = true;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -264,7 +362,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         arguments->recorder.name = arg;
         return 0;
     case 'p':
-        parse_pids(arguments, arg, state);
+        pid_list_parse(&arguments->pids, arg, state);
         return 0;
     case KEY_DURATION:
         arguments->duration_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
@@ -272,30 +370,14 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_TIME:
         parse_times(arguments, arg, state);
         return 0;
+    case KEY_BACKEND:
+        parse_backend(arguments, arg, state);
+        return 0;
     case KEY_RETURNS:
         parse_returns(arguments, arg, state);
         return 0;
-    case KEY_NO_RETURNS:
-        arguments->recorder.returns = PLAN_RETURNS_INFER;
-        return 0;
-    case KEY_NO_HOLD:
-        arguments->recorder.no_hold = true;
-        return 0;
-    case KEY_CALL_SITES:
-        arguments->recorder.call_sites = true;
-        return 0;
-    case KEY_FOLLOW:
-    case KEY_NO_FOLLOW:
-        arguments->recorder.follow_children = key == KEY_FOLLOW;
-        return 0;
     case KEY_TAG:
         parse_tag(arguments, arg, state);
-        return 0;
-    case KEY_DRY_RUN:
-        arguments->dry_run = true;
-        return 0;
-    case KEY_EXIT_STATUS:
-        arguments->exit_status = true;
         return 0;
     case ARGP_KEY_INIT:
         state->child_inputs[1] = &arguments->recorder.room.keep;
@@ -309,7 +391,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         make_filter(arguments);
         return 0;
     default:
-        return parse_selection(key, arg, state);
+        return parse_switch(arguments, key) ? 0 : parse_selection(key, arg, state);
     }
 }
 
@@ -341,8 +423,11 @@ void record_arguments_init(struct record_arguments *arguments)
 void record_arguments_release(struct record_arguments *arguments)
 {
     function_choice_release(&arguments->choice);
-    free(arguments->pids);
+    pid_list_release(&arguments->pids);
     free(arguments->tags);
+    for (size_t i = 0; i < arguments->declaration_count; i++)
+        free(arguments->declarations[i].name);
+    free(arguments->declarations);
 }
 
 char *join_words(char **words, const char *separator)

@@ -6,14 +6,16 @@
 #include <argp.h>
 
 #include "cli/function_choice.h"
+#include "cli/pid_list.h"
 #include "collector/recorder.h"
 
 struct record_arguments {
     struct recorder_options recorder;
     struct function_choice choice;
     const char *filter, *filter_file; /* which choice.filter is made of */
-    pid_t *pids;
-    size_t pid_count, pid_capacity;
+    struct pid_list pids;
+    struct sync_declaration *declarations; /* sinks, handlers... */
+    size_t declaration_count, declaration_capacity;
     char **tags; /* "KEY=VALUE" */
     size_t tag_count, tag_capacity;
     char **command; /* NULL-terminated, NULL with -p */

@@ -242,8 +242,8 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
 
     if (!r && arguments->command)
         r = plan_command(table, arguments, err);
-    for (size_t i = 0; !r && i < arguments->pid_count; i++)
-        r = plan_process(table, arguments->pids[i], err);
+    for (size_t i = 0; !r && i < arguments->pids.count; i++)
+        r = plan_process(table, arguments->pids.items[i], err);
     if (r)
         return r;
     return print_preview(table) ? error_no_memory(err) : cli_finish(EXIT_NOTHING_FOUND);

@@ -18,7 +18,8 @@ struct sql_names {
  * bring some of their own, so ours are named. */
 #define VIRTUAL_TABLES \
     "('events'), ('calls'), ('loops'), ('call_edges'), ('journal_functions'), ('function_names'), " \
-    "('function_calls'), ('segment_functions')"
+    "('function_calls'), ('segment_functions'), ('go_events'), ('goroutines'), ('go_blocks'), " \
+    "('sync_events')"
 
 const char sql_tables_query[] =
     "SELECT column1 AS name, 'virtual' AS kind FROM (VALUES " VIRTUAL_TABLES

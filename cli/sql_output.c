@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyzer/cascade/vtab_cascade.h"
 #include "analyzer/vtab_loops.h"
 #include "base/array.h"
 #include "cli/command.h"
@@ -18,7 +19,7 @@ int sql_open(struct tracestore **ret_store, struct error *err)
 
     if (code < 0)
         return code;
-    if (loops_register_vtab(tracestore_db(store)) != SQLITE_OK)
+    if (loops_register_vtab(tracestore_db(store)) != SQLITE_OK || cascade_register_vtabs(store) != SQLITE_OK)
         return error_say(err, -EIO, "opening the store: %s", sqlite3_errmsg(tracestore_db(store)));
     *ret_store = take_pointer(store);
     return 0;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/wire.h"
+#include "collector/go/program.h"
 
 struct known_function {
     struct traced_image *image;
@@ -31,6 +32,7 @@ struct image_table {
     uint32_t image_count;
     struct known_function *functions;
     size_t function_count, function_capacity;
+    unsigned go_programs, go_probes;
     uint32_t *probes; /* the function of each */
     size_t probe_count, probe_capacity;
 };
@@ -58,6 +60,11 @@ static void image_free(struct traced_image *image)
         free(site);
     }
     plan_free(image->plan);
+    inline_image_free(image->inlined);
+    free(image->not_inlined);
+    go_program_free(image->go);
+    free(image->go_refusal);
+    free(image->go_refused_by_kernel);
     image_functions_free(image->functions, image->function_count);
     elf_image_free(image->elf);
     free(image->offsets);
@@ -154,16 +161,44 @@ static void note_landmarks(struct traced_image *image, size_t function)
         image->main_function = image->first_function + (uint32_t)function;
 }
 
-/* Numbers the image's functions and probes, and spells out the latter for the kernel. */
+/* Spells out the probes for the kernel: those of functions that have no inline probe. */
+static int list_sites(const struct image_table *table, struct traced_image *image, struct error *err)
+{
+    const struct plan *plan = image->plan;
+    AUTO_FREE bool *return_seen = calloc(image->function_count + 1, sizeof(*return_seen));
+    const struct plan_probe *last = NULL;
+
+    if (!return_seen)
+        return error_no_memory(err);
+    mark_return_sites(plan, return_seen);
+    image->site_count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_probe *probe = &plan->probes[i];
+
+        if (image->inlined && image->inlined->chosen[probe->function])
+            continue;
+        if (last && probe->file_offset == last->file_offset) {
+            image->cookies[image->site_count - 1] |=
+                probe->kind == PLAN_AT_JUMP ? COOKIE_NEXT_JUMP : COOKIE_NEXT_CALL;
+        } else {
+            image->offsets[image->site_count] = probe->file_offset;
+            image->cookies[image->site_count++] =
+                (image->first_index + i) | cookie_flags(image, probe, return_seen, table->options.call_sites);
+        }
+        last = probe;
+    }
+    return 0;
+}
+
+/* Numbers the image's functions and probes. */
 static int enter_plan(struct image_table *table, struct traced_image *image, struct error *err)
 {
     const struct plan *plan = image->plan;
-    AUTO_FREE bool *return_seen = calloc(image->function_count, sizeof(*return_seen));
 
     image->offsets = calloc(plan->count, sizeof(*image->offsets));
     image->cookies = calloc(plan->count, sizeof(*image->cookies));
     image->refused_by_kernel = calloc(plan->count, sizeof(*image->refused_by_kernel));
-    if (!return_seen || !image->offsets || !image->cookies || !image->refused_by_kernel ||
+    if (!image->offsets || !image->cookies || !image->refused_by_kernel ||
         array_reserve(&table->probes, &table->probe_capacity, table->probe_count + plan->count) ||
         array_reserve(&table->functions, &table->function_capacity,
                       table->function_count + image->function_count))
@@ -173,24 +208,45 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
     image->entry_function = image->main_function = NO_FUNCTION;
     for (size_t i = 0; i < image->function_count; i++)
         table->functions[table->function_count++] = (struct known_function){.image = image};
-    mark_return_sites(plan, return_seen);
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_probe *probe = &plan->probes[i];
         uint32_t function = image->first_function + (uint32_t)probe->function;
 
-        if (i && probe->file_offset == plan->probes[i - 1].file_offset) {
-            image->cookies[image->site_count - 1] |=
-                probe->kind == PLAN_AT_JUMP ? COOKIE_NEXT_JUMP : COOKIE_NEXT_CALL;
-        } else {
-            image->offsets[image->site_count] = probe->file_offset;
-            image->cookies[image->site_count++] =
-                table->probe_count | cookie_flags(image, probe, return_seen, table->options.call_sites);
-        }
         table->probes[table->probe_count++] = function;
         table->functions[function].probed = true;
         note_landmarks(image, probe->function);
     }
-    return 0;
+    for (size_t i = 0; image->inlined && i < image->function_count; i++)
+        table->functions[image->first_function + i].probed |= image->inlined->chosen[i];
+    return list_sites(table, image, err);
+}
+
+static bool wants_inline(const struct image_table *table, const struct traced_image *image)
+{
+    return table->options.inlined && image->kind == IMAGE_MAIN && !inline_image_refusal(image->elf);
+}
+
+/* Which functions get inline probes. That none can is an answer. */
+static int plan_inline(const struct image_table *table, struct traced_image *image, struct error *err)
+{
+    const char *refusal = inline_image_refusal(image->elf);
+    struct error why = {0};
+    int r;
+
+    if (!table->options.inlined || image->kind != IMAGE_MAIN)
+        return 0;
+    if (!refusal) {
+        r = inline_image_new(image->elf, image->functions, image->function_count, image->plan,
+                             &image->inlined, &why);
+        if (r && r != -ENODATA) {
+            if (err)
+                *err = why;
+            return r;
+        }
+        refusal = r ? why.message : NULL;
+    }
+    image->not_inlined = refusal ? strdup(refusal) : NULL;
+    return refusal && !image->not_inlined ? error_no_memory(err) : 0;
 }
 
 /* Reads the image's functions and plans its probes. A refusal is returned as an error of the image. */
@@ -207,6 +263,8 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
         return r;
     if (image->shared && (options.returns == PLAN_RETURNS_AUTO || options.returns == PLAN_RETURNS_PROBE))
         options.returns = PLAN_RETURNS_INFER;
+    if (wants_inline(table, image) && options.returns == PLAN_RETURNS_AUTO)
+        options.returns = PLAN_RETURNS_INFER; /* what inline probes do; they have no returns */
     if (!image_functions_own(image->functions, image->function_count))
         return error_say(err, -ENODATA, "cannot trace %s: nothing tells where its functions are",
                          image->path);
@@ -218,7 +276,17 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
                          "cannot trace %s: none of its %zu functions is wanted and can be probed",
                          image->path, image->function_count);
     image->returns = image_returns(table, image);
-    return enter_plan(table, image, err);
+    r = plan_inline(table, image, err);
+    return r ? r : enter_plan(table, image, err);
+}
+
+int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,
+                             struct error *err)
+{
+    inline_image_free(image->inlined);
+    image->inlined = NULL;
+    image->not_inlined = strdup(why);
+    return image->not_inlined ? list_sites(table, image, err) : error_no_memory(err);
 }
 
 static int read_image(struct image_table *table, struct traced_image *image,
@@ -232,6 +300,8 @@ static int read_image(struct image_table *table, struct traced_image *image,
     r = elf_image_open_fd(fd, image->path, &image->elf, err);
     if (!r && source->root)
         r = elf_image_set_debug_root(image->elf, source->root);
+    if (!r && table->options.goroutines && !table->options.go_functions)
+        image->chosen &= !elf_image_facts(image->elf)->is_go;
     return r || !image->chosen ? r : plan_image(table, image, err);
 }
 
@@ -239,6 +309,42 @@ static int read_image(struct image_table *table, struct traced_image *image,
 static bool is_refusal(int code)
 {
     return code != -ENOMEM && code != -EPERM && code != -EACCES && code != -EMFILE && code != -ENFILE;
+}
+
+/* Reads what the goroutines of a Go program need. That it cannot be done is an answer. */
+static int read_goroutines(struct image_table *table, struct traced_image *image, struct error *err)
+{
+    const struct go_program_options options = {
+        .detail = table->options.goroutines,
+        .delays = table->options.go_delays,
+        .program = (uint8_t)table->go_programs,
+        .first_probe = table->go_probes,
+    };
+    struct error why = {0};
+    int r;
+
+    if (!table->options.goroutines || !image->elf || image->kind != IMAGE_MAIN ||
+        !elf_image_facts(image->elf)->is_go)
+        return 0;
+    if (table->go_programs >= MAX_GO_PROGRAMS)
+        r = error_say(&why, -E2BIG, "%s: too many Go programs in one recording", image->path);
+    else
+        r = go_program_read(image->elf, &options, &image->go, &why);
+    if (!r && table->go_probes + go_program_targets(image->go)->count > MAX_GO_PROBES) {
+        r = error_say(&why, -E2BIG, "%s: too many places to probe in one recording", image->path);
+        go_program_free(image->go);
+        image->go = NULL;
+    }
+    if (!r) {
+        table->go_programs++;
+        go_governor_start(&image->go_governor, &table->options.go_budget, table->options.goroutines);
+        table->go_probes += (unsigned)go_program_targets(image->go)->count;
+        return 0;
+    }
+    if (err && !is_refusal(r))
+        *err = why;
+    image->go_refusal = is_refusal(r) ? strdup(why.message) : NULL;
+    return is_refusal(r) ? 0 : r;
 }
 
 static bool is_chosen(const struct image_table *table, const char *name, enum image_kind kind)
@@ -259,7 +365,8 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     if (stat(source->path, &file))
         return error_set(err, -errno, NULL, "cannot trace %s", source->name);
     *ret_image = image_table_known(table, &file);
-    if (*ret_image && ((*ret_image)->chosen || !is_chosen(table, source->name, source->kind)))
+    if (*ret_image &&
+        ((*ret_image)->chosen || (*ret_image)->go || !is_chosen(table, source->name, source->kind)))
         return 0;
     image = calloc(1, sizeof(*image));
     if (!image)
@@ -283,6 +390,9 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
         if (!image->refusal)
             return error_no_memory(err);
     }
+    r = read_goroutines(table, image, err);
+    if (r)
+        return r;
     image->next = table->images;
     table->images = image;
     *ret_image = take_pointer(image);
@@ -303,6 +413,10 @@ int image_table_attach(struct uprobe_backend *backend, struct traced_image *imag
 
     if (image->everywhere)
         return 0;
+    if (!image->site_count) { /* all of its functions have inline probes */
+        image->everywhere = !pid;
+        return 0;
+    }
     r = uprobe_backend_attach(backend, &sites, pid, err);
     if (!r && !pid)
         image->everywhere = true;
@@ -322,6 +436,16 @@ static int catalog_image(struct trace_writer *writer, struct traced_image *image
     };
 
     return image->image_id ? 0 : trace_writer_image(writer, &description, &image->image_id, err);
+}
+
+int image_table_image_id(struct trace_writer *writer, struct traced_image *image, int64_t *ret_image_id,
+                         struct error *err)
+{
+    int r = catalog_image(writer, image, err);
+
+    if (!r)
+        *ret_image_id = image->image_id;
+    return r;
 }
 
 static int catalog_function(struct trace_writer *writer, struct traced_image *image,
@@ -442,7 +566,8 @@ static int store_blind_functions(struct traced_image *image, struct trace_writer
     int r = 0;
 
     for (size_t i = 0; !r && i < plan->refusal_count; i++)
-        if (is_blind(plan->refusals[i].reason))
+        if (is_blind(plan->refusals[i].reason) &&
+            !(image->inlined && image->inlined->chosen[plan->refusals[i].function]))
             r = store_blind_function(image, plan->refusals[i].function,
                                      site_refusal_text(plan->refusals[i].reason), writer, err);
     for (size_t i = 0; !r && i < image->site_count; i++) {
@@ -455,12 +580,67 @@ static int store_blind_functions(struct traced_image *image, struct trace_writer
     return r;
 }
 
+/* A place in a Go program that has no probe although it should. */
+static int store_blind_place(struct traced_image *image, size_t target, struct trace_writer *writer,
+                             struct error *err)
+{
+    struct go_source_function function = {0};
+    int r = catalog_image(writer, image, err);
+
+    if (!r)
+        r = go_program_function(image->go, writer, image->image_id,
+                                go_program_targets(image->go)->items[target].address, &function, err);
+    return r || !function.function_id
+               ? r
+               : trace_writer_blind(writer, function.function_id, 0, 0,
+                                    "the kernel refuses a place where goroutines are seen", 0, err);
+}
+
+static int store_blind_goroutines(struct traced_image *image, struct trace_writer *writer, struct error *err)
+{
+    AUTO_FREE char *key = NULL;
+    int r = 0;
+
+    if (image->go_refusal && asprintf(&key, "goroutines not recorded:%s", image->path) < 0)
+        return key = NULL, error_no_memory(err), -ENOMEM;
+    if (key)
+        r = trace_writer_tag(writer, key, image->go_refusal, err);
+    for (size_t i = 0; !r && image->go_refused_by_kernel && i < go_program_targets(image->go)->count; i++)
+        if (image->go_refused_by_kernel[i])
+            r = store_blind_place(image, i, writer, err);
+    return r;
+}
+
+/* What records the calls of the image's functions, as a tag "backend:PATH". */
+static int store_backend(const struct image_table *table, struct traced_image *image,
+                         struct trace_writer *writer, struct error *err)
+{
+    AUTO_FREE char *key = NULL, *value = NULL;
+    int r;
+
+    if (!table->options.inlined || image->kind != IMAGE_MAIN || !image_is_traced(image))
+        return 0;
+    if (image->inlined)
+        r = asprintf(&value, "%zu functions by inline probes, %zu probes of the kernel's",
+                     image->inlined->chosen_count, image->site_count);
+    else
+        r = asprintf(&value, "probes of the kernel's: %s", image->not_inlined ? image->not_inlined : "");
+    if (r < 0 || asprintf(&key, "backend:%s", image->path) < 0)
+        return error_no_memory(err);
+    return trace_writer_tag(writer, key, value, err);
+}
+
 int image_table_store_blind(struct image_table *table, struct trace_writer *writer, struct error *err)
 {
     for (struct traced_image *image = table->images; image; image = image->next) {
         AUTO_FREE char *key = NULL;
         int r = 0;
 
+        r = store_blind_goroutines(image, writer, err);
+        if (!r)
+            r = store_backend(table, image, writer, err);
+        if (r)
+            return r;
         if (image->refusal && image->chosen && asprintf(&key, "untraced:%s", image->path) < 0)
             return error_no_memory(err);
         if (key)

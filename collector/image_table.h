@@ -16,7 +16,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/backend/inline_image.h"
 #include "collector/backend/uprobe.h"
+#include "collector/go/governor.h"
+#include "collector/go/targets.h"
 #include "collector/plan/plan.h"
 #include "store/tracestore.h"
 
@@ -26,6 +29,7 @@ struct image_table;
 
 enum image_kind { IMAGE_MAIN, IMAGE_LIBRARY };
 
+struct go_program_file;
 struct known_site;
 
 struct traced_image {
@@ -37,6 +41,11 @@ struct traced_image {
     bool chosen;           /* it is one to trace (image_table_options.want_image) */
     char *refusal;         /* why it is not probed although it was chosen; NULL: it is */
     struct elf_image *elf; /* NULL when it cannot be read */
+    struct go_program_file *go; /* of a Go program whose goroutines are recorded, or NULL */
+    char *go_refusal;           /* why they are not although they are wanted; NULL: nothing to say */
+    enum go_detail go_attached; /* how much of it is seen at present */
+    bool *go_refused_by_kernel; /* of each of its targets; NULL: none has been attached */
+    struct go_governor go_governor;
 
     /* From here on: unset unless it is probed. */
     struct image_function *functions;
@@ -50,10 +59,12 @@ struct traced_image {
     size_t site_count;       /* places in the file: two probes may share one */
     unsigned long *offsets;  /* of the places, and their cookies */
     uint64_t *cookies;
-    bool *refused_by_kernel;  /* of each place */
-    bool everywhere;          /* its probes are in all processes that map it, not in one at a time */
-    int64_t image_id;         /* in the catalog, 0: not yet */
-    struct known_site *sites; /* places that calls return to; image_table.c's own */
+    bool *refused_by_kernel;      /* of each place */
+    bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
+    int64_t image_id;             /* in the catalog, 0: not yet */
+    struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
+    char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
+    struct known_site *sites;     /* places that calls return to; image_table.c's own */
     struct traced_image *next;
 };
 
@@ -64,7 +75,12 @@ struct image_table_options {
                  const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
-    bool call_sites; /* every call says where it came from */
+    bool inlined;      /* functions have inline probes where they can */
+    bool call_sites;   /* every call says where it came from */
+    bool go_delays;    /* their goroutines may be held up */
+    bool go_functions; /* with `goroutines`: functions of Go programs, too */
+    struct go_budget go_budget;
+    enum go_detail goroutines; /* of Go programs, whether their functions are traced or not */
 };
 
 int image_table_new(const struct image_table_options *options, struct image_table **ret_table,
@@ -97,6 +113,19 @@ static inline bool image_is_traced(const struct traced_image *image)
 /* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). `path`: as above. */
 int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
                        pid_t pid, struct error *err);
+
+/* The image has uprobes only: some process could not be patched, and none is. Before image_table_attach(). */
+int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,
+                             struct error *err);
+
+/* The image's id in the catalog, which it enters when it is first asked for. */
+int image_table_image_id(struct trace_writer *writer, struct traced_image *image, int64_t *ret_image_id,
+                         struct error *err);
+
+/* Puts the probes on a Go program's goroutines in place that `detail` wants, in every process that runs it,
+ * and takes the others away. `path`: as above. */
+int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
+                          const char *path, struct error *err);
 
 /* First of the list of all images, the newest first. */
 const struct traced_image *image_table_images(const struct image_table *table);

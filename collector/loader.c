@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/backend/leftover.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "image/object.h"
@@ -39,15 +40,18 @@ struct linker {
 struct loader {
     struct image_table *images;
     struct uprobe_backend *backend;
+    struct inline_backend *inlined; /* NULL: there are no inline probes */
     struct streams *streams;
-    bool libraries, skipped;
+    struct sync_probes *sync; /* NULL: none */
+    bool libraries, skipped, unpatched;
     struct attachment *attachments;
     struct linker *linkers;
     size_t linker_count, linker_capacity;
 };
 
-int loader_new(struct image_table *images, struct uprobe_backend *backend, struct streams *streams,
-               bool libraries, struct loader **ret_loader, struct error *err)
+int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
+               struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
+               struct error *err)
 {
     struct loader *loader = calloc(1, sizeof(*loader));
 
@@ -55,8 +59,10 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
         return error_no_memory(err);
     loader->images = images;
     loader->backend = backend;
+    loader->inlined = inlined;
     loader->streams = streams;
     loader->libraries = libraries;
+    loader->sync = sync;
     *ret_loader = loader;
     return 0;
 }
@@ -123,12 +129,40 @@ static unsigned processes_probed(const struct loader *loader, const struct trace
     return count;
 }
 
+static bool has_inline(void *context, pid_t pid)
+{
+    const struct loader *loader = context;
+
+    return loader->inlined && inline_backend_has(loader->inlined, pid);
+}
+
+/* Before an image's uprobes go into all processes that run it: none of them may be patched by somebody else.
+ * If one is, an image whose returns are inferred is probed in one process at a time, as libraries are. */
+static int make_way(struct loader *loader, struct traced_image *image, struct error *err)
+{
+    struct error why = {0};
+    int r;
+
+    if (image->everywhere)
+        return 0;
+    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, has_inline, loader, &why);
+    if (r == -EBUSY && image->inlined) {
+        image->shared = true;
+        return 0;
+    }
+    if (r && err)
+        *err = why;
+    return r;
+}
+
 /* Attaches an image that is mapped by `pid` and not probed there yet. */
 static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
                   struct error *err)
 {
-    int r;
+    int r = image->shared ? 0 : make_way(loader, image, err);
 
+    if (r)
+        return r;
     if (!image->shared)
         return image_table_attach(loader->backend, image, path, 0, err);
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
@@ -138,6 +172,63 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
     }
     r = image_table_attach(loader->backend, image, path, pid, err);
     return r ? r : add_attachment(loader, image->number, image, pid, err);
+}
+
+/* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
+static int patch(struct loader *loader, const struct traced_image *image, pid_t pid, struct error *ret_why,
+                 struct error *err)
+{
+    struct inline_target target = {
+        .pid = pid,
+        .inlined = image->inlined,
+        .functions = image->functions,
+        .first_function = image->first_function,
+    };
+    uint64_t start, offset;
+    const char *reason;
+    int r = inline_backend_refusal(pid, &reason, err);
+
+    if (r)
+        return r;
+    if (reason)
+        return error_say(ret_why, -ENOTSUP, "%s", reason), 0;
+    r = process_exe_mapping(pid, &start, &offset);
+    if (!r)
+        r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
+    if (r)
+        return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
+    r = inline_backend_attach(loader->inlined, &target, ret_why);
+    if (r != -ESRCH && r != -ENOMEM)
+        return 0;
+    if (err)
+        *err = *ret_why;
+    return r;
+}
+
+/* Gives the program its inline probes, or gives them up: for all processes that run it, if this is the first
+ * one, since its uprobes are in all of them. */
+static int attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+{
+    struct error why = {0};
+    int r;
+
+    if (!image->inlined || inline_backend_has(loader->inlined, pid))
+        return 0;
+    r = patch(loader, image, pid, &why, err);
+    if (r || !why.code)
+        return r;
+    if (!image->everywhere)
+        return image_table_leave_inline(loader->images, image, why.message, err);
+    loader->unpatched = true;
+    return 0;
+}
+
+bool loader_take_unpatched(struct loader *loader)
+{
+    bool unpatched = loader->unpatched;
+
+    loader->unpatched = false;
+    return unpatched;
 }
 
 bool loader_take_skipped(struct loader *loader)
@@ -160,7 +251,9 @@ void loader_end(struct loader *loader, pid_t pid)
         HASH_DEL(loader->attachments, attachment);
         free(attachment);
     }
-    if (any)
+    if (loader->sync)
+        sync_probes_end(loader->sync, pid);
+    if (any || loader->sync)
         uprobe_backend_detach_process(loader->backend, pid);
 }
 
@@ -307,6 +400,19 @@ static int get_image(struct loader *loader, pid_t pid, const struct code_mapping
     return image_table_get(loader->images, &source, ret_image, err);
 }
 
+/* The probes on functions of the image that synchronise. */
+static int survey_sync(struct loader *loader, pid_t pid, const char *path, struct traced_image *image,
+                       struct survey *survey, struct error *err)
+{
+    struct sync_survey sync = {0};
+    int r = sync_probes_image(loader->sync, image, path, pid, &sync, err);
+
+    survey->news |= sync.news;
+    survey->own_probes |= sync.own;
+    loader->skipped |= sync.skipped;
+    return r;
+}
+
 static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
                           const struct stat *program, struct survey *survey, struct error *err)
 {
@@ -335,7 +441,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     survey->can_throw |= can_throw(image);
     survey->own_probes |= has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
-    return 0;
+    return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;
 }
 
 static bool is_c_library(const struct traced_image *image)
@@ -360,15 +466,22 @@ static void list_quiet_ranges(const struct survey *survey, struct process_state 
     }
 }
 
+static bool probes_libraries(const struct loader *loader)
+{
+    return loader->libraries || loader->sync;
+}
+
 /* Tells the kernel side and the streams what has been found. */
 static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool starting, struct error *err)
 {
     struct process_state state = {.flags = PROCESS_TRACED};
 
-    if (loader->libraries || survey->probes_returns)
-        state.flags |= PROCESS_CAN_LOAD;
-    if (loader->libraries)
+    if (probes_libraries(loader) || survey->probes_returns || has_inline(loader, pid))
+        state.flags |= PROCESS_CAN_LOAD; /* inline calls have half of their return addresses */
+    if (probes_libraries(loader))
         state.flags |= PROCESS_WATCHED;
+    if (has_inline(loader, pid))
+        state.flags |= PROCESS_INLINE;
     if (survey->own_probes)
         state.flags |= PROCESS_OWN_PROBES;
     if (starting)
@@ -397,7 +510,7 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     }
     for (size_t i = 0; !r && i < count; i++)
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
-    if (!r && (loader->libraries || survey.probes_returns)) {
+    if (!r && (probes_libraries(loader) || survey.probes_returns || has_inline(loader, pid))) {
         r = watch_linker(loader, pid, mappings, count, err);
         survey.watched = r > 0;
     }
@@ -424,14 +537,20 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.name = program.exe ? program.exe : link;
     source.root = root;
     r = image_table_get(loader->images, &source, &image, err);
+    if (!r && image_is_traced(image))
+        r = attach_inline(loader, image, pid, err);
     if (!r && image_is_traced(image) && !is_attached(loader, image, pid))
         r = attach(loader, image, link, pid, err);
+    if (!r && image->go)
+        r = image_table_attach_go(loader->backend, image, image->go_governor.detail, link, err);
     if (r) {
         free(program.exe);
         free(program.argv);
         return r;
     }
     program.image = image_is_traced(image) ? image : NULL;
+    program.go = image->go ? image : NULL;
+    program.starting = starting;
     *ret_main = image;
     r = streams_set_program(loader->streams, pid, &program, err);
     return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
@@ -463,6 +582,16 @@ static struct traced_image *attached_image(const struct loader *loader, pid_t pi
     return NULL;
 }
 
+static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
+{
+    struct sync_survey survey = {0};
+    int r = sync_probes_fork(loader->sync, parent, child, &survey, err);
+
+    *ret_news |= survey.news;
+    loader->skipped |= survey.skipped;
+    return r;
+}
+
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
 {
     struct code_mapping *mappings;
@@ -470,8 +599,10 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
     int r = 0;
 
     *ret_news = false;
-    if (!loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
-        return 0; /* nothing to bring, or nobody there any more */
+    if (loader->sync)
+        r = fork_sync(loader, parent, child, ret_news, err);
+    if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
+        return r; /* nothing to bring, or nobody there any more */
     for (size_t i = 0; !r && i < count; i++) {
         struct traced_image *image = attached_image(loader, parent, &mappings[i]);
 
@@ -480,7 +611,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
         *ret_news = true;
         r = attach(loader, image, mappings[i].link, child, err);
     }
-    if (!r && loader->libraries)
+    if (!r && probes_libraries(loader))
         r = watch_linker(loader, child, mappings, count, err);
     code_mappings_free(mappings, count);
     return r > 0 || r == -ESRCH || r == -ENOENT ? 0 : r;

@@ -14,15 +14,20 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
 #include "collector/image_table.h"
 #include "collector/stream/streams.h"
+#include "collector/sync/probes.h"
 
 struct loader;
 
-/* `libraries`: image_table_options.want_image may choose some. */
-int loader_new(struct image_table *images, struct uprobe_backend *backend, struct streams *streams,
-               bool libraries, struct loader **ret_loader, struct error *err);
+/* `inlined`: puts inline probes where images have them; NULL: none has. `libraries`:
+ * image_table_options.want_image may choose some. `sync`: NULL, or functions that synchronise are probed,
+ * too; borrowed. */
+int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
+               struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
+               struct error *err);
 void loader_free(struct loader *loader);
 
 /* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
@@ -42,6 +47,10 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
  * them at once: every program that starts on the machine pays for each process that a library is probed in.
  */
 bool loader_take_skipped(struct loader *loader);
+
+/* Whether a process was left without inline probes, and so without most of its probes, although others that
+ * run the same program have them, since this was asked last. */
+bool loader_take_unpatched(struct loader *loader);
 
 /* A process has ended. */
 void loader_end(struct loader *loader, pid_t pid);

@@ -20,20 +20,39 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/go/watch.h"
 #include "collector/image_table.h"
 #include "collector/keeper.h"
 #include "collector/stream/streams.h"
+#include "collector/sync/functions.h"
 #include "store/tracestore.h"
 
 struct recorder;
 
+/* What records calls. */
+enum recorder_backend {
+    RECORDER_UPROBE, /* uprobes alone */
+    RECORDER_INLINE, /* inline probes where functions can be patched, uprobes for the others */
+};
+
 struct recorder_options {
     const char *name, *command, *options; /* of the run, as in trace_run_description */
     enum stream_times times;
-    bool call_sites; /* keep where each call came from */
+    bool call_sites;                             /* keep where each call came from */
+    enum go_detail goroutines;                   /* of Go programs */
+    struct go_budget go_budget;                  /* what recording them may take */
+    const struct go_watch_options *watch;        /* of Go programs that are launched; NULL: nobody watches */
+    struct go_observer go_observer;              /* without `watch`: who wants to know what goroutines do */
+    struct go_watch_observer watcher;            /* who wants to know what is seen */
+    bool go_delays;                              /* recorder_conduct will be called */
+    bool go_functions;                           /* with `goroutines`: functions of Go programs, too */
+    bool sync;                                   /* locks, messages and waiting, too */
+    const struct sync_declaration *declarations; /* with `sync`: sinks and the like; borrowed */
+    size_t declaration_count;
     bool follow_children;
     bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
+    enum recorder_backend backend;
     size_t ring_bytes;          /* 0: the default */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
@@ -51,15 +70,28 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
 /* Attaches a key and a value to the run. */
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err);
 
-/* Starts a command; argv[0] is looked up in PATH. It runs its first instruction with all probes in place. */
-int recorder_launch(struct recorder *recorder, char *const *argv, struct error *err);
+/* How the goroutines of what is launched for `worker` (below GO_WORKERS_MAX) from now on are held up. */
+void recorder_conduct(struct recorder *recorder, unsigned worker, const struct go_conduct *conduct);
+/* How often that place was hit in the worker's `execution` (struct go_conduct). */
+uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution);
+/* Whom a process is executed for, as the child of a command or the command itself. -ESRCH: it has ended. */
+int recorder_worker_of(const struct recorder *recorder, pid_t pid);
+
+/* Starts a command for `worker`, again when the last one of that has ended; argv[0] is looked up in PATH. It
+ * runs its first instruction with all probes in place. */
+int recorder_launch(struct recorder *recorder, unsigned worker, char *const *argv, struct error *err);
 
 /* Traces a running process from now on, and the children that it has, if they are followed. */
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 
-/* Records until the command has ended, all attached processes have, `duration_ns` is over (0: no limit) or
+/* Records until a command has ended, all attached processes have, `duration_ns` is over (0: no limit) or
  * recorder_stop was called. -ENOSPC and the like: recording has stopped, what was committed stays. */
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
+
+/* The worker whose command has ended last. */
+unsigned recorder_ended(const struct recorder *recorder);
+/* Ends all commands that run, by SIGKILL. */
+void recorder_kill(struct recorder *recorder);
 
 /* Ends recorder_run soon; may be called from a signal handler. */
 void recorder_stop(struct recorder *recorder);
@@ -77,12 +109,13 @@ void recorder_detach(struct recorder *recorder);
 /* Takes the run back, as if it had never begun, in place of recorder_close or after its failure. */
 int recorder_abandon(struct recorder *recorder, struct error *err);
 
-/* Waits for the command to end, if one was launched and still runs; no probe is on it any more. */
+/* Waits for the commands to end that were launched and still run; no probe is on them any more. */
 void recorder_wait(struct recorder *recorder);
 
 int64_t recorder_run_id(const struct recorder *recorder);
 
-/* The command's status, 0 to 255 or 128 + signal; -1: it still runs, or there is none. */
+/* The status of the command that ended last, 0 to 255 or 128 + signal; -1: it still runs, or there is none.
+ */
 int recorder_exit_status(const struct recorder *recorder);
 
 struct stream_counts recorder_counts(const struct recorder *recorder);

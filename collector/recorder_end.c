@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/recorder_state.h"
+#include "collector/recorder_inline.h"
 #include "collector/target/live_stack.h"
 
 /* What was not seen at all, and why. */
@@ -47,7 +47,9 @@ static int end_run(void *context, struct error *err)
     struct recorder *recorder = context;
     int r = tag_closed_early(recorder, err);
 
-    return r ? r : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->exit_status, err);
+    return r ? r
+             : trace_writer_end(recorder->writer, clock_ns(CLOCK_REALTIME), recorder->commands.exit_status,
+                                err);
 }
 
 static int drain(struct recorder *recorder, struct error *err)
@@ -70,7 +72,8 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
 
     if (streams_uncertain_processes(recorder->streams, &pids, &count))
         return error_no_memory(err);
-    if (count && live_stacks_take(pids, count, ret_stacks, NULL))
+    /* Inline probes do not fall silent at that moment. */
+    if (count && !recorder->inlined && live_stacks_take(pids, count, ret_stacks, NULL))
         *ret_stacks = NULL;
     uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
     if (*ret_stacks && live_stacks_confirm(*ret_stacks, NULL)) {
@@ -86,6 +89,7 @@ static void let_go_and_detach(struct recorder *recorder)
     recorder->closing = true;
     uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
     recorder_release_forgotten(recorder);
+    recorder_inline_detach(recorder);
     uprobe_backend_detach(recorder->backend);
 }
 
@@ -99,6 +103,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
     let_go_and_detach(recorder);
     if (!r)
         r = drain(recorder, err);
+    if (!r)
+        r = recorder_inline_finish(recorder, err);
     recorder_release_forgotten(recorder);
     if (!r)
         r = streams_settle(recorder->streams, stacks, err);

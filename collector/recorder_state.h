@@ -5,31 +5,37 @@
 #ifndef TRACECTL_COLLECTOR_RECORDER_STATE_H
 #define TRACECTL_COLLECTOR_RECORDER_STATE_H
 
+#include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
 #include "collector/loader.h"
 #include "collector/recorder.h"
+#include "collector/recorder_commands.h"
 #include "collector/target/exec_guard.h"
-#include "collector/target/launch.h"
 
 struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
     struct keeper keeper;
     struct uprobe_backend *backend;
+    struct inline_backend *inlined; /* NULL: uprobes alone */
     struct image_table *images;
     struct streams *streams;
     struct loader *loader;
+    struct sync_probes *sync; /* NULL: none */
+    struct go_watch *watch;   /* NULL: nobody watches */
     struct exec_guard guard;
-    struct launch launch; /* pid 0: no command */
-    char *command;        /* argv[0] */
+    struct recorder_commands commands;
     int epoll, stop;
-    int exit_status;
-    bool told_memory; /* of segments closed early: at the end, once, however often ending is tried */
-    bool closing;     /* programs that appear now are let go without probes */
-    uint64_t life_cycle_losses, flushed_ns;
+    bool told_memory;      /* of segments closed early: at the end, once, however often ending is tried */
+    bool closing;          /* programs that appear now are let go without probes */
+    uint64_t inline_calls; /* of this round */
+    uint64_t life_cycle_losses, flushed_ns, governed_ns;
 };
 
-/* Reads what is in the ring. Returns the number of records, or a failure. */
+/* Records between two looks at the clock, so that commits come in time however busy the target is. */
+#define RECORDER_ROUND (1u << 16)
+
+/* Reads what is in the rings, up to about RECORDER_ROUND. Returns the number of records, or a failure. */
 int recorder_consume(struct recorder *recorder, struct error *err);
 
 /* Lets go processes whose exec record was lost, and once `closing` all that are held. They run on without

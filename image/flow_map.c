@@ -387,6 +387,17 @@ bool flow_map_is_inside(const struct flow_map *map, uint64_t entry, uint64_t fro
     return false;
 }
 
+bool flow_map_loops(const struct flow_map *map, uint64_t entry)
+{
+    size_t count;
+    const struct flow_edge *edges = flow_map_edges_to(map, entry, entry, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (edges[i].kind != FLOW_EDGE_FALL && flow_map_is_inside(map, entry, edges[i].from))
+            return true;
+    return false;
+}
+
 const uint64_t *flow_map_leas(const struct flow_map *map, size_t *ret_count)
 {
     *ret_count = map->lea_count;

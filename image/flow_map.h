@@ -30,6 +30,8 @@ enum flow_mark {
     FLOW_LISTED,  /* data holds the address: a pointer, or an entry of a jump table */
     FLOW_LANDING, /* flow_map_edges_to() knows who comes here: first bytes of functions, all of a fragment */
     FLOW_CANDIDATE, /* for users of the map: who refers to this address is wanted */
+    FLOW_STRAY,     /* bytes of the code, wherever they begin, read as a long branch to here; set by
+                       branch_targets_mark() */
     FLOW_MARKS,
 };
 
@@ -83,6 +85,10 @@ const struct flow_edge *flow_map_edges_to(const struct flow_map *map, uint64_t f
 /* Whether the instruction at `from` belongs to the function that begins at `entry`: it lies in its extent, or
  * in a fragment that this function jumps into. */
 bool flow_map_is_inside(const struct flow_map *map, uint64_t entry, uint64_t from);
+
+/* Whether a jump or a branch of the function that begins at `entry` leads back to its first instruction, so
+ * that every turn of a loop passes there. */
+bool flow_map_loops(const struct flow_map *map, uint64_t entry);
 
 /* The places, code or data, that a `lea` takes the address of without their being functions. Borrowed,
  * unsorted. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Private to image/go_*.c: the instructions of one function, and questions about them that Go's code makes
- * easy to answer: it is compiled by one compiler, its functions are in one piece, and all of its bytes are
- * instructions.
+ * For image/go_*.c and collector/go/: the instructions of one function, and questions about them that Go's
+ * code makes easy to answer: it is compiled by one compiler, its functions are in one piece, and all of its
+ * bytes are instructions.
  */
 #ifndef TRACECTL_IMAGE_GO_CODE_H
 #define TRACECTL_IMAGE_GO_CODE_H
@@ -49,6 +49,9 @@ bool go_is_field(const struct flow_memory *memory);
 
 /* The number of `width` bytes that the instruction ends in, sign-extended. */
 int64_t go_immediate(const struct instruction *instruction, size_t width);
+
+/* Whether the instruction may write `reg`. */
+bool go_may_write(const struct instruction *instruction, uint8_t reg);
 
 /* The operation of the opcode groups 80 to 83, C0 to D3, F6, FE and FF. */
 static inline unsigned go_group(const struct instruction *instruction)

@@ -73,8 +73,7 @@ static bool leads_to_call(const struct go_code *code, size_t at, size_t call)
     return false;
 }
 
-/* Whether the instruction may write `reg`. */
-static bool may_write(const struct instruction *instruction, uint8_t reg)
+bool go_may_write(const struct instruction *instruction, uint8_t reg)
 {
     uint8_t opcode = instruction->opcode[0], second = instruction->opcode[1];
     enum flow_register rm = flow_rm_operand(instruction);
@@ -88,6 +87,13 @@ static bool may_write(const struct instruction *instruction, uint8_t reg)
     case 0xa8:
     case 0xa9:
         return false;
+    case 0xb8 ... 0xbf: /* mov of a number */
+        return ((opcode & 7) | (instruction->rex & 1) << 3) == reg;
+    case 0x01: /* add, or, and, sub, xor to register or memory */
+    case 0x09:
+    case 0x21:
+    case 0x29:
+    case 0x31:
     case 0x88: /* mov to register or memory */
     case 0x89:
     case 0xc6:
@@ -98,11 +104,18 @@ static bool may_write(const struct instruction *instruction, uint8_t reg)
     case 0x83: /* cmp is one of the group */
     case 0x81:
         return (uint8_t)rm == reg && go_group(instruction) != 7;
+    case 0x03: /* the same to a register */
+    case 0x0b:
+    case 0x23:
+    case 0x2b:
+    case 0x33:
     case 0x8a:
     case 0x8b:
     case 0x8d:
         return (uint8_t)flow_reg_operand(instruction) == reg;
     case 0x0f:
+        if (second == 0x10 || second == 0x11) /* movups */
+            return false;
         if (second >= 0x90 && second <= 0x9f) /* setcc */
             return (uint8_t)rm == reg;
         if (second == 0xb6 || second == 0xb7) /* movzx */
@@ -123,7 +136,7 @@ static bool is_kept(const struct go_code *code, size_t atomic, size_t branch, ui
     if (is_exchange_add(instruction) ? (uint8_t)flow_reg_operand(instruction) == reg : reg == FLOW_RAX)
         return false;
     for (size_t i = atomic + 1; i < branch; i++)
-        if (may_write(&code->items[i], reg))
+        if (go_may_write(&code->items[i], reg))
             return false;
     return true;
 }

@@ -36,6 +36,7 @@ static const struct {
     bool required;
 } entry_names[GO_ENTRIES] = {
     [GO_NEWPROC] = {{"runtime.newproc"}, false},
+    [GO_NEWPROC_CLOSURE] = {{"runtime.newproc.func1"}, false},
     [GO_NEWPROC1] = {{"runtime.newproc1"}, true},
     [GO_EXECUTE] = {{"runtime.execute"}, true},
     [GO_GOEXIT0] = {{"runtime.goexit0"}, true},
@@ -88,6 +89,9 @@ static const struct {
     [GO_SEMACQUIRE1] = {{"runtime.semacquire1"}, false},
     [GO_SEMRELEASE1] = {{"runtime.semrelease1"}, false},
     [GO_TIME_SLEEP] = {{"time.Sleep"}, false},
+    [GO_TIMER_ADD] = {{"runtime.addtimer"}, false},
+    [GO_TIMER_MODIFY] = {{"runtime.(*timer).modify", "runtime.modtimer"}, false},
+    [GO_TIMER_STOP] = {{"runtime.(*timer).stop", "runtime.deltimer"}, false},
     [GO_GOROUTINE_READY] = {{"runtime.goroutineReady"}, false},
     [GO_POLL_WAIT] = {{"internal/poll.runtime_pollWait"}, false},
     [GO_ENTERSYSCALL] = {{"runtime.entersyscall"}, false},
@@ -95,9 +99,11 @@ static const struct {
     [GO_GOPANIC] = {{"runtime.gopanic"}, false},
     [GO_FATALPANIC] = {{"runtime.fatalpanic"}, false},
     [GO_FATAL] = {{"runtime.fatal"}, false},
+    [GO_THROW] = {{"runtime.throw"}, false},
     [GO_DOPANIC_M] = {{"runtime.dopanic_m"}, false},
     [GO_OS_EXIT] = {{"os.Exit"}, false},
     [GO_EXIT] = {{"runtime.exit"}, false},
+    [GO_TEST_RUNNER] = {{"testing.tRunner"}, false},
     [GO_MAIN] = {{"runtime.main"}, false},
     [GO_MAIN_MAIN] = {{"main.main"}, false},
 };
@@ -128,8 +134,8 @@ static bool leads_to(struct elf_image *image, const struct go_symbol *symbol, ui
     return false;
 }
 
-struct go_place go_place_of(struct elf_image *image, const struct go_symbol *symbols, size_t count,
-                            const char *name)
+struct go_entry_place go_place_of(struct elf_image *image, const struct go_symbol *symbols, size_t count,
+                                  const char *name)
 {
     const struct go_symbol *found = NULL;
     unsigned variants = 0;
@@ -143,15 +149,15 @@ struct go_place go_place_of(struct elf_image *image, const struct go_symbol *sym
         if (!found || leads_to(image, found, symbol->address))
             found = symbol;
     }
-    return found ? (struct go_place){found->name, found->address, found->size, variants}
-                 : (struct go_place){0};
+    return found ? (struct go_entry_place){found->name, found->address, found->size, variants}
+                 : (struct go_entry_place){0};
 }
 
 static void find_entries(struct elf_image *image, const struct go_symbol *symbols, size_t count,
-                         struct go_place *entries)
+                         struct go_entry_place *entries)
 {
     for (size_t i = 0; i < GO_ENTRIES; i++) {
-        entries[i] = (struct go_place){0};
+        entries[i] = (struct go_entry_place){0};
         for (size_t k = 0; k < ARRAY_SIZE(entry_names[i].names) && entry_names[i].names[k]; k++)
             if (!entries[i].name)
                 entries[i] = go_place_of(image, symbols, count, entry_names[i].names[k]);
@@ -169,7 +175,7 @@ static int read_symbols(struct elf_image *image, struct go_symbol **ret_symbols,
     return r < 0 ? error_no_memory(err) : 0;
 }
 
-int go_entries_read(struct elf_image *image, struct go_place *ret_entries, struct error *err)
+int go_entries_read(struct elf_image *image, struct go_entry_place *ret_entries, struct error *err)
 {
     AUTO_FREE struct go_symbol *symbols = NULL;
     size_t count = 0;
@@ -299,7 +305,7 @@ static char *read_string(struct elf_image *image, uint64_t place)
 static int find_wait_reasons(struct elf_image *image, const struct go_symbol *symbols, size_t count,
                              struct go_layout *layout, struct error *err)
 {
-    struct go_place function = go_place_of(image, symbols, count, "runtime.waitReason.String");
+    struct go_entry_place function = go_place_of(image, symbols, count, "runtime.waitReason.String");
     CLEANUP(go_code_release) struct go_code code = {0};
     size_t reasons = 0;
     uint64_t table;

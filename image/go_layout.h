@@ -38,6 +38,7 @@ enum { GO_NO_OFFSET = -1 };
 /* Functions that events of goroutines are taken at. The linker leaves out what a program does not use. */
 enum go_entry {
     GO_NEWPROC,
+    GO_NEWPROC_CLOSURE, /* the part of newproc that runs on the system stack */
     GO_NEWPROC1,
     GO_EXECUTE,
     GO_GOEXIT0,
@@ -90,6 +91,9 @@ enum go_entry {
     GO_SEMACQUIRE1,
     GO_SEMRELEASE1,
     GO_TIME_SLEEP,
+    GO_TIMER_ADD, /* until go 1.22; a new one begins with TIMER_MODIFY since */
+    GO_TIMER_MODIFY,
+    GO_TIMER_STOP,
     GO_GOROUTINE_READY,
     GO_POLL_WAIT,
     GO_ENTERSYSCALL,
@@ -97,15 +101,17 @@ enum go_entry {
     GO_GOPANIC,
     GO_FATALPANIC,
     GO_FATAL,
+    GO_THROW,
     GO_DOPANIC_M,
     GO_OS_EXIT,
     GO_EXIT,
+    GO_TEST_RUNNER,
     GO_MAIN,      /* runtime.main */
     GO_MAIN_MAIN, /* main.main */
     GO_ENTRIES,
 };
 
-struct go_place {
+struct go_entry_place {
     const char *name;  /* the variant that was found; lives as long as the image. NULL: not in the program */
     uint64_t address;  /* link-time */
     uint64_t size;     /* bytes */
@@ -118,7 +124,7 @@ struct go_layout {
     bool from_code[GO_OFFSETS];  /* found in the runtime's code, not only told by the other sources */
     bool from_dwarf;             /* DWARF was there and says the same */
     bool from_table;             /* the version's structures were looked up, and are the same */
-    struct go_place entries[GO_ENTRIES];
+    struct go_entry_place entries[GO_ENTRIES];
     char **wait_reasons; /* by number */
     size_t wait_reason_count;
 };
@@ -129,7 +135,7 @@ int go_layout_read(struct elf_image *image, struct go_layout *ret_layout, struct
 void go_layout_release(struct go_layout *layout);
 
 /* Only the functions, for what needs nothing else: -ENOENT when the image has no table of functions. */
-int go_entries_read(struct elf_image *image, struct go_place *ret_entries, struct error *err);
+int go_entries_read(struct elf_image *image, struct go_entry_place *ret_entries, struct error *err);
 
 /* "g.goid", "runtime.gopark": for people and for errors. */
 const char *go_offset_name(enum go_offset offset);

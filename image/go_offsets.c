@@ -258,7 +258,7 @@ int go_offsets_from_code(struct elf_image *image, const struct go_symbol *symbol
     CLEANUP(go_code_release) struct go_code code = {0};
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        struct go_place place = go_place_of(image, symbols, count, functions[i].name);
+        struct go_entry_place place = go_place_of(image, symbols, count, functions[i].name);
 
         if (!place.name)
             continue;

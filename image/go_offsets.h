@@ -18,7 +18,7 @@ bool go_offsets_from_dwarf(struct elf_image *image, int32_t offsets[GO_OFFSETS])
 bool go_offsets_from_table(const struct go_version *version, int32_t offsets[GO_OFFSETS]);
 
 /* The real function of that name among `count` symbols, by go_place; name NULL: there is none. */
-struct go_place go_place_of(struct elf_image *image, const struct go_symbol *symbols, size_t count,
-                            const char *name);
+struct go_entry_place go_place_of(struct elf_image *image, const struct go_symbol *symbols, size_t count,
+                                  const char *name);
 
 #endif

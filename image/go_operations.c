@@ -64,7 +64,7 @@ static const char *const operation_names[] = {
     [GO_DO] = "do",           [GO_SLEEP] = "sleep",
 };
 
-const char *go_object_name(enum go_object object)
+const char *go_object_name(enum go_object_kind object)
 {
     return object_names[object];
 }

@@ -15,7 +15,7 @@ enum {
 
 struct go_call_kind {
     enum go_entry entry;
-    enum go_object object;
+    enum go_object_kind object;
     enum go_operation operation;
     const char *inlined; /* the function whose inlined body the call is in; NULL: the call is the operation */
 };

@@ -30,7 +30,7 @@ struct target {
 
 struct builder {
     struct elf_image *image;
-    struct go_place entries[GO_ENTRIES];
+    struct go_entry_place entries[GO_ENTRIES];
     struct target targets[GO_ENTRIES]; /* sorted by address */
     size_t target_count;
     char *standard; /* see go_standard_folder() */
@@ -189,7 +189,7 @@ static int read_compare_exchange(struct builder *builder, size_t at)
 {
     static const struct {
         const char *name;
-        enum go_object object;
+        enum go_object_kind object;
         enum go_operation operation;
     } tries[] = {
         {"sync.(*Mutex).TryLock", GO_MUTEX, GO_TRYLOCK},

@@ -17,7 +17,7 @@
 
 #include "image/elf_image.h"
 
-enum go_object {
+enum go_object_kind {
     GO_CHANNEL,
     GO_GOROUTINE,
     GO_MUTEX,
@@ -91,7 +91,7 @@ struct go_usage {
     const char *file;
     unsigned line;
     const char *function; /* as in the source; where several share the line, the one with the shortest name */
-    enum go_object object;
+    enum go_object_kind object;
     enum go_operation operation;
     bool standard;         /* of the runtime and the standard library */
     bool blocks;           /* of a select: it has no default */
@@ -116,7 +116,7 @@ int go_model_read(struct elf_image *image, struct go_model *ret_model, struct er
 void go_model_release(struct go_model *model);
 
 /* "channel", "send"... */
-const char *go_object_name(enum go_object object);
+const char *go_object_name(enum go_object_kind object);
 const char *go_operation_name(enum go_operation operation);
 
 #endif

@@ -15,11 +15,14 @@
 #include "base/array.h"
 #include "image/debug_files.h"
 #include "image/gopclntab.h"
+#include "image/source_lines.h"
 
 #define NAMESPACE_DEPTH_MAX 64
 
 struct place {
     uint64_t address;
+    uint64_t end;     /* of the range that begins there */
+    Dwarf_Off die;    /* the subprogram's */
     const char *file; /* in libdw's memory */
     unsigned line;
 };
@@ -135,7 +138,8 @@ static int read_subprogram(struct unit *unit, Dwarf_Die *die)
             line = 0;
         if (array_reserve(&unit->places, &unit->capacity, unit->count + 1) < 0)
             return -ENOMEM;
-        unit->places[unit->count++] = (struct place){start, file, line > 0 ? (unsigned)line : 0};
+        unit->places[unit->count++] =
+            (struct place){start, end, dwarf_dieoffset(die), file, line > 0 ? (unsigned)line : 0};
     }
     return 0;
 }
@@ -199,7 +203,7 @@ static bool find_line(Dwarf_Die *die, uint64_t address, struct place *ret_place)
     if (!file)
         return false;
     dwarf_lineno(line, &number);
-    *ret_place = (struct place){address, file, number > 0 ? (unsigned)number : 0};
+    *ret_place = (struct place){.address = address, .file = file, .line = number > 0 ? (unsigned)number : 0};
     return true;
 }
 
@@ -227,18 +231,44 @@ static struct source_lines *lines_of(struct elf_image *image)
     return cache->lines;
 }
 
+/* The unit with code at `address`, and its first DIE; NULL: there is none. */
+static struct unit *find_unit(const struct source_lines *lines, uint64_t address, Dwarf_Die *ret_die)
+{
+    struct unit *unit = lines ? unit_at(lines, address) : NULL;
+
+    return unit && dwarf_offdie(lines->debug, unit->offset, ret_die) ? unit : NULL;
+}
+
+bool source_lines_at(struct elf_image *image, uint64_t address, Dwarf_Die *ret_unit, Dwarf_Die *ret_function)
+{
+    struct source_lines *lines = lines_of(image);
+    struct unit *unit = find_unit(lines, address, ret_unit);
+    size_t low = 0, high;
+
+    if (!unit)
+        return false;
+    read_unit(unit, ret_unit);
+    high = unit->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (unit->places[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < unit->places[low - 1].end &&
+           dwarf_offdie(lines->debug, unit->places[low - 1].die, ret_function);
+}
+
 bool image_source_line(struct elf_image *image, uint64_t address, const char **ret_file, unsigned *ret_line)
 {
-    struct source_lines *lines;
-    struct unit *unit;
     struct place found;
     Dwarf_Die die;
 
     if (gopclntab_source(image, address, ret_file, ret_line))
         return true;
-    lines = lines_of(image);
-    unit = lines ? unit_at(lines, address) : NULL;
-    if (!unit || !dwarf_offdie(lines->debug, unit->offset, &die) || !find_line(&die, address, &found))
+    if (!find_unit(lines_of(image), address, &die) || !find_line(&die, address, &found))
         return false;
     *ret_file = found.file;
     *ret_line = found.line;
@@ -248,7 +278,6 @@ bool image_source_line(struct elf_image *image, uint64_t address, const char **r
 bool image_function_source(struct elf_image *image, const struct image_function *function,
                            const char **ret_file, unsigned *ret_line)
 {
-    struct source_lines *lines;
     struct unit *unit;
     struct place found;
     Dwarf_Die die;
@@ -257,9 +286,8 @@ bool image_function_source(struct elf_image *image, const struct image_function 
         return false;
     if (gopclntab_source(image, function->address, ret_file, ret_line))
         return true;
-    lines = lines_of(image);
-    unit = lines ? unit_at(lines, function->address) : NULL;
-    if (!unit || !dwarf_offdie(lines->debug, unit->offset, &die))
+    unit = find_unit(lines_of(image), function->address, &die);
+    if (!unit)
         return false;
     read_unit(unit, &die);
     if (!find_subprogram(unit, function->address, &found) && !find_line(&die, function->address, &found))

@@ -149,6 +149,54 @@ static const struct stored_rows run_rows[] = {
 /* The length of `data` in the row and the number of its first page of its own. */
 #define DATA_HEAD 8
 
+/* The same of goroutines, where the store has such tables. */
+static const struct stored_rows go_rows[] = {
+    {.sql =
+         "SELECT process_id, run_id, image_id, version, operations, from_start, from_ns, run_id, process_id"
+         " FROM go_programs WHERE run_id = ?1",
+     .columns = 7,
+     .indexes = {2}},
+    {.sql = "SELECT process_id, number, name FROM go_programs JOIN go_wait_reasons USING (process_id)"
+            " WHERE run_id = ?1",
+     .columns = 3,
+     .keyed = true},
+    {.sql =
+         "SELECT segment_id, run_id, process_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
+         " functions, process_id, first_seq, segment_id, run_id, segment_id FROM go_segments"
+         " WHERE run_id = ?1",
+     .columns = 10,
+     .indexes = {3, 2},
+     .hidden = DATA_HEAD},
+    {.sql = "SELECT usage_id, image_id, function, file, line, operation, standard, blocks, image_id, usage_id"
+            " FROM go_usages WHERE image_id IN (SELECT image_id FROM go_programs WHERE run_id = ?1)",
+     .columns = 8,
+     .indexes = {2}},
+    {.sql = "SELECT c.usage_id, number, c.line, sends FROM go_usages u JOIN go_usage_cases c USING (usage_id)"
+            " WHERE image_id IN (SELECT image_id FROM go_programs WHERE run_id = ?1)",
+     .columns = 4,
+     .keyed = true},
+};
+
+/* And of synchronisation. */
+static const struct stored_rows sync_rows[] = {
+    {.sql = "SELECT process_id, run_id, from_ns, from_start, library, why_not"
+            " FROM sync_processes WHERE run_id = ?1",
+     .columns = 6},
+    {.sql = "SELECT run_id, channel, kind, name, local, remote, device, inode, net, from_start"
+            " FROM sync_channels WHERE run_id = ?1",
+     .columns = 10,
+     .keyed = true},
+    {.sql = "SELECT run_id, number, role, name FROM sync_functions WHERE run_id = ?1",
+     .columns = 4,
+     .keyed = true},
+    {.sql =
+         "SELECT segment_id, run_id, process_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
+         " process_id, first_seq, segment_id, run_id, segment_id FROM sync_segments WHERE run_id = ?1",
+     .columns = 9,
+     .indexes = {3, 2},
+     .hidden = DATA_HEAD},
+};
+
 static const struct stored_rows
     packed_segments =
         {.sql =
@@ -193,6 +241,26 @@ static const struct stored_rows
         "SELECT site_id, image_id, address, function_id, file, line, image_id, address, site_id"
         " FROM call_sites WHERE ?1 NOTNULL",
         .columns = 6, .indexes = {3}};
+
+static int add_go(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
+{
+    bool has_go = false;
+    int code = store_has_go(db, &has_go, err);
+
+    for (size_t i = 0; i < ARRAY_SIZE(go_rows) && has_go && !code; i++)
+        code = add_table(db, &go_rows[i], run_id, bytes, err);
+    return code;
+}
+
+static int add_sync(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
+{
+    bool has_sync = false;
+    int code = store_has_sync(db, &has_sync, err);
+
+    for (size_t i = 0; i < ARRAY_SIZE(sync_rows) && has_sync && !code; i++)
+        code = add_table(db, &sync_rows[i], run_id, bytes, err);
+    return code;
+}
 
 static int add_run(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
 {
@@ -288,6 +356,10 @@ int catalog_bytes_count(sqlite3 *db, int64_t run_id, const struct census *functi
     struct catalog_bytes bytes = {0};
     int code = add_run(db, run_id, &bytes, err);
 
+    if (!code)
+        code = add_go(db, run_id, &bytes, err);
+    if (!code)
+        code = add_sync(db, run_id, &bytes, err);
     if (!code)
         code = add_functions(db, functions, &bytes, err);
     if (!code)

@@ -10,7 +10,7 @@
 #include "store/db.h"
 #include "store/numbering.h"
 
-#define CATALOG_VALUES 8 /* that a statement binds, at most */
+#define CATALOG_VALUES 10 /* that a statement binds, at most */
 
 /* A statement as the queue keeps it. Its address is its identity: make it static. */
 struct catalog_statement {

@@ -42,6 +42,11 @@ uint64_t tracestore_decoded_segments(void)
     return atomic_load(&decoded_segments);
 }
 
+void event_iter_count_decoded(void)
+{
+    atomic_fetch_add(&decoded_segments, 1);
+}
+
 /* ------------------------------------------------------------------------------------------ open, free */
 
 /* The first segment with an event at or behind ?2 that can hold a match. The subselect finds the segment that
@@ -142,7 +147,7 @@ static int start_decoder(struct event_iter *iter, uint64_t first_seq, uint64_t e
 
     if (code)
         return damaged(iter, code, err);
-    atomic_fetch_add(&decoded_segments, 1);
+    event_iter_count_decoded();
     return 0;
 }
 

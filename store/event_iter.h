@@ -35,4 +35,7 @@ const struct open_call *event_iter_open_calls(const struct event_iter *iter, siz
 /* The call that was ended by the return that event_iter_next gave last; meaningless after other events. */
 const struct open_call *event_iter_ended_call(const struct event_iter *iter);
 
+/* Counts a segment for tracestore_decoded_segments. */
+void event_iter_count_decoded(void);
+
 #endif

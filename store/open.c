@@ -15,8 +15,10 @@
 #include "base/array.h"
 #include "store/name_index.h"
 #include "store/schema_additions_sql.h"
+#include "store/schema_go_sql.h"
 #include "store/schema_names_sql.h"
 #include "store/schema_sql.h"
+#include "store/schema_sync_sql.h"
 #include "store/store.h"
 #include "store/vtab.h"
 
@@ -182,6 +184,8 @@ static const struct addition {
 } additions[] = {
     {"SELECT count(*) FROM pragma_table_info('losses', 'main') WHERE name = 'calls'", schema_additions_sql},
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'function_trigrams'", schema_names_sql},
+    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'go_segments'", schema_go_sql},
+    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'sync_segments'", schema_sync_sql},
 };
 
 static int has_addition(sqlite3 *db, const struct addition *addition, bool *ret_has, struct error *err)
@@ -202,6 +206,16 @@ int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err)
 int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err)
 {
     return has_addition(db, &additions[1], ret_has, err);
+}
+
+int store_has_go(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[2], ret_has, err);
+}
+
+int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[3], ret_has, err);
 }
 
 /* Inside a transaction. */

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "store/go_functions.h"
 #include "store/name_index.h"
 #include "store/space.h"
 #include "store/store.h"
@@ -42,10 +44,53 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
     return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
 }
 
+/* Adds the images that Go programs and the events of goroutines name to the used ones. */
+static int add_go_images(sqlite3 *db, struct error *err)
+{
+    AUTO_CENSUS functions = {0};
+    AUTO_STATEMENT *row = NULL;
+    int code = go_functions_take(db, 0, &functions, err);
+
+    if (!code)
+        code = db_exec(db, "INSERT INTO temp.used_images SELECT image_id FROM main.go_programs", what, err);
+    if (!code)
+        code = db_prepare(
+            db, "INSERT INTO temp.used_images SELECT image_id FROM main.functions WHERE function_id = ?1",
+            what, &row, err);
+    for (size_t i = 0; i < functions.table_size && !code; i++) {
+        if (!functions.table[i].function)
+            continue;
+        db_bind(row, "i", (int64_t)functions.table[i].function);
+        code = db_step(db, row, what, err);
+    }
+    return code;
+}
+
+/* Which images some run mentions, as temp.used_images. */
+static int find_used_images(sqlite3 *db, struct error *err)
+{
+    int code =
+        db_exec(db,
+                "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
+                " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
+                " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
+                " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, "
+                "3, 1)), 2))) OR EXISTS (SELECT 1 FROM main.sync_segments)",
+                what, err);
+
+    return code ? code : add_go_images(db, err);
+}
+
+static int drop_used_images(sqlite3 *db, struct error *err)
+{
+    return db_exec(db, "DROP TABLE IF EXISTS temp.used_images", what, err);
+}
+
 /* Deletes the images, with their functions and call sites, that no run mentions any more. Functions of a
  * mentioned image stay, called or not: that they were not called is news, too. Which call sites a segment
  * names is not in the catalog, so all of them stay as long as any segment has sites (flag 2 of its third
- * byte). And everything stays when the list of some segment's functions is damaged. */
+ * byte, or one of synchronisation events). And everything stays when the list of some segment's functions is
+ * damaged. */
 static int delete_unused_images(sqlite3 *db, struct error *err)
 {
     bool alive = false;
@@ -56,26 +101,23 @@ static int delete_unused_images(sqlite3 *db, struct error *err)
         code = db_number(db, what, &journal_rows, err, "SELECT count(*) FROM journal", "");
     if (code || alive || journal_rows) /* what a journal mentions is not in the catalog */
         return code;
-    code =
-        db_exec(db,
-                "CREATE TEMP TABLE used_images AS SELECT DISTINCT image_id FROM main.functions"
-                " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
-                " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
-                " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, "
-                "3, 1)), 2)));"
-                "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images)",
-                what, err);
+    code = find_used_images(db, err);
     if (code == -EBADMSG)
-        return 0;
+        return drop_used_images(db, err);
+    if (!code)
+        code = db_exec(
+            db, "DELETE FROM main.call_sites WHERE image_id NOT IN (SELECT image_id FROM temp.used_images)",
+            what, err);
     if (!code)
         code = name_index_before_delete(db, err);
     if (!code)
         code = db_exec(
             db,
             "DELETE FROM main.functions WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-            "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images);"
-            "DROP TABLE temp.used_images",
+            "DELETE FROM main.images WHERE image_id NOT IN (SELECT image_id FROM temp.used_images)",
             what, err);
+    if (!code)
+        code = drop_used_images(db, err);
     return code ? code : name_index_after_delete(db, err);
 }
 
@@ -197,18 +239,39 @@ static int choose_run(sqlite3 *db, const struct trace_retention *keep, uint64_t 
 
 /* ------------------------------------------------------------------------------------------ steps */
 
+/* Deletes up to `most` of the run's youngest segments, those of calls last; gives their number. */
+static int delete_segments(sqlite3 *db, int64_t run_id, int64_t most, int64_t *ret_gone, struct error *err)
+{
+    static const char *const statements[] = {
+        "DELETE FROM sync_segments WHERE segment_id IN (SELECT segment_id FROM sync_segments"
+        " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
+        "DELETE FROM go_segments WHERE segment_id IN (SELECT segment_id FROM go_segments"
+        " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
+        "DELETE FROM segments WHERE segment_id IN (SELECT segment_id FROM segments"
+        " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
+    };
+    int64_t gone = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(statements) && gone < most; i++) {
+        int code = db_run(db, what, err, statements[i], "ii", run_id, most - gone);
+
+        if (code)
+            return code;
+        gone += sqlite3_changes64(db);
+    }
+    *ret_gone = gone;
+    return 0;
+}
+
 /* Deletes the run's youngest segments, or the run when these were the last. 1: the run is gone. */
 static int delete_part(sqlite3 *db, int64_t run_id, int64_t segments, uint64_t now_ns, struct error *err)
 {
-    int64_t begun = 0;
-    int code = db_run(db, what, err,
-                      "DELETE FROM segments WHERE segment_id IN (SELECT segment_id FROM segments"
-                      " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
-                      "ii", run_id, segments);
+    int64_t begun = 0, gone = 0;
+    int code = delete_segments(db, run_id, segments, &gone, err);
 
     if (code)
         return code;
-    if (sqlite3_changes64(db) < segments) {
+    if (gone < segments) {
         code = db_run(db, what, err, "DELETE FROM runs WHERE run_id = ?1", "i", run_id);
         return code ? code : sqlite3_changes64(db) > 0; /* another process may have been faster */
     }

@@ -16,29 +16,15 @@
 
 #include "store/name_index.h"
 #include "store/recover.h"
-#include "store/table_reader.h"
+#include "store/salvage.h"
 
 #define ROWS_A_COMMIT 4096
 
 static const char what[] = "cannot salvage";
 
-struct salvage {
-    sqlite3 *from;
-    struct tracestore *to;
-    sqlite3 *db; /* of `to` */
-    struct trace_salvaged sum;
-    uint64_t rows; /* since the last commit */
-    struct error *err;
-
-    sqlite3_stmt *insert; /* into the table that is being copied */
-    struct census census;
-    uint64_t journal_stretches; /* unreadable ones before the present row */
-};
-
 /* ------------------------------------------------------------------------------------------ plain tables */
 
-/* After each row that was written. */
-static int row_written(struct salvage *salvage)
+int salvage_row_written(struct salvage *salvage)
 {
     if (++salvage->rows < ROWS_A_COMMIT)
         return 0;
@@ -61,7 +47,7 @@ static int copy_row(void *context, sqlite3_stmt *row)
         salvage->sum.lost_rows++;
         return 0;
     }
-    return result == SQLITE_DONE ? row_written(salvage) : db_fail(salvage->db, salvage->err, what);
+    return result == SQLITE_DONE ? salvage_row_written(salvage) : db_fail(salvage->db, salvage->err, what);
 }
 
 /* "INSERT INTO table (columns) VALUES (?1, ...)"; functions get the hash of their names anew. */
@@ -81,7 +67,7 @@ static int prepare_insert(struct salvage *salvage, const char *table, const char
     return db_prepare(salvage->db, sql, what, &salvage->insert, salvage->err);
 }
 
-static int copy_table(struct salvage *salvage, const char *table, const char *columns)
+int salvage_copy_table(struct salvage *salvage, const char *table, const char *columns)
 {
     struct table_losses losses = {0};
     int code = prepare_insert(salvage, table, columns);
@@ -114,15 +100,17 @@ static int copy_catalog(struct salvage *salvage)
 
     store_has_call_sites(salvage->from, &complete, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-        code = copy_table(salvage, tables[i].table, tables[i].columns);
+        code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
         if (code)
             return code;
     }
     if (!complete)
-        return copy_table(salvage, "losses", "loss_id, run_id, thread_id, seq, ns, count, cause");
-    code = copy_table(salvage, "losses", "loss_id, run_id, thread_id, seq, ns, count, cause, calls, returns");
+        return salvage_copy_table(salvage, "losses", "loss_id, run_id, thread_id, seq, ns, count, cause");
+    code = salvage_copy_table(salvage, "losses",
+                              "loss_id, run_id, thread_id, seq, ns, count, cause, calls, returns");
     return code ? code
-                : copy_table(salvage, "call_sites", "site_id, image_id, address, function_id, file, line");
+                : salvage_copy_table(salvage, "call_sites",
+                                     "site_id, image_id, address, function_id, file, line");
 }
 
 /* ------------------------------------------------------------------------------------------ segments */
@@ -195,7 +183,7 @@ static int take_segment(void *context, sqlite3_stmt *row)
     }
     if (!code)
         code = recover_insert_segment(salvage->db, &salvage->census, &segment, salvage->err);
-    return code ? code : row_written(salvage);
+    return code ? code : salvage_row_written(salvage);
 }
 
 /* ------------------------------------------------------------------------------------------ journal */
@@ -242,8 +230,8 @@ static int copy_journal(struct salvage *salvage)
 /* ------------------------------------------------------------------------------------------ what is missing
  */
 
-static int execute_all(struct salvage *salvage, const char *const *statements, size_t count,
-                       uint64_t *counter)
+int salvage_execute_all(struct salvage *salvage, const char *const *statements, size_t count,
+                        uint64_t *counter)
 {
     for (size_t i = 0; i < count; i++) {
         int code = db_exec(salvage->db, statements[i], what, salvage->err);
@@ -260,7 +248,9 @@ static int invent_runs(struct salvage *salvage)
     static const char *const statements[] = {
         "INSERT INTO runs (run_id, name, command, host, kernel, started_ns, options, tool_version, recorder)"
         " SELECT run_id, 'lost-' || run_id, '', '', '', 0, '', '', '' FROM"
-        " (SELECT run_id FROM segments UNION SELECT run_id FROM journal) WHERE run_id > 0"
+        " (SELECT run_id FROM segments UNION SELECT run_id FROM journal UNION SELECT run_id FROM go_segments"
+        "  UNION SELECT run_id FROM sync_segments)"
+        " WHERE run_id > 0"
         " AND run_id NOT IN (SELECT run_id FROM runs)",
     };
     static const char *const unfinished[] = {
@@ -269,9 +259,9 @@ static int invent_runs(struct salvage *salvage)
         " AND NOT EXISTS (SELECT 1 FROM losses l WHERE l.run_id = r.run_id AND cause = 'unfinished')",
     };
     uint64_t told = 0;
-    int code = execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
+    int code = salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
 
-    return code ? code : execute_all(salvage, unfinished, ARRAY_SIZE(unfinished), &told);
+    return code ? code : salvage_execute_all(salvage, unfinished, ARRAY_SIZE(unfinished), &told);
 }
 
 static int invent_others(struct salvage *salvage)
@@ -302,9 +292,9 @@ static int invent_others(struct salvage *salvage)
         "DELETE FROM threads WHERE run_id NOT IN (SELECT run_id FROM runs)",
         "DELETE FROM processes WHERE run_id NOT IN (SELECT run_id FROM runs)",
     };
-    int code = execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
+    int code = salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
 
-    return code ? code : execute_all(salvage, orphans, ARRAY_SIZE(orphans), &salvage->sum.lost_rows);
+    return code ? code : salvage_execute_all(salvage, orphans, ARRAY_SIZE(orphans), &salvage->sum.lost_rows);
 }
 
 /* Gaps between segments, damaged segments behind the last good one, and what nobody can know. */
@@ -325,7 +315,7 @@ static int tell_losses(struct salvage *salvage, bool segments_lost)
     };
     uint64_t told = 0;
     int64_t events = 0;
-    int code = execute_all(salvage, statements, ARRAY_SIZE(statements), &told);
+    int code = salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &told);
 
     if (!code)
         code = db_number(salvage->db, what, &events, salvage->err,
@@ -397,13 +387,25 @@ static int copy_all(struct salvage *salvage)
     salvage->sum.lost_segments += losses.rows;
     salvage->sum.lost_stretches += losses.stretches;
     if (!code)
+        code = salvage_go_copy(salvage);
+    if (!code)
+        code = salvage_sync_copy(salvage);
+    if (!code)
         code = copy_journal(salvage);
     if (!code)
         code = invent_runs(salvage);
     if (!code)
         code = recover_copied(salvage);
     if (!code)
+        code = salvage_go_invent(salvage);
+    if (!code)
+        code = salvage_sync_invent(salvage);
+    if (!code)
         code = invent_others(salvage);
+    if (!code)
+        code = salvage_go_tell_losses(salvage);
+    if (!code)
+        code = salvage_sync_tell_losses(salvage);
     if (!code)
         code = tell_losses(salvage, losses.rows || losses.stretches);
     if (!code)

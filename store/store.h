@@ -39,9 +39,11 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
  * same time. */
 int store_create_schema(sqlite3 *db, struct error *err);
 
-/* Whether the store has what schema_additions.sql adds, and what schema_names.sql does. */
+/* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
 int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err);
+int store_has_go(sqlite3 *db, bool *ret_has, struct error *err);
+int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err);
 
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,

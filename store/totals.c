@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "store/catalog_bytes.h"
+#include "store/go_functions.h"
 #include "store/journal_counts.h"
 #include "store/segment_counts.h"
 #include "store/store.h"
@@ -111,6 +112,42 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
     return 0;
 }
 
+/* The goroutine events: their number, and what is stored of them. */
+static int add_go(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
+{
+    int64_t events = 0, bytes = 0;
+    bool has_go = false;
+    int code = store_has_go(db, &has_go, err);
+
+    if (!code && has_go)
+        code = db_number(db, what, &events, err, "SELECT sum(event_count) FROM go_segments WHERE run_id = ?1",
+                         "i", run_id);
+    if (!code && has_go)
+        code = db_number(db, what, &bytes, err, "SELECT sum(length(data)) FROM go_segments WHERE run_id = ?1",
+                         "i", run_id);
+    totals->go_events = (uint64_t)events;
+    totals->stored_bytes += (uint64_t)bytes;
+    return code;
+}
+
+/* The synchronisation events: the same. */
+static int add_sync(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
+{
+    int64_t events = 0, bytes = 0;
+    bool has_sync = false;
+    int code = store_has_sync(db, &has_sync, err);
+
+    if (!code && has_sync)
+        code = db_number(db, what, &events, err,
+                         "SELECT sum(event_count) FROM sync_segments WHERE run_id = ?1", "i", run_id);
+    if (!code && has_sync)
+        code = db_number(db, what, &bytes, err,
+                         "SELECT sum(length(data)) FROM sync_segments WHERE run_id = ?1", "i", run_id);
+    totals->sync_events = (uint64_t)events;
+    totals->stored_bytes += (uint64_t)bytes;
+    return code;
+}
+
 static uint64_t count_called(const struct census *functions)
 {
     uint64_t called = 0;
@@ -130,7 +167,13 @@ static int sum_up(struct tracestore *store, int64_t run_id, struct tracestore_to
     int code = ask_numbers(store->db, run_id, totals, &lost_events, &unknown, err);
 
     if (!code)
+        code = add_go(store->db, run_id, totals, err);
+    if (!code)
+        code = add_sync(store->db, run_id, totals, err);
+    if (!code)
         code = take_functions(store->db, run_id, &functions, &totals->calls, err);
+    if (!code)
+        code = go_functions_take(store->db, run_id, &functions, err);
     if (!code)
         code = journal_visit_tails(store->db, run_id, add_tail, totals, err);
     if (!code)

@@ -112,10 +112,12 @@ void tracestore_use_reserve(struct tracestore *store);
 
 struct tracestore_totals {
     uint64_t events, calls, returns,
-        lost; /* lost: events known to be missing; see losses for unknown numbers */
+        lost;             /* lost: events known to be missing; see losses for unknown numbers */
+    uint64_t go_events;   /* of goroutines (store/go_events.h); not among `events` */
+    uint64_t sync_events; /* of synchronisation (store/sync_events.h); not among `events` */
     uint64_t threads, functions, muted_functions;
-    uint64_t segments;
-    uint64_t stored_bytes;  /* segment payload with its headers, journal included */
+    uint64_t segments;      /* of calls */
+    uint64_t stored_bytes;  /* segment payload with its headers, journal and goroutine events included */
     uint64_t catalog_bytes; /* of catalog rows that this run needs, and of index_bytes */
     uint64_t index_bytes;   /* of the entries of these rows in indexes */
     uint64_t raw_bytes;     /* 2 bytes an event, ParLOT's measure */
@@ -318,6 +320,9 @@ int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_d
 
 /* The store's thread_id, certain once a flush has committed the thread. */
 int64_t thread_writer_id(const struct thread_writer *thread);
+
+/* Events so far: the `seq` of the next one. */
+uint64_t thread_writer_events(const struct thread_writer *thread);
 
 /* Gives the threads of a process, ended ones included, the labels "NUMBER.T" in place of "P.T". */
 int trace_writer_relabel_process(struct trace_writer *writer, int64_t process_id, unsigned number,

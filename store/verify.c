@@ -3,7 +3,7 @@
  * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
  * to the last bit, counts of calls by function, no gap in a thread's stream that no loss tells of, that each
  * segment begins with the calls open that the one before it left open, with their sites and what is assumed
- * of them, and that the catalog has every function and call site.
+ * of them, and that the catalog has every function and call site. Goroutine events: verify_go.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,6 +15,8 @@
 #include "store/journal.h"
 #include "store/segment_counts.h"
 #include "store/store.h"
+#include "store/verify_go.h"
+#include "store/verify_sync.h"
 
 static const char what[] = "cannot check";
 
@@ -371,6 +373,28 @@ static int check_journals(struct verifier *verifier)
     return 0;
 }
 
+static int check_go(struct verifier *verifier)
+{
+    struct go_verification verification = {
+        .db = verifier->db, .report = verifier->report, .context = verifier->context};
+    int code = verify_go_segments(&verification);
+
+    verifier->problems += verification.problems;
+    verifier->segments += verification.segments;
+    return code;
+}
+
+static int check_sync(struct verifier *verifier)
+{
+    struct sync_verification verification = {
+        .db = verifier->db, .report = verifier->report, .context = verifier->context};
+    int code = verify_sync_segments(&verification);
+
+    verifier->problems += verification.problems;
+    verifier->segments += verification.segments;
+    return code;
+}
+
 int tracestore_verify(struct tracestore *store,
                       void (*report)(void *context, const struct tracestore_problem *), void *context,
                       uint64_t *ret_segments, struct error *err)
@@ -386,6 +410,10 @@ int tracestore_verify(struct tracestore *store,
         code = check_segments(&verifier);
     if (!code)
         code = check_journals(&verifier);
+    if (!code)
+        code = check_go(&verifier);
+    if (!code)
+        code = check_sync(&verifier);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     sqlite3_finalize(verifier.find[ROW_SITE]);
     sqlite3_finalize(verifier.find[ROW_FUNCTION]);

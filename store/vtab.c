@@ -5,8 +5,10 @@
 
 #include "base/array.h"
 #include "store/call_list.h"
+#include "store/go_scan.h"
 #include "store/name_index.h"
 #include "store/store.h"
+#include "store/sync_tables.h"
 #include "store/views_sql.h"
 #include "store/vtab_scan.h"
 
@@ -18,13 +20,40 @@ static const char shims_sql[] =
     " NULL AS function_id, NULL AS file, NULL AS line WHERE 0;"
     "CREATE TEMP VIEW IF NOT EXISTS losses AS SELECT *, NULL AS calls, NULL AS returns FROM main.losses";
 
+/* The same for schema_go.sql. */
+static const char go_shims_sql[] =
+    "CREATE TEMP VIEW IF NOT EXISTS go_programs AS SELECT NULL AS process_id, NULL AS run_id,"
+    " NULL AS image_id, NULL AS version, NULL AS operations, NULL AS from_start, NULL AS from_ns WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS go_wait_reasons AS SELECT NULL AS process_id, NULL AS number,"
+    " NULL AS name WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS go_usages AS SELECT NULL AS usage_id, NULL AS image_id,"
+    " NULL AS function, NULL AS file, NULL AS line, NULL AS operation, NULL AS standard, NULL AS blocks"
+    " WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS go_usage_cases AS SELECT NULL AS usage_id, NULL AS number, NULL AS line,"
+    " NULL AS sends WHERE 0";
+
+/* The same for schema_sync.sql. */
+static const char sync_shims_sql[] =
+    "CREATE TEMP VIEW IF NOT EXISTS sync_processes AS SELECT NULL AS process_id, NULL AS run_id,"
+    " NULL AS from_ns, NULL AS from_start, NULL AS library, NULL AS why_not WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS sync_channels AS SELECT NULL AS run_id, NULL AS channel, NULL AS kind,"
+    " NULL AS name, NULL AS local, NULL AS remote, NULL AS device, NULL AS inode, NULL AS net,"
+    " NULL AS from_start WHERE 0;"
+    "CREATE TEMP VIEW IF NOT EXISTS sync_functions AS SELECT NULL AS run_id, NULL AS number, NULL AS role,"
+    " NULL AS name WHERE 0";
+
 static int add_shims(struct sqlite3 *db, char **ret_message)
 {
     bool complete;
+    int r = SQLITE_OK;
 
-    if (store_has_call_sites(db, &complete, NULL) || complete)
-        return SQLITE_OK;
-    return sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
+    if (!store_has_call_sites(db, &complete, NULL) && !complete)
+        r = sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
+    if (r == SQLITE_OK && !store_has_go(db, &complete, NULL) && !complete)
+        r = sqlite3_exec(db, go_shims_sql, NULL, NULL, ret_message);
+    if (r == SQLITE_OK && !store_has_sync(db, &complete, NULL) && !complete)
+        r = sqlite3_exec(db, sync_shims_sql, NULL, NULL, ret_message);
+    return r;
 }
 
 /* decoded_segments(): how many segments this process has decoded so far. Whoever wants to know what a query
@@ -104,6 +133,10 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
         {"function_names", &vtab_names_module},
         {"segment_functions", &vtab_segment_functions_module},
         {"function_calls", &vtab_function_calls_module},
+        {"go_events", &vtab_go_events_module},
+        {"goroutines", &vtab_goroutines_module},
+        {"go_blocks", &vtab_go_blocks_module},
+        {"sync_events", &vtab_sync_events_module},
     };
     int r = SQLITE_OK;
 

@@ -42,8 +42,8 @@ static const char *operator_text(enum vtab_term term, unsigned char op)
 static double selectivity(enum vtab_term term, unsigned char op)
 {
     static const double equal[TERM_COUNT] = {
-        [TERM_RUN] = 0.1,      [TERM_THREAD] = 0.01, [TERM_SEQ] = 1e-5,  [TERM_NS] = 1e-4,
-        [TERM_FUNCTION] = 0.2, [TERM_KIND] = 0.5,    [TERM_STATE] = 0.3,
+        [TERM_RUN] = 0.1, [TERM_PROCESS] = 0.05, [TERM_THREAD] = 0.01, [TERM_SEQ] = 1e-5,
+        [TERM_NS] = 1e-4, [TERM_FUNCTION] = 0.2, [TERM_KIND] = 0.5,    [TERM_STATE] = 0.3,
     };
 
     return op == SQLITE_INDEX_CONSTRAINT_EQ ? equal[term] : 0.4;
@@ -121,8 +121,13 @@ static bool term_is(const char *word, size_t length, const char *name)
 static enum vtab_term term_of_word(const char *word, size_t length)
 {
     static const char *const names[TERM_COUNT] = {
-        [TERM_RUN] = "run_id",  [TERM_THREAD] = "thread_id",     [TERM_SEQ] = "seq",
-        [TERM_NS] = "ns",       [TERM_FUNCTION] = "function_id", [TERM_KIND] = "kind",
+        [TERM_RUN] = "run_id",
+        [TERM_PROCESS] = "process_id",
+        [TERM_THREAD] = "thread_id",
+        [TERM_SEQ] = "seq",
+        [TERM_NS] = "ns",
+        [TERM_FUNCTION] = "function_id",
+        [TERM_KIND] = "kind",
         [TERM_STATE] = "state",
     };
     int term = 0;
@@ -281,6 +286,9 @@ static int apply(struct vtab_constraints *constraints, enum vtab_term term, cons
     switch (term) {
     case TERM_RUN:
         narrow_id(&constraints->has_run, &constraints->run_id, value, nothing);
+        break;
+    case TERM_PROCESS:
+        narrow_id(&constraints->has_process, &constraints->process_id, value, nothing);
         break;
     case TERM_THREAD:
         narrow_id(&constraints->has_thread, &constraints->thread_id, value, nothing);

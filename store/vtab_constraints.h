@@ -17,7 +17,17 @@
 #include "store/sqlite.h"
 
 /* What a column's constraints restrict. */
-enum vtab_term { TERM_RUN, TERM_THREAD, TERM_SEQ, TERM_NS, TERM_FUNCTION, TERM_KIND, TERM_STATE, TERM_COUNT };
+enum vtab_term {
+    TERM_RUN,
+    TERM_PROCESS,
+    TERM_THREAD,
+    TERM_SEQ,
+    TERM_NS,
+    TERM_FUNCTION,
+    TERM_KIND,
+    TERM_STATE,
+    TERM_COUNT
+};
 
 /* The columns of a table whose constraints are pushed down, ended by one without a name. */
 struct vtab_column {
@@ -31,9 +41,9 @@ extern const char *const vtab_kind_names[3]; /* by enum event_kind */
 
 struct vtab_constraints {
     bool nothing; /* no row can match */
-    bool has_run, has_thread, has_functions, has_kind;
+    bool has_run, has_process, has_thread, has_functions, has_kind;
     bool has_ns; /* then a row without a time does not match */
-    int64_t run_id, thread_id;
+    int64_t run_id, process_id, thread_id;
     uint64_t first_seq, last_seq; /* both included */
     uint64_t from_ns, to_ns;      /* both included */
     uint32_t kind;

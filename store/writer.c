@@ -214,6 +214,8 @@ void trace_writer_free(struct trace_writer *writer)
         next = closed->next;
         closed_segment_free(closed);
     }
+    go_writers_free(writer);
+    sync_writers_free(writer);
     catalog_queue_release(&writer->catalog);
     shared_rows_release(&writer->shared);
     for (int kind = 0; kind < NUMBER_KINDS; kind++)

@@ -55,6 +55,10 @@ struct trace_writer {
         *hand; /* where writer_charge goes on looking for what to close, NULL: at the first */
     uint64_t closed_early, flushes;
 
+    struct go_writer *go_writers;     /* one for each Go program */
+    struct sync_writer *sync_writers; /* one for each process whose synchronisation is recorded */
+    uint64_t sync_channels;           /* the largest number of one */
+
     size_t journal_total; /* bytes of this run's rows */
     size_t journal_live;  /* what a rewritten journal would have: the sum of the threads' journal_bytes */
 };
@@ -92,6 +96,17 @@ static inline void writer_mark_dirty(struct thread_writer *thread)
 int writer_queue_loss(struct trace_writer *writer, int64_t thread, int64_t seq, uint64_t ns,
                       const struct lost_events *lost, const char *cause);
 int writer_queue_thread_end(struct thread_writer *thread, uint64_t ns);
+
+/* The Go programs' events (go_writer.c): writes them inside the flush's transaction, and forgets them once it
+ * is committed. */
+int go_writers_write(struct trace_writer *writer, struct error *err);
+void go_writers_advance(struct trace_writer *writer);
+void go_writers_free(struct trace_writer *writer);
+
+/* The same of synchronisation events (sync_writer.c). */
+int sync_writers_write(struct trace_writer *writer, struct error *err);
+void sync_writers_advance(struct trace_writer *writer);
+void sync_writers_free(struct trace_writer *writer);
 
 struct shared_row;
 void shared_rows_release(struct shared_row **rows);

@@ -108,6 +108,11 @@ int64_t thread_writer_id(const struct thread_writer *thread)
     return numbering_id(&thread->writer->numberings[NUMBER_THREAD], thread->number);
 }
 
+uint64_t thread_writer_events(const struct thread_writer *thread)
+{
+    return thread->builder.first_seq + thread->builder.event_count;
+}
+
 int thread_writer_infers(struct thread_writer *thread, struct error *err)
 {
     static const struct catalog_statement update = {

@@ -32,10 +32,11 @@ endif
 # sanitizers: they are what is measured, not what is tested.
 P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
-PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c,$(wildcard tests/programs/*.c))) \
+PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c %/poisson.c %/mpi_faults.c,$(wildcard tests/programs/*.c))) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
 	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
-	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2
+	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2 $(P)/poisson_O0 $(P)/poisson_O2 \
+	$(P)/libmpi_faults.so $(P)/cascade_service
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -60,6 +61,24 @@ $(P)/release_%: tests/programs/releases.c
 	@mkdir -p $(dir $@)
 	$(Q)gcc $(PROGRAM_FLAGS) -O1 -DRELEASE=$* -o $@ $<
 
+$(P)/poisson_%: tests/programs/poisson.c tests/programs/planted.h
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)mpicc $(PROGRAM_FLAGS) -$* -o $@ $< -lm
+
+# To be preloaded into MPI programs.
+$(P)/libmpi_faults.so: tests/programs/mpi_faults.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)mpicc $(PROGRAM_FLAGS) -O1 -fPIC -shared -o $@ $<
+
+# A service of several processes, in several files.
+$(P)/cascade_service: $(wildcard tests/programs/cascade/*.c) tests/programs/cascade/service.h
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -o $@ $(filter %.c,$^)
+
+$(P)/cascade_service: PROGRAM_FLAGS += -fno-inline
 $(P)/tail_calls: PROGRAM_FLAGS += -foptimize-sibling-calls
 $(P)/static_hello: PROGRAM_FLAGS += -static
 $(P)/call_lines: PROGRAM_LIBS := -lm
@@ -105,7 +124,7 @@ LAYERS := cli collector analyzer image store base
 uses_base := base
 uses_store := store base
 uses_image := image base
-uses_collector := collector image store base
+uses_collector := collector analyzer image store base
 uses_analyzer := analyzer image store base
 uses_cli := cli collector analyzer image store base
 objects_base = $(BASE)
@@ -152,6 +171,8 @@ FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-reco
 fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
+# And what reads code to be patched.
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/backend/%.o,displace relocate_x86_64 stub_x86_64)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@
@@ -221,6 +242,10 @@ bench-capture: packages-build-demo-test-bench
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/capture
 
+bench-inline: packages-build-demo-test-bench
+	$(Q)$(MAKE) all
+	$(Q)O=$(O) tests/bench/inline
+
 # What measures the codecs, with the store's objects.
 $(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)
 	$(say) LINK $@
@@ -231,7 +256,7 @@ bench-store: packages-build-demo-test-bench
 	$(Q)O=$(O) tests/bench/store
 
 # What measures the analyses, with the analyzer's objects.
-ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench)
+ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench cascade_bench)
 $(ANALYSIS_BENCHES): %: %.o $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
@@ -248,6 +273,6 @@ demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-store bench-analysis \
-	bench-accuracy demo
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline bench-store \
+	bench-analysis bench-accuracy demo
 .SECONDARY:

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 static int report_glossary(struct report *report, struct error *err);
+static int report_goroutines(struct report *report, struct error *err);
 
 static const struct section {
     const char *id, *title;
@@ -21,6 +22,7 @@ static const struct section {
     {"summary", "What happened", report_summary, true},
     {"facts", "The runs", report_facts, false},
     {"losses", "What was not seen", report_losses, false},
+    {"goroutines", "Goroutines", report_goroutines, false},
     {"ranking", "Which threads changed most", report_ranking, true},
     {"differences", "How they changed (diffNLR)", report_differences, true},
     {"similarity", "Who resembles whom", report_matrices, false},
@@ -81,6 +83,11 @@ static int report_glossary(struct report *report, struct error *err)
     return 0;
 }
 
+static int report_goroutines(struct report *report, struct error *err)
+{
+    return report->input->write_goroutines(report->input->context, report->out, err);
+}
+
 /* ------------------------------------------------------------------------------------------ the page */
 
 static char *page_title(const struct report *report)
@@ -96,6 +103,8 @@ static char *page_title(const struct report *report)
 
 static bool applies(const struct report *report, const struct section *section)
 {
+    if (section->write == report_goroutines && !report->input->write_goroutines)
+        return false;
     return report_compares(report) || !section->compares;
 }
 

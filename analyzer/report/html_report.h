@@ -30,6 +30,10 @@ struct html_report {
     const struct ranking_view *views;
     const struct ranking_row *shown_row; /* NULL: none of them */
     size_t suspects;                     /* threads at the head of the consensus that are suspects */
+
+    /* Writes what is known of the goroutines of the (last) run; NULL: none were recorded. */
+    int (*write_goroutines)(void *context, FILE *out, struct error *err);
+    void *context;
 };
 
 /* Writes the page. The caller looks after write errors (ferror). Fails with -ENOMEM, -EIO, or what reading

@@ -25,7 +25,8 @@ enum {
 
 struct probe_link {
     int fd;
-    pid_t pid; /* 0: every process */
+    pid_t pid;     /* 0: every process */
+    unsigned part; /* of a Go program's probes: uprobe_go.part; 0: other probes */
 };
 
 struct uprobe_backend {
@@ -79,6 +80,13 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
     if (options->ring_bytes)
         bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
+    if (!options->goroutines)
+        bpf_map__set_max_entries(skeleton->maps.go_probes, 1);
+    if (!options->conducts)
+        bpf_map__set_max_entries(skeleton->maps.go_delays, 1);
+    bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -179,29 +187,35 @@ static int create_link(const struct bpf_program *program, uint32_t type, const s
     return fd < 0 ? -errno : fd;
 }
 
-static int keep_link(struct uprobe_backend *backend, int fd, pid_t pid)
+static int keep_link(struct uprobe_backend *backend, int fd, pid_t pid, unsigned part)
 {
     if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1)) {
         close(fd);
         return -ENOMEM;
     }
-    backend->links[backend->link_count++] = (struct probe_link){fd, pid};
+    backend->links[backend->link_count++] = (struct probe_link){fd, pid, part};
     return 0;
 }
 
+/* What is attached, and how. */
+struct attachment_kind {
+    const struct bpf_program *program;
+    uint32_t type;
+    pid_t pid;
+    unsigned part;
+};
+
 /* Attaches all sites in one link. One that the kernel refuses fails the whole link: halves are tried then, so
  * that it is found in a logarithm of steps. */
-static int attach_sites(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid)
+static int attach_sites(struct uprobe_backend *backend, const struct attachment_kind *kind,
+                        const struct uprobe_sites *sites)
 {
-    const struct tracectl_bpf *skeleton = backend->skeleton;
     struct uprobe_sites first = *sites, second = *sites;
-    int fd = backend->sessions && !pid
-                 ? create_link(skeleton->progs.on_session, ATTACH_UPROBE_SESSION, sites, pid)
-                 : create_link(skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, sites, pid);
+    int fd = create_link(kind->program, kind->type, sites, kind->pid);
     int r;
 
     if (fd >= 0)
-        return keep_link(backend, fd, pid);
+        return keep_link(backend, fd, kind->pid, kind->part);
     if (fd != -KERNEL_ENOTSUPP)
         return fd;
     if (sites->count == 1) {
@@ -213,8 +227,8 @@ static int attach_sites(struct uprobe_backend *backend, const struct uprobe_site
     second.offsets += first.count;
     second.cookies += first.count;
     second.refused += first.count;
-    r = attach_sites(backend, &first, pid);
-    return r ? r : attach_sites(backend, &second, pid);
+    r = attach_sites(backend, kind, &first);
+    return r ? r : attach_sites(backend, kind, &second);
 }
 
 static void close_links_from(struct uprobe_backend *backend, size_t first)
@@ -223,11 +237,12 @@ static void close_links_from(struct uprobe_backend *backend, size_t first)
         close(backend->links[--backend->link_count].fd);
 }
 
-int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
-                          struct error *err)
+/* All sites, or none. */
+static int attach_kind(struct uprobe_backend *backend, const struct attachment_kind *kind,
+                       const struct uprobe_sites *sites, struct error *err)
 {
     size_t before = backend->link_count;
-    int r = sites->count ? attach_sites(backend, sites, pid) : 0;
+    int r = sites->count ? attach_sites(backend, kind, sites) : 0;
 
     if (!r)
         return 0;
@@ -235,17 +250,91 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_si
     return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->path);
 }
 
-void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
+int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                          struct error *err)
+{
+    const struct tracectl_bpf *skeleton = backend->skeleton;
+    const struct attachment_kind kind =
+        backend->sessions && !pid
+            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, 0}
+            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, 0};
+
+    return attach_kind(backend, &kind, sites, err);
+}
+
+int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err)
+{
+    const struct tracectl_bpf *skeleton = backend->skeleton;
+    const struct attachment_kind kind = {skeleton->progs.on_go, ATTACH_UPROBE_MULTI, 0, go->part};
+    int r = bpf_map_update_elem(bpf_map__fd(skeleton->maps.go_programs), &go->program, &go->fields, BPF_ANY);
+
+    for (size_t i = 0; !r && i < go->sites.count; i++) {
+        uint32_t index = (uint32_t)go->sites.cookies[i];
+
+        r = bpf_map_update_elem(bpf_map__fd(skeleton->maps.go_probes), &index, &go->probes[i], BPF_ANY);
+    }
+    return r ? error_set(err, r, NULL, "cannot describe the probes of %s", go->sites.path)
+             : attach_kind(backend, &kind, &go->sites, err);
+}
+
+int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                               struct error *err)
+{
+    const struct attachment_kind kind = {backend->skeleton->progs.on_sync, ATTACH_UPROBE_MULTI, pid, 0};
+
+    return attach_kind(backend, &kind, sites, err);
+}
+
+int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,
+                             struct error *err)
+{
+    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.sync_calls), &number, call, BPF_ANY);
+
+    return r ? error_set(err, r, NULL, "cannot describe system call %u", number) : 0;
+}
+
+void uprobe_backend_conduct(struct uprobe_backend *backend, unsigned worker, const struct go_conduct *conduct,
+                            pid_t conductor)
+{
+    backend->skeleton->bss->go_conducts[worker % GO_WORKERS_MAX] = *conduct;
+    backend->skeleton->bss->conductor = (uint32_t)conductor;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+uint32_t uprobe_backend_hits(const struct uprobe_backend *backend, uint32_t index, unsigned worker,
+                             uint32_t execution)
+{
+    struct go_delay delay = {0};
+
+    if (bpf_map_lookup_elem(bpf_map__fd(backend->skeleton->maps.go_delays), &index, &delay) ||
+        delay.hits[worker % GO_WORKERS_MAX] >> 32 != execution)
+        return 0;
+    return (uint32_t)delay.hits[worker % GO_WORKERS_MAX];
+}
+
+static void close_links_of(struct uprobe_backend *backend, pid_t pid, unsigned part)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < backend->link_count; i++) {
-        if (backend->links[i].pid == pid)
-            closer_close(&backend->closer, backend->links[i].fd);
+        const struct probe_link *link = &backend->links[i];
+
+        if (link->pid == pid && link->part == part)
+            closer_close(&backend->closer, link->fd);
         else
-            backend->links[kept++] = backend->links[i];
+            backend->links[kept++] = *link;
     }
     backend->link_count = kept;
+}
+
+void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
+{
+    close_links_of(backend, pid, 0);
+}
+
+void uprobe_backend_detach_go(struct uprobe_backend *backend, unsigned part)
+{
+    close_links_of(backend, 0, part);
 }
 
 unsigned uprobe_backend_closing(const struct uprobe_backend *backend)
@@ -259,7 +348,7 @@ int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path
     const struct uprobe_sites site = {
         .path = path, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
     int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, pid);
-    int r = fd < 0 ? fd : keep_link(backend, fd, pid);
+    int r = fd < 0 ? fd : keep_link(backend, fd, pid, 0);
 
     return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", path) : 0;
 }
@@ -277,8 +366,13 @@ void uprobe_backend_enter(struct uprobe_backend *backend, enum recording_phase p
 
 int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const struct process_state *state)
 {
+    struct process_state before, after = *state;
     uint32_t tgid = (uint32_t)pid;
-    int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, state, BPF_EXIST);
+    int r;
+
+    if (uprobe_backend_process(backend, pid, &before))
+        after.worker = before.worker;
+    r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &after, BPF_EXIST);
 
     __atomic_fetch_add(&backend->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
     return r;
@@ -291,9 +385,9 @@ bool uprobe_backend_process(const struct uprobe_backend *backend, pid_t pid, str
     return !bpf_map_lookup_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, ret_state);
 }
 
-int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err)
+int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, unsigned worker, struct error *err)
 {
-    const struct process_state state = {.flags = PROCESS_TRACED};
+    const struct process_state state = {.flags = PROCESS_TRACED, .worker = worker};
     uint32_t tgid = (uint32_t)pid;
     int r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &state, BPF_ANY);
 
@@ -326,16 +420,16 @@ int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_
 struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid)
 {
     struct {
-        uint32_t calls, returns;
+        uint32_t calls, returns, go, sync;
     } loss;
-    struct wire_losses none = {0, 0};
+    struct wire_losses none = {0};
     int map = bpf_map__fd(backend->skeleton->maps.losses);
 
     if (!backend->skeleton->bss->losing_threads || bpf_map_lookup_elem(map, &tid, &loss))
         return none;
     if (!bpf_map_delete_elem(map, &tid))
         __atomic_fetch_sub(&backend->skeleton->bss->losing_threads, 1, __ATOMIC_RELAXED);
-    return (struct wire_losses){loss.calls, loss.returns};
+    return (struct wire_losses){loss.calls, loss.returns, loss.go, loss.sync};
 }
 
 struct uprobe_loss_totals uprobe_backend_loss_totals(const struct uprobe_backend *backend)

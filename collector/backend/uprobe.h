@@ -25,7 +25,10 @@ struct uprobe_options {
     bool follow_children;  /* trace the processes that traced processes make */
     bool can_continue_all; /* this process may send SIGCONT to processes of other users, which can be held
                               then */
-    bool no_hold;          /* stop nobody at exec or fork: a parent could see it */
+    bool goroutines;       /* uprobe_backend_attach_go will be called */
+    bool conducts;         /* and uprobe_backend_conduct */
+    bool sync;    /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
+    bool no_hold; /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.
@@ -59,6 +62,37 @@ struct uprobe_sites {
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                           struct error *err);
 
+/* What is to be probed of a Go program for its goroutines: the cookies are indexes of `probes`. */
+struct uprobe_go {
+    struct uprobe_sites sites;
+    const struct go_probe *probes; /* as many as sites */
+    uint32_t program;              /* number in the map of layouts */
+    struct go_fields fields;
+    unsigned part; /* what they are taken away by again; not 0 */
+};
+
+/* Probes it in every process that runs it. */
+int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err);
+/* Takes one part away again, behind the caller's back (some 40 ms). */
+void uprobe_backend_detach_go(struct uprobe_backend *backend, unsigned part);
+
+/* Probes functions that synchronise, whose cookies are those of struct wire_sync (bpf/wire.h), as
+ * uprobe_backend_attach does. */
+int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                               struct error *err);
+
+/* What is recorded of a system call. */
+int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,
+                             struct error *err);
+
+/* Whom to hold up from now on, of the processes of a worker (below GO_WORKERS_MAX): nobody of before is
+ * affected. `conductor`: the process that the targets are traced by. */
+void uprobe_backend_conduct(struct uprobe_backend *backend, unsigned worker, const struct go_conduct *conduct,
+                            pid_t conductor);
+/* How often the place of probe `index` was hit in the worker's `execution`. */
+uint32_t uprobe_backend_hits(const struct uprobe_backend *backend, uint32_t index, unsigned worker,
+                             uint32_t execution);
+
 /* Removes the probes of one process alone, when it has ended. The kernel takes some 40 ms a link: they are
  * closed behind the caller's back. */
 void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid);
@@ -84,11 +118,12 @@ void uprobe_backend_detach(struct uprobe_backend *backend);
  * PHASE_RECORDING. */
 void uprobe_backend_enter(struct uprobe_backend *backend, enum recording_phase phase);
 
-/* Starts recording a process, and its children if they are followed. */
-int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, struct error *err);
+/* Starts recording a process, and its children if they are followed, for a worker (0 where nobody conducts).
+ */
+int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, unsigned worker, struct error *err);
 
 /* What the kernel side knows of a traced process, and a change of it. False, -ENOENT: it is not traced. The
- * process must stand still where a call could depend on it. */
+ * process must stand still where a call could depend on it; its worker stays the same. */
 bool uprobe_backend_process(const struct uprobe_backend *backend, pid_t pid, struct process_state *ret_state);
 int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const struct process_state *state);
 
@@ -102,7 +137,7 @@ int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_
                            void *context);
 
 struct wire_losses {
-    uint64_t calls, returns;
+    uint64_t calls, returns, go, sync;
 };
 /* Takes what thread `tid` has lost and not yet reported in the ring. */
 struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid);

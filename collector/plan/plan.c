@@ -110,9 +110,7 @@ static bool is_start_up(const char *name)
     return false;
 }
 
-/* What is not a function that is called, whatever its symbol says: a probe there would count calls that never
- * were. SITE_OK: nothing is known against it. */
-static enum site_refusal symbol_refusal(const struct image_function *function)
+enum site_refusal plan_symbol_refusal(const struct image_function *function)
 {
     if (function->flags & IMAGE_FUNCTION_FRAGMENT)
         return SITE_FRAGMENT;
@@ -153,7 +151,7 @@ void planner_choose(struct planner *planner, size_t index)
     size_t available = 0;
 
     choice->no_return = choice->rule;
-    choice->site = (struct site){.class = SITE_REFUSED, .refusal = symbol_refusal(function)};
+    choice->site = (struct site){.class = SITE_REFUSED, .refusal = plan_symbol_refusal(function)};
     if (choice->site.refusal != SITE_OK)
         return;
     choice->site.refusal = SITE_EMPTY;

@@ -113,6 +113,10 @@ struct plan {
 int plan_make(struct elf_image *image, const struct image_function *functions, size_t count,
               const struct plan_options *options, struct plan **ret_plan, struct error *err);
 
+/* Why `function` is none that is called, whatever its symbol says: a probe would count calls that never were.
+ * SITE_OK: nothing is known against it. */
+enum site_refusal plan_symbol_refusal(const struct image_function *function);
+
 void plan_free(struct plan *plan);
 
 DEFINE_CLEANUP(cleanup_plan, struct plan *, plan_free)

@@ -258,18 +258,6 @@ static bool step(struct search *search)
     return true;
 }
 
-static bool loops(const struct search *search)
-{
-    size_t count;
-    const struct flow_edge *edges = flow_map_edges_to(search->map, search->address, search->address, &count);
-
-    for (size_t i = 0; i < count; i++)
-        if (edges[i].kind != FLOW_EDGE_FALL &&
-            flow_map_is_inside(search->map, search->address, edges[i].from))
-            return true;
-    return false;
-}
-
 static void conclude(struct site *site, enum site_refusal refusal)
 {
     if (site->class == SITE_REFUSED)
@@ -282,7 +270,7 @@ void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_
     struct search search = {.disasm = disasm, .map = map, .code = code, .size = size, .address = address};
 
     search.refusal = size ? SITE_OK : SITE_EMPTY;
-    search.loops = loops(&search);
+    search.loops = flow_map_loops(map, address);
     for (int count = 0; search.at < size && search.at - search.first < STRETCH_BYTES; count++) {
         size_t first = search.first;
 

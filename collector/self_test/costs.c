@@ -101,7 +101,7 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
     struct uprobe_sites sites = {
         .path = "/proc/self/exe", .offsets = offsets, .cookies = cookies, .refused = refused};
     size_t count = 0;
-    int r = uprobe_backend_add_process(arms->backend, getpid(), &costs->why);
+    int r = uprobe_backend_add_process(arms->backend, getpid(), 0, &costs->why);
 
     for (size_t i = 0; !r && i < ARRAY_SIZE(entries); i++) {
         if (!is_possible(&entries[i], costs))

@@ -29,6 +29,8 @@ int process_code_set(struct traced_process *process, const struct stream_code *c
     if (count)
         memcpy(copy, code, count * sizeof(*copy));
     free(process->code);
+    free(process->callers); /* looked up in the old code */
+    process->callers = NULL;
     process->code = copy;
     process->code_count = count;
     process->returns = returns_of(process);
@@ -60,4 +62,23 @@ bool process_code_bias(const struct traced_process *process, const struct traced
         }
     }
     return false;
+}
+
+uint64_t process_code_complete(const struct traced_process *process, uint32_t low)
+{
+    uint64_t found = 0;
+
+    for (size_t i = 0; i < process->code_count; i++) {
+        const struct stream_code *code = &process->code[i];
+        uint64_t address = (code->start & ~(uint64_t)UINT32_MAX) | low;
+
+        if (address < code->start)
+            address += (uint64_t)UINT32_MAX + 1;
+        if (address >= code->end)
+            continue;
+        if (found)
+            return 0;
+        found = address;
+    }
+    return found;
 }

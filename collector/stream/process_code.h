@@ -17,4 +17,7 @@ const struct stream_code *process_code_find(const struct traced_process *process
 bool process_code_bias(const struct traced_process *process, const struct traced_image *image,
                        uint64_t *ret_load_bias);
 
+/* The address in the process's code whose low half this is; 0: there is none, or more than one. */
+uint64_t process_code_complete(const struct traced_process *process, uint32_t low);
+
 #endif

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "collector/stream/goroutine_streams.h"
+#include "collector/stream/sync_streams.h"
+
 struct traced_process *registry_process(struct registry *registry, pid_t pid)
 {
     struct traced_process *process;
@@ -57,6 +60,7 @@ void registry_remove_thread(struct registry *registry, struct traced_thread *thr
         registry->last = NULL;
     HASH_DEL(registry->threads, thread);
     call_stack_release(&thread->stack);
+    sync_thread_free(thread->sync);
     free(thread);
 }
 
@@ -86,8 +90,11 @@ void registry_remove_process(struct registry *registry, struct traced_process *p
         }
     }
     HASH_DEL(registry->processes, process);
+    goroutine_streams_free(process->goroutines);
+    sync_stream_free(process->sync);
     free(process->exe);
     free(process->argv);
+    free(process->callers);
     free(process->code);
     free(process);
 }

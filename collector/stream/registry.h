@@ -12,6 +12,10 @@
 #include "collector/image_table.h"
 #include "collector/stream/call_stack.h"
 
+struct goroutine_streams;
+struct sync_stream;
+struct sync_thread;
+struct known_caller;
 struct stream_code;
 
 struct traced_process {
@@ -22,13 +26,17 @@ struct traced_process {
     size_t code_count;
     enum trace_returns returns; /* of all its traced code together */
     char *exe, *argv;
-    int rank;             /* -1: none */
-    int64_t parent_id;    /* process_id of a parent that has ended, 0: none in the store */
-    uint64_t started_ns;  /* CLOCK_MONOTONIC, as all times here */
-    unsigned next_thread; /* T of the next thread */
-    int64_t process_id;   /* 0: not in the store yet */
-    unsigned number;      /* P, once it is in the store */
-    bool uncertain;       /* one of the answers of streams_uncertain_processes */
+    int rank;                             /* -1: none */
+    int64_t parent_id;                    /* process_id of a parent that has ended, 0: none in the store */
+    uint64_t started_ns;                  /* CLOCK_MONOTONIC, as all times here */
+    unsigned next_thread;                 /* T of the next thread */
+    int64_t process_id;                   /* 0: not in the store yet */
+    unsigned number;                      /* P, once it is in the store */
+    struct goroutine_streams *goroutines; /* NULL: no Go program, or nobody wants to know */
+    struct sync_stream *sync;             /* NULL: nothing yet, or nobody wants to know */
+    bool from_start;                      /* the recording saw it begin */
+    struct known_caller *callers;         /* of inline calls, in inline_calls.c; NULL: none looked up yet */
+    bool uncertain;                       /* one of the answers of streams_uncertain_processes */
     UT_hash_handle hh;
 };
 
@@ -39,7 +47,9 @@ struct traced_thread {
     uint64_t started_ns;
     struct thread_writer *writer; /* NULL: not in the store yet */
     struct call_stack stack;
-    uint64_t last_anchor_ns; /* 0: none yet */
+    struct sync_thread *sync; /* NULL: nothing yet */
+    uint64_t last_anchor_ns;  /* 0: none yet */
+    uint64_t signal_stack;    /* where a handler was entered on a stack of its own last; 0: nowhere */
     UT_hash_handle hh;
 };
 

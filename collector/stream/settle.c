@@ -5,8 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
+#include "collector/stream/sync_streams.h"
 #include "collector/target/live_settle.h"
 #include "collector/target/live_stack.h"
 
@@ -14,7 +16,12 @@ static int settle_losses(struct streams *streams, struct traced_thread *thread, 
 {
     struct wire_losses lost = streams->options.take_losses(streams->options.context, thread->tid);
 
-    return lost.calls + lost.returns ? streams_write_loss(streams, thread, ns, lost.calls, lost.returns) : 0;
+    int r = lost.go ? goroutine_streams_lost(streams, thread->process, thread->tid, ns, lost.go) : 0;
+
+    if (!r && lost.sync)
+        r = sync_stream_lost(streams, thread, ns, lost.sync);
+    return !r && lost.calls + lost.returns ? streams_write_loss(streams, thread, ns, lost.calls, lost.returns)
+                                           : r;
 }
 
 static bool is_uncertain(const struct traced_thread *thread)
@@ -118,6 +125,9 @@ int streams_settle(struct streams *streams, struct live_stacks *stacks, struct e
         if (!r)
             r = settle_by_stack(streams, thread, stacks);
     }
+    for (struct traced_process *process = streams->registry.processes; !r && process;
+         process = process->hh.next)
+        r = goroutine_streams_end(streams, process, now, -1);
     if (r && err)
         *err = streams->error;
     return r;

@@ -9,7 +9,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/wire.h"
+#include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"
+#include "collector/stream/sync_channels.h"
+#include "collector/stream/sync_streams.h"
 #include "collector/target/process.h"
 #include "collector/target/wait_status.h"
 
@@ -36,6 +39,7 @@ void streams_free(struct streams *streams)
         return;
     registry_release(&streams->registry);
     labels_release(&streams->labels);
+    sync_channels_release(streams->channels);
     free(streams);
 }
 
@@ -92,7 +96,7 @@ static int take_number(struct streams *streams, struct traced_process *process)
     return trace_writer_relabel_process(streams->writer, moved, moved_to, &streams->error);
 }
 
-static int store_process(struct streams *streams, struct traced_process *process)
+int streams_store_process(struct streams *streams, struct traced_process *process)
 {
     const struct trace_process_description description = {
         .pid = process->pid,
@@ -102,8 +106,11 @@ static int store_process(struct streams *streams, struct traced_process *process
         .argv = process->argv ? process->argv : "",
         .started_ns = streams_realtime(streams, process->started_ns),
     };
-    int r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
+    int r;
 
+    if (process->process_id)
+        return 0;
+    r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
     return r ? r : take_number(streams, process);
 }
 
@@ -149,6 +156,21 @@ static int part_from_store(struct streams *streams, struct traced_process *proce
     return r;
 }
 
+/* The program's goroutines are recorded from now on, if they are to be. */
+static int begin_goroutines(struct streams *streams, struct traced_process *process,
+                            const struct stream_program *program)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    bool had = process->goroutines != NULL;
+    int r = goroutine_streams_end(streams, process, now, -1);
+
+    if (!r && had && process->process_id)
+        r = part_from_store(streams, process);
+    return r || !program->go ? r
+                             : goroutine_streams_new(streams, process, program->go, program->starting,
+                                                     &process->goroutines);
+}
+
 static bool changes_kind(const struct traced_process *process, const struct traced_image *image)
 {
     return image && (image->returns == TRACE_RETURNS_NONE) != (process->returns == TRACE_RETURNS_NONE);
@@ -171,7 +193,9 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
     process->argv = program->argv;
     process->image = program->image;
     process->rank = program->rank;
-    if (process->process_id)
+    process->from_start |= program->starting;
+    r = begin_goroutines(streams, process, program);
+    if (!r && process->process_id)
         r = changes_kind(process, program->image) ? part_from_store(streams, process)
                                                   : store_exec(streams, process);
     if (r && err)
@@ -215,8 +239,7 @@ bool streams_knows_process(struct streams *streams, pid_t pid)
     return registry_process(&streams->registry, pid) != NULL;
 }
 
-/* The thread's writer, made at its first event; NULL on failure. */
-static struct thread_writer *writer_of(struct streams *streams, struct traced_thread *thread)
+struct thread_writer *streams_thread_writer(struct streams *streams, struct traced_thread *thread)
 {
     struct traced_process *process = thread->process;
     AUTO_FREE char *name = NULL;
@@ -224,7 +247,7 @@ static struct thread_writer *writer_of(struct streams *streams, struct traced_th
 
     if (thread->writer)
         return thread->writer;
-    if (!process->process_id && store_process(streams, process))
+    if (streams_store_process(streams, process))
         return NULL;
     name = process_thread_name(process->pid, (pid_t)thread->tid);
     snprintf(label, sizeof(label), "%u.%u", process->number, thread->number);
@@ -260,7 +283,8 @@ static int anchor(struct streams *streams, struct traced_thread *thread, uint64_
 {
     if (streams->options.times == STREAM_TIMES_NONE || !ns)
         return 0;
-    if (streams->options.times == STREAM_TIMES_ANCHOR && ns - thread->last_anchor_ns < ANCHOR_NS)
+    /* Times of inline calls are those of ticks, which may lie before one that was told already. */
+    if (streams->options.times == STREAM_TIMES_ANCHOR && ns < thread->last_anchor_ns + ANCHOR_NS)
         return 0;
     thread->last_anchor_ns = ns;
     return thread_writer_anchor(thread->writer, streams_realtime(streams, ns));
@@ -284,9 +308,8 @@ static struct traced_thread *thread_of(struct streams *streams, const struct wir
     return thread;
 }
 
-/* Which function the call came out of, where that is certain. */
-static uint32_t caller_of(const struct streams *streams, const struct traced_process *process,
-                          uint32_t function, uint64_t return_address)
+uint32_t streams_caller_of(const struct streams *streams, const struct traced_process *process,
+                           uint32_t function, uint64_t return_address)
 {
     const struct traced_image *program = process->image;
     const struct stream_code *code;
@@ -304,10 +327,8 @@ static uint32_t caller_of(const struct streams *streams, const struct traced_pro
     return caller == NO_FUNCTION ? CALL_STACK_NO_CALLER : caller;
 }
 
-/* Where the call will return to, as the store knows the place; 0: in no image, such as code made at run
- * time, or the kernel's trampoline of a return probe. */
-static int site_of(struct streams *streams, const struct traced_process *process, uint64_t return_address,
-                   uint32_t *ret_site_id)
+int streams_site(struct streams *streams, const struct traced_process *process, uint64_t return_address,
+                 uint32_t *ret_site_id)
 {
     const struct stream_code *code = return_address ? process_code_find(process, return_address - 1) : NULL;
 
@@ -324,7 +345,7 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
     int r = 0;
 
     if (streams->options.call_sites)
-        r = site_of(streams, thread->process, return_address, &site_id);
+        r = streams_site(streams, thread->process, return_address, &site_id);
     if (r)
         return r;
     r = assumed ? thread_writer_call_assumed(thread->writer, function_id, site_id)
@@ -332,9 +353,8 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
     return r ? cannot_append(streams, r) : 0;
 }
 
-/* A call, and where it came from: 0 when that is not known. */
-static int write_call(struct streams *streams, struct traced_thread *thread, const struct call_evidence *call,
-                      uint64_t return_address, uint64_t ns)
+int streams_write_call(struct streams *streams, struct traced_thread *thread,
+                       const struct call_evidence *call, uint64_t return_address, uint64_t ns)
 {
     struct call_effect effect = {0};
     uint32_t function_id;
@@ -343,7 +363,7 @@ static int write_call(struct streams *streams, struct traced_thread *thread, con
     if (image_table_function_id(streams->images, streams->writer, call->function, &function_id,
                                 &streams->error))
         return streams->error.code;
-    if (!writer_of(streams, thread))
+    if (!streams_thread_writer(streams, thread))
         return streams->error.code;
     if (thread->process->returns != TRACE_RETURNS_NONE &&
         call_stack_call(&thread->stack, call, streams_entry_function(thread->process), &effect))
@@ -370,7 +390,7 @@ static int handle_call(struct streams *streams, const struct wire_call *record)
     struct traced_thread *thread = thread_of(streams, &record->header);
     const struct call_evidence call = evidence_of(streams, record);
 
-    return thread ? write_call(streams, thread, &call, 0, record->header.ns) : 0;
+    return thread ? streams_write_call(streams, thread, &call, 0, record->header.ns) : 0;
 }
 
 static int handle_call_from(struct streams *streams, const struct wire_call_from *record)
@@ -380,10 +400,10 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
 
     if (!thread)
         return 0;
-    call.caller = caller_of(streams, thread->process, call.function, record->return_address);
+    call.caller = streams_caller_of(streams, thread->process, call.function, record->return_address);
     call.gone = record->gone;
     call.return_address = record->return_address;
-    return write_call(streams, thread, &call, record->return_address, record->call.header.ns);
+    return streams_write_call(streams, thread, &call, record->return_address, record->call.header.ns);
 }
 
 static int handle_return(struct streams *streams, const struct wire_call *record)
@@ -412,7 +432,7 @@ static int handle_return(struct streams *streams, const struct wire_call *record
 int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
                        uint64_t returns)
 {
-    struct thread_writer *writer = writer_of(streams, thread);
+    struct thread_writer *writer = streams_thread_writer(streams, thread);
 
     if (!writer)
         return streams->error.code;
@@ -423,9 +443,30 @@ int streams_write_loss(struct streams *streams, struct traced_thread *thread, ui
 static int handle_lost(struct streams *streams, const struct wire_lost *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
+    int r = 0;
 
-    return thread ? streams_write_loss(streams, thread, record->header.ns, record->calls, record->returns)
-                  : 0;
+    if (thread && record->go)
+        r = goroutine_streams_lost(streams, thread->process, record->header.tid, record->header.ns,
+                                   record->go);
+    if (!r && thread && record->sync)
+        r = sync_stream_lost(streams, thread, record->header.ns, record->sync);
+    if (r || !thread || !(record->calls || record->returns))
+        return r;
+    return streams_write_loss(streams, thread, record->header.ns, record->calls, record->returns);
+}
+
+static int handle_go(struct streams *streams, const struct wire_go *record, size_t size)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+
+    return thread ? goroutine_streams_event(streams, thread->process, record, size) : 0;
+}
+
+static int handle_sync(struct streams *streams, const struct wire_sync *record, size_t size)
+{
+    struct traced_thread *thread = thread_of(streams, &record->header);
+
+    return thread ? sync_stream_record(streams, thread, record, size) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ life cycle */
@@ -455,6 +496,8 @@ static int end_process(struct streams *streams, struct traced_process *process, 
 {
     int r = end_threads(streams, process, ns);
 
+    if (!r)
+        r = goroutine_streams_end(streams, process, ns, status);
     if (!r && process->process_id)
         r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns),
                                      status, &streams->error);
@@ -475,6 +518,7 @@ static struct traced_process *fork_process(struct streams *streams, const struct
     child->parent = parent;
     child->image = parent->image;
     child->returns = parent->returns;
+    child->from_start = parent->from_start;
     child->rank = parent->rank;
     child->exe = parent->exe ? strdup(parent->exe) : NULL;
     child->argv = parent->argv ? strdup(parent->argv) : NULL;
@@ -500,6 +544,8 @@ static int handle_fork(struct streams *streams, const struct wire_fork *record)
     }
     if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
         return no_memory(streams);
+    if (streams->options.sync && sync_stream_fork(streams, record, child))
+        return streams->error.code;
     return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
                                             (pid_t)record->tgid, record->header.flags & WIRE_HELD,
                                             &streams->error)
@@ -536,6 +582,8 @@ static int handle_exec(struct streams *streams, const struct wire_exec *record)
     thread = main_thread_after_exec(streams, process, record);
     if (!thread)
         return streams->error.code ? streams->error.code : no_memory(streams);
+    if (streams->options.sync && sync_stream_exec(streams, thread, record->header.ns))
+        return streams->error.code;
     call_stack_replace(&thread->stack, streams_entry_function(process));
     process->image = NULL;
     return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
@@ -546,8 +594,12 @@ static int handle_exit(struct streams *streams, const struct wire_exit *record)
 {
     struct traced_thread *thread = registry_thread(&streams->registry, record->header.tid);
     struct traced_process *process = registry_process(&streams->registry, (pid_t)record->tgid);
-    int r = thread ? end_thread(streams, thread, record->header.ns) : 0;
+    int r = 0;
 
+    if (thread && streams->options.sync)
+        r = sync_stream_exit(streams, thread, record);
+    if (!r && thread)
+        r = end_thread(streams, thread, record->header.ns);
     if (!r && process && record->header.flags & WIRE_LAST_THREAD)
         r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
     return r;
@@ -562,10 +614,17 @@ static int handle_libraries(struct streams *streams, const struct wire_libraries
 int streams_handle(void *context, const void *record, size_t size)
 {
     static const size_t sizes[] = {
-        [WIRE_CALL] = sizeof(struct wire_call),           [WIRE_RETURN] = sizeof(struct wire_call),
-        [WIRE_CALL_FROM] = sizeof(struct wire_call_from), [WIRE_LOST] = sizeof(struct wire_lost),
-        [WIRE_FORK] = sizeof(struct wire_fork),           [WIRE_EXEC] = sizeof(struct wire_exec),
-        [WIRE_EXIT] = sizeof(struct wire_exit),           [WIRE_LIBRARIES] = sizeof(struct wire_libraries),
+        [WIRE_CALL] = sizeof(struct wire_call),
+        [WIRE_RETURN] = sizeof(struct wire_call),
+        [WIRE_CALL_FROM] = sizeof(struct wire_call_from),
+        [WIRE_LOST] = sizeof(struct wire_lost),
+        [WIRE_FORK] = sizeof(struct wire_fork),
+        [WIRE_EXEC] = sizeof(struct wire_exec),
+        [WIRE_EXIT] = sizeof(struct wire_exit),
+        [WIRE_LIBRARIES] = sizeof(struct wire_libraries),
+        [WIRE_GO] = sizeof(struct wire_go),
+        [WIRE_SYNC] = sizeof(struct wire_sync),
+        [WIRE_INLINE] = sizeof(struct wire_inline),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -590,6 +649,12 @@ int streams_handle(void *context, const void *record, size_t size)
         return handle_exit(streams, record);
     case WIRE_LIBRARIES:
         return handle_libraries(streams, record);
+    case WIRE_GO:
+        return handle_go(streams, record, size);
+    case WIRE_SYNC:
+        return handle_sync(streams, record, size);
+    case WIRE_INLINE:
+        return 0; /* the recorder's */
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
 }

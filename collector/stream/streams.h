@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/go/observer.h"
 #include "collector/image_table.h"
 #include "store/tracestore.h"
 
@@ -42,6 +43,8 @@ struct stream_options {
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;
+    bool sync;                     /* records of synchronisation come, too */
+    struct go_observer goroutines; /* .event NULL: nobody */
 };
 
 int streams_new(const struct stream_options *options, struct image_table *images, struct trace_writer *writer,
@@ -56,6 +59,8 @@ bool streams_knows_process(struct streams *streams, pid_t pid);
 
 struct stream_program {
     const struct traced_image *image; /* NULL: nothing that is traced */
+    struct traced_image *go;          /* a Go program whose goroutines are recorded, or NULL */
+    bool starting;                    /* it has just been loaded */
     char *exe, *argv;                 /* taken over, also on failure */
     int rank;                         /* -1: none */
 };
@@ -73,6 +78,11 @@ struct stream_code {
 int streams_set_code(struct streams *streams, pid_t pid, const struct stream_code *code, size_t count,
                      struct error *err);
 
+/* The locks of the C library in `path` are seen in a process, without those of the functions `missed` (NULL:
+ * none). */
+int streams_set_sync_library(struct streams *streams, pid_t pid, const char *path, const char *missed,
+                             struct error *err);
+
 /* Translates one record; a wire_handler whose context is the streams. On failure streams_error() says more.
  */
 int streams_handle(void *streams, const void *record, size_t size);
@@ -81,6 +91,23 @@ const struct error *streams_error(const struct streams *streams);
 /* The live processes with threads of which nobody knows which of their innermost calls are open. The caller
  * frees them. -ENOMEM. */
 int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
+
+/* A call that an inline probe has recorded. */
+struct stream_inline_call {
+    uint32_t function;       /* its number in the image table */
+    uint32_t return_address; /* the low half */
+    uint64_t sp;             /* at the function's entry */
+    uint64_t ns;             /* the call came after this and before the next such time, CLOCK_MONOTONIC */
+};
+
+/* Translates it; on failure streams_error() says more. */
+int streams_inline_call(struct streams *streams, uint32_t tid, const struct stream_inline_call *call);
+
+/* Calls of a thread for which its inline probes found no room, at this place. */
+int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);
+
+/* The process that a thread belongs to; 0: not known. */
+pid_t streams_process_of(struct streams *streams, uint32_t tid);
 
 /* At the end of a recording, for the threads that live on: stores what each has lost and not reported, and
  * whether its open calls are known to be open, where `stacks` can tell (NULL: it cannot). */

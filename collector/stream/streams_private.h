@@ -14,6 +14,7 @@ struct streams {
     uint64_t to_realtime_ns; /* added to CLOCK_MONOTONIC */
     struct registry registry;
     struct labels labels;
+    struct sync_channels *channels; /* NULL: none yet */
     struct stream_counts counts;
     struct error error;
 };
@@ -28,6 +29,24 @@ static inline uint32_t streams_entry_function(const struct traced_process *proce
 int streams_write_returns(struct streams *streams, struct thread_writer *writer, size_t count);
 int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
                        uint64_t returns);
+
+/* The thread's writer, made when it is first asked for: NULL on failure, streams->error is filled. */
+struct thread_writer *streams_thread_writer(struct streams *streams, struct traced_thread *thread);
+
+/* Where a call returns to, as the store knows the place; 0: in no image, such as code made at run time, or
+ * the kernel's trampoline of a return probe. */
+int streams_site(struct streams *streams, const struct traced_process *process, uint64_t return_address,
+                 uint32_t *ret_site_id);
+/* A call that has come, and where it came from: 0 when that is not known. */
+int streams_write_call(struct streams *streams, struct traced_thread *thread,
+                       const struct call_evidence *call, uint64_t return_address, uint64_t ns);
+
+/* Which function the call came out of, CALL_STACK_NO_CALLER where that is not certain. */
+uint32_t streams_caller_of(const struct streams *streams, const struct traced_process *process,
+                           uint32_t function, uint64_t return_address);
+
+/* Enters the process into the store, once, and gives it its number. On failure streams->error is filled. */
+int streams_store_process(struct streams *streams, struct traced_process *process);
 
 /* Stores what the thread has lost and not told, and whether its open calls are known to be open. */
 int streams_settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/target/live_copy.h"
 #include "collector/target/live_maps.h"
 #include "collector/target/live_stop.h"
 #include "collector/target/live_threads.h"
@@ -94,24 +95,6 @@ static const struct live_mapping *own_stack(const struct live_maps *maps, const 
     return mapping;
 }
 
-/* Puts the true return addresses where return probes have replaced them: a slot that holds an address of the
- * kernel's trampoline. (One that does not belongs to a frame that is gone.) */
-static void undo_replaced(const struct live_maps *maps, const struct live_thread *thread,
-                          struct live_copy *copy)
-{
-    for (size_t i = 0; i < thread->replaced_count; i++) {
-        uint64_t offset = thread->replaced[i].slot - copy->address, value;
-        const struct live_mapping *mapping;
-
-        if (copy->size < sizeof(value) || offset > copy->size - sizeof(value))
-            continue;
-        memcpy(&value, copy->bytes + offset, sizeof(value));
-        mapping = live_maps_find(maps, value);
-        if (mapping && mapping->kind == LIVE_UPROBES)
-            memcpy(copy->bytes + offset, &thread->replaced[i].address, sizeof(value));
-    }
-}
-
 /* A stack that is in no mapping belongs to a thread that is younger than the maps, or has grown; code, to a
  * young library. */
 static const struct live_mapping *find_own_stack(struct process *process, const struct live_thread *thread)
@@ -134,34 +117,16 @@ static const struct live_mapping *find_own_stack(struct process *process, const 
 static int copy_stack(struct process *process, const struct live_thread *thread, struct live_copy *ret_copy)
 {
     const struct live_mapping *mapping = find_own_stack(process, thread);
-    uint64_t sp = thread->registers[LIVE_SP];
-    struct live_copy copy = {.address = sp};
-    size_t size;
 
     if (!mapping || !thread->is_64_bit)
         return 0;
-    size = mapping->end - sp < COPY_LIMIT ? mapping->end - sp : COPY_LIMIT;
-    copy.bytes = malloc(size);
-    if (!copy.bytes)
-        return -ENOMEM;
-    copy.size = live_memory_read(process->pid, sp, copy.bytes, size);
-    copy.stack_low = mapping->start;
-    copy.stack_high = mapping->end;
-    undo_replaced(&process->maps, thread, &copy);
-    *ret_copy = copy;
-    return 0;
-}
-
-static void drop_copy(struct live_copy *copy)
-{
-    free(copy->bytes);
-    *copy = (struct live_copy){0};
+    return live_copy_take(&process->maps, mapping, thread, COPY_LIMIT, ret_copy);
 }
 
 static void drop_copies(struct live_stacks *stacks)
 {
     for (size_t i = 0; stacks->copies && i < stacks->threads.count; i++)
-        drop_copy(&stacks->copies[i]);
+        live_copy_release(&stacks->copies[i]);
     free(stacks->copies);
     stacks->copies = NULL;
 }
@@ -277,7 +242,7 @@ int live_stacks_confirm(struct live_stacks *stacks, struct error *err)
         const struct live_thread *after = live_threads_find(&now, before->tid);
 
         if (!after || !stood_still(before, after))
-            drop_copy(&stacks->copies[i]);
+            live_copy_release(&stacks->copies[i]);
     }
     live_threads_release(&now);
     return r;

@@ -65,6 +65,8 @@ static void take_record(struct live_thread *thread, const thread_record *record)
     thread->pid = (pid_t)record->tgid;
     thread->on_cpu = record->on_cpu;
     thread->runnable = record->on_cpu || !record->state;
+    thread->state = record->state;
+    thread->system_call = (int64_t)record->orig_ax;
     thread->is_64_bit = (record->cs & 0xffff) == USER_CS;
     thread->switches = record->switches;
     memcpy(thread->registers, registers, sizeof(registers));
@@ -102,16 +104,17 @@ static int read_records(int iterator, struct live_threads *threads)
     }
 }
 
-int live_reader_list(struct live_reader *reader, pid_t pid, struct live_threads *threads, struct error *err)
+/* `id` is for the error line. */
+static int list(struct live_reader *reader, union bpf_iter_link_info which, pid_t id,
+                struct live_threads *threads, struct error *err)
 {
-    union bpf_iter_link_info which = {.task.pid = (uint32_t)pid};
     LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &which, .link_info_len = sizeof(which));
     struct bpf_link *link = bpf_program__attach_iter(reader->skeleton->progs.list_threads, &options);
     size_t before = threads->count;
     int r, iterator;
 
     if (!link)
-        return errno == ESRCH ? 0 : error_set(err, -errno, NULL, "cannot list the threads of %d", (int)pid);
+        return errno == ESRCH ? 0 : error_set(err, -errno, NULL, "cannot list the threads of %d", (int)id);
     iterator = bpf_iter_create(bpf_link__fd(link));
     if (iterator < 0) {
         r = iterator;
@@ -123,7 +126,18 @@ int live_reader_list(struct live_reader *reader, pid_t pid, struct live_threads 
     if (!r)
         return 0;
     threads->count = before;
-    return error_set(err, r, NULL, "cannot list the threads of %d", (int)pid);
+    return error_set(err, r, NULL, "cannot list the threads of %d", (int)id);
+}
+
+int live_reader_list(struct live_reader *reader, pid_t pid, struct live_threads *threads, struct error *err)
+{
+    return list(reader, (union bpf_iter_link_info){.task.pid = (uint32_t)pid}, pid, threads, err);
+}
+
+int live_reader_list_thread(struct live_reader *reader, pid_t tid, struct live_threads *threads,
+                            struct error *err)
+{
+    return list(reader, (union bpf_iter_link_info){.task.tid = (uint32_t)tid}, tid, threads, err);
 }
 
 static int compare_threads(const void *a, const void *b)

@@ -28,9 +28,11 @@ struct live_replaced {
 
 struct live_thread {
     pid_t tid, pid;
-    bool on_cpu;       /* it runs, and the registers are worth nothing */
-    bool runnable;     /* it runs or wants to */
-    bool is_64_bit;    /* it was in 64-bit code when it entered the kernel */
+    bool on_cpu;    /* it runs, and the registers are worth nothing */
+    bool runnable;  /* it runs or wants to */
+    uint32_t state; /* task_struct.__state: 0 runs or wants to, else a TASK_... of the kernel's sched.h */
+    int64_t system_call; /* the number of the call that it is in; -1: it came into the kernel another way */
+    bool is_64_bit;      /* it was in 64-bit code when it entered the kernel */
     uint64_t switches; /* how often it has been taken off a processor: unchanged, it has not run in between */
     uint64_t registers[LIVE_REGISTERS];
     uint64_t thread_block;                    /* fs: at the upper end of its stack, but for the main thread */
@@ -58,6 +60,10 @@ void live_reader_close(struct live_reader *reader);
 
 /* Appends the threads of process `pid`; a process that is gone has none. On failure the list is as it was. */
 int live_reader_list(struct live_reader *reader, pid_t pid, struct live_threads *threads, struct error *err);
+
+/* The same for thread `tid` alone. */
+int live_reader_list_thread(struct live_reader *reader, pid_t tid, struct live_threads *threads,
+                            struct error *err);
 
 void live_threads_sort(struct live_threads *threads);
 

@@ -15,6 +15,10 @@
 
 #define VDSO_LIMIT (1u << 20) /* two pages where it was looked at */
 
+/* rbx, rbp, rsp, r12 to r15 and rip: what a call leaves as it was (System V ABI for AMD64, 3.2.1), or what
+ * the unwinder knows of itself. It also hands on the others, which the called functions may have changed. */
+#define KEPT_REGISTERS (1u << 3 | 1u << 6 | 1u << LIVE_SP | 0xfu << 12 | 1u << LIVE_PC)
+
 struct module {
     struct live_unwinder *unwinder;
     const struct live_mapping *first;
@@ -29,7 +33,8 @@ struct live_unwinder {
     size_t module_count;
     void *vdso;
     const struct live_thread *thread; /* the one that is looked at */
-    const struct live_copy *copy;
+    const struct live_copy *copies;   /* the memory that is known of it */
+    size_t copy_count;
 };
 
 void live_stack_release(struct live_stack *stack)
@@ -130,13 +135,18 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *argument, void **thread_argu
 
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *argument)
 {
-    const struct live_copy *copy = ((struct live_unwinder *)argument)->copy;
-    uint64_t offset = address - copy->address;
+    const struct live_unwinder *unwinder = argument;
 
-    if (copy->size < sizeof(*ret_word) || offset > copy->size - sizeof(*ret_word))
-        return false;
-    memcpy(ret_word, copy->bytes + offset, sizeof(*ret_word));
-    return true;
+    for (size_t i = 0; i < unwinder->copy_count; i++) {
+        const struct live_copy *copy = &unwinder->copies[i];
+        uint64_t offset = address - copy->address;
+
+        if (copy->size < sizeof(*ret_word) || offset > copy->size - sizeof(*ret_word))
+            continue;
+        memcpy(ret_word, copy->bytes + offset, sizeof(*ret_word));
+        return true;
+    }
+    return false;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *argument)
@@ -199,27 +209,31 @@ struct walk {
     bool no_memory;
 };
 
-static bool covers(Dwarf_CFI *information, Dwarf_Addr address)
+/* Whether the information has a rule for the address; `*ret_signal`: it is the kernel's frame of a signal
+ * handler. */
+static bool covers(Dwarf_CFI *information, Dwarf_Addr address, bool *ret_signal)
 {
     AUTO_FREE Dwarf_Frame *frame = NULL;
 
-    return information && !dwarf_cfi_addrframe(information, address, &frame);
+    return information && !dwarf_cfi_addrframe(information, address, &frame) &&
+           dwarf_frame_info(frame, NULL, NULL, ret_signal) >= 0;
 }
 
 /* Whether call frame information says how to go on from here. */
-static bool can_go_on(struct live_unwinder *unwinder, uint64_t pc)
+static bool can_go_on(struct live_unwinder *unwinder, uint64_t pc, bool *ret_signal)
 {
     Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, pc);
     Dwarf_Addr bias;
     Dwarf_CFI *information;
 
+    *ret_signal = false;
     if (!module)
         return false;
     information = dwfl_module_eh_cfi(module, &bias);
-    if (covers(information, pc - bias))
+    if (covers(information, pc - bias, ret_signal))
         return true;
     information = dwfl_module_dwarf_cfi(module, &bias);
-    return covers(information, pc - bias);
+    return covers(information, pc - bias, ret_signal);
 }
 
 /* The stack pointer in a frame is the CFA of the frame that it called (System V ABI for AMD64, 3.7). */
@@ -228,7 +242,7 @@ static bool complete_frame(struct walk *walk, uint64_t sp, uint64_t return_addre
     struct live_stack *stack = walk->stack;
     struct live_frame *called = &stack->frames[stack->count - 1];
 
-    if (sp <= stack->complete_to || sp > walk->unwinder->copy->stack_high)
+    if (sp <= stack->complete_to || sp > walk->unwinder->copies->stack_high)
         return false;
     called->cfa = sp;
     called->return_address = return_address;
@@ -243,6 +257,7 @@ static int visit_frame(Dwfl_Frame *state, void *argument)
     Dwarf_Addr pc;
     Dwarf_Word sp;
     bool at_pc; /* not behind a call */
+    bool signal;
 
     if (!dwfl_frame_pc(state, &pc, &at_pc) || dwfl_frame_reg(state, LIVE_SP, &sp))
         return DWARF_CB_ABORT;
@@ -253,7 +268,25 @@ static int visit_frame(Dwfl_Frame *state, void *argument)
         return DWARF_CB_ABORT;
     }
     stack->frames[stack->count] = (struct live_frame){.pc = at_pc ? pc : pc - 1};
-    return can_go_on(walk->unwinder, stack->frames[stack->count++].pc) ? DWARF_CB_OK : DWARF_CB_ABORT;
+    return can_go_on(walk->unwinder, stack->frames[stack->count++].pc, &signal) ? DWARF_CB_OK
+                                                                                : DWARF_CB_ABORT;
+}
+
+/* Whether the walk came to the outermost frame. */
+static bool walk_frames(struct live_unwinder *unwinder, const struct live_thread *thread,
+                        const struct live_copy *copies, size_t copy_count,
+                        int (*visit)(Dwfl_Frame *state, void *argument), void *argument)
+{
+    bool whole;
+
+    unwinder->thread = thread;
+    unwinder->copies = copies;
+    unwinder->copy_count = copy_count;
+    whole = !dwfl_getthread_frames(unwinder->dwfl, thread->tid, visit, argument);
+    unwinder->thread = NULL;
+    unwinder->copies = NULL;
+    unwinder->copy_count = 0;
+    return whole;
 }
 
 /* A direct call is five bytes long: 0xe8 and a distance. Its first byte is 0xcc while a probe stands there.
@@ -280,11 +313,7 @@ int live_unwind(struct live_unwinder *unwinder, const struct live_thread *thread
         *ret_stack = (struct live_stack){0};
         return 0;
     }
-    unwinder->thread = thread;
-    unwinder->copy = copy;
-    stack.whole = !dwfl_getthread_frames(unwinder->dwfl, thread->tid, visit_frame, &walk);
-    unwinder->thread = NULL;
-    unwinder->copy = NULL;
+    stack.whole = walk_frames(unwinder, thread, copy, 1, visit_frame, &walk);
     if (walk.no_memory) {
         live_stack_release(&stack);
         return -ENOMEM;
@@ -294,4 +323,62 @@ int live_unwind(struct live_unwinder *unwinder, const struct live_thread *thread
             stack.frames[i].callee = called_from(unwinder->pid, stack.frames[i].return_address);
     *ret_stack = stack;
     return 0;
+}
+
+/* ------------------------------------------------------------------------------- the walk with registers */
+
+struct activations {
+    struct live_unwinder *unwinder;
+    bool (*visit)(void *context, const struct live_activation *activation);
+    void *context;
+    bool begun;
+    bool guessed;   /* from here on */
+    bool in_signal; /* the one before was the kernel's frame of a signal handler */
+};
+
+/* What leads to something else than code is wrong: a guess, or the call frame information of code that
+ * switches stacks. */
+static bool is_code(const struct live_unwinder *unwinder, uint64_t pc)
+{
+    const struct live_mapping *mapping = live_maps_find(unwinder->maps, pc);
+
+    return mapping && mapping->executable;
+}
+
+static int visit_activation(Dwfl_Frame *state, void *argument)
+{
+    struct activations *walk = argument;
+    struct live_activation activation = {.guessed = walk->guessed,
+                                         .interrupted = !walk->begun || walk->in_signal};
+    Dwarf_Word value;
+    bool has_rule;
+
+    /* What dwfl_frame_pc() says of activations is true of the signal's frame as well. */
+    if (!dwfl_frame_pc(state, &activation.pc, NULL) ||
+        (!activation.interrupted && !is_code(walk->unwinder, activation.pc - 1)))
+        return DWARF_CB_ABORT;
+    for (unsigned i = 0; i < LIVE_REGISTERS; i++) {
+        if (dwfl_frame_reg(state, i, &value))
+            continue;
+        activation.registers[i] = value;
+        activation.known |= 1u << i;
+    }
+    if (!activation.interrupted)
+        activation.known &= KEPT_REGISTERS;
+    has_rule = can_go_on(walk->unwinder, activation.interrupted ? activation.pc : activation.pc - 1,
+                         &walk->in_signal);
+    activation.signal_frame = walk->in_signal;
+    walk->begun = true;
+    walk->guessed = !has_rule;
+    return walk->visit(walk->context, &activation) ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+bool live_unwind_activations(struct live_unwinder *unwinder, const struct live_thread *thread,
+                             const struct live_copy *copies, size_t copy_count,
+                             bool (*visit)(void *context, const struct live_activation *activation),
+                             void *context)
+{
+    struct activations walk = {.unwinder = unwinder, .visit = visit, .context = context};
+
+    return unwinder->attached && walk_frames(unwinder, thread, copies, copy_count, visit_activation, &walk);
 }

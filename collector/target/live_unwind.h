@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/target/live_copy.h"
 #include "collector/target/live_maps.h"
 #include "collector/target/live_threads.h"
 
@@ -34,14 +35,6 @@ struct live_stack {
     bool whole; /* the last frame is the outermost of the stack */
 };
 
-/* All zero: nothing was copied. */
-struct live_copy {
-    uint8_t *bytes;
-    uint64_t address;
-    size_t size;
-    uint64_t stack_low, stack_high; /* the mapping that it is of */
-};
-
 void live_stack_release(struct live_stack *stack);
 
 struct live_unwinder; /* of one process */
@@ -57,5 +50,25 @@ void live_unwinder_free(struct live_unwinder *unwinder);
  * -ENOMEM. */
 int live_unwind(struct live_unwinder *unwinder, const struct live_thread *thread,
                 const struct live_copy *copy, struct live_stack *ret_stack);
+
+/* One activation with its registers as they were when it made its call, for whoever reads its variables. */
+struct live_activation {
+    uint64_t pc; /* the next instruction: in a caller, the return address */
+    uint64_t registers[LIVE_REGISTERS];
+    uint32_t known;   /* bit N: registers[N] could be restored */
+    bool interrupted; /* it made no call: a signal came before the instruction at `pc`, or it is the innermost
+                       */
+    bool signal_frame; /* nobody called it: the kernel made it, for the handler that it calls */
+    bool guessed;      /* no call frame information led here but a frame pointer, and that may be wrong */
+};
+
+/* Walks the stack as well, innermost first, with no demand on where the stack lies: `copies` are all the
+ * memory that is known, signal handlers' stacks and the ones below them may each have one. Where there is no
+ * call frame information the walk goes on by frame pointers and says so. `visit` returns false to end it.
+ * Returns whether it came to the outermost activation. */
+bool live_unwind_activations(struct live_unwinder *unwinder, const struct live_thread *thread,
+                             const struct live_copy *copies, size_t copy_count,
+                             bool (*visit)(void *context, const struct live_activation *activation),
+                             void *context);
 
 #endif

@@ -105,7 +105,7 @@ int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t 
     return 0;
 }
 
-static bool maps_file(pid_t pid, dev_t device, ino_t inode)
+bool file_is_mapped(pid_t pid, dev_t device, ino_t inode)
 {
     AUTO_FCLOSE FILE *maps = open_maps(pid);
     AUTO_FREE char *line = NULL;
@@ -134,7 +134,7 @@ bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *c
     while (!found && (entry = readdir(processes))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        found = pid > 0 && !is_ours(context, pid) && maps_file(pid, device, inode);
+        found = pid > 0 && !is_ours(context, pid) && file_is_mapped(pid, device, inode);
     }
     closedir(processes);
     return found;

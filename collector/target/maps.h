@@ -32,4 +32,7 @@ void code_mappings_free(struct code_mapping *mappings, size_t count);
 bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid),
                               void *context);
 
+/* Whether the process maps the file. */
+bool file_is_mapped(pid_t pid, dev_t device, ino_t inode);
+
 #endif

@@ -16,7 +16,7 @@ struct entry {
 };
 
 struct kept_record {
-    char bytes[64] __attribute__((aligned(8)));
+    char bytes[sizeof(struct wire_go_select)] __attribute__((aligned(8)));
     int submitted;
     int woke;
 };
@@ -32,13 +32,15 @@ static struct {
     struct seen_thread seen;
     unsigned let_go_at; /* turn of a wait in which the collector lets the thread go, 0: never */
     int is_return, readable;
-    unsigned stops, child_stops, mapping_lookups;
+    unsigned stops, child_stops, thread_stops, mapping_lookups;
     int terminal; /* of forked children */
     struct mm_struct mm;
     struct vm_area_struct mapping;
     struct {
         __u64 address, value;
     } slots[16];
+    __u64 memory_start, memory_size;
+    const void *memory;
 } kernel;
 
 /* ------------------------------------------------------------------------------------ helpers */
@@ -153,10 +155,18 @@ unsigned long long bpf_get_attach_cookie(void *context)
 
 long bpf_probe_read_user(void *to, unsigned size, const void *from)
 {
+    __u64 start = (__u64)from;
+
     if (!kernel.readable)
         return -14;
+    if (start >= kernel.memory_start && start + size <= kernel.memory_start + kernel.memory_size) {
+        __builtin_memcpy(to, (const char *)kernel.memory + (start - kernel.memory_start), size);
+        return 0;
+    }
+    if (size > sizeof(kernel.user_word))
+        return -14;
     for (unsigned i = 0; i < sizeof(kernel.slots) / sizeof(*kernel.slots); i++)
-        if (kernel.slots[i].address == (__u64)from) {
+        if (kernel.slots[i].address == start) {
             __builtin_memcpy(to, &kernel.slots[i].value, size);
             return 0;
         }
@@ -167,6 +177,12 @@ long bpf_probe_read_user(void *to, unsigned size, const void *from)
 long bpf_send_signal(unsigned signal)
 {
     kernel.stops += signal == SIGSTOP;
+    return 0;
+}
+
+long bpf_send_signal_thread(unsigned signal)
+{
+    kernel.thread_stops += signal == GO_HOLD_SIGNAL;
     return 0;
 }
 
@@ -201,6 +217,7 @@ void kernel_reset(void)
 {
     memset(&kernel, 0, sizeof(kernel));
     memset(&totals, 0, sizeof(totals));
+    memset(go_conducts, 0, sizeof(go_conducts));
     losing_threads = 0;
     generation = 0;
     phase = PHASE_RECORDING;
@@ -306,6 +323,11 @@ void kernel_set_terminal(int terminal)
     kernel.terminal = terminal;
 }
 
+unsigned kernel_threads_held(void)
+{
+    return kernel.thread_stops;
+}
+
 unsigned kernel_stops_sent(void)
 {
     return kernel.stops;
@@ -336,6 +358,68 @@ int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
 int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
 {
     return run_session(tgid, tid, sp, cookie, 1);
+}
+
+void kernel_set_memory(uint64_t start, const void *bytes, size_t size)
+{
+    kernel.memory_start = start;
+    kernel.memory = bytes;
+    kernel.memory_size = size;
+}
+
+void kernel_set_go_program(uint32_t program, const struct go_fields *fields)
+{
+    bpf_map_update_elem(&go_programs, &program, fields, BPF_ANY);
+}
+
+void kernel_set_go_probe(uint32_t index, const struct go_probe *probe)
+{
+    bpf_map_update_elem(&go_probes, &index, probe, BPF_ANY);
+}
+
+void kernel_set_go_delay(uint32_t index, const struct go_delay *delay)
+{
+    bpf_map_update_elem(&go_delays, &index, delay, BPF_ANY);
+}
+
+struct go_conduct *kernel_go_conduct(uint32_t worker)
+{
+    return &go_conducts[worker];
+}
+
+void kernel_set_go_worker(uint32_t tgid, uint32_t worker)
+{
+    struct process_state *state = bpf_map_lookup_elem(&processes, &tgid);
+
+    if (state)
+        state->worker = worker;
+}
+
+void kernel_go_hit(uint32_t tgid, uint32_t tid, uint32_t index, const struct kernel_registers *at)
+{
+    struct pt_regs registers = {.r15 = at->r15,
+                                .r14 = at->r14,
+                                .r13 = at->r13,
+                                .r12 = at->r12,
+                                .bp = at->bp,
+                                .bx = at->bx,
+                                .r11 = at->r11,
+                                .r10 = at->r10,
+                                .r9 = at->r9,
+                                .r8 = at->r8,
+                                .ax = at->ax,
+                                .cx = at->cx,
+                                .dx = at->dx,
+                                .si = at->si,
+                                .di = at->di,
+                                .ip = at->ip,
+                                .flags = at->flags,
+                                .sp = at->sp};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    kernel.cookie = index;
+    on_go(&registers);
 }
 
 void kernel_set_signal_stack(uint64_t start, uint64_t size)
@@ -380,13 +464,15 @@ void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)
 {
     static char group, parent_group, session, own_session;
     struct signal_struct parent_signal = {0}, signal = {0};
-    struct task_struct parent_task = {.signal = &parent_signal};
+    struct task_struct parent_task = {.tgid = 1000, .signal = &parent_signal};
     struct task_struct task = {.tgid = (int)tgid,
                                .pid = (int)tgid,
                                .signal = &signal,
                                .real_parent = &parent_task,
-                               .ptrace = parent == PARENT_DEBUGGER};
+                               .parent = &parent_task,
+                               .ptrace = parent == PARENT_DEBUGGER || parent == PARENT_CONDUCTOR};
 
+    conductor = parent == PARENT_CONDUCTOR ? (__u32)parent_task.tgid : 0;
     parent_signal.pids[PIDTYPE_PGID] = (struct pid *)&parent_group;
     parent_signal.pids[PIDTYPE_SID] = (struct pid *)&session;
     signal.pids[PIDTYPE_PGID] =
@@ -444,6 +530,13 @@ uint32_t kernel_pending_returns(uint32_t tid)
     const struct loss *loss = host_lookup(&losses, &tid);
 
     return loss ? loss->returns : 0;
+}
+
+uint32_t kernel_pending_go(uint32_t tid)
+{
+    const struct loss *loss = host_lookup(&losses, &tid);
+
+    return loss ? loss->go : 0;
 }
 
 uint64_t kernel_losing_threads(void)

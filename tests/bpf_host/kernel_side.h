@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/wire.h"
+
 /* Forgets everything: maps, records, counters. */
 void kernel_reset(void);
 
@@ -43,6 +45,27 @@ void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie)
 void kernel_set_let_go(unsigned turn);
 int kernel_is_waiting(uint32_t tid);
 
+/* The target's memory from `start` on; `bytes` is not copied. Other addresses are read as said below. */
+void kernel_set_memory(uint64_t start, const void *bytes, size_t size);
+
+/* The maps of the probes on Go programs, and how goroutines are held up. */
+void kernel_set_go_program(uint32_t program, const struct go_fields *fields);
+void kernel_set_go_probe(uint32_t index, const struct go_probe *probe);
+void kernel_set_go_delay(uint32_t index, const struct go_delay *delay);
+struct go_conduct *kernel_go_conduct(uint32_t worker);
+/* The process is executed for that worker. */
+void kernel_set_go_worker(uint32_t tgid, uint32_t worker);
+
+struct kernel_registers {
+    uint64_t ax, cx, dx, bx, sp, bp, si, di, r8, r9, r10, r11, r12, r13, r14,
+        r15; /* as instructions number them */
+    uint64_t ip, flags;
+};
+
+/* Thread `tid` of `tgid` meets probe `index` of a Go program. */
+void kernel_go_hit(uint32_t tgid, uint32_t tid, uint32_t index, const struct kernel_registers *at);
+unsigned kernel_threads_held(void);
+
 /* The alternate signal stack of all threads from here on. */
 void kernel_set_signal_stack(uint64_t start, uint64_t size);
 
@@ -61,8 +84,9 @@ void kernel_set_stack_word(uint64_t address, uint64_t value);
 
 void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
-/* The same with a parent that notices stops, or one that has let the process have its own session. */
-enum kernel_parent { PARENT_ORDINARY, PARENT_SHELL, PARENT_DEBUGGER, PARENT_DAEMON };
+/* The same with a parent that notices stops, one that has let the process have its own session, or one that
+ * traces it on our behalf. */
+enum kernel_parent { PARENT_ORDINARY, PARENT_SHELL, PARENT_DEBUGGER, PARENT_DAEMON, PARENT_CONDUCTOR };
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent);
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit);
 
@@ -74,6 +98,7 @@ int kernel_record_woke(size_t index);
 /* What a thread has lost and not reported. */
 uint32_t kernel_pending_calls(uint32_t tid);
 uint32_t kernel_pending_returns(uint32_t tid);
+uint32_t kernel_pending_go(uint32_t tid);
 uint64_t kernel_losing_threads(void);
 uint64_t kernel_unplaced(void);
 uint64_t kernel_life_cycle_lost(void);

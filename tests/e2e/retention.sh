@@ -28,7 +28,7 @@ by_number() {
     before=$(size)
     "$TRACECTL" gc --keep-runs 2
     same c,d "$(runs)"
-    (($(size) < before * 2 / 3)) || fail "$before bytes before, $(size) after"
+    (($(size) < before * 3 / 4)) || fail "$before bytes before, $(size) after"
     [[ ! -s $STORE-wal ]] || fail "the log has not been emptied"
     "$TRACECTL" verify
 }

@@ -111,7 +111,8 @@ commands() {
     grep -q 'loops(run_id INTEGER, thread_id INTEGER,' "$WORK/commands.out"
     grep -qx ' *one = 1' "$WORK/commands.out"
     grep -qx 'second = 2' "$WORK/commands.out"
-    for name in events calls loops call_edges journal_functions function_names runs call_counts; do
+    for name in events calls loops call_edges journal_functions function_names runs call_counts go_events \
+        goroutines go_blocks; do
         echo .tables | "$TRACECTL" sql | grep -qx "$name" || fail "no table $name"
         echo "SELECT count(*) AS n FROM $name" | "$TRACECTL" sql --csv | head -n 1 | grep -qx n
     done

@@ -10,12 +10,25 @@
 
 #include "image/disasm.h"
 #include "image/functions.h"
+#include "image/source_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile size_t read_length; /* so that the string is read */
 
 /* What functions.h promises must hold whatever the bytes are. */
+static void check_frames(struct elf_image *image, uint64_t address)
+{
+    struct source_frame frames[8];
+    size_t count = image_source_frames(image, address, frames, 8);
+
+    if (count > 8)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        read_length = (frames[i].function ? strlen(frames[i].function) : 0) +
+                      (frames[i].file ? strlen(frames[i].file) : 0);
+}
+
 static void check_functions(struct elf_image *image, struct disasm *disasm,
                             const struct image_function *functions, size_t count)
 {
@@ -36,6 +49,7 @@ static void check_functions(struct elf_image *image, struct disasm *disasm,
             abort();
         if (image_function_source(image, function, &file, &line))
             read_length = strlen(file);
+        check_frames(image, function->address + function->size / 2);
         if (code)
             disasm_decode(disasm, code, available, function->address, &instruction);
     }

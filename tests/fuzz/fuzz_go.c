@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as a Go program: its layout, the frames of its instructions and its concurrency-usage model. */
+/* Any bytes as a Go program: its layout, the frames of its instructions, its stacks and its concurrency-usage
+ * model. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "image/go_goroutines.h"
 #include "image/go_layout.h"
 #include "image/go_usage.h"
 #include "image/gopclntab.h"
@@ -30,9 +32,12 @@ static void check_frames(struct elf_image *image)
 
         for (size_t k = 0; k < 3; k++) {
             struct go_frame frames[FRAMES];
+            uint64_t frame_size = UINT64_MAX;
             size_t found = gopclntab_frames(image, places[k], frames, FRAMES);
 
             if (found > FRAMES)
+                abort();
+            if (go_stack_rule(image, places[k], &frame_size) == GO_STACK_CALLER && frame_size > INT32_MAX)
                 abort();
             while (found--)
                 read_length = strlen(frames[found].function) + strlen(frames[found].file);
@@ -66,12 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(go_layout_release) struct go_layout layout = {0};
     CLEANUP(go_model_release) struct go_model model = {0};
     struct error err;
+    uint64_t list;
 
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || elf_image_open_fd(fd, "fuzz", &image, &err) < 0)
         return 0;
     if (go_layout_read(image, &layout, &err) == 0 && !layout.entries[GO_GOPARK].name)
         abort();
     check_frames(image);
+    go_goroutines_find(image, &list);
     if (go_model_read(image, &model, &err) == 0)
         check_model(&model);
     return 0;

@@ -10,10 +10,11 @@ OPTIONS = {
     "none": ["--returns", "none"],
     "all images": ["--images", "all"],
     "no hold": ["--no-hold"],
+    "inline": ["--backend", "inline"],
 }
-EVERY = ("auto", "infer", "probe", "sites", "none", "all images")
-EACH_RETURN = ("auto", "infer", "probe", "sites", "none")
-TWO = ("auto", "infer")
+EVERY = ("auto", "infer", "probe", "sites", "none", "all images", "inline")
+EACH_RETURN = ("auto", "infer", "probe", "sites", "none", "inline")
+TWO = ("auto", "infer", "inline")
 
 
 @dataclasses.dataclass
@@ -28,6 +29,7 @@ class Row:
     options: tuple = TWO
     truth: str = "instrumented"  # "own": the program prints "calls NAME NUMBER"; "": only that it is unharmed
     level: str = "tree"  # see truth.compare; without returns never more than "order"
+    inline_level: str = ""  # the same with inline probes, which know less of calls out of untraced code; "": the same
     status: int = 0  # of the program itself
     lossy: bool = False  # something may be lost, and must then be said to be
     attach: bool = False  # "TARGET loop" is recorded with -p, too (programs/harm.h)
@@ -57,15 +59,15 @@ ROWS = [
         Row(f"Go {version}, its runtime too", f"goroutines.go{version}", truth="own", level="counts", options=("auto",))
         for version in ("1.19", "1.22", "1.23")
     ),
-    Row("longjmp over frames, libraries, signals", "jumps", options=EVERY, attach=True),
+    Row("longjmp over frames, libraries, signals", "jumps", options=EVERY, attach=True, inline_level="order"),
     Row("longjmp and setjmp by turns", "longjmp", options=EACH_RETURN),
-    *variants("longjmp", "jumps", BUILDS),
+    *variants("longjmp", "jumps", BUILDS, inline_level="order"),
     Row("recursion 10,000 deep", "deep", options=EVERY, attach=True),
     Row("recursion, frame pointers", "deep.frames", options=EACH_RETURN),
     *variants("recursion", "deep", ("nopie", "static", "stripped")),
     Row("recursion of many kinds", "recursion", options=EACH_RETURN),
-    Row("qsort callbacks", "sorting", options=EVERY, attach=True),
-    *variants("qsort callbacks", "sorting", ("static", "stripped")),
+    Row("qsort callbacks", "sorting", options=EVERY, attach=True, inline_level="order"),
+    *variants("qsort callbacks", "sorting", ("static", "stripped"), inline_level="order"),
     Row("pthread_exit and cancellation", "thread_ends", options=EACH_RETURN, attach=True),
     Row("threads", "threads", options=EACH_RETURN),
     Row("signals on an alternate stack", "signals", options=EACH_RETURN),
@@ -81,7 +83,8 @@ ROWS = [
     Row("vfork, libraries too", "vforks", options=("all images",), lossy=True),
     Row("execve of itself and of another binary", "execs", options=EVERY),
     Row("execve by another thread", "exec_threads", options=EACH_RETURN, level="counts"),
-    Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, record=("--images", "all")),
+    Row("dlopen and dlclose", "dlopens", options=EACH_RETURN, attach=True, record=("--images", "all"),
+        inline_level="order"),
     Row("privileges dropped", "drops", options=EVERY),
     Row("seccomp", "seccomp", options=EVERY),
     Row("seccomp, frame pointers", "seccomp.frames", options=EACH_RETURN),

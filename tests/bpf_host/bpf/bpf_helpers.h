@@ -37,6 +37,7 @@ struct task_struct *bpf_get_current_task_btf(void);
 unsigned long long bpf_get_attach_cookie(void *context);
 long bpf_probe_read_user(void *to, unsigned size, const void *from);
 long bpf_send_signal(unsigned signal);
+long bpf_send_signal_thread(unsigned signal);
 long bpf_find_vma(struct task_struct *task, unsigned long long address, void *callback, void *context,
                   unsigned long long flags);
 

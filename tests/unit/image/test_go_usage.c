@@ -181,7 +181,7 @@ Test(go_usage, newer_versions)
 Test(go_usage, the_function_and_not_its_wrapper)
 {
     AUTO_ELF_IMAGE struct elf_image *image = build();
-    struct go_place entries[GO_ENTRIES];
+    struct go_entry_place entries[GO_ENTRIES];
     struct error err = {0};
 
     cr_assert_eq(go_entries_read(image, entries, &err), 0);

@@ -111,7 +111,7 @@ Test(retention, the_size_is_kept_and_the_space_given_back)
     struct trace_retained retained = {.space_due = true};
     int64_t full, half;
 
-    make_runs(&fixture, 8, 60000);
+    make_runs(&fixture, 8, 90000);
     retain(&fixture, (struct trace_retention){0}, 0, &retained);
     full = size_of(&fixture, "");
     cr_assert_eq(size_of(&fixture, "-wal"), 0);

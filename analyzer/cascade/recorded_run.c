@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "analyzer/cascade/recorded_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/symbols.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "store/db.h"
+
+void recorded_run_release(struct recorded_run *run)
+{
+    frames_release(&run->frames);
+    origins_release(&run->origins);
+    contention_release(&run->contention);
+    causality_release(&run->causality);
+    handlers_release(&run->handlers);
+    cascade_trace_release(&run->trace);
+    tracestore_functions_free(run->functions, run->function_count);
+    free(run->kinds);
+    for (size_t i = 0; i < run->site_count; i++) {
+        free(run->sites[i].function);
+        free(run->sites[i].file);
+    }
+    free(run->sites);
+    *run = (struct recorded_run){0};
+}
+
+/* ------------------------------------------------------------------------------------------ names */
+
+const struct tracestore_function *recorded_run_find(const struct recorded_run *run, uint32_t function)
+{
+    size_t low = 0, high = run->function_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (run->functions[middle].function_id == function)
+            return &run->functions[middle];
+        if (run->functions[middle].function_id < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const char *recorded_run_function(const struct recorded_run *run, uint32_t function, char *text, size_t size)
+{
+    const struct tracestore_function *found = recorded_run_find(run, function);
+
+    if (!found)
+        return "?";
+    if (!strstr(found->demangled, "@plt"))
+        return found->demangled;
+    snprintf(text, size, "%.*s", (int)symbols_bare_length(found->demangled), found->demangled);
+    return text;
+}
+
+static const struct site_name *find_site(const struct recorded_run *run, uint32_t site)
+{
+    size_t low = 0, high = run->site_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (run->sites[middle].site_id == site)
+            return &run->sites[middle];
+        if (run->sites[middle].site_id < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* The handler's own function, since it begins before it is called; NULL: another event. */
+static const char *handler_name(const struct recorded_run *run, uint32_t event)
+{
+    const struct sync_event *of = &run->trace.events[event];
+
+    for (size_t i = 0; of->kind == SYNC_HANDLER && i < run->trace.function_count; i++)
+        if (run->trace.functions[i].number == of->other)
+            return run->trace.functions[i].name;
+    return NULL;
+}
+
+struct event_place recorded_run_place(const struct recorded_run *run, uint32_t event)
+{
+    const char *handler = handler_name(run, event);
+    const struct site_name *site = find_site(run, run->trace.events[event].site);
+    const struct tracestore_function *function = recorded_run_find(run, run->frames.function_of[event]);
+
+    if (handler)
+        return (struct event_place){handler, "", 0};
+    if (site && *site->function)
+        return (struct event_place){site->function, site->file, site->line};
+    if (function)
+        return (struct event_place){function->demangled, function->file, function->line};
+    return (struct event_place){"", "", 0};
+}
+
+static int add_site(struct recorded_run *run, sqlite3_stmt *statement)
+{
+    struct site_name site = {
+        .site_id = (uint32_t)sqlite3_column_int64(statement, 0),
+        .function = db_text(statement, 1),
+        .file = db_text(statement, 2),
+        .line = sqlite3_column_int(statement, 3),
+    };
+
+    if (!site.function || !site.file ||
+        array_reserve(&run->sites, &run->site_capacity, run->site_count + 1) < 0) {
+        free(site.function);
+        free(site.file);
+        return -ENOMEM;
+    }
+    run->sites[run->site_count++] = site;
+    return 0;
+}
+
+static int read_sites(struct recorded_run *run, struct tracestore *store, struct error *err)
+{
+    static const char what[] = "cannot read the call sites",
+                      sql[] =
+                          "SELECT s.site_id, coalesce(f.demangled, f.name), s.file, s.line"
+                          " FROM main.call_sites s LEFT JOIN main.functions f USING (function_id)"
+                          " ORDER BY s.site_id";
+    struct sqlite3 *db = tracestore_db(store);
+    AUTO_STATEMENT *statement = NULL;
+    int r = db_prepare(db, sql, what, &statement, err);
+
+    while (r == 0) {
+        int step = sqlite3_step(statement);
+
+        if (step == SQLITE_DONE)
+            return 0;
+        if (step != SQLITE_ROW)
+            return db_fail(db, err, what);
+        if (add_site(run, statement) < 0)
+            return error_no_memory(err), -ENOMEM;
+    }
+    return r;
+}
+
+/* "send", "send@plt" and "send(int)" are the sink "send". */
+static bool is_named(const char *name, const char *sink)
+{
+    size_t length = strlen(sink);
+
+    return !strncmp(name, sink, length) && (!name[length] || name[length] == '(' || name[length] == '@');
+}
+
+static int read_functions(struct recorded_run *run, struct tracestore *store, const char *sink,
+                          struct error *err)
+{
+    int r = tracestore_functions(store, run->run_id, &run->functions, &run->function_count, err);
+
+    if (r < 0)
+        return r;
+    if (run->function_count)
+        run->kind_count = (size_t)run->functions[run->function_count - 1].function_id + 1;
+    run->kinds = calloc(run->kind_count + 1, sizeof(*run->kinds));
+    if (!run->kinds)
+        return error_no_memory(err), -ENOMEM;
+    for (size_t i = 0; i < run->function_count; i++) {
+        const struct tracestore_function *function = &run->functions[i];
+
+        run->kinds[function->function_id] = (struct frame_function){
+            .known = true,
+            .stub = strstr(function->name, "@plt"),
+            .sink = sink && (is_named(function->name, sink) || is_named(function->demangled, sink)),
+        };
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ calls */
+
+DEFINE_CLEANUP(cleanup_frame_reader, struct frame_reader *, frame_reader_free)
+DEFINE_CLEANUP(cleanup_event_iter, struct event_iter *, event_iter_free)
+
+static int read_stream(struct tracestore *store, const struct tracestore_thread *thread,
+                       struct frame_reader *reader, uint32_t number, struct error *err)
+{
+    CLEANUP(cleanup_event_iter) struct event_iter *iter = NULL;
+    struct event event;
+    int r = event_iter_open(store, thread->thread_id, 0, &iter, err);
+
+    while (r == 0 && (r = event_iter_next(iter, &event, err)) == 0) {
+        r = frame_reader_event(reader, number, &event);
+        if (r < 0)
+            return error_no_memory(err), -ENOMEM;
+    }
+    if (r < 0)
+        return r;
+    return frame_reader_end(reader, number) < 0 ? error_no_memory(err), -ENOMEM : 0;
+}
+
+/* The number of the thread with that label among those of the trace; TRACE_NONE: it has no sync events. */
+static uint32_t find_thread(const struct recorded_run *run, const char *label)
+{
+    char text[64];
+
+    for (uint32_t i = 0; i < run->trace.thread_count; i++) {
+        cascade_trace_label(&run->trace, i, text, sizeof(text));
+        if (!strcmp(text, label))
+            return i;
+    }
+    return TRACE_NONE;
+}
+
+static int read_calls(struct recorded_run *run, struct tracestore *store, struct error *err)
+{
+    CLEANUP(cleanup_frame_reader) struct frame_reader *reader = NULL;
+    struct tracestore_thread *threads = NULL;
+    size_t count = 0;
+    int r = frame_reader_new(&run->trace, run->kinds, run->kind_count, &run->frames, &reader);
+
+    if (r < 0)
+        return error_no_memory(err), -ENOMEM;
+    r = tracestore_threads(store, run->run_id, &threads, &count, err);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        uint32_t number = find_thread(run, threads[i].label);
+
+        if (number != TRACE_NONE)
+            r = read_stream(store, &threads[i], reader, number, err);
+    }
+    tracestore_threads_free(threads, count);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------------ the whole */
+
+static int find_relations(struct recorded_run *run, struct error *err)
+{
+    int r = handlers_find(&run->trace, &run->handlers);
+
+    if (r == 0)
+        r = causality_find(&run->trace, &run->handlers, &run->causality);
+    if (r == 0)
+        r = contention_find(&run->trace, &run->handlers, &run->contention);
+    if (r == 0)
+        r = origins_find(&run->trace, &run->handlers, &run->causality, &run->origins);
+    if (r == -ENOMEM)
+        return error_no_memory(err), -ENOMEM;
+    return r < 0 ? error_say(err, r, "looking for cascades: there are too many events") : 0;
+}
+
+int recorded_run_read(struct recorded_run *run, struct tracestore *store, int64_t run_id, const char *sink,
+                      struct error *err)
+{
+    int r;
+
+    *run = (struct recorded_run){.run_id = run_id};
+    r = cascade_trace_read(&run->trace, store, run_id, err);
+    if (r == 0)
+        r = find_relations(run, err);
+    if (r == 0)
+        r = read_functions(run, store, sink, err);
+    if (r == 0)
+        r = read_sites(run, store, err);
+    return r < 0 ? r : read_calls(run, store, err);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What became of a Go program's goroutines: GoAT's Procedure 2 (chapter 4 of Taheri's dissertation, 2022), on
+ * the history of the run and not only on each goroutine's last event.
+ *
+ * A goroutine that has not ended is *stuck* when it waits for others (a channel, a lock, a wait group, a
+ * condition) and none of those that may still go on can release it. Those that may go on are the goroutines
+ * that run, could run, sleep, or wait for the network or a timer, and all that one of them can release:
+ *
+ *     lock            its holder; for a reader also a writer that waits before it; where no holder is known,
+ *                     whoever has used it
+ *     channel, cond   whoever has used it before
+ *     wait group      the same, and whoever descends from one that has: Done is the last that a goroutine
+ * does never met       where nobody has come to the other side of a channel or condition, its parent, a child
+ *                     or a sibling may be about to
+ *     timer           its own channel; one of package context, a channel that nobody of the program is known
+ *                     to have made or used; one that runs a function of the program, everything
+ *
+ * The goroutine that ends the process releases nobody. Of package testing, only the goroutines that run the
+ * functions of tests count; those wait for their subtests inside package testing.
+ */
+#ifndef TRACECTL_ANALYZER_GO_VERDICT_H
+#define TRACECTL_ANALYZER_GO_VERDICT_H
+
+#include "analyzer/go/replay.h"
+
+/* A timer that is due later than this after the last event lets nobody go on: nobody would wait for it. */
+#define GO_TIMER_HORIZON_NS 30000000000u
+
+enum go_verdict_kind {
+    GO_VERDICT_PASS,
+    GO_VERDICT_LEAK,            /* stuck goroutines are left over */
+    GO_VERDICT_GLOBAL_DEADLOCK, /* nobody could go on, the main goroutine (or a test's) included */
+    GO_VERDICT_CRASH,           /* a panic that nobody recovered, a fatal error, a signal */
+    GO_VERDICT_TIMEOUT,         /* the time limit ended the run */
+};
+
+/* "pass", "leak", "global-deadlock", "crash", "timeout" */
+const char *go_verdict_name(enum go_verdict_kind kind);
+
+/* What a function, or a site, is a part of. */
+enum go_role {
+    GO_ROLE_PROGRAM,
+    GO_ROLE_TIMERS,  /* packages time and context: their channels may be a timer's */
+    GO_ROLE_TESTING, /* package testing, but for the functions that run tests in goroutines of their own */
+    GO_ROLE_ALARM,   /* package testing's time limit */
+};
+
+/* By the name of a function ("testing.tRunner"), or of a site ("testing.(*T).Run:chan recv"). */
+enum go_role go_role_of(const char *name);
+/* Whether goroutines that begin with this function are the runtime's own. */
+bool go_is_runtime(const char *function);
+
+struct go_verdict_options {
+    enum go_role (*role)(void *context, uint32_t function); /* NULL: all are the program's */
+    void *context;
+    bool has_exit_status; /* of the process: 0 to 255, or 128 + the signal that ended it */
+    int exit_status;
+    bool timed_out;  /* it was ended because it took too long */
+    bool operations; /* operations were recorded (go_program) */
+};
+
+enum go_fate {
+    GO_FATE_STUCK,
+    GO_FATE_UNFINISHED, /* it may go on */
+    GO_FATE_UNKNOWN,    /* events are missing, or it has been waiting since before the recording */
+};
+
+/* Why a goroutine may go on. */
+enum go_hope {
+    GO_HOPE_NONE,
+    GO_HOPE_RUNS, /* or could */
+    GO_HOPE_SLEEPS,
+    GO_HOPE_NETWORK,
+    GO_HOPE_RUNTIME, /* it waits for something in the runtime or the standard library */
+    GO_HOPE_TIMER,
+    GO_HOPE_RELEASE, /* `by` can release it */
+};
+
+struct go_outcome {
+    uint64_t goroutine;
+    enum go_fate fate;
+    enum go_hope hope;
+    uint64_t by;
+};
+
+/* Why one goroutine waits for another. */
+enum go_tie {
+    GO_TIE_HOLDS,   /* the other holds the lock */
+    GO_TIE_WRITER,  /* the other waits to write, and readers must wait behind it */
+    GO_TIE_PEER,    /* only the other one has used the channel the other way, of those that live */
+    GO_TIE_ADDED,   /* the other has added to the wait group and not taken it back */
+    GO_TIE_SIGNALS, /* only the other one has signalled the condition */
+};
+
+struct go_wait_for {
+    uint64_t goroutine, on; /* goids */
+    uint64_t object;
+    enum go_tie tie;
+    uint32_t site; /* where `on` took or used the object; 0: not known */
+    uint64_t ns;   /* when */
+};
+
+struct go_test_verdict {
+    uint64_t goroutine;
+    uint32_t test; /* function_id */
+    enum go_verdict_kind kind;
+};
+
+struct go_verdict {
+    enum go_verdict_kind kind;
+    struct go_outcome *outcomes; /* of goroutines of the program's own that have not ended, by goid */
+    size_t outcome_count;
+    size_t stuck, unfinished, unknown; /* of these */
+    struct go_wait_for *cycle; /* stuck goroutines that wait for each other, the shortest such cycle */
+    size_t cycle_count;
+    struct go_test_verdict *tests;
+    size_t test_count;
+    uint64_t crashed; /* the goroutine that crashed; 0: not known, or no crash */
+    int signal;       /* that ended the process; 0: none */
+};
+
+/* Judges at the last event; before go_replay_end or after it. Fails with -ENOMEM. */
+int go_verdict_of(struct go_replay *replay, const struct go_verdict_options *options,
+                  struct go_verdict *ret_verdict);
+void go_verdict_release(struct go_verdict *verdict);
+
+/* The operation that a stopped goroutine waits in: the innermost that had to wait; NULL: not known. */
+const struct go_action *go_waiting_in(const struct go_goroutine *goroutine);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Goroutines: what Go's runtime, and code that it was inlined into, tells at the places that the collector
+ * found in the program's file (collector/go/targets.h).
+ *
+ * A goroutine is known by its goid. In functions that Go compiled R14 points to the runtime's struct g of
+ * whoever runs: the goroutine, or g0 when the thread schedules; then m.curg is the goroutine on whose behalf
+ * it does so, if any. Arguments are in RAX, RBX, RCX, RDI, RSI, R8... (Go's ABIInternal, since go 1.17).
+ */
+#ifndef TRACECTL_BPF_GOROUTINES_H
+#define TRACECTL_BPF_GOROUTINES_H
+
+#include "bpf/processes.h"
+#include "bpf/ring.h"
+#include "bpf/wire.h"
+
+#define FLAG_CARRY 1
+#define FLAG_PARITY 4
+#define FLAG_ZERO 0x40
+#define FLAG_SIGN 0x80
+#define FLAG_OVERFLOW 0x800
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, MAX_GO_PROBES);
+    __type(key, __u32);
+    __type(value, struct go_probe);
+} go_probes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, MAX_GO_PROGRAMS);
+    __type(key, __u32);
+    __type(value, struct go_fields);
+} go_programs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, MAX_GO_PROBES);
+    __type(key, __u32);
+    __type(value, struct go_delay);
+} go_delays SEC(".maps");
+
+struct go_conduct go_conducts[GO_WORKERS_MAX]; /* each is written by the collector between two executions */
+
+/* What a hit needs of the registers, copied: the verifier does not follow pointers into them. */
+struct go_registers {
+    __u64 ax, bx, cx, di, si, r8, g, sp, bp, ip, flags;
+};
+
+static __always_inline __u64 go_word(__u64 address)
+{
+    __u64 word;
+
+    return address && !bpf_probe_read_user(&word, sizeof(word), (const void *)address) ? word : 0;
+}
+
+static __always_inline __u64 go_id(const struct go_fields *fields, __u64 g)
+{
+    return g ? go_word(g + fields->g_goid) : 0;
+}
+
+/* The goroutine that runs, or for which the scheduler does something; 0: none. */
+static __always_inline __u64 go_acting(const struct go_fields *fields, __u64 g)
+{
+    __u64 id = go_id(fields, g), m;
+
+    if (id || !g)
+        return id;
+    m = go_word(g + fields->g_m);
+    return m ? go_id(fields, go_word(m + fields->m_curg)) : 0;
+}
+
+/* Whether a conditional branch with this condition (the low half of its opcode) is taken. */
+static __always_inline bool go_is_taken(__u8 condition, __u64 flags)
+{
+    bool less = !(flags & FLAG_SIGN) != !(flags & FLAG_OVERFLOW), holds = false;
+
+    switch (condition >> 1) {
+    case 0:
+        holds = flags & FLAG_OVERFLOW;
+        break;
+    case 1:
+        holds = flags & FLAG_CARRY;
+        break;
+    case 2:
+        holds = flags & FLAG_ZERO;
+        break;
+    case 3:
+        holds = flags & (FLAG_CARRY | FLAG_ZERO);
+        break;
+    case 4:
+        holds = flags & FLAG_SIGN;
+        break;
+    case 5:
+        holds = flags & FLAG_PARITY;
+        break;
+    case 6:
+        holds = less;
+        break;
+    case 7:
+        holds = less || flags & FLAG_ZERO;
+        break;
+    }
+    return condition & 1 ? !holds : holds;
+}
+
+/* The address that an operand [base + index * scale + displacement] names. */
+static __always_inline __u64 go_operand(const struct pt_regs *ctx, const struct go_probe *probe)
+{
+    __u64 registers[18] = {ctx->ax,  ctx->cx,  ctx->dx,  ctx->bx,  ctx->sp,  ctx->bp,
+                           ctx->si,  ctx->di,  ctx->r8,  ctx->r9,  ctx->r10, ctx->r11,
+                           ctx->r12, ctx->r13, ctx->r14, ctx->r15, 0,        0};
+    __u32 base = probe->base, index = probe->index;
+
+    if (base > 17)
+        base = 17;
+    if (index > 17)
+        index = 17;
+    return registers[base] + registers[index] * probe->scale + (__s64)probe->displacement;
+}
+
+/* The two words that differ from kind to kind, and where in the program it happened. */
+static __always_inline void go_fill(struct wire_go *record, const struct go_probe *probe,
+                                    const struct go_fields *fields, const struct go_registers *at)
+{
+    record->object = at->ax;
+    record->value = at->bx;
+    switch (probe->kind) {
+    case GO_AT_SPAWN:
+        record->object = 0;
+        record->value = go_word(at->ax);
+        break;
+    case GO_AT_SPAWNED:
+        record->object = go_id(fields, at->bx);
+        break;
+    case GO_AT_EXECUTE:
+    case GO_AT_END:
+    case GO_AT_QUEUE:
+        record->goroutine = go_id(fields, at->ax);
+        break;
+    case GO_AT_READY:
+        record->object = go_id(fields, at->ax);
+        break;
+    case GO_AT_PARK:
+        record->object = 0;
+        record->value = at->cx & 0xff;
+        break;
+    case GO_AT_OPERATION:
+        record->other = go_word(at->bp + 8); /* where the caller returns to */
+        break;
+    case GO_AT_SEND:
+        record->value = at->cx & 1;
+        record->place = at->di;
+        break;
+    case GO_AT_RECV:
+        record->value = at->cx & 1;
+        record->place = go_word(at->bp + 8);
+        break;
+    case GO_AT_TEST:
+        record->value = go_word(at->bx);
+        break;
+    case GO_AT_FATAL:
+        record->object = go_word(at->ax);
+        break;
+    case GO_AT_EXIT:
+        record->value = go_word(at->sp + 8) & 0xffffffff;
+        break;
+    default:
+        break;
+    }
+}
+
+static __always_inline struct wire_go *go_reserve(const struct hit *hit, __u64 size)
+{
+    struct wire_go *record = report_loss(hit->tid) ? bpf_ringbuf_reserve(&ring, size, 0) : 0;
+
+    if (!record)
+        count_go_loss(hit->tid);
+    return record;
+}
+
+static __always_inline void go_begin(struct wire_go *record, const struct hit *hit, __u32 index,
+                                     const struct go_probe *probe, const struct go_fields *fields,
+                                     const struct go_registers *at)
+{
+    record->header.kind = WIRE_GO;
+    record->header.flags = 0;
+    record->header.sp_high = 0;
+    record->header.tid = hit->tid;
+    record->header.ns = bpf_ktime_get_ns();
+    record->probe = index;
+    record->cases = 0;
+    record->other = 0;
+    record->goroutine = go_acting(fields, at->g);
+    record->place = probe->place_in_code ? at->ip : go_word(at->sp + probe->sp_offset);
+}
+
+/* A select: its channels follow the record. */
+static __always_inline void go_emit_select(const struct hit *hit, __u32 index, const struct go_probe *probe,
+                                           const struct go_fields *fields, const struct go_registers *at)
+{
+    struct wire_go_select *record = (struct wire_go_select *)go_reserve(hit, sizeof(*record));
+    __u32 cases = (__u32)(at->di + at->si), bytes = cases * sizeof(record->cases[0]);
+
+    if (!record)
+        return;
+    go_begin(&record->go, hit, index, probe, fields, at);
+    record->go.object = at->di;
+    record->go.value = at->r8 & 1;
+    record->go.cases = cases;
+    asm volatile("" : "+r"(bytes)); /* the verifier must see the limit on the size itself */
+    if (bytes > sizeof(record->cases))
+        bytes = sizeof(record->cases);
+    if (bpf_probe_read_user(record->cases, bytes, (const void *)at->ax))
+        record->go.cases = 0;
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* A timer, and what it does when it is due. The place is two calls up: who called package time. */
+static __always_inline void go_emit_timer(const struct hit *hit, __u32 index, const struct go_probe *probe,
+                                          const struct go_fields *fields, const struct go_registers *at)
+{
+    struct wire_go_select *record = (struct wire_go_select *)go_reserve(hit, sizeof(*record));
+    bool in_memory = probe->kind == GO_AT_TIMER_STRUCT;
+
+    if (!record)
+        return;
+    go_begin(&record->go, hit, index, probe, fields, at);
+    record->go.object = at->ax;
+    record->go.value = in_memory ? go_word(at->ax + 8) : at->bx;
+    record->go.other = in_memory ? go_word(at->ax + 16) : at->cx;
+    record->go.place = go_word(go_word(at->bp) + 8);
+    record->cases[0].element = go_word(in_memory ? go_word(at->ax + 24) : at->di);
+    record->cases[0].channel = in_memory ? go_word(at->ax + 40) : at->r8;
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void go_emit(const struct hit *hit, __u32 index, const struct go_probe *probe,
+                                    const struct go_fields *fields, const struct go_registers *at,
+                                    __u64 operand, bool slow)
+{
+    struct wire_go *record = go_reserve(hit, sizeof(*record));
+
+    if (!record)
+        return;
+    go_begin(record, hit, index, probe, fields, at);
+    go_fill(record, probe, fields, at);
+    if (probe->kind == GO_AT_LOCK || probe->kind == GO_AT_DELAY) {
+        record->object = operand;
+        record->value = probe->kind == GO_AT_LOCK ? slow : at->g;
+    }
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* Who is executed for: the process's worker. */
+static __always_inline __u32 go_worker(const struct hit *hit)
+{
+    const struct process_state *process = process_of(hit->task);
+
+    return process ? process->worker & (GO_WORKERS_MAX - 1) : 0;
+}
+
+/* How often the place was hit before in this execution. */
+static __always_inline __u32 go_count_hit(__u64 *hits, __u32 execution)
+{
+    __u64 first = (__u64)execution << 32, seen = *hits;
+
+    if (seen >> 32 != execution && __sync_bool_compare_and_swap(hits, seen, first | 1))
+        return 0;
+    return (__u32)__sync_fetch_and_add(hits, 1);
+}
+
+/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
+static __always_inline __u32 go_random(__u64 seed)
+{
+    seed += 0x9e3779b97f4a7c15ull;
+    seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9ull;
+    seed = (seed ^ (seed >> 27)) * 0x94d049bb133111ebull;
+    return (__u32)(seed >> 32);
+}
+
+static __always_inline bool go_is_chosen(const struct go_conduct *conduct, __u32 index, __u32 hit)
+{
+    if (!conduct->choice_count)
+        return go_random(conduct->seed ^ ((__u64)index << 32 | hit)) < conduct->chance;
+    for (__u32 i = 0; i < GO_CHOICES_MAX; i++)
+        if (i < conduct->choice_count && conduct->choices[i].probe == index && conduct->choices[i].hit == hit)
+            return true;
+    return false;
+}
+
+/* Whether the goroutine is to be held up here; `*ret_hit` tells which time it is. */
+static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, __u32 *ret_hit)
+{
+    struct go_delay *delay = bpf_map_lookup_elem(&go_delays, &index);
+    __u32 worker = go_worker(hit);
+    struct go_conduct *conduct = &go_conducts[worker];
+
+    if (!delay || !conduct->execution)
+        return false;
+    *ret_hit = go_count_hit(&delay->hits[worker], conduct->execution);
+    if (conduct->left <= 0 || !go_is_chosen(conduct, index, *ret_hit))
+        return false;
+    return __sync_fetch_and_add(&conduct->left, -1) > 0;
+}
+
+#define GO_HOLD_SIGNAL 23 /* SIGURG */
+
+static __always_inline int go_hit(struct pt_regs *ctx)
+{
+    struct hit hit = current_hit();
+    __u32 index, program;
+    struct go_probe *probe;
+    struct go_fields *fields;
+    struct go_registers at;
+    __u64 operand = 0;
+    bool slow = false;
+
+    if (!hit.flags)
+        return 0;
+    index = (__u32)bpf_get_attach_cookie(ctx);
+    probe = bpf_map_lookup_elem(&go_probes, &index);
+    if (!probe)
+        return 0;
+    program = probe->program;
+    fields = bpf_map_lookup_elem(&go_programs, &program);
+    if (!fields)
+        return 0;
+    at = (struct go_registers){ctx->ax,  ctx->bx, ctx->cx, ctx->di, ctx->si,   ctx->r8,
+                               ctx->r14, ctx->sp, ctx->bp, ctx->ip, ctx->flags};
+    /* The function will begin again, on a larger stack or later. */
+    if (probe->at_stack_check && at.flags & (FLAG_CARRY | FLAG_ZERO))
+        return 0;
+    if (probe->kind == GO_AT_SELECT) {
+        go_emit_select(&hit, index, probe, fields, &at);
+        return 0;
+    }
+    if (probe->kind == GO_AT_TIMER || probe->kind == GO_AT_TIMER_STRUCT) {
+        go_emit_timer(&hit, index, probe, fields, &at);
+        return 0;
+    }
+    if (probe->kind == GO_AT_DELAY) {
+        __u32 hit_number = 0;
+
+        if (!go_delays_here(&hit, index, &hit_number))
+            return 0;
+        operand = hit_number;
+    }
+    if (probe->kind == GO_AT_LOCK) {
+        operand = go_operand(ctx, probe);
+        slow = go_is_taken(probe->condition, at.flags) == !!probe->slow_taken;
+    }
+    go_emit(&hit, index, probe, fields, &at, operand, slow);
+    if (probe->kind == GO_AT_DELAY || (probe->kind == GO_AT_EXIT && go_conducts[go_worker(&hit)].stop_exit))
+        bpf_send_signal_thread(GO_HOLD_SIGNAL);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl go check: what became of a Go program's goroutines. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/go_commands.h"
+#include "cli/go_locks.h"
+#include "cli/go_service.h"
+#include "cli/go_session.h"
+#include "cli/go_verdict.h"
+#include "cli/output.h"
+
+struct arguments {
+    const char *run; /* NULL: there is a command */
+    struct go_session_options session;
+    struct go_service_options service; /* with pids: neither a run nor a command */
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        go_session_defaults(&arguments->session);
+        go_service_defaults(&arguments->service);
+        state->child_inputs[0] = &arguments->session;
+        state->child_inputs[1] = &arguments->service;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (cli_is_behind_dashes(state)) {
+            arguments->session.command = state->argv + state->next - 1;
+            state->next = state->argc;
+        } else if (arguments->run) {
+            argp_error(state, "one run at a time, not '%s', too", arg);
+        } else {
+            arguments->run = arg;
+        }
+        return 0;
+    case ARGP_KEY_END:
+        if ((arguments->run != NULL) + (arguments->session.command != NULL) +
+                (arguments->service.pids.count > 0) !=
+            1)
+            argp_error(state,
+                       "go check needs either a run (tracectl runs lists them), -p and a process, or -- "
+                       "and a command");
+        if (arguments->service.duration_ns && !arguments->service.pids.count)
+            argp_error(state, "--duration goes with -p");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child children[] = {
+    {&go_session_argp, 0, NULL, 0}, {&go_service_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
+
+static const struct argp argp = {
+    .parser = parse,
+    .args_doc = "RUN\n-p PID[,PID...]\n-- COMMAND [ARG...]",
+    .doc =
+        "Say whether goroutines of a Go program leak or wait for each other: of a recorded run, or of a "
+        "command, "
+        "which is recorded for it, or of running services.\v"
+        "The verdict is pass, leak (goroutines are left that will never go on), global-deadlock (no "
+        "goroutine "
+        "could go on, the main one or a test's included), crash or timeout. Goroutines that were running, "
+        "sleeping, or waiting for somebody who might have let them go on are listed as not finished; they do "
+        "not change the verdict.\n"
+        "\n"
+        "Of running services (-p) the goroutines are grouped by where they were made and what they do. It is "
+        "a "
+        "leak when more and more wait for what nobody does any more.\n"
+        "\n"
+        "Deadlocks that the order of locks allows, but that did not happen (tracectl-go-locks(1)), are told "
+        "below the verdict, and change nothing of it.\n"
+        "\n"
+        "The exit status is 0 for pass and 1 for any other verdict.",
+    .children = children,
+};
+
+/* What could have happened in a program but did not; what did is the verdict's. `array` NULL: as text. */
+static int tell_potential(struct tracestore *store, const struct go_judged *judged, json_t *array,
+                          struct error *err)
+{
+    AUTO_FREE struct lock_cycle *cycles = NULL;
+    struct go_place_source places = go_places_source(judged->places);
+    const char *label = judged->program->label;
+    size_t count = 0;
+    bool complete;
+    int r = go_locks_of(store, judged->program, judged->places, &cycles, &count, &complete, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; !r && i < count; i++) {
+        if (cycles[i].happened)
+            continue;
+        if (array) {
+            r = json_array_append_new(array, go_locks_json(&cycles[i], label, places)) ? -ENOMEM : 0;
+        } else {
+            putchar('\n');
+            r = go_locks_text(&cycles[i], label, places);
+        }
+    }
+    return r < 0 ? error_set(err, r, NULL, "reading the locks of goroutines") : 0;
+}
+
+static int print(struct tracestore *store, const struct tracestore_run *run,
+                 const struct go_judged_run *judged, struct error *err)
+{
+    AUTO_JSON json_t *document = cli.json ? go_verdict_json(judged) : NULL;
+    json_t *potential = cli.json ? json_array() : NULL;
+    int r = 0;
+
+    if (cli.json)
+        json_object_set_new(document, "potential", potential);
+    else
+        go_verdict_text(stdout, judged);
+    for (size_t i = 0; !r && i < judged->count; i++)
+        r = tell_potential(store, &judged->judged[i], potential, err);
+    if (r < 0 || !cli.json)
+        return r;
+    json_object_set_new(document, "run", json_integer(run->run_id));
+    json_object_set_new(document, "name", cli_json_text(run->name));
+    cli_json_print(document);
+    return 0;
+}
+
+/* Records the command; the run is the store's newest then. */
+static int record(const struct go_session_options *options, char *ret_name, size_t size, struct error *err)
+{
+    const struct go_conduct conduct = {.stop_exit = options->drain > 0};
+    AUTO_STORE struct tracestore *store = NULL;
+    struct go_session *session = NULL;
+    int64_t run_id = 0;
+    int r = tracestore_open(cli.store_path, TRACESTORE_CREATE, &store, err);
+
+    if (!r)
+        r = go_session_open(store, options, &session, err);
+    if (!r)
+        r = go_session_execute(session, &conduct, err);
+    if (r >= 0)
+        r = go_session_close(session, &run_id, err);
+    go_session_free(session);
+    snprintf(ret_name, size, "%lld", (long long)run_id);
+    return r;
+}
+
+static int run(int argc, char **argv)
+{
+    CLEANUP(go_judged_run_release) struct go_judged_run judged = {0};
+    AUTO_STORE struct tracestore *store = NULL;
+    AUTO_RUN struct tracestore_run run = {0};
+    struct arguments arguments = {0};
+    struct error err = {0};
+    char name[24];
+
+    cli_parse(&go_check_command, argc, argv, &arguments);
+    if (arguments.service.pids.count) {
+        int status;
+
+        arguments.service.name = arguments.session.name;
+        status = go_service_check(&arguments.service);
+        go_service_options_release(&arguments.service);
+        return status;
+    }
+    if (arguments.session.command) {
+        if (record(&arguments.session, name, sizeof(name), &err) < 0)
+            return cli_fail(&err);
+        arguments.run = name;
+    }
+    if (cli_open_run(arguments.run, TRACESTORE_READ, &store, &run, &err) < 0 ||
+        go_judge_run(store, run.run_id, &judged, &err) < 0 || print(store, &run, &judged, &err) < 0)
+        return cli_fail(&err);
+    return cli_finish(judged.kind == GO_VERDICT_PASS ? EXIT_NOTHING_FOUND : EXIT_FOUND);
+}
+
+const struct command go_check_command = {
+    .name = "go check",
+    .summary = "say whether goroutines leak or wait for each other",
+    .argp = &argp,
+    .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
+    .run = run,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/signals.h"
+
+#include <signal.h>
+
+static struct recorder *running;
+static volatile sig_atomic_t interrupts_until_stop, came;
+
+static void on_signal(int number)
+{
+    came = 1;
+    if (number == SIGINT && interrupts_until_stop-- > 0)
+        return;
+    recorder_stop(running);
+}
+
+void signals_stop(struct recorder *recorder, bool with_command)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    running = recorder;
+    interrupts_until_stop = with_command;
+    came = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void signals_ignore(void)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}
+
+bool signals_came(void)
+{
+    return came;
+}

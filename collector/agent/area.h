@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory that the collector shares with a process whose functions are patched: see record.h.
+ *
+ * It is a memory file of the collector's: when a process is killed what it has written stays, and when the
+ * collector is killed the process keeps the memory. What stands in it is the target's to destroy, so nothing
+ * read from it is believed: numbers of chunks come from the collector's own notes.
+ */
+#ifndef TRACECTL_COLLECTOR_AGENT_AREA_H
+#define TRACECTL_COLLECTOR_AGENT_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collector/agent/record.h"
+
+struct agent_area {
+    int fd;
+    struct agent_head *head; /* the whole file, as the collector has it mapped */
+    uint8_t *stubs;          /* behind the agent's code */
+    size_t near_bytes;       /* head, agent and stubs: what is mapped near the program's code */
+    size_t stub_bytes;
+    uint8_t *chunks;
+    size_t chunk_bytes, chunk_count;
+    uint32_t *free; /* as in the head, where nobody else writes */
+    uint64_t given; /* so many entries have been made in it */
+    uint64_t seen;  /* so many of those that were taken have been told by agent_area_taken() */
+};
+
+#define AGENT_CHUNK_BYTES 16384u /* 1020 records */
+
+/* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
+ * -ENOMEM, -EMFILE. */
+int agent_area_new(size_t stub_bytes, size_t ring_bytes, struct agent_area **ret_area, struct error *err);
+
+/* The target may keep its own mappings. Accepts NULL. */
+void agent_area_free(struct agent_area *area);
+
+/* The next chunk that has been taken. Returns false when there is none. */
+bool agent_area_taken(struct agent_area *area, uint32_t *ret_number);
+
+/* Puts a chunk back, zeroed. Nobody may write to it any more. */
+void agent_area_give(struct agent_area *area, uint32_t number);
+
+/* Lets no chunk be taken from now on. */
+void agent_area_quiet(struct agent_area *area);
+
+/* The record after the last one of a chunk. */
+static inline size_t agent_area_records(const struct agent_area *area)
+{
+    return (area->chunk_bytes - sizeof(struct agent_chunk)) / sizeof(struct agent_record);
+}
+
+static inline struct agent_chunk *agent_area_chunk(const struct agent_area *area, uint32_t number)
+{
+    return (struct agent_chunk *)(area->chunks + number * area->chunk_bytes);
+}
+
+static inline const struct agent_record *agent_chunk_records(const struct agent_chunk *chunk)
+{
+    return (const struct agent_record *)(chunk + 1);
+}
+
+#endif

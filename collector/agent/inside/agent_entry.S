@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The first instruction of the agent: a stub's `call`, with the function in ecx (collector/agent/record.h). */
+    .section .text.entry,"ax",@progbits
+    .globl agent_entry
+agent_entry:
+    pushfq
+    cld
+    push %rax
+    push %rsi
+    push %rdi
+    push %r8
+    push %r9
+    push %r10
+    push %r11
+    push %rbp
+    mov %rsp,%rbp
+    mov %ecx,%edi
+    lea 80(%rsp),%rsi /* nine words of ours and the address to return to */
+    and $-16,%rsp
+    call agent_slow
+    mov %rbp,%rsp
+    pop %rbp
+    pop %r11
+    pop %r10
+    pop %r9
+    pop %r8
+    pop %rdi
+    pop %rsi
+    pop %rax
+    popfq
+    ret
+    .section .note.GNU-stack,"",@progbits

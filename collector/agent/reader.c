@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/agent/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/array.h"
+
+/* A chunk of a thread. */
+struct held_chunk {
+    uint32_t number;
+    bool has_hole; /* a record was given up: whoever was to write it may still do so */
+};
+
+struct reader_thread {
+    uint32_t tid;
+    struct held_chunk *chunks; /* in their order, from `first` on; those before are kept for their holes */
+    size_t first, count, capacity;
+    size_t position;    /* in the first: so many records have been read */
+    uint64_t lost_told; /* of its lost_after */
+    size_t looked;      /* the last look: so many chunks, and records of the last of them */
+    size_t looked_records;
+    uint64_t hole_since; /* 0: no record is waited for */
+    UT_hash_handle hh;
+};
+
+struct agent_reader {
+    struct agent_area *area;
+    struct agent_sink sink;
+    struct reader_thread *threads;
+    uint32_t *nameless; /* chunks whose taker has not said who it is */
+    size_t nameless_count, nameless_capacity;
+    uint64_t now, unplaced_told;
+};
+
+int agent_reader_new(struct agent_area *area, const struct agent_sink *sink, struct agent_reader **ret_reader)
+{
+    struct agent_reader *reader = calloc(1, sizeof(*reader));
+
+    if (!reader)
+        return -ENOMEM;
+    reader->area = area;
+    reader->sink = *sink;
+    *ret_reader = reader;
+    return 0;
+}
+
+static void remove_thread(struct agent_reader *reader, struct reader_thread *thread)
+{
+    HASH_DEL(reader->threads, thread);
+    free(thread->chunks);
+    free(thread);
+}
+
+void agent_reader_free(struct agent_reader *reader)
+{
+    struct reader_thread *thread = NULL, *next = NULL;
+
+    if (!reader)
+        return;
+    HASH_ITER (hh, reader->threads, thread, next)
+        remove_thread(reader, thread);
+    free(reader->nameless);
+    free(reader);
+}
+
+/* ------------------------------------------------------------------------------------ whose chunks */
+
+static struct reader_thread *find_thread(const struct agent_reader *reader, uint32_t tid)
+{
+    struct reader_thread *thread;
+
+    HASH_FIND(hh, reader->threads, &tid, sizeof(tid), thread);
+    return thread;
+}
+
+static struct reader_thread *thread_for(struct agent_reader *reader, uint32_t tid)
+{
+    struct reader_thread *thread = find_thread(reader, tid);
+
+    if (thread)
+        return thread;
+    thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return NULL;
+    thread->tid = tid;
+    HASH_ADD(hh, reader->threads, tid, sizeof(thread->tid), thread);
+    return thread;
+}
+
+/* Returns 1 when the chunk has found its thread, 0 when that is not known yet. */
+static int place_chunk(struct agent_reader *reader, uint32_t number)
+{
+    uint32_t tid = __atomic_load_n(&agent_area_chunk(reader->area, number)->tid, __ATOMIC_ACQUIRE);
+    struct reader_thread *thread = tid ? thread_for(reader, tid) : NULL;
+
+    if (!tid)
+        return 0;
+    if (!thread || array_reserve(&thread->chunks, &thread->capacity, thread->count + 1))
+        return -ENOMEM;
+    thread->chunks[thread->count++] = (struct held_chunk){.number = number};
+    return 1;
+}
+
+/* Chunks that were taken stay in their order: one without a name comes before those that are taken later. */
+static int place_new_chunks(struct agent_reader *reader)
+{
+    size_t left = 0;
+    uint32_t number;
+    int r;
+
+    while (agent_area_taken(reader->area, &number)) {
+        if (array_reserve(&reader->nameless, &reader->nameless_capacity, reader->nameless_count + 1))
+            return -ENOMEM;
+        reader->nameless[reader->nameless_count++] = number;
+    }
+    for (size_t i = 0; i < reader->nameless_count; i++) {
+        r = place_chunk(reader, reader->nameless[i]);
+        if (r < 0)
+            return r;
+        if (!r)
+            reader->nameless[left++] = reader->nameless[i];
+    }
+    reader->nameless_count = left;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ looking */
+
+static const struct agent_record *records_of(const struct agent_reader *reader,
+                                             const struct reader_thread *thread, size_t chunk)
+{
+    return agent_chunk_records(agent_area_chunk(reader->area, thread->chunks[chunk].number));
+}
+
+static bool is_written(const struct agent_record *record)
+{
+    return __atomic_load_n(&record->function, __ATOMIC_ACQUIRE) != 0;
+}
+
+static void look_at(const struct agent_reader *reader, struct reader_thread *thread)
+{
+    size_t last = thread->count - 1, records = agent_area_records(reader->area), i;
+
+    if (thread->first == thread->count)
+        return;
+    i = thread->looked == last ? thread->looked_records : 0;
+    if (last == thread->first && i < thread->position)
+        i = thread->position;
+    while (i < records && is_written(&records_of(reader, thread, last)[i]))
+        i++;
+    thread->looked = last;
+    thread->looked_records = i;
+}
+
+int agent_reader_look(struct agent_reader *reader, uint64_t now)
+{
+    struct reader_thread *thread = NULL, *next = NULL;
+    int r = place_new_chunks(reader);
+
+    reader->now = now;
+    if (!r)
+        HASH_ITER (hh, reader->threads, thread, next)
+            look_at(reader, thread);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ reading */
+
+static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
+{
+    struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);
+    uint64_t lost = __atomic_load_n(&chunk->lost_after, __ATOMIC_ACQUIRE), more = lost - thread->lost_told;
+
+    thread->lost_told = lost;
+    return more ? reader->sink.lost(reader->sink.context, thread->tid, more) : 0;
+}
+
+/* The first chunk has been read to its end. */
+static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread)
+{
+    struct held_chunk *chunk = &thread->chunks[thread->first];
+    const struct agent_chunk *memory = agent_area_chunk(reader->area, chunk->number);
+    uint32_t state = __atomic_load_n(&memory->state, __ATOMIC_ACQUIRE);
+    int r = tell_loss(reader, thread);
+
+    if (state == AGENT_CHUNK_OPEN)
+        chunk->has_hole = true; /* its taker may still be on the way to it */
+    thread->position = thread->lost_told = thread->hole_since = 0;
+    if (chunk->has_hole) {
+        thread->first++;
+        return r;
+    }
+    agent_area_give(reader->area, chunk->number);
+    thread->count--;
+    memmove(chunk, chunk + 1, (thread->count - thread->first) * sizeof(*chunk));
+    if (thread->looked > thread->first)
+        thread->looked--;
+    else
+        thread->looked_records = 0;
+    return r;
+}
+
+/* A record of the first chunk is not there although others come behind it. Returns true when it has been
+ * given up. */
+static bool give_up(struct agent_reader *reader, struct reader_thread *thread)
+{
+    if (!thread->hole_since)
+        thread->hole_since = reader->now;
+    if (reader->now - thread->hole_since < READER_PATIENCE_NS)
+        return false;
+    thread->hole_since = 0;
+    thread->chunks[thread->first].has_hole = true;
+    thread->position++;
+    return true;
+}
+
+/* Hands on records of the first chunk, at most up to number `limit` of them. */
+static int read_records(struct agent_reader *reader, struct reader_thread *thread, size_t limit)
+{
+    const struct agent_record *records = records_of(reader, thread, thread->first);
+    int r = 0;
+
+    while (!r && thread->position < limit && is_written(&records[thread->position])) {
+        thread->hole_since = 0;
+        r = reader->sink.call(reader->sink.context, thread->tid, &records[thread->position++]);
+    }
+    return r;
+}
+
+/* Reads the first chunk, which others follow. Returns 1 when it is read and left, 0 when a record of it is
+ * waited for. `final`: nobody will write one. */
+static int read_followed(struct agent_reader *reader, struct reader_thread *thread, bool final)
+{
+    const struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);
+    size_t records = agent_area_records(reader->area);
+    int r;
+
+    for (;;) {
+        bool full = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == AGENT_CHUNK_FULL;
+
+        r = read_records(reader, thread, records);
+        if (r)
+            return r;
+        if (thread->position == records || !full) {
+            r = leave_chunk(reader, thread);
+            return r ? r : 1;
+        }
+        if (final)
+            thread->position++; /* the call that it was for never began */
+        else if (!give_up(reader, thread))
+            return 0;
+        else
+            r = reader->sink.lost(reader->sink.context, thread->tid, 1);
+        if (r)
+            return r;
+    }
+}
+
+/* Reads up to record `limit` of chunk `last`. */
+static int read_thread(struct agent_reader *reader, struct reader_thread *thread, uint32_t last, size_t limit,
+                       bool final)
+{
+    while (thread->first < thread->count && thread->chunks[thread->first].number != last) {
+        int r = thread->first + 1 < thread->count ? read_followed(reader, thread, final) : 0;
+
+        if (r <= 0)
+            return r;
+    }
+    return thread->first < thread->count ? read_records(reader, thread, limit) : 0;
+}
+
+int agent_reader_read(struct agent_reader *reader)
+{
+    struct reader_thread *thread = NULL, *next = NULL;
+    int r = 0;
+
+    HASH_ITER (hh, reader->threads, thread, next)
+        if (!r && thread->looked >= thread->first && thread->looked < thread->count)
+            r = read_thread(reader, thread, thread->chunks[thread->looked].number, thread->looked_records,
+                            false);
+    return r;
+}
+
+int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t offset)
+{
+    size_t chunk_bytes = reader->area->chunk_bytes;
+    struct reader_thread *thread;
+    int r = place_new_chunks(reader);
+
+    thread = r ? NULL : find_thread(reader, tid);
+    if (!thread || !offset)
+        return r;
+    /* Behind its last record a chunk's cursor is at the beginning of the next one. */
+    return read_thread(
+        reader, thread, (uint32_t)((offset - 1) / chunk_bytes),
+        ((offset - 1) % chunk_bytes + 1 - sizeof(struct agent_chunk)) / sizeof(struct agent_record), false);
+}
+
+static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
+{
+    int r = 0;
+
+    while (r >= 0 && thread->first + 1 < thread->count)
+        r = read_followed(reader, thread, true);
+    if (r >= 0 && thread->first < thread->count) {
+        r = read_records(reader, thread, agent_area_records(reader->area));
+        if (!r)
+            r = tell_loss(reader, thread);
+    }
+    for (size_t i = 0; i < thread->count; i++)
+        agent_area_give(reader->area, thread->chunks[i].number);
+    remove_thread(reader, thread);
+    return r < 0 ? r : 0;
+}
+
+int agent_reader_end(struct agent_reader *reader, uint32_t tid)
+{
+    struct reader_thread *thread;
+    int r = place_new_chunks(reader);
+
+    thread = r ? NULL : find_thread(reader, tid);
+    return thread ? end_thread(reader, thread) : r;
+}
+
+int agent_reader_end_all(struct agent_reader *reader)
+{
+    struct reader_thread *thread = NULL, *next = NULL;
+    int r = place_new_chunks(reader);
+
+    HASH_ITER (hh, reader->threads, thread, next)
+        if (!r)
+            r = end_thread(reader, thread);
+    return r;
+}
+
+uint64_t agent_reader_take_unplaced(struct agent_reader *reader)
+{
+    uint64_t lost = __atomic_load_n(&reader->area->head->unplaced, __ATOMIC_RELAXED);
+    uint64_t more = lost - reader->unplaced_told;
+
+    reader->unplaced_told = lost;
+    return more;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reads what the stubs of a process, and of its forked children, have written: each thread's calls in their
+ * order, and between them what was lost.
+ *
+ * A thread's chunks come in the order in which they were taken. The last one is read up to its first record
+ * that is not written. One that is full, or that another one has followed, is put back when all of its
+ * records have been read; a record that is not written there will be yet, by a stub that a signal handler has
+ * interrupted. It is waited for, for READER_PATIENCE_NS: a handler that has left by longjmp() never comes
+ * back to it. Then it counts as one call lost, and the chunk is kept until its thread has ended, so that
+ * nothing is written where others read.
+ */
+#ifndef TRACECTL_COLLECTOR_AGENT_READER_H
+#define TRACECTL_COLLECTOR_AGENT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/agent/area.h"
+
+struct agent_reader;
+
+#define READER_PATIENCE_NS 1000000000ull
+
+/* Who takes what is read; what they return below 0 ends the reading and is returned. */
+struct agent_sink {
+    int (*call)(void *context, uint32_t tid, const struct agent_record *record);
+    int (*lost)(void *context, uint32_t tid, uint64_t calls);
+    void *context;
+};
+
+/* The area must live as long. -ENOMEM. */
+int agent_reader_new(struct agent_area *area, const struct agent_sink *sink,
+                     struct agent_reader **ret_reader);
+void agent_reader_free(struct agent_reader *reader);
+
+/* Looks how far each thread has come. `now`: CLOCK_MONOTONIC. -ENOMEM. */
+int agent_reader_look(struct agent_reader *reader, uint64_t now);
+
+/* Hands on everything up to where the last look was. */
+int agent_reader_read(struct agent_reader *reader);
+
+/* Hands on what a thread had recorded when its cursor was there (the low half of AGENT_CURSOR): it happened
+ * before what comes next from elsewhere. */
+int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t offset);
+
+/* The thread has ended or stands still for good: hands on the rest, and puts its chunks back. */
+int agent_reader_end(struct agent_reader *reader, uint32_t tid);
+
+/* The same for all threads, when nobody runs stubs of this area any more or the recording has ended. */
+int agent_reader_end_all(struct agent_reader *reader);
+
+/* Calls of threads that never had a chunk, since this was asked last. */
+uint64_t agent_reader_take_unplaced(struct agent_reader *reader);
+
+#endif

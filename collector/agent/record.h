@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the stubs and the agent in a target write and the collector reads: the one layout of the fast backend.
+ * Private to one run on one machine, like bpf/wire.h.
+ *
+ * The area of a process is one memory file, made by the collector and mapped by the process twice: its head,
+ * the agent and the stubs within reach of the program's code (a `jmp` reaches 2 GiB), the chunks anywhere. A
+ * forked child has the same mappings at the same addresses and uses the same chunks. A chunk belongs to one
+ * thread until the collector has read it and put it back.
+ *
+ * A thread's slots lie in its thread control block, in the part of glibc's tcbhead_t that no version from
+ * 2.23 on uses (__glibc_unused2, sysdeps/x86_64/nptl/tls.h). They need no allocation and a new thread has
+ * zeros there, or what an earlier thread on the same stack has left, or in a forked child what its parent
+ * had: for that they say whose they are.
+ *
+ * A stub preserves every register, every flag, the red zone and the stack above its pointer. Where a signal
+ * handler interrupts it, the handler's own stubs find everything whole: what a stub saves is on the stack,
+ * and the place for a record is taken by one instruction (xadd, which need not be locked: nobody but the
+ * thread writes its slots). Nested stubs may run a chunk full and take the next one in between, so the word
+ * that is advanced says both where the record goes and whether there is room for it: no second word could be
+ * read of the same moment.
+ *
+ *     lea    -AGENT_FRAME_BYTES(%rsp),%rsp
+ *     mov    %rax,(%rsp) ; mov %rcx,8(%rsp) ; mov %rdx,16(%rsp)
+ *     lahf ; seto %al
+ *     mov    %fs:AGENT_TID,%ecx
+ *     cmp    %fs:AGENT_OWNER,%ecx ; jne slow
+ *     movabs $AGENT_ONE_RECORD,%rcx
+ *     xadd   %rcx,%fs:AGENT_CURSOR
+ *     test   %rcx,%rcx ; jns slow
+ *     mov    %ecx,%ecx                  # the low half: offset in the chunks
+ *     add    HEAD.chunks(%rip),%rcx
+ *     mov    %rsp,8(%rcx)               # sp = AGENT_FRAME_BYTES more: the reader adds it
+ *     movzwl HEAD.tick(%rip),%edx
+ *     mov    %dx,14(%rcx)
+ *     mov    AGENT_FRAME_BYTES(%rsp),%edx
+ *     mov    %edx,4(%rcx)               # low half of the return address
+ *     movl   $function,(%rcx)           # last: the record is whole when this is not 0
+ *   back:
+ *     add    $127,%al ; sahf
+ *     mov    16(%rsp),%rdx ; mov 8(%rsp),%rcx ; mov (%rsp),%rax
+ *     lea    AGENT_FRAME_BYTES(%rsp),%rsp
+ *     (the displaced instructions, the jump back)
+ *   slow:
+ *     mov    $function,%ecx
+ *     call   HEAD + AGENT_SLOW_OFFSET   # keeps all but rcx, rdx and the flags; writes the record or counts
+ * it jmp    back
+ *
+ * HEAD is the address where the process has the head of its area mapped, near its code.
+ */
+#ifndef TRACECTL_COLLECTOR_AGENT_RECORD_H
+#define TRACECTL_COLLECTOR_AGENT_RECORD_H
+
+#include <stdint.h>
+
+/* Offsets from %fs. */
+#define AGENT_CURSOR 0x80u /* u64: see below; all zero: no room */
+#define AGENT_OWNER 0x88u  /* u32: the thread that the slots are of, by its id */
+#define AGENT_TID 0x2d0u   /* u32: struct pthread's own: the id of the thread that runs */
+
+/* In the high half of the cursor stands how many records still have room, as a negative number, in the low
+ * half the offset in the chunks of the next record. A chunk that is full has 0 there, and what comes on top
+ * keeps it from being negative until the agent has seen it. */
+#define AGENT_ONE_RECORD ((1ull << 32) + sizeof(struct agent_record))
+
+#define AGENT_FRAME_BYTES 152 /* the red zone, and three registers */
+
+struct agent_record {
+    uint32_t function;       /* 1 + index; 0: not written (yet) */
+    uint32_t return_address; /* its low half */
+    uint64_t sp;             /* bits 0 to 47: the stack pointer in the stub; above: the tick */
+};
+
+#define AGENT_SP_MASK ((1ull << 48) - 1)
+#define AGENT_TICK_SHIFT 48
+
+/* The stack pointer at the function's entry: it points to the return address. */
+static inline uint64_t agent_record_sp(const struct agent_record *record)
+{
+    return (record->sp & AGENT_SP_MASK) + AGENT_FRAME_BYTES;
+}
+
+/* Starts a chunk; records follow. `state` and what comes with it are the agent's, who has taken the chunk. */
+struct agent_chunk {
+    uint32_t tid;        /* of the thread that it belongs to; 0: not said yet */
+    uint32_t state;      /* enum agent_chunk_state */
+    uint64_t lost_after; /* calls of the thread behind the last record that found no chunk */
+    uint64_t unused[6];
+};
+
+enum agent_chunk_state {
+    AGENT_CHUNK_OPEN = 0, /* up to its first record that is not written */
+    AGENT_CHUNK_FULL = 1, /* every record has been given out; one that is 0 will be written yet, or never if a
+                             handler has left by longjmp() */
+    AGENT_CHUNK_UNUSED = 2 /* was taken for nothing: a handler took another one meanwhile */
+};
+
+/* The head of the area. The agent behind it is read-only for the target. */
+struct agent_head {
+    char magic[8]; /* AGENT_MAGIC */
+    uint32_t version;
+    uint32_t quiet;  /* no chunk is to be taken any more: the recording has ended */
+    uint64_t chunks; /* address of the first chunk in the target */
+    uint32_t chunk_bytes, chunk_count;
+    uint32_t collector;                          /* process id, of whoever reads */
+    uint32_t agent_bytes;                        /* length of the agent's code at AGENT_SLOW_OFFSET */
+    uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
+    uint64_t chunks_bytes;                       /* of the chunks at its end */
+    uint32_t tick __attribute__((aligned(64)));  /* counts up while the collector is there, never 0 in its low
+                                                    16 bits; beside nothing that a target writes */
+    uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
+    uint64_t unplaced;                           /* calls lost of threads that never had a chunk */
+    uint64_t given __attribute__((aligned(64))); /* so many have been put there, by the collector */
+    uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
+};
+
+#define AGENT_MAGIC "tracectl"
+#define AGENT_VERSION 1
+
+#define AGENT_HEAD_BYTES 32768u
+#define AGENT_CHUNKS_MAX 7168u
+#define AGENT_SLOW_OFFSET AGENT_HEAD_BYTES /* of the agent's entry from the head; stubs stand behind it */
+#define AGENT_CODE_BYTES 4096u             /* room for the agent */
+#define AGENT_STUBS_OFFSET (AGENT_HEAD_BYTES + AGENT_CODE_BYTES)
+
+_Static_assert(sizeof(struct agent_record) == 16, "agent_record");
+_Static_assert(sizeof(struct agent_chunk) == 64, "agent_chunk");
+_Static_assert(__builtin_offsetof(struct agent_head, chunks) == 16, "agent_head.chunks");
+_Static_assert(__builtin_offsetof(struct agent_head, tick) == 64, "agent_head.tick");
+_Static_assert(sizeof(struct agent_head) + AGENT_CHUNKS_MAX * sizeof(uint32_t) <= AGENT_HEAD_BYTES,
+               "agent_head");
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/inline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/backend/inline_guard.h"
+#include "collector/backend/leftover.h"
+#include "collector/backend/live_patch.h"
+#include "collector/target/room.h"
+
+#define RING_BYTES (32u << 20)
+#define TICKS 65536u
+#define ATTEMPTS 3 /* to map the area where there was room a moment ago */
+
+/* A patched program and the children that it has forked. */
+struct family {
+    struct live_patch patch;
+    struct agent_reader *reader;
+    size_t members;
+};
+
+struct member {
+    pid_t pid;
+    bool restored; /* its code is as it was */
+    struct family *family;
+    UT_hash_handle hh;
+};
+
+struct inline_backend {
+    size_t ring_bytes;
+    struct agent_sink sink;
+    struct member *members;
+    struct inline_guard guard;
+    uint64_t unplaced;     /* of families that are gone */
+    uint64_t times[TICKS]; /* when each tick began */
+    uint32_t tick;
+};
+
+int inline_backend_new(size_t ring_bytes, const struct agent_sink *sink, struct inline_backend **ret_backend,
+                       struct error *err)
+{
+    struct inline_backend *backend = calloc(1, sizeof(*backend));
+    int r;
+
+    if (!backend)
+        return error_no_memory(err);
+    r = inline_guard_start(&backend->guard, err);
+    if (r) {
+        free(backend);
+        return r;
+    }
+    backend->ring_bytes = ring_bytes ? ring_bytes : RING_BYTES;
+    backend->sink = *sink;
+    backend->tick = 1;
+    backend->times[1] = clock_ns(CLOCK_MONOTONIC);
+    *ret_backend = backend;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ families */
+
+static void family_free(struct family *family)
+{
+    if (!family)
+        return;
+    agent_reader_free(family->reader);
+    agent_area_free(family->patch.area);
+    free(family->patch.patches);
+    free(family);
+}
+
+DEFINE_CLEANUP(cleanup_family, struct family *, family_free)
+
+static struct member *find_member(const struct inline_backend *backend, pid_t pid)
+{
+    struct member *member;
+
+    HASH_FIND(hh, backend->members, &pid, sizeof(pid), member);
+    return member;
+}
+
+bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
+{
+    return find_member(backend, pid) != NULL;
+}
+
+static int add_member(struct inline_backend *backend, struct family *family, pid_t pid)
+{
+    struct member *member = calloc(1, sizeof(*member));
+
+    if (!member)
+        return -ENOMEM;
+    member->pid = pid;
+    member->family = family;
+    family->members++;
+    HASH_ADD(hh, backend->members, pid, sizeof(member->pid), member);
+    inline_guard_add(&backend->guard, pid);
+    return 0;
+}
+
+static void remove_member(struct inline_backend *backend, struct member *member)
+{
+    struct family *family = member->family;
+
+    HASH_DEL(backend->members, member);
+    inline_guard_remove(&backend->guard, member->pid);
+    free(member);
+    if (--family->members)
+        return;
+    backend->unplaced += agent_reader_take_unplaced(family->reader);
+    family_free(family);
+}
+
+void inline_backend_free(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+
+    if (!backend)
+        return;
+    HASH_ITER (hh, backend->members, member, next)
+        remove_member(backend, member);
+    inline_guard_stop(&backend->guard);
+    free(backend);
+}
+
+/* ------------------------------------------------------------------------------------ attaching */
+
+/* What /proc/PID/status says against it. */
+static const char *status_refusal(const char *line)
+{
+    unsigned real, effective;
+    int value;
+
+    if (sscanf(line, "TracerPid: %d", &value) == 1 && value)
+        return "a debugger traces it";
+    if (sscanf(line, "Seccomp: %d", &value) == 1 && value)
+        return "seccomp restricts its system calls";
+    if (sscanf(line, "Uid: %u %u", &real, &effective) == 2 && real != effective)
+        return "it runs with another user's rights (set-user-id)";
+    if (sscanf(line, "NSpid: %*d %d", &value) == 1)
+        return "it has process ids of its own (a container)";
+    if (!strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk"))
+        return "it has a shadow stack";
+    return NULL;
+}
+
+int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err)
+{
+    AUTO_FCLOSE FILE *status = NULL;
+    char path[64], line[512];
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    status = fopen(path, "re");
+    if (!status)
+        return error_set(err, -ESRCH, NULL, "cannot read %s", path);
+    *ret_reason = NULL;
+    while (!*ret_reason && fgets(line, sizeof(line), status))
+        *ret_reason = status_refusal(line);
+    return 0;
+}
+
+static int prepare(const struct inline_target *target, struct live_patch *patch, struct error *err)
+{
+    const struct inline_image *inlined = target->inlined;
+    struct inline_order order = {
+        .functions = target->functions,
+        .first_number = 1 + target->first_function,
+        .load_bias = target->load_bias,
+        .stubs = patch->area->stubs,
+    };
+    int r = room_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
+                      patch->area->near_bytes, &order.head, err);
+
+    if (r)
+        return r;
+    patch->head = order.head;
+    r = inline_image_emit(inlined, &order, patch->patches);
+    return r ? error_say(err, r, "its code is too far from free addresses") : 0;
+}
+
+int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
+                          struct error *err)
+{
+    CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
+    int r;
+
+    if (!family)
+        return error_no_memory(err);
+    family->patch.count = target->inlined->chosen_count;
+    family->patch.patches = calloc(family->patch.count, sizeof(*family->patch.patches));
+    if (!family->patch.patches)
+        return error_no_memory(err);
+    r = leftover_clean(target->pid, err);
+    if (r)
+        return r;
+    r = agent_area_new(target->inlined->stub_bytes, backend->ring_bytes, &family->patch.area, err);
+    if (r)
+        return r;
+    family->patch.area->head->tick = backend->tick;
+    if (agent_reader_new(family->patch.area, &backend->sink, &family->reader))
+        return error_no_memory(err);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = prepare(target, &family->patch, err);
+        if (!r)
+            r = live_patch_apply(target->pid, &family->patch, err);
+        if (r != -EEXIST)
+            break;
+    }
+    if (r)
+        return r;
+    if (add_member(backend, family, target->pid)) {
+        live_patch_restore(target->pid, &family->patch, NULL);
+        return error_no_memory(err);
+    }
+    take_pointer(family);
+    return 0;
+}
+
+int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child)
+{
+    struct member *member = find_member(backend, parent);
+
+    return member && !find_member(backend, child) ? add_member(backend, member->family, child) : 0;
+}
+
+/* ------------------------------------------------------------------------------------ reading */
+
+/* Does something once for each family. */
+static int for_each_family(struct inline_backend *backend,
+                           int (*function)(struct inline_backend *backend, struct family *family))
+{
+    struct member *member = NULL, *next = NULL;
+    struct family *last = NULL;
+    int r = 0;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        if (!r && member->family != last)
+            r = function(backend, member->family);
+        last = member->family;
+    }
+    return r;
+}
+
+static int look(struct inline_backend *backend, struct family *family)
+{
+    __atomic_store_n(&family->patch.area->head->tick, backend->tick, __ATOMIC_RELEASE);
+    return agent_reader_look(family->reader, backend->times[backend->tick]);
+}
+
+int inline_backend_look(struct inline_backend *backend)
+{
+    backend->tick = backend->tick % (TICKS - 1) + 1; /* never 0 */
+    backend->times[backend->tick] = clock_ns(CLOCK_MONOTONIC);
+    return for_each_family(backend, look);
+}
+
+static int read_family(struct inline_backend *backend, struct family *family)
+{
+    return agent_reader_read(family->reader);
+}
+
+int inline_backend_read(struct inline_backend *backend)
+{
+    return for_each_family(backend, read_family);
+}
+
+int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)
+{
+    struct member *member = find_member(backend, pid);
+
+    return member ? agent_reader_read_to(member->family->reader, tid, offset) : 0;
+}
+
+int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
+{
+    struct member *member = find_member(backend, pid);
+
+    return member ? agent_reader_end(member->family->reader, tid) : 0;
+}
+
+void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
+{
+    struct member *member = find_member(backend, pid);
+
+    if (member)
+        remove_member(backend, member);
+}
+
+uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick)
+{
+    return backend->times[tick];
+}
+
+uint64_t inline_backend_unplaced(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+    uint64_t sum = backend->unplaced;
+
+    HASH_ITER (hh, backend->members, member, next)
+        sum += agent_reader_take_unplaced(member->family->reader);
+    backend->unplaced = sum;
+    return sum;
+}
+
+/* ------------------------------------------------------------------------------------ the end */
+
+static int make_quiet(struct inline_backend *backend, struct family *family)
+{
+    agent_area_quiet(family->patch.area);
+    return 0;
+}
+
+static int end_family(struct inline_backend *backend, struct family *family)
+{
+    return agent_reader_end_all(family->reader);
+}
+
+int inline_backend_detach(struct inline_backend *backend, struct error *err)
+{
+    struct member *member = NULL, *next = NULL;
+    struct error first = {0};
+    int r;
+
+    for_each_family(backend, make_quiet);
+    HASH_ITER (hh, backend->members, member, next) {
+        struct error why = {0};
+
+        if (member->restored)
+            continue;
+        member->restored = true;
+        r = live_patch_restore(member->pid, &member->family->patch, &why);
+        if (r && r != -ESRCH && !first.code)
+            first = why;
+    }
+    if (first.code && err)
+        *err = first;
+    return first.code;
+}
+
+int inline_backend_finish(struct inline_backend *backend)
+{
+    return for_each_family(backend, end_family);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The inline backend: patches programs (live_patch.h) and hands out the calls that their stubs record
+ * (agent/reader.h).
+ *
+ * A patched process and the children that it forks share one area. What happens to processes and threads is
+ * known from the kernel side (bpf/lifecycle.h), and so are calls of functions that have uprobes instead; each
+ * of those records says, by the cursor that its thread had, which inline calls come before it.
+ *
+ * One round of reading, so that calls of a thread keep their order: inline_backend_look(), then everything
+ * that the kernel side has, with inline_backend_read_to() before each record that has a place among inline
+ * calls, then inline_backend_read(). Whatever a thread did with the kernel side before an inline call that
+ * was looked at is in the ring by then.
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_INLINE_H
+#define TRACECTL_COLLECTOR_BACKEND_INLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collector/agent/reader.h"
+#include "collector/backend/inline_image.h"
+
+struct inline_backend;
+
+/* `ring_bytes`: of each patched process together with its children; 0: 32 MiB. */
+int inline_backend_new(size_t ring_bytes, const struct agent_sink *sink, struct inline_backend **ret_backend,
+                       struct error *err);
+
+/* Processes that are patched stay so: inline_backend_detach() comes before. Accepts NULL. */
+void inline_backend_free(struct inline_backend *backend);
+
+/* Why the process may not be patched, whatever its program: in `ret_reason` if there is a reason, which
+ * lives as long as the program. -ESRCH. */
+int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err);
+
+struct inline_target {
+    pid_t pid;
+    const struct inline_image *inlined;
+    const struct image_function *functions;
+    uint32_t first_function; /* the number of function 0; records say one more */
+    uint64_t load_bias;
+};
+/* Patches a process, which stands still meanwhile. Fails without having changed anything that runs. */
+int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
+                          struct error *err);
+
+bool inline_backend_has(const struct inline_backend *backend, pid_t pid);
+
+/* A patched process has a child. -ENOMEM. */
+int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child);
+
+/* As agent_reader_look() and agent_reader_read(), for all processes. Counts the tick. */
+int inline_backend_look(struct inline_backend *backend);
+int inline_backend_read(struct inline_backend *backend);
+
+/* As agent_reader_read_to(). */
+int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset);
+
+/* A thread has ended: hands on the rest of its calls. */
+int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid);
+
+/* A process has ended, or runs another program. */
+void inline_backend_end_process(struct inline_backend *backend, pid_t pid);
+
+/* When a tick began, in CLOCK_MONOTONIC; 0: not known. */
+uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick);
+
+/* Lets nobody take another chunk, and restores the code of all processes. `err` tells of the first one whose
+ * code could not be restored: it runs on, its stubs quiet. */
+int inline_backend_detach(struct inline_backend *backend, struct error *err);
+
+/* Hands on all that is left, behind inline_backend_detach(). */
+int inline_backend_finish(struct inline_backend *backend);
+
+/* Calls of threads that never had a chunk. */
+uint64_t inline_backend_unplaced(struct inline_backend *backend);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/inline_image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/agent/record.h"
+#include "image/imports.h"
+
+#define STUB_ALIGNMENT 16u
+
+/* A thread or process that shares its maker's memory and has no thread control block of its own would write
+ * to its maker's slots; one with thread ids of its own (a namespace) would be taken for another one. */
+static const char *const makers[] = {"vfork",  "__vfork", "clone", "__clone",
+                                     "clone3", "unshare", "setns", NULL};
+
+const char *inline_image_refusal(struct elf_image *image)
+{
+    const struct elf_image_facts *facts = elf_image_facts(image);
+
+    if (facts->is_go)
+        return "a Go program";
+    if (facts->is_static)
+        return "a static program";
+    if (facts->interpreter && !strstr(facts->interpreter, "/ld-linux-x86-64.so"))
+        return "its C library is not glibc";
+    if (!facts->has_sections)
+        return "it has no section headers";
+    if (image_imports(image, makers))
+        return "it makes processes that share its memory or have other ids (vfork, clone, unshare)";
+    return NULL;
+}
+
+void inline_image_free(struct inline_image *inlined)
+{
+    if (!inlined)
+        return;
+    free(inlined->sites);
+    free(inlined->chosen);
+    free(inlined);
+}
+
+DEFINE_CLEANUP(cleanup_inline_image, struct inline_image *, inline_image_free)
+
+/* What the plan sees, or would if there were a place for a uprobe. */
+static void choose(struct inline_image *inlined, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        inlined->chosen[plan->probes[i].function] = true;
+    for (size_t i = 0; i < plan->refusal_count; i++)
+        inlined->chosen[plan->refusals[i].function] = true;
+    for (size_t i = 0; i < inlined->count; i++)
+        inlined->chosen[i] &= inlined->sites[i].refusal == DISPLACE_OK;
+}
+
+static size_t patched_bytes(const struct displace_site *site)
+{
+    size_t moved = site->displacement.length;
+
+    return moved > DISPLACE_JUMP ? moved : DISPLACE_JUMP;
+}
+
+/* Leaves functions to their uprobes where one of those that stay would stand in their patched bytes. Returns
+ * whether there were any: they have uprobes themselves now. */
+static bool part(struct inline_image *inlined, const struct image_function *functions,
+                 const struct plan *plan)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_probe *probe = &plan->probes[i];
+        const struct image_function *around;
+        size_t index;
+
+        if (inlined->chosen[probe->function])
+            continue;
+        around = image_functions_find(functions, inlined->count, probe->address);
+        index = around ? (size_t)(around - functions) : 0;
+        if (!around || !inlined->chosen[index] ||
+            probe->address - inlined->sites[index].address >= patched_bytes(&inlined->sites[index]))
+            continue;
+        inlined->chosen[index] = false;
+        changed = true;
+    }
+    return changed;
+}
+
+static void add_up(struct inline_image *inlined)
+{
+    inlined->low = UINT64_MAX;
+    for (size_t i = 0; i < inlined->count; i++) {
+        const struct displace_site *site = &inlined->sites[i];
+
+        if (!inlined->chosen[i])
+            continue;
+        inlined->chosen_count++;
+        if (site->address < inlined->low)
+            inlined->low = site->address;
+        if (site->address + patched_bytes(site) > inlined->high)
+            inlined->high = site->address + patched_bytes(site);
+    }
+    inlined->stub_bytes =
+        inlined->chosen_count * ((stub_x86_64.stub_max + STUB_ALIGNMENT - 1) & ~(size_t)(STUB_ALIGNMENT - 1));
+}
+
+int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
+                     const struct plan *plan, struct inline_image **ret_inlined, struct error *err)
+{
+    CLEANUP(cleanup_inline_image) struct inline_image *inlined = calloc(1, sizeof(*inlined));
+    int r;
+
+    if (!inlined)
+        return error_no_memory(err);
+    inlined->count = count;
+    inlined->chosen = calloc(count + 1, sizeof(*inlined->chosen));
+    if (!inlined->chosen)
+        return error_no_memory(err);
+    r = displace_image(image, functions, count, &inlined->sites, err);
+    if (r)
+        return r;
+    choose(inlined, plan);
+    while (part(inlined, functions, plan))
+        ;
+    add_up(inlined);
+    if (!inlined->chosen_count)
+        return error_say(err, -ENODATA, "none of its functions can be patched");
+    *ret_inlined = take_pointer(inlined);
+    return 0;
+}
+
+/* One function's stub and patch. */
+static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,
+                    size_t at, struct inline_patch *patch, size_t *ret_size)
+{
+    const struct displacement *displacement = &site->displacement;
+    const struct stub_order wanted = {
+        .number = order->first_number + (uint32_t)index,
+        .address = order->head + AGENT_STUBS_OFFSET + at,
+        .function = order->functions[index].address + order->load_bias,
+        .head = order->head,
+        .code = site->code,
+        .displacement = displacement,
+    };
+    struct stub stub;
+    int r = stub_x86_64.emit(&wanted, order->stubs + at, stub_x86_64.stub_max, &stub);
+
+    if (r)
+        return r;
+    patch->address = site->address + order->load_bias;
+    patch->stub = wanted.address;
+    patch->count = displacement->count;
+    memcpy(patch->moved, stub.moved, sizeof(patch->moved));
+    memcpy(patch->starts, displacement->starts, sizeof(patch->starts));
+    memcpy(patch->old, site->code + displacement->offset, sizeof(patch->old));
+    *ret_size = stub.size;
+    return stub_x86_64.patch(patch->address, wanted.address + stub.entry, patch->new);
+}
+
+int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
+                      struct inline_patch *patches)
+{
+    size_t at = 0, count = 0, size;
+
+    for (size_t i = 0; i < inlined->count; i++) {
+        int r;
+
+        if (!inlined->chosen[i])
+            continue;
+        r = emit_one(order, &inlined->sites[i], i, at, &patches[count++], &size);
+        if (r)
+            return r;
+        at = (at + size + STUB_ALIGNMENT - 1) & ~(size_t)(STUB_ALIGNMENT - 1);
+    }
+    return 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/leftover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "collector/agent/record.h"
+#include "collector/target/maps.h"
+
+#define PAGE 4096u
+#define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
+#define JUMP 5                /* jmp rel32 */
+
+struct found_area {
+    uint64_t inode;
+    struct leftover_area addresses;
+};
+
+struct mapping {
+    uint64_t start, end, offset, inode;
+    bool is_area;
+};
+
+static bool read_mapping(FILE *maps, struct mapping *ret_mapping)
+{
+    char line[512];
+
+    if (!fgets(line, sizeof(line), maps) ||
+        sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &ret_mapping->start,
+               &ret_mapping->end, &ret_mapping->offset, &ret_mapping->inode) != 4)
+        return false;
+    ret_mapping->is_area = strstr(line, "/memfd:" AGENT_MAGIC) != NULL;
+    return true;
+}
+
+static FILE *open_maps(pid_t pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    return fopen(path, "re");
+}
+
+/* The areas that a process has mapped near its code; the caller frees them. */
+static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_count)
+{
+    AUTO_FCLOSE FILE *maps = open_maps(pid);
+    AUTO_FREE struct found_area *areas = NULL;
+    size_t count = 0, capacity = 0;
+    struct mapping mapping;
+
+    if (!maps)
+        return -ESRCH;
+    while (read_mapping(maps, &mapping)) {
+        struct found_area *area = NULL;
+
+        for (size_t i = 0; i < count && mapping.is_area; i++)
+            if (areas[i].inode == mapping.inode)
+                area = &areas[i];
+        if (area && mapping.start == area->addresses.near_end) {
+            area->addresses.near_end = mapping.end;
+        } else if (area) {
+            area->addresses.chunks_start = mapping.start;
+            area->addresses.chunks_end = mapping.end;
+        } else if (mapping.is_area && !mapping.offset) {
+            if (array_reserve(&areas, &capacity, count + 1))
+                return -ENOMEM;
+            areas[count++] =
+                (struct found_area){mapping.inode, {.near_start = mapping.start, .near_end = mapping.end}};
+        }
+    }
+    *ret_areas = take_pointer(areas);
+    *ret_count = count;
+    return 0;
+}
+
+/* Whether the collector that made the area, as its head says, still has it. */
+static bool is_alive(const struct found_area *area, pid_t collector)
+{
+    AUTO_FCLOSE FILE *maps = collector > 0 ? open_maps(collector) : NULL;
+    struct mapping mapping;
+
+    while (maps && read_mapping(maps, &mapping))
+        if (mapping.is_area && mapping.inode == area->inode)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------ who is inside */
+
+static bool is_in(uint64_t address, const struct leftover_area *area)
+{
+    return address >= area->near_start && address < area->near_end;
+}
+
+/* The end of the mapping that `address` lies in, or 0. */
+static uint64_t mapping_end(pid_t pid, uint64_t address)
+{
+    AUTO_FCLOSE FILE *maps = open_maps(pid);
+    struct mapping mapping;
+
+    while (maps && read_mapping(maps, &mapping))
+        if (address >= mapping.start && address < mapping.end)
+            return mapping.end;
+    return 0;
+}
+
+/* True also when the stack cannot be read. */
+static bool may_be_inside(const struct remote *remote, size_t thread, const struct leftover_area *area)
+{
+    const struct user_regs_struct *registers = remote_registers(remote, thread);
+    uint64_t start = (registers->rsp - AGENT_FRAME_BYTES) & ~7ull;
+    uint64_t end = mapping_end(remote_pid(remote), registers->rsp);
+    AUTO_FREE uint64_t *words = NULL;
+
+    if (is_in(registers->rip, area) || end <= start || end - start > STACK_MAX)
+        return true;
+    words = malloc(end - start);
+    if (!words || remote_read(remote, start, words, end - start))
+        return true;
+    for (size_t i = 0; i < (end - start) / sizeof(*words); i++)
+        if (is_in(words[i], area))
+            return true;
+    return false;
+}
+
+static void unmap(struct remote *remote, uint64_t start, uint64_t end)
+{
+    const uint64_t arguments[6] = {start, end - start};
+    int64_t ignored;
+
+    if (end > start)
+        remote_call(remote, SYS_munmap, arguments, &ignored, NULL);
+}
+
+bool leftover_unmap(struct remote *remote, const struct leftover_area *area)
+{
+    for (size_t i = 0; i < remote_thread_count(remote); i++)
+        if (may_be_inside(remote, i, area))
+            return false;
+    unmap(remote, area->near_start, area->near_end);
+    unmap(remote, area->chunks_start, area->chunks_end);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------ jumps */
+
+struct cleaning {
+    pid_t pid;
+    struct found_area *areas;
+    size_t count;
+    struct code_mapping *mappings; /* of the program */
+    size_t mapping_count;
+};
+
+static bool leads_to_area(const struct cleaning *cleaning, uint64_t address, const uint8_t *jump)
+{
+    int32_t distance;
+
+    if (*jump != 0xe9)
+        return false;
+    memcpy(&distance, jump + 1, sizeof(distance));
+    for (size_t i = 0; i < cleaning->count; i++)
+        if (is_in(address + JUMP + (uint64_t)(int64_t)distance, &cleaning->areas[i].addresses))
+            return true;
+    return false;
+}
+
+/* Puts back what the file has where a jump leads to an area. */
+static int restore_mapping(const struct cleaning *cleaning, struct remote *remote,
+                           const struct code_mapping *mapping)
+{
+    size_t size = mapping->end - mapping->start;
+    AUTO_FREE uint8_t *now = malloc(size), *file = calloc(1, size);
+    AUTO_CLOSE int fd = open(mapping->link, O_RDONLY | O_CLOEXEC);
+    int r = 0;
+
+    if (!now || !file)
+        return -ENOMEM;
+    if (fd < 0 || pread(fd, file, size, (off_t)mapping->offset) < 0 ||
+        remote_read(remote, mapping->start, now, size))
+        return -EIO;
+    for (size_t i = 0; !r && i + JUMP <= size; i++) {
+        if (i % PAGE == 0 && i + PAGE + JUMP <= size && !memcmp(now + i, file + i, PAGE + JUMP)) {
+            i += PAGE - 1;
+        } else if (memcmp(now + i, file + i, JUMP) && leads_to_area(cleaning, mapping->start + i, now + i)) {
+            r = remote_write(remote, mapping->start + i, file + i, JUMP);
+            i += JUMP - 1;
+        }
+    }
+    return r;
+}
+
+static int clean(void *context, struct remote *remote, struct error *err)
+{
+    struct cleaning *cleaning = context;
+    int r = 0;
+
+    for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
+        r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);
+    if (r)
+        return error_set(err, r, NULL, "cannot take the probes of an earlier recording out of process %d",
+                         (int)cleaning->pid);
+    for (size_t i = 0; i < cleaning->count; i++)
+        leftover_unmap(remote, &cleaning->areas[i].addresses);
+    return 0;
+}
+
+/* -EBUSY: an area is somebody's. */
+static int check_owners(const struct cleaning *cleaning, struct error *err)
+{
+    AUTO_CLOSE int memory = -1;
+    struct agent_head head;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)cleaning->pid);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; i < cleaning->count; i++) {
+        const struct found_area *area = &cleaning->areas[i];
+
+        if (memory < 0 ||
+            pread(memory, &head, sizeof(head), (off_t)area->addresses.near_start) != (ssize_t)sizeof(head))
+            return error_say(err, -EIO, "cannot read the memory of process %d", (int)cleaning->pid);
+        if (is_alive(area, (pid_t)head.collector))
+            return error_say(
+                err, -EBUSY,
+                "process %d has inline probes of tracectl, process %u (end that recording first)",
+                (int)cleaning->pid, head.collector);
+    }
+    return 0;
+}
+
+static void cleaning_release(struct cleaning *cleaning)
+{
+    free(cleaning->areas);
+    code_mappings_free(cleaning->mappings, cleaning->mapping_count);
+}
+
+int leftover_clean(pid_t pid, struct error *err)
+{
+    CLEANUP(cleaning_release) struct cleaning cleaning = {.pid = pid};
+    int r = find_areas(pid, &cleaning.areas, &cleaning.count);
+
+    if (r || !cleaning.count)
+        return r ? error_set(err, r, NULL, "cannot look at the memory of process %d", (int)pid) : 0;
+    r = check_owners(&cleaning, err);
+    if (!r)
+        r = process_code_mappings(pid, &cleaning.mappings, &cleaning.mapping_count, err);
+    return r ? r : remote_session(pid, clean, &cleaning, err);
+}
+
+static bool has_areas(pid_t pid)
+{
+    AUTO_FREE struct found_area *areas = NULL;
+    size_t count = 0;
+
+    return !find_areas(pid, &areas, &count) && count;
+}
+
+int leftover_clean_all(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid), void *context,
+                       struct error *err)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    int r = 0;
+
+    if (!processes)
+        return error_set(err, -errno, NULL, "cannot read /proc");
+    while (!r && (entry = readdir(processes))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid > 0 && pid != getpid() && !is_ours(context, pid) && has_areas(pid) &&
+            file_is_mapped(pid, device, inode))
+            r = leftover_clean(pid, err);
+        if (r == -ESRCH)
+            r = 0;
+    }
+    closedir(processes);
+    return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What inline probes leave in a process: areas that are mapped, and jumps into them where a recording was
+ * killed before it could take them out.
+ *
+ * An area may only be unmapped when nobody comes back to it: no thread stands in it, and no word of any
+ * thread's stack could be an address in it, which a signal handler that interrupted a stub would return to.
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_LEFTOVER_H
+#define TRACECTL_COLLECTOR_BACKEND_LEFTOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collector/target/remote.h"
+
+/* Takes jumps out and unmaps areas, as far as nobody is inside. -EBUSY: another recording has inline probes
+ * in the process now. Any failure means that no probe of another kind may be put into its program: the kernel
+ * would write it over a jump. A process without areas is not stopped. */
+int leftover_clean(pid_t pid, struct error *err);
+
+/* The same for every process that has areas and maps the file, but for those that `is_ours`: before uprobes
+ * are put into all processes that run it. */
+int leftover_clean_all(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid), void *context,
+                       struct error *err);
+
+/* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
+struct leftover_area {
+    uint64_t near_start, near_end;     /* head, agent and stubs */
+    uint64_t chunks_start, chunks_end; /* 0: not known */
+};
+bool leftover_unmap(struct remote *remote, const struct leftover_area *area);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/live_patch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/backend/leftover.h"
+#include "collector/target/remote.h"
+#include "collector/target/room.h"
+
+#define PAGE 4096u
+
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+/* ------------------------------------------------------------------------------------ the area's way in */
+
+/* A call of the kernel that must not fail. */
+static int call(struct remote *remote, const char *what, int64_t *ret_result, struct error *err, long number,
+                uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    const uint64_t arguments[6] = {a, b, c, d, e, f};
+    int r = remote_call(remote, number, arguments, ret_result, err);
+
+    if (!r && *ret_result < 0 && *ret_result > -4096)
+        r = error_set(err, (int)*ret_result, NULL, "process %d: %s", (int)remote_pid(remote), what);
+    return r;
+}
+
+/* The page in the target that messages are put together in. */
+struct letter {
+    struct msghdr header;
+    struct iovec text;
+    char byte;
+    int sockets[2];
+    char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+};
+
+/* Sends the descriptor `fd` through the target's own socket `theirs`. */
+static int send_descriptor(pid_t pid, int theirs, int fd)
+{
+    AUTO_CLOSE int process = (int)syscall(SYS_pidfd_open, pid, 0), socket = -1;
+    char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0}, byte = 0;
+    struct iovec text = {&byte, 1};
+    struct msghdr header = {
+        .msg_iov = &text, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *message = CMSG_FIRSTHDR(&header);
+
+    if (process < 0)
+        return -errno;
+    socket = (int)syscall(SYS_pidfd_getfd, process, theirs, 0);
+    if (socket < 0)
+        return -errno;
+    message->cmsg_level = SOL_SOCKET;
+    message->cmsg_type = SCM_RIGHTS;
+    message->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(message), &fd, sizeof(fd));
+    return sendmsg(socket, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Lets the target receive it; `page` is memory of its own. */
+static int receive_descriptor(struct remote *remote, uint64_t page, int socket, int *ret_fd,
+                              struct error *err)
+{
+    struct letter letter = {
+        .header = {.msg_iov = (void *)(page + offsetof(struct letter, text)),
+                   .msg_iovlen = 1,
+                   .msg_control = (void *)(page + offsetof(struct letter, control)),
+                   .msg_controllen = sizeof(letter.control)},
+        .text = {(void *)(page + offsetof(struct letter, byte)), 1},
+    };
+    int64_t result;
+    int r;
+
+    if (remote_write(remote, page, &letter, sizeof(letter)))
+        return error_say(err, -EIO, "cannot write to process %d", (int)remote_pid(remote));
+    r = call(remote, "cannot receive the shared memory", &result, err, SYS_recvmsg, (uint64_t)socket, page,
+             MSG_CMSG_CLOEXEC, 0, 0, 0);
+    if (r)
+        return r;
+    if (remote_read(remote, page + offsetof(struct letter, control) + CMSG_LEN(0), ret_fd, sizeof(*ret_fd)))
+        return error_say(err, -EIO, "cannot read process %d", (int)remote_pid(remote));
+    return 0;
+}
+
+/* Opens the area in the target: a descriptor that it has for a moment. By way of a message, since the target
+ * may have other rights, or another /proc, than the collector. */
+static int bring_descriptor(struct remote *remote, uint64_t page, int fd, int *ret_fd, struct error *err)
+{
+    int64_t ignored;
+    int sockets[2];
+    int r = call(remote, "cannot make sockets", &ignored, err, SYS_socketpair, AF_UNIX,
+                 SOCK_DGRAM | SOCK_CLOEXEC, 0, page + offsetof(struct letter, sockets), 0, 0);
+
+    if (r)
+        return r;
+    if (remote_read(remote, page + offsetof(struct letter, sockets), sockets, sizeof(sockets)))
+        return error_say(err, -EIO, "cannot read process %d", (int)remote_pid(remote));
+    r = send_descriptor(remote_pid(remote), sockets[0], fd);
+    if (r)
+        error_set(err, r, NULL, "cannot send shared memory to process %d", (int)remote_pid(remote));
+    else
+        r = receive_descriptor(remote, page, sockets[1], ret_fd, err);
+    for (int i = 0; i < 2; i++)
+        call(remote, "cannot close a socket", &ignored, NULL, SYS_close, (uint64_t)sockets[i], 0, 0, 0, 0, 0);
+    return r;
+}
+
+static int map_area(struct remote *remote, const struct live_patch *patch, int fd, struct error *err)
+{
+    const struct agent_area *area = patch->area;
+    uint64_t chunks_bytes = area->chunk_bytes * area->chunk_count;
+    int64_t result;
+    uint64_t apart;
+    int r = call(remote, "cannot map the stubs", &result, err, SYS_mmap, patch->head, area->near_bytes,
+                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)fd, 0);
+
+    if (!r && (uint64_t)result != patch->head)
+        r = error_say(err, -EEXIST, "process %d has other memory there", (int)remote_pid(remote));
+    if (!r)
+        r = call(remote, "cannot map the head", &result, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
+                 PROT_READ | PROT_WRITE, 0, 0, 0);
+    if (!r)
+        r = room_apart(remote_pid(remote), chunks_bytes, &apart, err);
+    if (!r)
+        r = call(remote, "cannot map the rings", &result, err, SYS_mmap, apart, chunks_bytes,
+                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)fd, area->near_bytes);
+    if (!r)
+        area->head->chunks = (uint64_t)result;
+    return r;
+}
+
+static int bring_area(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    int64_t page, ignored;
+    int fd = -1, r;
+
+    r = call(remote, "cannot map a page", &page, err, SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
+    if (r)
+        return r;
+    r = bring_descriptor(remote, (uint64_t)page, patch->area->fd, &fd, err);
+    if (!r)
+        r = map_area(remote, patch, fd, err);
+    if (fd >= 0)
+        call(remote, "cannot close a file", &ignored, NULL, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+    call(remote, "cannot unmap a page", &ignored, NULL, SYS_munmap, (uint64_t)page, PAGE, 0, 0, 0, 0);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ the code */
+
+/* The first patch that ends behind `address`. */
+static size_t patch_behind(const struct live_patch *patch, uint64_t address)
+{
+    size_t low = 0, high = patch->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (patch->patches[middle].address + DISPLACE_JUMP <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Moves a thread out of bytes that are about to change. False: it stands where no instruction begins. */
+static bool move_thread(struct remote *remote, size_t thread, const struct live_patch *patch)
+{
+    uint64_t pc = remote_registers(remote, thread)->rip;
+    size_t index = patch_behind(patch, pc);
+    const struct inline_patch *at = &patch->patches[index];
+
+    if (index == patch->count || pc <= at->address)
+        return true;
+    for (size_t i = 0; i < at->count; i++) {
+        if (at->address + at->starts[i] == pc) {
+            remote_set_pc(remote, thread, at->stub + at->moved[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int move_threads(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    for (size_t i = 0; i < remote_thread_count(remote); i++)
+        if (!move_thread(remote, i, patch))
+            return error_say(err, -EBUSY, "thread %d stands inside an instruction that is to be patched",
+                             (int)remote_tid(remote, i));
+    return 0;
+}
+
+/* The target's code, one page after the other. */
+struct window {
+    struct remote *remote;
+    uint64_t base; /* 0: none yet */
+    bool changed;
+    uint8_t page[PAGE];
+};
+
+static int flush_window(struct window *window)
+{
+    int r = window->base && window->changed
+                ? remote_write(window->remote, window->base, window->page, sizeof(window->page))
+                : 0;
+
+    window->base = 0;
+    window->changed = false;
+    return r;
+}
+
+/* A place of DISPLACE_JUMP bytes: in the window, or in `apart` when it lies in two pages. */
+static uint8_t *show(struct window *window, uint64_t address, uint8_t *apart, int *ret_code)
+{
+    uint64_t base = address & ~(uint64_t)(PAGE - 1);
+    bool in_two = address + DISPLACE_JUMP > base + PAGE;
+
+    *ret_code = 0;
+    if (in_two || base != window->base)
+        *ret_code = flush_window(window);
+    if (!*ret_code && in_two)
+        *ret_code = remote_read(window->remote, address, apart, DISPLACE_JUMP);
+    else if (!*ret_code && !window->base)
+        *ret_code = remote_read(window->remote, base, window->page, sizeof(window->page));
+    if (!in_two)
+        window->base = *ret_code ? 0 : base;
+    return in_two ? apart : window->page + (address - base);
+}
+
+static int put(struct window *window, uint64_t address, uint8_t *place, const uint8_t *bytes)
+{
+    bool in_window = place >= window->page && place < window->page + sizeof(window->page);
+
+    memcpy(place, bytes, DISPLACE_JUMP);
+    window->changed |= in_window;
+    return in_window ? 0 : remote_write(window->remote, address, bytes, DISPLACE_JUMP);
+}
+
+/* Whether every place has what the file has. -EBUSY, -EIO. */
+static int check_code(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    struct window window = {.remote = remote};
+    uint8_t apart[DISPLACE_JUMP];
+    int r;
+
+    for (size_t i = 0; i < patch->count; i++) {
+        const struct inline_patch *at = &patch->patches[i];
+        const uint8_t *place = show(&window, at->address, apart, &r);
+
+        if (r)
+            return error_say(err, r, "its code cannot be read");
+        if (memcmp(place, at->old, sizeof(at->old)))
+            return error_say(err, -EBUSY, "its code at 0x%llx is not what the file has (a breakpoint?)",
+                             (unsigned long long)at->address);
+    }
+    return 0;
+}
+
+/* Writes new where old is, or (`restore`) the other way round. Returns how many places had something else, or
+ * -EIO. */
+static int change_code(struct remote *remote, const struct live_patch *patch, bool restore)
+{
+    struct window window = {.remote = remote};
+    uint8_t apart[DISPLACE_JUMP];
+    int others = 0, r = 0;
+
+    for (size_t i = 0; !r && i < patch->count; i++) {
+        const struct inline_patch *at = &patch->patches[i];
+        uint8_t *place = show(&window, at->address, apart, &r);
+
+        if (!r && memcmp(place, restore ? at->new : at->old, DISPLACE_JUMP))
+            others++;
+        else if (!r)
+            r = put(&window, at->address, place, restore ? at->old : at->new);
+    }
+    if (!r)
+        r = flush_window(&window);
+    return r ? r : others;
+}
+
+/* ------------------------------------------------------------------------------------ the threads' slots */
+
+/* Empties the slots of all threads; an earlier recording may have left something there. A thread that has no
+ * control block yet will get one with zeros. */
+static int clear_slots(struct remote *remote, struct error *err)
+{
+    static const uint8_t empty[AGENT_OWNER + sizeof(uint32_t) - AGENT_CURSOR];
+
+    for (size_t i = 0; i < remote_thread_count(remote); i++) {
+        uint64_t block = remote_registers(remote, i)->fs_base;
+        uint32_t tid = 0;
+
+        if (!block)
+            continue;
+        if (remote_read(remote, block + AGENT_TID, &tid, sizeof(tid)) ||
+            (pid_t)tid != remote_tid(remote, i) ||
+            remote_write(remote, block + AGENT_CURSOR, empty, sizeof(empty)))
+            return error_say(err, -EBUSY, "thread %d has no thread control block of glibc's",
+                             (int)remote_tid(remote, i));
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ the whole */
+
+static int apply(void *context, struct remote *remote, struct error *err)
+{
+    const struct live_patch *patch = context;
+    int r = check_code(remote, patch, err);
+
+    if (!r)
+        r = clear_slots(remote, err);
+
+    if (!r)
+        r = bring_area(remote, patch, err);
+    if (!r)
+        r = move_threads(remote, patch, err);
+    if (!r && change_code(remote, patch, false)) {
+        change_code(remote, patch, true);
+        r = error_say(err, -EIO, "its code cannot be written");
+    }
+    return r;
+}
+
+int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err)
+{
+    return remote_session(pid, apply, (void *)patch, err);
+}
+
+static int restore(void *context, struct remote *remote, struct error *err)
+{
+    const struct live_patch *patch = context;
+    const struct leftover_area addresses = {
+        .near_start = patch->head,
+        .near_end = patch->head + patch->area->near_bytes,
+        .chunks_start = patch->area->head->chunks,
+        .chunks_end = patch->area->head->chunks + patch->area->chunk_bytes * patch->area->chunk_count,
+    };
+    int others = change_code(remote, patch, true);
+
+    if (others < 0)
+        return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
+    if (!others)
+        leftover_unmap(remote, &addresses);
+    return others ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,
+                              (int)remote_pid(remote))
+                  : 0;
+}
+
+int live_patch_restore(pid_t pid, const struct live_patch *patch, struct error *err)
+{
+    return remote_session(pid, restore, (void *)patch, err);
+}

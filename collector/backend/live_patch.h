@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Puts patches into a process and takes them out again, while all its threads stand still.
+ *
+ * Threads that stand between two displaced instructions go on in the stub, at the same instruction, and on
+ * the way back from there in the function. Only what is as it was left is touched: bytes that differ from the
+ * program's file are somebody else's breakpoints, and none of the patches is put in then.
+ *
+ * The area stays mapped when the patches are taken out while a thread may be inside a stub, or be about to
+ * return there from a signal handler (leftover.h).
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_LIVE_PATCH_H
+#define TRACECTL_COLLECTOR_BACKEND_LIVE_PATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collector/agent/area.h"
+#include "collector/backend/inline_image.h"
+
+struct live_patch {
+    struct agent_area *area;
+    uint64_t head; /* where its head is in the process */
+    struct inline_patch *patches;
+    size_t count;
+};
+
+/* Maps the area and writes all patches, or nothing. -EEXIST: there is something at `head` by now. -EBUSY: its
+ * code is not as in the file, or a thread stands where it must not, or has no thread control block of
+ * glibc's. Errors of remote_session(). */
+int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err);
+
+/* Writes back what was there, and unmaps the area if no thread could come back to it. -EBUSY: some of it is
+ * not what was written; all else is restored. */
+int live_patch_restore(pid_t pid, const struct live_patch *patch, struct error *err);
+
+#endif

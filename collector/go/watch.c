@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/go/watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/clock.h"
+#include "collector/target/conductor.h"
+#include "collector/target/go_handoff.h"
+
+enum {
+    STOPS = 1024,            /* more than can be held at once */
+    QUIET_ROUNDS = 3,        /* nothing must have come for so many before nobody is said to run on */
+    HELD_NS_MAX = 500000000, /* whatever happens here */
+};
+#define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see conductor_options.pass_on */
+#define JUDGE_EVERY_NS 50000000u
+#define JUDGE_SHARE 20 /* judging may take so small a part of the time */
+
+/* A thread that is, or is about to be, held. */
+struct hold {
+    pid_t tid, pid;
+    bool told;    /* the kernel side has announced it */
+    bool stopped; /* the conductor holds it */
+    bool at_end;
+    bool handed_off;   /* at the end: others have its processor, or cannot have it */
+    uint64_t g;        /* address of the goroutine's struct g; 0: not known */
+    uint64_t since_ns; /* CLOCK_MONOTONIC */
+    unsigned quiet;    /* rounds */
+};
+
+/* A thread that the conductor holds from now on. */
+struct stop {
+    pid_t tid;
+    uint64_t g; /* what its register for the current goroutine says */
+};
+
+struct watched_process {
+    pid_t pid;
+    struct go_watch *watch;
+    struct go_process process;
+    struct go_replay *replay;
+    uint64_t begun_ns, judged_ns, judge_every_ns, delays, drained_ns;
+    uint64_t stuck_since_ns; /* since when it is judged to be deadlocked; 0: it is not */
+    enum go_end end;
+    UT_hash_handle hh;
+};
+
+struct go_watch {
+    struct go_watch_options options;
+    struct go_watch_observer observer;
+    struct conductor *conductor;
+    int wake;
+    struct watched_process *processes;
+    struct hold holds[CONDUCTOR_HOLDS_MAX];
+    size_t hold_count;
+    /* Written by the conductor. */
+    struct stop stops[STOPS];
+    uint64_t stops_written, stops_read;
+};
+
+/* ------------------------------------------------------------------------------------ the conductor's part
+ */
+
+static uint64_t on_stop(void *context, pid_t tid, const struct conductor_stop *stop)
+{
+    struct go_watch *watch = context;
+    uint64_t one = 1, at = __atomic_load_n(&watch->stops_written, __ATOMIC_RELAXED);
+    struct user_regs_struct registers;
+
+    if (conductor_registers(stop, &registers))
+        return 0; /* it has been killed */
+    watch->stops[at % STOPS] = (struct stop){.tid = tid, .g = registers.r14};
+    __atomic_store_n(&watch->stops_written, at + 1, __ATOMIC_RELEASE);
+    if (write(watch->wake, &one, sizeof(one)) < 0)
+        return 0; /* never: the counter would have to be full */
+    return HELD_NS_MAX;
+}
+
+int go_watch_new(const struct go_watch_options *options, const struct go_watch_observer *observer,
+                 struct go_watch **ret_watch, struct error *err)
+{
+    struct go_watch *watch = calloc(1, sizeof(*watch));
+    const struct conductor_options conductor = {.stopped = on_stop, .context = watch, .pass_on = true};
+    int r;
+
+    if (!watch)
+        return error_no_memory(err), -ENOMEM;
+    watch->options = *options;
+    watch->observer = *observer;
+    watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r = watch->wake < 0 ? error_set(err, -errno, NULL, "cannot wait for stops")
+                        : conductor_new(&conductor, &watch->conductor, err);
+    if (r) {
+        go_watch_free(watch);
+        return r;
+    }
+    *ret_watch = watch;
+    return 0;
+}
+
+static void forget(struct go_watch *watch, struct watched_process *process)
+{
+    HASH_DEL(watch->processes, process);
+    go_replay_free(process->replay);
+    free(process);
+}
+
+void go_watch_free(struct go_watch *watch)
+{
+    struct watched_process *process = NULL, *next = NULL;
+
+    if (!watch)
+        return;
+    conductor_free(watch->conductor);
+    HASH_ITER (hh, watch->processes, process, next)
+        forget(watch, process);
+    if (watch->wake >= 0)
+        close(watch->wake);
+    free(watch);
+}
+
+pid_t go_watch_conductor(const struct go_watch *watch)
+{
+    return conductor_pid(watch->conductor);
+}
+
+int go_watch_seize(struct go_watch *watch, pid_t pid, struct error *err)
+{
+    return conductor_seize(watch->conductor, pid, err);
+}
+
+int go_watch_fd(const struct go_watch *watch)
+{
+    return watch->wake;
+}
+
+/* ------------------------------------------------------------------------------------ processes */
+
+static enum go_role role_of(void *context, uint32_t function)
+{
+    const struct watched_process *process = context;
+    const char *name = go_program_name(process->process.file, function);
+
+    return name ? go_role_of(name) : GO_ROLE_PROGRAM;
+}
+
+static bool is_runtime(void *context, uint32_t function)
+{
+    const struct watched_process *process = context;
+    const char *name = go_program_name(process->process.file, function);
+
+    return name && go_is_runtime(name);
+}
+
+static bool ignores_timer(void *context, uint32_t site)
+{
+    return role_of(context, site) >= GO_ROLE_TESTING;
+}
+
+static int on_action(void *context, const struct go_goroutine *goroutine, const struct go_action *action)
+{
+    const struct watched_process *process = context;
+    const struct go_watch_observer *observer = &process->watch->observer;
+
+    return observer->action(observer->context, &process->process, goroutine, action);
+}
+
+static struct watched_process *find(const struct go_watch *watch, pid_t pid)
+{
+    struct watched_process *process;
+
+    HASH_FIND(hh, watch->processes, &pid, sizeof(pid), process);
+    return process;
+}
+
+/* The process, watched from now on; NULL: no memory. */
+static struct watched_process *meet(struct go_watch *watch, const struct go_process *met)
+{
+    const struct go_layout *layout = go_program_layout(met->file);
+    struct watched_process *process = find(watch, met->pid);
+    struct go_replay_options options = {
+        .on_action = watch->observer.action ? on_action : NULL,
+        .is_runtime = is_runtime,
+        .ignores_timer = ignores_timer,
+        .wait_reasons = layout->wait_reasons,
+        .wait_reason_count = layout->wait_reason_count,
+    };
+
+    if (process)
+        return process;
+    process = calloc(1, sizeof(*process));
+    if (!process)
+        return NULL;
+    options.context = process;
+    process->pid = met->pid;
+    process->watch = watch;
+    process->process = *met;
+    process->begun_ns = clock_ns(CLOCK_MONOTONIC);
+    if (go_replay_new(&options, &process->replay)) {
+        free(process);
+        return NULL;
+    }
+    HASH_ADD(hh, watch->processes, pid, sizeof(process->pid), process);
+    return process;
+}
+
+static int judge(const struct watched_process *process, int exit_status, struct go_verdict *ret_verdict)
+{
+    const struct go_verdict_options options = {
+        .role = role_of,
+        .context = (void *)process,
+        .has_exit_status = exit_status >= 0 && process->end == GO_END_OWN,
+        .exit_status = exit_status,
+        .timed_out = process->end == GO_END_LIMIT,
+        .operations = go_program_detail(process->process.file) == GO_DETAIL_OPERATIONS,
+    };
+
+    return go_verdict_of(process->replay, &options, ret_verdict);
+}
+
+/* ------------------------------------------------------------------------------------ holds */
+
+/* The hold of a thread, a new one if it has none; NULL: there are too many. */
+static struct hold *hold_of(struct go_watch *watch, pid_t tid)
+{
+    struct hold *hold = NULL;
+
+    for (size_t i = 0; i < watch->hold_count; i++)
+        if (watch->holds[i].tid == tid)
+            return &watch->holds[i];
+    if (watch->hold_count == CONDUCTOR_HOLDS_MAX)
+        return NULL;
+    hold = &watch->holds[watch->hold_count++];
+    *hold = (struct hold){.tid = tid, .since_ns = clock_ns(CLOCK_MONOTONIC)};
+    return hold;
+}
+
+static void drop_hold(struct go_watch *watch, struct hold *hold)
+{
+    *hold = watch->holds[--watch->hold_count];
+}
+
+static void announce(struct go_watch *watch, const struct watched_process *process,
+                     const struct go_event *event)
+{
+    struct hold *hold = hold_of(watch, (pid_t)event->tid);
+
+    if (!hold)
+        return;
+    hold->pid = process->pid;
+    hold->told = true;
+    hold->at_end = event->kind == GO_EVENT_EXIT;
+    if (!hold->at_end)
+        hold->g = event->object;
+}
+
+static void take_stops(struct go_watch *watch)
+{
+    uint64_t written = __atomic_load_n(&watch->stops_written, __ATOMIC_ACQUIRE), told;
+
+    if (read(watch->wake, &told, sizeof(told)) < 0 && watch->stops_read == written)
+        return;
+    while (watch->stops_read < written) {
+        const struct stop *stop = &watch->stops[watch->stops_read++ % STOPS];
+        struct hold *hold = hold_of(watch, stop->tid);
+
+        if (!hold)
+            continue;
+        hold->stopped = true;
+        if (!hold->told || hold->at_end)
+            hold->g = stop->g; /* of a delay, the place's own word comes with its event */
+    }
+}
+
+/* How many threads of a process stand still that a hold need not wait for: the end of the process waits for
+ * goroutines that are held up before an operation, these wait for nobody who is held. */
+static size_t held_beside(const struct go_watch *watch, const struct hold *hold)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < watch->hold_count; i++)
+        count += watch->holds[i].pid == hold->pid && watch->holds[i].stopped &&
+                 (watch->holds[i].at_end || !hold->at_end);
+    return count;
+}
+
+/* Whether all others in the process have come as far as they can; a timer that is due soon is waited for, at
+ * the end. */
+static bool others_rest(struct go_watch *watch, const struct hold *hold,
+                        const struct watched_process *process)
+{
+    struct go_replay_totals totals = go_replay_totals(process->replay);
+    uint64_t soon = clock_ns(CLOCK_REALTIME) + watch->options.drain_ns / 2;
+
+    if (totals.has_fatal)
+        return true;
+    if (totals.runnable > held_beside(watch, hold))
+        return false;
+    return !hold->at_end || !totals.next_timer_ns || totals.next_timer_ns > soon;
+}
+
+/* Whether a hold is over. */
+static bool is_over(struct go_watch *watch, struct hold *hold, uint64_t now, bool idle)
+{
+    const struct watched_process *process = hold->told ? find(watch, hold->pid) : NULL;
+    uint64_t limit = hold->at_end ? watch->options.drain_ns : watch->options.delay_ns;
+
+    if (hold->told && !process)
+        return true;
+    if (!hold->told || !hold->stopped)
+        return now - hold->since_ns > STOP_AWAITED_NS;
+    if (now - hold->since_ns > limit)
+        return true;
+    hold->quiet = idle && others_rest(watch, hold, process) ? hold->quiet + 1 : 0;
+    return hold->quiet >= QUIET_ROUNDS;
+}
+
+/* Lets a thread go on. If others could still run then, the goroutine goes to the end of the queue, as
+ * runtime.preemptone would have it: with GOMAXPROCS=1 nobody else has run meanwhile. */
+static void end_hold(struct go_watch *watch, const struct hold *hold, const struct watched_process *process)
+{
+    const int32_t *offsets = process ? go_program_layout(process->process.file)->offsets : NULL;
+    struct conductor_preemption where = {.g = hold->g};
+
+    if (!offsets || hold->at_end || !hold->g || offsets[GO_G_PREEMPT] < 0 || offsets[GO_G_STACKGUARD0] < 0 ||
+        others_rest(watch, hold, process)) {
+        conductor_let_go(watch->conductor, hold->tid);
+        return;
+    }
+    where.preempt_offset = (uint32_t)offsets[GO_G_PREEMPT];
+    where.stackguard_offset = (uint32_t)offsets[GO_G_STACKGUARD0];
+    conductor_preempt(watch->conductor, hold->tid, &where);
+}
+
+/* The end of the process waits for the others, those in the queue of the ending thread's processor as well.
+ */
+static void hand_off(struct hold *hold, const struct watched_process *process)
+{
+    if (!process || !hold->at_end || !hold->told || !hold->stopped || hold->handed_off)
+        return;
+    hold->handed_off = true;
+    (void)go_hand_off(hold->tid, hold->g,
+                      go_program_layout(process->process.file)); /* or they run on others */
+}
+
+static void look_at_holds(struct go_watch *watch, uint64_t now, bool idle)
+{
+    for (size_t i = 0; i < watch->hold_count;) {
+        struct hold *hold = &watch->holds[i];
+        struct watched_process *process = find(watch, hold->pid);
+
+        hand_off(hold, process);
+        if (!is_over(watch, hold, now, idle)) {
+            i++;
+            continue;
+        }
+        if (process && hold->at_end)
+            process->drained_ns = now - hold->since_ns;
+        if (hold->stopped)
+            end_hold(watch, hold, process);
+        drop_hold(watch, hold);
+    }
+}
+
+/* ------------------------------------------------------------------------------------ programs that never
+ * end */
+
+/* Whether the process can never end: its main goroutine, or that of a test, has been stuck for long enough,
+ * whatever the others do. */
+static bool is_deadlocked(const struct go_watch *watch, struct watched_process *process, uint64_t now)
+{
+    struct go_replay_totals totals = go_replay_totals(process->replay);
+    struct go_verdict verdict = {0};
+    bool deadlocked = false;
+
+    if (totals.exited || totals.has_fatal || totals.lost ||
+        now - process->judged_ns < process->judge_every_ns)
+        return false;
+    deadlocked = !judge(process, -1, &verdict) && verdict.kind == GO_VERDICT_GLOBAL_DEADLOCK;
+    go_verdict_release(&verdict);
+    process->judged_ns = clock_ns(CLOCK_MONOTONIC);
+    process->judge_every_ns = JUDGE_EVERY_NS + JUDGE_SHARE * (process->judged_ns - now);
+    if (!deadlocked)
+        process->stuck_since_ns = 0;
+    else if (!process->stuck_since_ns)
+        process->stuck_since_ns = now;
+    return deadlocked && now - process->stuck_since_ns >= watch->options.patience_ns;
+}
+
+static void end_hopeless(struct go_watch *watch, uint64_t now)
+{
+    struct watched_process *process = NULL, *next = NULL;
+
+    HASH_ITER (hh, watch->processes, process, next) {
+        if (process->end != GO_END_OWN)
+            continue;
+        if (is_deadlocked(watch, process, now))
+            process->end = GO_END_DEADLOCK;
+        else if (watch->options.limit_ns && now - process->begun_ns > watch->options.limit_ns)
+            process->end = GO_END_LIMIT;
+        if (process->end != GO_END_OWN)
+            kill(process->pid, SIGKILL);
+    }
+}
+
+bool go_watch_round(struct go_watch *watch, bool idle)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+    take_stops(watch);
+    look_at_holds(watch, now, idle);
+    if (idle)
+        end_hopeless(watch, now);
+    return watch->hold_count;
+}
+
+/* ------------------------------------------------------------------------------------ the observer */
+
+static int on_event(void *context, const struct go_process *met, const struct go_event *event)
+{
+    struct go_watch *watch = context;
+    struct watched_process *process = meet(watch, met);
+    int r = process ? go_replay_event(process->replay, event) : -ENOMEM;
+
+    if (r)
+        return r;
+    if (event->kind == GO_EVENT_DELAY || (event->kind == GO_EVENT_EXIT && watch->options.drain_ns))
+        announce(watch, process, event);
+    process->delays += event->kind == GO_EVENT_DELAY;
+    return watch->observer.event ? watch->observer.event(watch->observer.context, met, process->replay, event)
+                                 : 0;
+}
+
+static int on_end(void *context, const struct go_process *met, int exit_status)
+{
+    struct go_watch *watch = context;
+    struct watched_process *process = find(watch, met->pid);
+    struct go_replay_totals totals;
+    struct go_verdict verdict = {0};
+    struct go_watched watched;
+    int r;
+
+    if (!process)
+        return 0;
+    r = go_replay_end(process->replay);
+    if (!r)
+        r = judge(process, exit_status, &verdict);
+    totals = go_replay_totals(process->replay);
+    watched = (struct go_watched){
+        .process_id = met->process_id,
+        .number = met->number,
+        .end = process->end,
+        .verdict = &verdict,
+        .events = totals.events,
+        .lost = totals.lost,
+        .delays = process->delays,
+        .drained_ns = process->drained_ns,
+    };
+    if (!r && watch->observer.end)
+        r = watch->observer.end(watch->observer.context, met, &watched);
+    go_verdict_release(&verdict);
+    forget(watch, process);
+    return r;
+}
+
+struct go_observer go_watch_observer(struct go_watch *watch)
+{
+    return (struct go_observer){.event = on_event, .end = on_end, .context = watch};
+}

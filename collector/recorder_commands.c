@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recorder_commands.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "collector/recorder_state.h"
+#include "collector/target/wait_status.h"
+
+void recorder_commands_init(struct recorder_commands *commands)
+{
+    *commands = (struct recorder_commands){.exit_status = -1};
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++)
+        commands->items[i].launch.gate = commands->items[i].launch.failure = -1;
+}
+
+void recorder_commands_release(struct recorder_commands *commands)
+{
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
+        launch_release(&commands->items[i].launch);
+        free(commands->items[i].name);
+    }
+}
+
+void recorder_conduct(struct recorder *recorder, unsigned worker, const struct go_conduct *conduct)
+{
+    uprobe_backend_conduct(recorder->backend, worker, conduct,
+                           recorder->watch ? go_watch_conductor(recorder->watch) : 0);
+}
+
+uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution)
+{
+    return uprobe_backend_hits(recorder->backend, index, worker, execution);
+}
+
+int recorder_worker_of(const struct recorder *recorder, pid_t pid)
+{
+    struct process_state state;
+
+    return uprobe_backend_process(recorder->backend, pid, &state) ? (int)state.worker : -ESRCH;
+}
+
+int recorder_launch(struct recorder *recorder, unsigned worker, char *const *argv, struct error *err)
+{
+    struct recorder_command *command = &recorder->commands.items[worker % GO_WORKERS_MAX];
+    pid_t pid;
+    int r;
+
+    launch_release(&command->launch);
+    free(command->name);
+    recorder->commands.exit_status = -1;
+    command->name = strdup(argv[0]);
+    if (!command->name)
+        return error_no_memory(err), -ENOMEM;
+    r = launch_prepare(argv, recorder->options.output, &command->launch, err);
+    if (r)
+        return r;
+    pid = command->launch.pid;
+    command->runs = true;
+    recorder->commands.started++;
+    r = uprobe_backend_add_process(recorder->backend, pid, worker, err);
+    if (!r)
+        r = streams_add_process(recorder->streams, pid, &pid, 1, err);
+    return r ? r : launch_go(&command->launch, err);
+}
+
+static void note_end(struct recorder_commands *commands, unsigned worker, int status)
+{
+    commands->items[worker].runs = false;
+    commands->ended = worker;
+    commands->exit_status = wait_status_code(status);
+}
+
+/* All that came before its end, which another one's records may stand behind. */
+static int read_to_the_end(struct recorder *recorder, struct error *err)
+{
+    int r;
+
+    do
+        r = recorder_consume(recorder, err);
+    while (r >= (int)RECORDER_ROUND);
+    return r < 0 ? r : 1;
+}
+
+int recorder_commands_ended(struct recorder *recorder, struct error *err)
+{
+    struct recorder_commands *commands = &recorder->commands;
+    int status;
+
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
+        struct recorder_command *command = &commands->items[i];
+        int r = command->runs ? launch_result(&command->launch, command->name, err) : 0;
+
+        if (r < 0)
+            return r;
+        if (!command->runs || waitpid(command->launch.pid, &status, WNOHANG) != command->launch.pid)
+            continue;
+        note_end(commands, i, status);
+        return recorder->watch ? read_to_the_end(recorder, err) : 1;
+    }
+    return 0;
+}
+
+unsigned recorder_ended(const struct recorder *recorder)
+{
+    return recorder->commands.ended;
+}
+
+void recorder_kill(struct recorder *recorder)
+{
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++)
+        if (recorder->commands.items[i].runs)
+            kill(recorder->commands.items[i].launch.pid, SIGKILL);
+}
+
+void recorder_wait(struct recorder *recorder)
+{
+    int status;
+
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
+        struct recorder_command *command = &recorder->commands.items[i];
+        pid_t pid = 0;
+
+        while (command->runs && (pid = waitpid(command->launch.pid, &status, 0)) < 0 && errno == EINTR)
+            ;
+        if (command->runs && pid > 0)
+            note_end(&recorder->commands, i, status);
+    }
+}
+
+int recorder_exit_status(const struct recorder *recorder)
+{
+    return recorder->commands.exit_status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recorder_inline.h"
+
+#include "base/clock.h"
+
+static int on_call(void *context, uint32_t tid, const struct agent_record *record)
+{
+    struct recorder *recorder = context;
+    const struct stream_inline_call call = {
+        .function = record->function - 1,
+        .return_address = record->return_address,
+        .sp = agent_record_sp(record),
+        .ns = inline_backend_time(recorder->inlined, (uint16_t)(record->sp >> AGENT_TICK_SHIFT)),
+    };
+
+    recorder->inline_calls++;
+    return streams_inline_call(recorder->streams, tid, &call);
+}
+
+static int on_lost(void *context, uint32_t tid, uint64_t calls)
+{
+    struct recorder *recorder = context;
+
+    return streams_inline_lost(recorder->streams, tid, calls);
+}
+
+/* A moment of its own for every event, or no returns at all: uprobes only. */
+static bool is_possible(const struct recorder_options *options)
+{
+    return options->times != STREAM_TIMES_FULL && options->returns != PLAN_RETURNS_PROBE &&
+           options->returns != PLAN_RETURNS_SITES;
+}
+
+int recorder_inline_open(struct recorder *recorder, struct error *err)
+{
+    const struct agent_sink sink = {.call = on_call, .lost = on_lost, .context = recorder};
+
+    if (recorder->options.backend == RECORDER_UPROBE || !is_possible(&recorder->options))
+        return 0;
+    return inline_backend_new(recorder->options.ring_bytes, &sink, &recorder->inlined, err);
+}
+
+/* ------------------------------------------------------------------------------------ reading */
+
+static int on_exit_record(struct recorder *recorder, const struct wire_exit *record, size_t size)
+{
+    pid_t pid = (pid_t)record->tgid;
+    bool last = record->header.flags & WIRE_LAST_THREAD;
+    int r = inline_backend_end_thread(recorder->inlined, pid, record->header.tid);
+
+    if (!r)
+        r = streams_handle(recorder->streams, record, size);
+    if (last)
+        inline_backend_end_process(recorder->inlined, pid);
+    return r;
+}
+
+/* The old program is gone, with its stubs; the new one may get others right now. */
+static int on_exec_record(struct recorder *recorder, const struct wire_exec *record, size_t size)
+{
+    pid_t pid = (pid_t)record->header.tid;
+    int r = inline_backend_end_thread(recorder->inlined, pid, record->old_tid);
+
+    inline_backend_end_process(recorder->inlined, pid);
+    return r ? r : streams_handle(recorder->streams, record, size);
+}
+
+static int on_fork_record(struct recorder *recorder, const struct wire_fork *record, size_t size)
+{
+    pid_t parent = (pid_t)record->parent_tgid, child = (pid_t)record->tgid;
+    int r = child == parent ? 0 : inline_backend_fork(recorder->inlined, parent, child);
+
+    return r ? r : streams_handle(recorder->streams, record, size);
+}
+
+static int on_record(void *context, const void *record, size_t size)
+{
+    struct recorder *recorder = context;
+    const struct wire_header *header = record;
+    const struct wire_inline *place = record;
+
+    if (header->kind == WIRE_EXIT && size >= sizeof(struct wire_exit))
+        return on_exit_record(recorder, record, size);
+    if (header->kind == WIRE_EXEC && size >= sizeof(struct wire_exec))
+        return on_exec_record(recorder, record, size);
+    if (header->kind == WIRE_FORK && size >= sizeof(struct wire_fork))
+        return on_fork_record(recorder, record, size);
+    if (header->kind == WIRE_INLINE && size >= sizeof(struct wire_inline))
+        return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, header->tid),
+                                      header->tid, (uint32_t)place->cursor);
+    return streams_handle(recorder->streams, record, size);
+}
+
+int recorder_inline_consume(struct recorder *recorder, unsigned limit)
+{
+    int r = inline_backend_look(recorder->inlined), records;
+
+    recorder->inline_calls = 0;
+    if (r)
+        return r;
+    records = uprobe_backend_consume(recorder->backend, limit, on_record, recorder);
+    if (records < 0)
+        return records;
+    if ((unsigned)records < limit) /* nothing is left that comes before what was looked at */
+        r = inline_backend_read(recorder->inlined);
+    if (r)
+        return r;
+    return recorder->inline_calls > limit ? (int)limit : records + (int)recorder->inline_calls;
+}
+
+/* ------------------------------------------------------------------------------------ the end */
+
+void recorder_inline_detach(struct recorder *recorder)
+{
+    if (recorder->inlined)
+        inline_backend_detach(recorder->inlined, NULL);
+}
+
+int recorder_inline_finish(struct recorder *recorder, struct error *err)
+{
+    uint64_t unplaced;
+    int r;
+
+    if (!recorder->inlined)
+        return 0;
+    r = inline_backend_finish(recorder->inlined);
+    if (r)
+        return error_set(err, r, NULL, "cannot read the rings");
+    unplaced = inline_backend_unplaced(recorder->inlined);
+    return unplaced ? trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), unplaced,
+                                        "ring full, thread unknown", err)
+                    : 0;
+}

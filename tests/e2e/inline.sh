@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# record --backend inline: the calls are those that uprobes record, and nothing of it stays in a process.
+. "$(dirname "$0")/lib.sh"
+needs_capture
+
+# The calls of a run in their order, a line for each thread; which thread has which label is not told.
+calls_of() { # run's name
+    q "SELECT t.label || ' ' || f.name AS line FROM events e JOIN threads t USING (thread_id)
+       JOIN functions f USING (function_id) WHERE e.run_id = $(run_id "$1") AND e.kind = 'call'
+       ORDER BY e.thread_id, e.seq" |
+        awk '{ calls[$1] = calls[$1] " " $2 } END { for (label in calls) print calls[label] }' | sort
+}
+
+backend_of() { # run's name
+    q "SELECT value FROM tags WHERE run_id = $(run_id "$1") AND key LIKE 'backend:%'"
+}
+
+no_loss() { # run's name
+    same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $(run_id "$1")")"
+}
+
+same_as_uprobes() { # program
+    local name
+    name=$(basename "$1")
+    record "u_$name" --returns infer -- "$1" >"$WORK/u.out"
+    record "i_$name" --backend inline -- "$1" >"$WORK/i.out"
+    cmp "$WORK/u.out" "$WORK/i.out"
+    backend_of "i_$name" | grep -q '^[1-9][0-9]* functions by inline probes'
+    no_loss "i_$name"
+    calls_of "u_$name" >"$WORK/u.calls"
+    calls_of "i_$name" >"$WORK/i.calls"
+    (($(wc -c <"$WORK/u.calls") > 500))
+    cmp "$WORK/u.calls" "$WORK/i.calls"
+}
+
+# A program that counts its own calls, some of which uprobes cannot see.
+as_the_program_says() {
+    record counted --backend inline -- "$PROGRAMS/threads" | sort >"$WORK/said"
+    no_loss counted
+    q "SELECT f.name || ' ' || count(*) AS line FROM events JOIN functions f USING (function_id)
+       WHERE events.run_id = $(run_id counted) AND kind = 'call' AND f.name NOT LIKE '%@plt' AND f.name != '_start'
+       GROUP BY f.name" | sort >"$WORK/recorded"
+    diff "$WORK/said" "$WORK/recorded"
+}
+
+# More calls than there is room for are counted, to the last one.
+losses_are_counted() {
+    local id
+    record crowded --backend inline --ring-size 32K -- "$PROGRAMS/million" 300000 >/dev/null
+    id=$(run_id crowded)
+    record roomy --backend inline -- "$PROGRAMS/million" 300000 >/dev/null
+    no_loss roomy
+    (($(q "SELECT sum(calls) AS n FROM losses WHERE run_id = $id") > 0))
+    same "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id roomy) AND kind = 'call'")" \
+        "$(q "SELECT (SELECT count(*) FROM events WHERE run_id = $id AND kind = 'call') +
+              (SELECT sum(calls) FROM losses WHERE run_id = $id) AS n")"
+}
+
+start_busy() {
+    spawn "$PROGRAMS/busy" "$@" >"$WORK/busy.out"
+    wait_until 10 grep -q beat "$WORK/busy.out"
+}
+
+end_busy() { # pid
+    kill -TERM "$1"
+    wait "$1" || fail "busy ended with status $?"
+    grep -q '^unharmed' "$WORK/busy.out"
+}
+
+on_a_running_process() {
+    local pid round
+    start_busy 20000 3
+    pid=$spawned
+    for round in 1 2 3; do
+        record "running_$round" --backend inline -p "$pid" --duration 0.2
+        text_is_clean "$pid"
+        backend_of "running_$round" | grep -q 'by inline probes'
+        # Three calls a turn, one inside the other and one behind it.
+        same "both plus_one plus_two" "$(q "SELECT DISTINCT f.name FROM events JOIN functions f USING (function_id)
+            WHERE run_id = $(run_id "running_$round") AND f.name NOT LIKE '%@plt' AND f.name != 'beat'
+            ORDER BY 1" | paste -sd ' ')"
+    done
+    end_busy "$pid"
+}
+
+recorder_killed() {
+    local pid recorder
+    start_busy 1000
+    pid=$spawned
+    spawn "$TRACECTL" -q record --backend inline -n killed -p "$pid"
+    recorder=$spawned
+    wait_until 10 is_probed "$pid"
+    kill -KILL "$recorder"
+    text_is_clean "$pid"
+    record after_killed --backend inline -p "$pid" --duration 0.2
+    text_is_clean "$pid"
+    (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id after_killed)") > 100))
+    end_busy "$pid"
+}
+
+# What the program had recorded when it was killed is there.
+target_killed() {
+    local recorder pid
+    spawn "$TRACECTL" -q record --backend inline -n shot -- "$PROGRAMS/busy" 1000 >"$WORK/busy.out"
+    recorder=$spawned
+    wait_until 10 grep -q beat "$WORK/busy.out"
+    sleep 0.3
+    pid=$(pgrep -P "$recorder" busy)
+    kill -KILL "$pid"
+    wait "$recorder"
+    no_loss shot
+    same 137 "$(q "SELECT exit_status FROM runs WHERE name = 'shot'")"
+    (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id shot)") > 200))
+}
+
+for program in recursion_nonpie signals callbacks longjmp contexts exceptions tail_calls; do
+    run_case "calls of $program are those that uprobes record" same_as_uprobes "$PROGRAMS/$program"
+done
+run_case "a program's own counts" as_the_program_says
+run_case "losses are counted to the last call" losses_are_counted
+run_case "a running process, three times, and its code is as before" on_a_running_process
+run_case "a killed recorder leaves nothing behind" recorder_killed
+run_case "a killed target's calls are kept" target_killed
+finish

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# tracectl stat names the rank that is behind, of a live job and of a recording of it.
+. "$(dirname "$0")/lib.sh"
+needs_capture
+
+# Four ranks of which the third stalls in turn 1, and all others come to wait for it.
+rank_2_is_behind() {
+    "$TRACECTL" "$@" >"$WORK/order.json" 2>"$WORK/err" &&
+        [[ $(json_get behind.threads <"$WORK/order.json") == *2.0* && $(json_get behind.count <"$WORK/order.json") == 1 ]]
+}
+
+live() { # level of optimisation
+    mpiexec -n 4 "$PROGRAMS/poisson_$1" 50 stall 2 1 >"$WORK/live.said" 2>&1 &
+    spawned=$!
+    echo "$spawned" >>"$WORK/pids"
+    wait_until 20 rank_2_is_behind --json stat -p "$spawned"
+    "$TRACECTL" stat -p "$spawned" | tee "$WORK/text"
+    kill "$spawned"
+    wait "$spawned" 2>/dev/null || true
+    same get_norm "$(json_get behind.in <"$WORK/order.json")"
+    same poisson "$(json_get behind.function <"$WORK/order.json")"
+    same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
+    same 1 "$(json_get behind.variables.it <"$WORK/order.json")"
+    grep -q '^rank 2 is behind: ' "$WORK/text"
+    grep -q 'T0 1:\[2\] poisson@poisson.c:.* (iteration 2, it = 1) > get_norm.*  <- behind all others$' "$WORK/text"
+}
+
+recorded() {
+    record "stalled" --returns probe -- timeout 5 mpiexec -n 4 "$PROGRAMS/poisson_O2" 50 stall 2 1 >/dev/null 2>&1 || true
+    rank_2_is_behind --json stat stalled
+    same get_norm "$(json_get behind.in <"$WORK/order.json")"
+    same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
+    "$TRACECTL" stat stalled --at 1 | grep -x 'there is no thread to order'
+}
+
+wrong_uses() {
+    local options
+    for options in "stalled -p 1" "-p 1 --at 5"; do
+        # shellcheck disable=SC2086 # words are wanted
+        "$TRACECTL" stat $options >"$WORK/out" 2>"$WORK/err" && fail "stat $options"
+        same 1 "$(wc -l <"$WORK/err")"
+    done
+    fails_with 3 "$TRACECTL" stat no_such_run
+}
+
+run_case "live, not optimised" live O0
+run_case "live, optimised" live O2
+run_case "from a recording" recorded
+run_case "wrong uses" wrong_uses
+finish

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+
+//go:build !fixed
+
+// A ring buffer has two condition variables. Put tells those who wait for room instead of those who wait for an
+// item.
+//
+// want: leak 1
+// always
+// cause: condition variable
+package tests
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+type ring struct {
+	mu           sync.Mutex
+	filled, room *sync.Cond
+	items        []int
+	getters      int
+}
+
+func newRing() *ring {
+	r := &ring{}
+	r.filled, r.room = sync.NewCond(&r.mu), sync.NewCond(&r.mu)
+	return r
+}
+
+func (r *ring) get() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.getters++
+	for len(r.items) == 0 {
+		r.filled.Wait()
+	}
+	item := r.items[0]
+	r.items = r.items[1:]
+	r.room.Signal()
+	return item
+}
+
+func (r *ring) put(item int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.items) == 4 {
+		r.room.Wait()
+	}
+	r.items = append(r.items, item)
+	r.room.Signal()
+}
+
+func (r *ring) someoneGets() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.getters > 0
+}
+
+func TestWrongCondition(t *testing.T) {
+	r := newRing()
+	go func() {
+		if got := r.get(); got != 5 {
+			t.Error(got)
+		}
+	}()
+	for !r.someoneGets() {
+		runtime.Gosched()
+	}
+	r.put(5)
+}

@@ -1,0 +1,3 @@
+module conducted
+
+go 1.19

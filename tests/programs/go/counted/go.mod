@@ -1,0 +1,3 @@
+module counted
+
+go 1.19

@@ -1,0 +1,3 @@
+module listing1
+
+go 1.19

@@ -1,0 +1,3 @@
+module read_again
+
+go 1.19

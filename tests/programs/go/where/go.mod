@@ -1,0 +1,3 @@
+module where
+
+go 1.19

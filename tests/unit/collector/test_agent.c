@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The agent itself, run in this process, and the reader of what it and the stubs write. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/agent/reader.h"
+
+enum { RINGS = 4 * AGENT_CHUNK_BYTES, CALLS_MAX = 8192 };
+
+/* What the reader has handed on: functions, and losses as minus their number. */
+static int64_t told[CALLS_MAX];
+static size_t told_count;
+
+static int on_call(void *context, uint32_t tid, const struct agent_record *record)
+{
+    (void)context;
+    (void)tid;
+    told[told_count++] = record->function;
+    return 0;
+}
+
+static int on_lost(void *context, uint32_t tid, uint64_t calls)
+{
+    (void)context;
+    (void)tid;
+    told[told_count++] = -(int64_t)calls;
+    return 0;
+}
+
+static struct agent_area *area;
+static struct agent_reader *reader;
+static uint8_t *head; /* as a target has it mapped */
+
+static void clear_slots(void)
+{
+    __asm__ volatile("movq $0,%%fs:%c0; movl $0,%%fs:%c1" : : "i"(AGENT_CURSOR), "i"(AGENT_OWNER) : "memory");
+}
+
+static void begin(void)
+{
+    const struct agent_sink sink = {.call = on_call, .lost = on_lost};
+
+    told_count = 0;
+    cr_assert_eq(agent_area_new(16, RINGS, &area, NULL), 0);
+    cr_assert_eq(agent_reader_new(area, &sink, &reader), 0);
+    head = mmap(NULL, area->near_bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, area->fd, 0);
+    cr_assert_neq(head, MAP_FAILED);
+    area->head->chunks = (uint64_t)mmap(NULL, area->chunk_bytes * area->chunk_count, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED, area->fd, (off_t)area->near_bytes);
+    cr_assert_neq((void *)area->head->chunks, MAP_FAILED);
+    clear_slots();
+}
+
+static void end(void)
+{
+    clear_slots();
+    munmap((void *)area->head->chunks, area->chunk_bytes * area->chunk_count);
+    munmap(head, area->near_bytes);
+    agent_reader_free(reader);
+    agent_area_free(area);
+}
+
+/* A stub's slow path. */
+static void call_agent(uint32_t function)
+{
+    void *entry = head + AGENT_SLOW_OFFSET;
+    uint64_t flags_before, flags_after;
+
+    __asm__ volatile(
+        "lea -152(%%rsp),%%rsp\n\t"
+        "stc\n\t"
+        "pushfq; pop %0\n\t"
+        "mov %2,%%ecx\n\t"
+        "call *%3\n\t"
+        "pushfq; pop %1\n\t"
+        "lea 152(%%rsp),%%rsp"
+        : "=&r"(flags_before), "=&r"(flags_after)
+        : "r"(function), "r"(entry)
+        : "rcx", "rdx", "memory", "cc");
+    cr_assert_eq(flags_before, flags_after);
+}
+
+static void read_all(uint64_t now)
+{
+    cr_assert_eq(agent_reader_look(reader, now), 0);
+    cr_assert_eq(agent_reader_read(reader), 0);
+}
+
+static void expect_told(uint32_t from, uint32_t to)
+{
+    cr_assert_eq(told_count, to - from + 1, "%zu", told_count);
+    for (uint32_t i = from; i <= to; i++)
+        cr_assert_eq(told[i - from], i);
+    told_count = 0;
+}
+
+Test(agent, calls_come_in_order_over_chunks)
+{
+    uint32_t room, calls, done = 0;
+
+    begin();
+    room = (uint32_t)agent_area_records(area);
+    calls = 10 * room + 7;
+    while (done < calls) {
+        for (uint32_t i = 0; i < room / 2 && done < calls; i++)
+            call_agent(++done);
+        read_all(0);
+        cr_assert_lt(told_count, CALLS_MAX);
+        for (size_t i = 0; i < told_count; i++)
+            cr_assert_eq(told[i], done - told_count + i + 1);
+        told_count = 0;
+    }
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
+    end();
+}
+
+Test(agent, a_record_says_where_it_was_called)
+{
+    const struct agent_record *record;
+    uint64_t here = (uint64_t)__builtin_frame_address(0);
+
+    begin();
+    area->head->tick = 77;
+    call_agent(5);
+    record = agent_chunk_records(agent_area_chunk(area, 0));
+    cr_assert_eq(record->function, 5);
+    cr_assert_eq(record->sp >> AGENT_TICK_SHIFT, 77);
+    cr_assert_lt(here - agent_record_sp(record), 65536u);
+    cr_assert_eq(agent_area_chunk(area, 0)->tid, (uint32_t)syscall(SYS_gettid));
+    end();
+}
+
+Test(agent, what_finds_no_chunk_is_counted_at_its_place)
+{
+    uint32_t room, lost = 0;
+
+    begin();
+    room = (uint32_t)(agent_area_records(area) * area->chunk_count);
+    for (uint32_t i = 1; i <= room + 9; i++)
+        call_agent(i);
+    read_all(0);
+    expect_told(1,
+                (uint32_t)told_count); /* what stands in the last chunk is read, too; the loss comes behind */
+    call_agent(room + 10);             /* there are free chunks now */
+    read_all(0);
+    for (size_t i = 0; i < told_count; i++)
+        lost += told[i] < 0 ? (uint32_t)-told[i] : 0;
+    cr_assert_eq(lost, 9);
+    cr_assert_eq(told[told_count - 1], room + 10);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
+    end();
+}
+
+Test(agent, is_quiet_when_told)
+{
+    begin();
+    agent_area_quiet(area);
+    for (uint32_t i = 1; i < 100; i++)
+        call_agent(i);
+    read_all(0);
+    cr_assert_eq(told_count, 0);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
+    end();
+}
+
+Test(agent, slots_of_another_thread_are_not_used)
+{
+    uint32_t other = 1;
+    uint64_t cursor = 0xffffff0000000040ull; /* room, in another one's chunk */
+
+    begin();
+    __asm__ volatile("movq %0,%%fs:%c1; movl %2,%%fs:%c3"
+                     :
+                     : "r"(cursor), "i"(AGENT_CURSOR), "r"(other), "i"(AGENT_OWNER)
+                     : "memory");
+    call_agent(3);
+    cr_assert_eq(area->head->taken, 1);
+    read_all(0);
+    expect_told(3, 3);
+    end();
+}
+
+/* A stub that was interrupted behind its reservation, by a handler that runs the chunk full. */
+Test(reader, a_record_that_is_written_late_is_waited_for)
+{
+    struct agent_record *late;
+    uint32_t room;
+
+    begin();
+    room = (uint32_t)agent_area_records(area);
+    for (uint32_t i = 1; i <= room + 1; i++)
+        call_agent(i);
+    late = (struct agent_record *)agent_chunk_records(agent_area_chunk(area, 0)) + 10;
+    late->function = 0;
+    read_all(1000);
+    expect_told(1, 10);
+    late->function = 11;
+    read_all(2000);
+    expect_told(11, room + 1);
+    cr_assert_eq(area->given, area->chunk_count + 1, "the chunk is put back");
+    end();
+}
+
+Test(reader, a_record_that_never_comes_is_one_call_lost)
+{
+    uint32_t room;
+
+    begin();
+    room = (uint32_t)agent_area_records(area);
+    for (uint32_t i = 1; i <= room + 1; i++)
+        call_agent(i);
+    ((struct agent_record *)agent_chunk_records(agent_area_chunk(area, 0)))[10].function = 0;
+    read_all(1000);
+    read_all(1000 + READER_PATIENCE_NS);
+    cr_assert_eq(told_count, room + 1);
+    cr_assert_eq(told[10], -1);
+    cr_assert_eq(told[11], 12);
+    cr_assert_eq(area->given, area->chunk_count, "somebody may still write to the chunk");
+    told_count = 0;
+    cr_assert_eq(agent_reader_end(reader, (uint32_t)syscall(SYS_gettid)), 0);
+    cr_assert_eq(told_count, 0);
+    cr_assert_eq(area->given, area->chunk_count + 2);
+    end();
+}
+
+Test(reader, reads_up_to_a_cursor)
+{
+    uint64_t cursor = 0;
+
+    begin();
+    for (uint32_t i = 1; i <= 20; i++) {
+        call_agent(i);
+        if (i == 12)
+            __asm__ volatile("movq %%fs:%c1,%0" : "=r"(cursor) : "i"(AGENT_CURSOR));
+    }
+    cr_assert_eq(agent_reader_read_to(reader, (uint32_t)syscall(SYS_gettid), (uint32_t)cursor), 0);
+    expect_told(1, 12);
+    read_all(0);
+    expect_told(13, 20);
+    end();
+}
+
+Test(reader, a_target_cannot_name_chunks)
+{
+    begin();
+    memset(area->head->free, 0xff, area->chunk_count * sizeof(uint32_t));
+    call_agent(1);
+    read_all(0);
+    cr_assert_eq(told_count, 0, "the agent does not believe it either");
+    area->head->taken = 1000000;
+    read_all(0);
+    end();
+}
