@@ -226,22 +226,29 @@ static int find_syscall_instruction(struct remote *remote, struct error *err)
     return error_say(err, -ENOENT, "its vDSO has no system call");
 }
 
-/* Lets the thread make one step. Signals are blocked but for those that cannot be. */
+/* Lets the thread make one step. Signals are blocked but for those that cannot be: a SIGSTOP takes effect at
+ * once, in the stop that tells of it (only there does the kernel know whether a SIGCONT has followed it). The
+ * step is made all the same, and the process stands still again after the session. */
 static int step(struct remote *remote, struct remote_thread *thread, struct error *err)
 {
     struct user_regs_struct now;
-    int status;
+    int status, signal = thread->signal == SIGSTOP ? SIGSTOP : 0;
 
+    thread->signal -= signal;
     for (int i = 0; i < TRIES; i++) {
-        if (ptrace(PTRACE_SINGLESTEP, thread->tid, NULL, NULL))
+        if (ptrace(PTRACE_SINGLESTEP, thread->tid, NULL, (void *)(intptr_t)signal))
             break;
         while (waitpid(thread->tid, &status, __WALL) < 0)
             if (errno != EINTR)
                 return error_set(err, -errno, NULL, "process %d is gone", (int)remote->pid);
         if (!WIFSTOPPED(status) || get_registers(thread->tid, &now))
             break;
-        if (now.rip != remote->syscall_instruction)
-            return 0;
+        signal = status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGSTOP ? SIGSTOP : 0;
+        if (now.rip == remote->syscall_instruction)
+            continue;
+        if (signal)
+            thread->signal = signal;
+        return 0;
     }
     return error_say(err, -ESRCH, "process %d does not run for us", (int)remote->pid);
 }
