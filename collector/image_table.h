@@ -63,6 +63,7 @@ struct traced_image {
     bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
     int64_t image_id;             /* in the catalog, 0: not yet */
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
+    bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
     struct known_site *sites;     /* places that calls return to; image_table.c's own */
     struct traced_image *next;

@@ -129,10 +129,8 @@ static unsigned processes_probed(const struct loader *loader, const struct trace
     return count;
 }
 
-static bool has_inline(void *context, pid_t pid)
+static bool has_inline(const struct loader *loader, pid_t pid)
 {
-    const struct loader *loader = context;
-
     return loader->inlined && inline_backend_has(loader->inlined, pid);
 }
 
@@ -145,7 +143,7 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
 
     if (image->everywhere)
         return 0;
-    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, has_inline, loader, &why);
+    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, &why);
     if (r == -EBUSY && image->inlined) {
         image->shared = true;
         return 0;
@@ -205,8 +203,8 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
     return r;
 }
 
-/* Gives the program its inline probes, or gives them up: for all processes that run it, if this is the first
- * one, since its uprobes are in all of them. */
+/* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
+ * been patched (a uprobe would be written over a jump, in children of a patched one too). */
 static int attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
 {
     struct error why = {0};
@@ -215,9 +213,10 @@ static int attach_inline(struct loader *loader, struct traced_image *image, pid_
     if (!image->inlined || inline_backend_has(loader->inlined, pid))
         return 0;
     r = patch(loader, image, pid, &why, err);
+    image->patched |= !r && !why.code;
     if (r || !why.code)
         return r;
-    if (!image->everywhere)
+    if (!image->patched && !image->everywhere)
         return image_table_leave_inline(loader->images, image, why.message, err);
     loader->unpatched = true;
     return 0;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <uthash.h>
 
 #include "base/cleanup.h"
@@ -23,6 +25,7 @@
 struct family {
     struct live_patch patch;
     struct agent_reader *reader;
+    uint64_t inode; /* of the area's memory file */
     size_t members;
 };
 
@@ -185,12 +188,41 @@ static int prepare(const struct inline_target *target, struct live_patch *patch,
     return r ? error_say(err, r, "its code is too far from free addresses") : 0;
 }
 
+/* The family whose area a process has already: it was forked from a patched one a moment ago. */
+static struct family *family_of(const struct inline_backend *backend, pid_t pid)
+{
+    uint64_t inode = leftover_area_of(pid, getpid());
+
+    for (struct member *member = backend->members; inode && member; member = member->hh.next)
+        if (member->family->inode == inode)
+            return member->family;
+    return NULL;
+}
+
+static int make_area(const struct inline_backend *backend, const struct inline_image *inlined,
+                     struct family *family, struct error *err)
+{
+    struct stat file;
+    int r = agent_area_new(inlined->stub_bytes, backend->ring_bytes, &family->patch.area, err);
+
+    if (r)
+        return r;
+    if (fstat(family->patch.area->fd, &file))
+        return error_set(err, -errno, NULL, "cannot look at the memory file");
+    family->inode = file.st_ino;
+    family->patch.area->head->tick = backend->tick;
+    return agent_reader_new(family->patch.area, &backend->sink, &family->reader) ? error_no_memory(err) : 0;
+}
+
 int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
                           struct error *err)
 {
     CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
+    struct family *parents = family_of(backend, target->pid);
     int r;
 
+    if (parents)
+        return add_member(backend, parents, target->pid) ? error_no_memory(err) : 0;
     if (!family)
         return error_no_memory(err);
     family->patch.count = target->inlined->chosen_count;
@@ -200,12 +232,9 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     r = leftover_clean(target->pid, err);
     if (r)
         return r;
-    r = agent_area_new(target->inlined->stub_bytes, backend->ring_bytes, &family->patch.area, err);
+    r = make_area(backend, target->inlined, family, err);
     if (r)
         return r;
-    family->patch.area->head->tick = backend->tick;
-    if (agent_reader_new(family->patch.area, &backend->sink, &family->reader))
-        return error_no_memory(err);
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         r = prepare(target, &family->patch, err);
         if (!r)
@@ -339,6 +368,7 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err)
         if (r && r != -ESRCH && !first.code)
             first = why;
     }
+    leftover_take_back(getpid()); /* children that nobody has told of yet */
     if (first.code && err)
         *err = first;
     return first.code;

@@ -14,16 +14,17 @@
 
 #define TRIES 50 /* the dead collector's memory goes a little later */
 
-static void clean_all(pid_t *pids)
+static void clean_all(pid_t *pids, pid_t collector)
 {
     const struct timespec pause = {0, 20 * 1000 * 1000};
 
     for (size_t i = 0; i < INLINE_GUARD_MAX; i++)
         for (int try = 0; pids[i] && try < TRIES && leftover_clean(pids[i], NULL) == -EBUSY; try++)
             nanosleep(&pause, NULL);
+    leftover_take_back(collector); /* children that it never heard of */
 }
 
-static void guard_main(pid_t *pids, int pipe)
+static void guard_main(pid_t *pids, int pipe, pid_t collector)
 {
     sigset_t all;
     char byte;
@@ -37,7 +38,7 @@ static void guard_main(pid_t *pids, int pipe)
     close_range((unsigned)pipe + 1, ~0u, 0);
     while (read(pipe, &byte, 1) < 0 && errno == EINTR)
         ;
-    clean_all(pids);
+    clean_all(pids, collector);
     _exit(0);
 }
 
@@ -45,6 +46,7 @@ int inline_guard_start(struct inline_guard *ret_guard, struct error *err)
 {
     size_t bytes = INLINE_GUARD_MAX * sizeof(pid_t);
     pid_t *pids = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), pid;
+    pid_t collector = getpid();
     int ends[2];
 
     if (pids == MAP_FAILED)
@@ -56,7 +58,7 @@ int inline_guard_start(struct inline_guard *ret_guard, struct error *err)
     pid = fork();
     if (!pid) {
         close(ends[1]);
-        guard_main(pids, ends[0]);
+        guard_main(pids, ends[0], collector);
     }
     close(ends[0]);
     *ret_guard = (struct inline_guard){pid, ends[1], pids};

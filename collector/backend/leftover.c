@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,7 +84,35 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
     return 0;
 }
 
-/* Whether the collector that made the area, as its head says, still has it. */
+/* The collector that made an area, as its head says; 0: it cannot be read. */
+static pid_t collector_of(pid_t pid, const struct found_area *area)
+{
+    AUTO_CLOSE int memory = -1;
+    struct agent_head head;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory < 0 ||
+        pread(memory, &head, sizeof(head), (off_t)area->addresses.near_start) != (ssize_t)sizeof(head))
+        return 0;
+    return (pid_t)head.collector;
+}
+
+uint64_t leftover_area_of(pid_t pid, pid_t collector)
+{
+    AUTO_FREE struct found_area *areas = NULL;
+    size_t count = 0;
+
+    if (find_areas(pid, &areas, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (collector_of(pid, &areas[i]) == collector)
+            return areas[i].inode;
+    return 0;
+}
+
+/* Whether that collector still has the area. */
 static bool is_alive(const struct found_area *area, pid_t collector)
 {
     AUTO_FCLOSE FILE *maps = collector > 0 ? open_maps(collector) : NULL;
@@ -215,27 +244,36 @@ static int clean(void *context, struct remote *remote, struct error *err)
     return 0;
 }
 
-/* -EBUSY: an area is somebody's. */
-static int check_owners(const struct cleaning *cleaning, struct error *err)
+static bool has_areas(pid_t pid)
 {
-    AUTO_CLOSE int memory = -1;
-    struct agent_head head;
-    char path[64];
+    AUTO_FREE struct found_area *areas = NULL;
+    size_t count = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)cleaning->pid);
-    memory = open(path, O_RDONLY | O_CLOEXEC);
+    return !find_areas(pid, &areas, &count) && count;
+}
+
+/* Leaves out the areas that are in use by this process. -EBUSY: one is in use by another. */
+static int check_owners(struct cleaning *cleaning, struct error *err)
+{
+    size_t kept = 0;
+
     for (size_t i = 0; i < cleaning->count; i++) {
         const struct found_area *area = &cleaning->areas[i];
+        pid_t collector = collector_of(cleaning->pid, area);
+        bool alive = is_alive(area, collector);
 
-        if (memory < 0 ||
-            pread(memory, &head, sizeof(head), (off_t)area->addresses.near_start) != (ssize_t)sizeof(head))
-            return error_say(err, -EIO, "cannot read the memory of process %d", (int)cleaning->pid);
-        if (is_alive(area, (pid_t)head.collector))
+        if (!collector)
+            return error_say(err, has_areas(cleaning->pid) ? -EIO : -ESRCH,
+                             "cannot read the memory of process %d", (int)cleaning->pid);
+        if (alive && collector != getpid())
             return error_say(
                 err, -EBUSY,
-                "process %d has inline probes of tracectl, process %u (end that recording first)",
-                (int)cleaning->pid, head.collector);
+                "process %d has inline probes of tracectl, process %d (end that recording first)",
+                (int)cleaning->pid, (int)collector);
+        if (!alive)
+            cleaning->areas[kept++] = *area;
     }
+    cleaning->count = kept;
     return 0;
 }
 
@@ -245,29 +283,29 @@ static void cleaning_release(struct cleaning *cleaning)
     code_mappings_free(cleaning->mappings, cleaning->mapping_count);
 }
 
+static int take_out(struct cleaning *cleaning, struct error *err)
+{
+    int r = process_code_mappings(cleaning->pid, &cleaning->mappings, &cleaning->mapping_count, err);
+
+    return r ? r : remote_session(cleaning->pid, clean, cleaning, err);
+}
+
 int leftover_clean(pid_t pid, struct error *err)
 {
     CLEANUP(cleaning_release) struct cleaning cleaning = {.pid = pid};
     int r = find_areas(pid, &cleaning.areas, &cleaning.count);
 
-    if (r || !cleaning.count)
-        return r ? error_set(err, r, NULL, "cannot look at the memory of process %d", (int)pid) : 0;
+    if (r)
+        return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)pid);
     r = check_owners(&cleaning, err);
-    if (!r)
-        r = process_code_mappings(pid, &cleaning.mappings, &cleaning.mapping_count, err);
-    return r ? r : remote_session(pid, clean, &cleaning, err);
+    return r || !cleaning.count ? r : take_out(&cleaning, err);
 }
 
-static bool has_areas(pid_t pid)
-{
-    AUTO_FREE struct found_area *areas = NULL;
-    size_t count = 0;
+/* ------------------------------------------------------------------------------------ all processes */
 
-    return !find_areas(pid, &areas, &count) && count;
-}
-
-int leftover_clean_all(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid), void *context,
-                       struct error *err)
+/* Does something to each process, until that fails. */
+static int for_each_process(int (*function)(void *context, pid_t pid, struct error *err), void *context,
+                            struct error *err)
 {
     DIR *processes = opendir("/proc");
     struct dirent *entry;
@@ -278,12 +316,74 @@ int leftover_clean_all(dev_t device, ino_t inode, bool (*is_ours)(void *context,
     while (!r && (entry = readdir(processes))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        if (pid > 0 && pid != getpid() && !is_ours(context, pid) && has_areas(pid) &&
-            file_is_mapped(pid, device, inode))
-            r = leftover_clean(pid, err);
-        if (r == -ESRCH)
-            r = 0;
+        if (pid > 0 && pid != getpid())
+            r = function(context, pid, err);
     }
     closedir(processes);
     return r;
+}
+
+static int clean_if_mapped(void *context, pid_t pid, struct error *err)
+{
+    const struct stat *file = context;
+    int r = 0;
+
+    if (has_areas(pid) && file_is_mapped(pid, file->st_dev, file->st_ino))
+        r = leftover_clean(pid, err);
+    return r == -ESRCH ? 0 : r;
+}
+
+int leftover_clean_all(dev_t device, ino_t inode, struct error *err)
+{
+    struct stat file = {.st_dev = device, .st_ino = inode};
+
+    return for_each_process(clean_if_mapped, &file, err);
+}
+
+struct taking_back {
+    pid_t collector;
+    pid_t *done; /* an area stays mapped while a thread may be in it */
+    size_t count, capacity;
+    bool news;
+};
+
+static bool is_done(const struct taking_back *taking, pid_t pid)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        if (taking->done[i] == pid)
+            return true;
+    return false;
+}
+
+static int take_back(void *context, pid_t pid, struct error *err)
+{
+    struct taking_back *taking = context;
+    CLEANUP(cleaning_release) struct cleaning cleaning = {.pid = pid};
+    size_t kept = 0;
+
+    (void)err;
+    if (is_done(taking, pid) || find_areas(pid, &cleaning.areas, &cleaning.count))
+        return 0;
+    for (size_t i = 0; i < cleaning.count; i++)
+        if (collector_of(pid, &cleaning.areas[i]) == taking->collector)
+            cleaning.areas[kept++] = cleaning.areas[i];
+    cleaning.count = kept;
+    if (!kept)
+        return 0;
+    if (array_reserve(&taking->done, &taking->capacity, taking->count + 1))
+        return -ENOMEM;
+    taking->done[taking->count++] = pid;
+    taking->news = true;
+    take_out(&cleaning, NULL);
+    return 0;
+}
+
+void leftover_take_back(pid_t collector)
+{
+    struct taking_back taking = {.collector = collector};
+
+    do { /* until a look finds none that was forked from one that had not been cleaned yet */
+        taking.news = false;
+    } while (!for_each_process(take_back, &taking, NULL) && taking.news);
+    free(taking.done);
 }

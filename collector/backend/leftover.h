@@ -16,15 +16,24 @@
 #include "base/error.h"
 #include "collector/target/remote.h"
 
-/* Takes jumps out and unmaps areas, as far as nobody is inside. -EBUSY: another recording has inline probes
- * in the process now. Any failure means that no probe of another kind may be put into its program: the kernel
- * would write it over a jump. A process without areas is not stopped. */
+/* Takes jumps out and unmaps areas, as far as nobody is inside; what the calling process itself has put there
+ * stays. -EBUSY: another recording has inline probes in the process now. Any failure means that no probe of
+ * another kind may be put into its program: the kernel would write it over a jump. A process without areas is
+ * not stopped. */
 int leftover_clean(pid_t pid, struct error *err);
 
-/* The same for every process that has areas and maps the file, but for those that `is_ours`: before uprobes
- * are put into all processes that run it. */
-int leftover_clean_all(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid), void *context,
-                       struct error *err);
+/* The same for every process that has areas and maps the file: before uprobes are put into all processes that
+ * run it. */
+int leftover_clean_all(dev_t device, ino_t inode, struct error *err);
+
+/* The inode of an area that `collector` has put into the process, 0: there is none. A child that has just
+ * been forked has those of its parent. */
+uint64_t leftover_area_of(pid_t pid, pid_t collector);
+
+/* Takes out what `collector` has put into any process, children that it never heard of too. For that
+ * collector at the end of its recording, and for its guard. Processes that cannot be cleaned are passed over.
+ */
+void leftover_take_back(pid_t collector);
 
 /* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
 struct leftover_area {

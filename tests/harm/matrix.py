@@ -152,7 +152,7 @@ def state_of(pid):
         return "X"
 
 
-def wait_for(what, condition, seconds=15):
+def wait_for(what, condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < end, f"waited in vain: {what}")

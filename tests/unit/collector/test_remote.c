@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ static void on_signal(int signal)
 
 static void child_main(void)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an assertion may end the test before its child */
     signal(SIGUSR1, on_signal);
     for (;;)
         atomic_fetch_add(&shared->rounds, 1);
