@@ -4,6 +4,10 @@
  * order is kept by saying, before each of the latter, how far the thread has come with the former: its cursor
  * (collector/agent/record.h), which lies in its thread control block beside the id of the thread that it is
  * of.
+ *
+ * The child of vfork() has its parent's memory and thread control block, so its calls go on in its parent's
+ * slots while that stands still. WIRE_SLOTS_LENT says where they begin, WIRE_SLOTS_BACK where they end, in
+ * the last moment before the kernel lets the parent go on.
  */
 #ifndef TRACECTL_BPF_INLINE_H
 #define TRACECTL_BPF_INLINE_H
@@ -12,23 +16,33 @@
 #include "bpf/ring.h"
 
 #define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER behind it */
+#define INLINE_TID 0x2d0  /* AGENT_TID */
 
 struct inline_slots {
     __u64 cursor;
     __u32 owner, unused;
 };
 
+/* How far the current task has come; 0: it has recorded nothing. */
+static __always_inline __u64 inline_cursor(const struct task_struct *task)
+{
+    const char *block = (const char *)task->thread.fsbase;
+    struct inline_slots slots;
+    __u32 tid;
+
+    if (bpf_probe_read_user(&slots, sizeof(slots), block + INLINE_SLOTS) ||
+        bpf_probe_read_user(&tid, sizeof(tid), block + INLINE_TID) || slots.owner != tid)
+        return 0;
+    return slots.cursor;
+}
+
 /* Returns false when there is no room to say it: then what comes next must not be said either. */
 static __always_inline bool tell_inline_place(const struct hit *hit)
 {
-    struct inline_slots slots;
     struct wire_inline *record;
 
     if (!(hit->flags & PROCESS_INLINE))
         return true;
-    if (bpf_probe_read_user(&slots, sizeof(slots), (const void *)(hit->task->thread.fsbase + INLINE_SLOTS)) ||
-        slots.owner != hit->tid)
-        slots.cursor = 0;
     if (!report_loss(hit->tid))
         return false;
     record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -39,9 +53,58 @@ static __always_inline bool tell_inline_place(const struct hit *hit)
     record->header.sp_high = 0;
     record->header.tid = hit->tid;
     record->header.ns = 0;
-    record->cursor = slots.cursor;
+    record->cursor = inline_cursor(hit->task);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     return true;
+}
+
+const volatile bool tells_slots = true; /* on_release() is called in time */
+
+static __always_inline bool borrows_slots(const struct task_struct *parent, const struct task_struct *child)
+{
+    return tells_slots && child->tgid != parent->tgid && child->mm == parent->mm &&
+           child->thread.fsbase == parent->thread.fsbase;
+}
+
+/* The current task has made a child that works on its slots. */
+static __always_inline void tell_slots_lent(const struct task_struct *parent, const struct task_struct *child,
+                                            bool followed)
+{
+    struct wire_slots *record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_LENT, (__u32)child->pid);
+
+    if (!record)
+        return;
+    record->parent_tid = (__u32)parent->pid;
+    record->followed = followed;
+    record->cursor = inline_cursor(parent);
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* The current task leaves its memory, and its parent may go on. */
+static __always_inline void on_release(struct task_struct *task)
+{
+    struct process_state *state = process_of(task);
+    __u32 tgid = (__u32)task->tgid;
+    struct wire_inline *record;
+
+    if (!state || !(state->flags & PROCESS_BORROWS))
+        return;
+    state->flags &= ~(__u32)PROCESS_BORROWS;
+    if (!state->flags) /* nobody follows it */
+        bpf_map_delete_elem(&processes, &tgid);
+    record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_BACK, (__u32)task->pid);
+    if (!record)
+        return;
+    record->cursor = inline_cursor(task);
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* An exec that cannot fail any more; the old memory is still there. */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec, struct task_struct *task)
+{
+    on_release(task);
+    return 0;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define TRACECTL_BPF_LIFECYCLE_H
 
 #include "bpf/callers.h"
+#include "bpf/inline.h"
 #include "bpf/own_stack.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
@@ -78,20 +79,29 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     __u32 parent_tgid = (__u32)parent->tgid, tgid = (__u32)child->tgid;
     struct process_state *state = process_of(parent), copy;
     struct wire_fork *record;
-    bool stopped = false;
+    bool stopped = false, borrows = false;
 
     if (!state)
         return 0;
+    borrows = state->flags & PROCESS_INLINE && borrows_slots(parent, child);
     if (tgid != parent_tgid) {
-        if (!follow_children)
-            return 0;
         copy = *state;
+        if (!follow_children) {
+            if (!borrows)
+                return 0;
+            __builtin_memset(&copy, 0, sizeof(copy));
+        }
+        copy.flags = (copy.flags & ~(__u32)PROCESS_BORROWS) | (borrows ? PROCESS_BORROWS : 0);
         if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
             copy.flags |= PROCESS_CHECK_CALLERS;
         if (bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY)) {
             __sync_fetch_and_add(&totals.processes, 1);
             return 0;
         }
+        if (borrows)
+            tell_slots_lent(parent, child, follow_children);
+        if (!follow_children)
+            return 0;
         stopped = hold_child(child, state);
     }
     processes_changed();
@@ -151,6 +161,8 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     bool last = task->signal->live.counter == 0;
     struct wire_exit *record;
 
+    if (process_of(task))
+        on_release(task);
     if (!process_of(task))
         return 0;
     if (last) {

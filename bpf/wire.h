@@ -25,6 +25,8 @@ enum wire_kind {
     WIRE_GO = 9,        /* struct wire_go or wire_go_select: a goroutine */
     WIRE_SYNC = 10,     /* struct wire_sync or wire_sync_file: a lock, a message... */
     WIRE_INLINE = 11,   /* struct wire_inline: comes before a call of a thread that has inline probes, too */
+    WIRE_SLOTS_LENT = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
+    WIRE_SLOTS_BACK = 13, /* struct wire_inline: it does so no more */
 };
 
 enum wire_flags {
@@ -180,7 +182,15 @@ struct wire_inline {
     __u64 cursor; /* collector/agent/record.h; 0: it could not be read */
 };
 
+struct wire_slots {
+    struct wire_header header; /* tid: the child; comes before its WIRE_FORK */
+    __u32 parent_tid;
+    __u32 followed; /* 0: no WIRE_FORK comes, nobody wants its calls */
+    __u64 cursor;   /* how far the parent had come */
+};
+
 _Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
+_Static_assert(sizeof(struct wire_slots) == 32, "wire_slots");
 _Static_assert(sizeof(struct wire_go) == 64, "wire_go");
 _Static_assert(sizeof(struct wire_go_select) == 320, "wire_go_select");
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
@@ -225,6 +235,7 @@ enum process_flags {
     PROCESS_OWN_PROBES = 32,   /* it has probes that its children must be given as well */
     PROCESS_INLINE = 64,       /* it has inline probes, and so have the children that it forks */
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
+    PROCESS_BORROWS = 256,     /* the kernel side's own: WIRE_SLOTS_BACK is to come */
 };
 
 struct code_range {

@@ -223,13 +223,14 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
 
 static bool wants_inline(const struct image_table *table, const struct traced_image *image)
 {
-    return table->options.inlined && image->kind == IMAGE_MAIN && !inline_image_refusal(image->elf);
+    return table->options.inlined && image->kind == IMAGE_MAIN &&
+           !inline_image_refusal(image->elf, table->options.knows_borrowers);
 }
 
 /* Which functions get inline probes. That none can is an answer. */
 static int plan_inline(const struct image_table *table, struct traced_image *image, struct error *err)
 {
-    const char *refusal = inline_image_refusal(image->elf);
+    const char *refusal = inline_image_refusal(image->elf, table->options.knows_borrowers);
     struct error why = {0};
     int r;
 

@@ -76,10 +76,11 @@ struct image_table_options {
                  const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
-    bool inlined;      /* functions have inline probes where they can */
-    bool call_sites;   /* every call says where it came from */
-    bool go_delays;    /* their goroutines may be held up */
-    bool go_functions; /* with `goroutines`: functions of Go programs, too */
+    bool inlined;         /* functions have inline probes where they can */
+    bool knows_borrowers; /* with `inlined`: as in inline_image_refusal() */
+    bool call_sites;      /* every call says where it came from */
+    bool go_delays;       /* their goroutines may be held up */
+    bool go_functions;    /* with `goroutines`: functions of Go programs, too */
     struct go_budget go_budget;
     enum go_detail goroutines; /* of Go programs, whether their functions are traced or not */
 };

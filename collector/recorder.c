@@ -280,6 +280,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .goroutines = options->goroutines != GO_DETAIL_NONE,
         .conducts = options->go_delays,
         .sync = options->sync,
+        .inlined = options->backend == RECORDER_INLINE,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };
     struct image_table_options image = {
@@ -319,6 +320,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     if (!r)
         r = recorder_inline_open(recorder, err);
     image.inlined = recorder->inlined != NULL;
+    image.knows_borrowers = image.inlined && uprobe_backend_tells_slots(recorder->backend);
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)

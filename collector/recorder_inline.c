@@ -14,6 +14,8 @@ static int on_call(void *context, uint32_t tid, const struct agent_record *recor
     };
 
     recorder->inline_calls++;
+    if (!tid) /* a child that is not followed */
+        return 0;
     return streams_inline_call(recorder->streams, tid, &call);
 }
 
@@ -21,7 +23,7 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 {
     struct recorder *recorder = context;
 
-    return streams_inline_lost(recorder->streams, tid, calls);
+    return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
 }
 
 /* A moment of its own for every event, or no returns at all: uprobes only. */
@@ -73,6 +75,19 @@ static int on_fork_record(struct recorder *recorder, const struct wire_fork *rec
     return r ? r : streams_handle(recorder->streams, record, size);
 }
 
+static int on_slots_lent(struct recorder *recorder, const struct wire_slots *record)
+{
+    const struct inline_loan loan = {
+        .pid = streams_process_of(recorder->streams, record->parent_tid),
+        .lender = record->parent_tid,
+        .borrower = record->header.tid,
+        .offset = (uint32_t)record->cursor,
+        .wanted = record->followed,
+    };
+
+    return inline_backend_lend(recorder->inlined, &loan);
+}
+
 static int on_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
@@ -85,6 +100,10 @@ static int on_record(void *context, const void *record, size_t size)
         return on_exec_record(recorder, record, size);
     if (header->kind == WIRE_FORK && size >= sizeof(struct wire_fork))
         return on_fork_record(recorder, record, size);
+    if (header->kind == WIRE_SLOTS_LENT && size >= sizeof(struct wire_slots))
+        return on_slots_lent(recorder, record);
+    if (header->kind == WIRE_SLOTS_BACK && size >= sizeof(struct wire_inline))
+        return inline_backend_take_back(recorder->inlined, header->tid, (uint32_t)place->cursor);
     if (header->kind == WIRE_INLINE && size >= sizeof(struct wire_inline))
         return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, header->tid),
                                       header->tid, (uint32_t)place->cursor);

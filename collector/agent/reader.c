@@ -16,6 +16,7 @@ struct held_chunk {
 
 struct reader_thread {
     uint32_t tid;
+    uint32_t of; /* whose calls are read now: its own, or those of a child that shares its slots */
     struct held_chunk *chunks; /* in their order, from `first` on; those before are kept for their holes */
     size_t first, count, capacity;
     size_t position;    /* in the first: so many records have been read */
@@ -85,7 +86,7 @@ static struct reader_thread *thread_for(struct agent_reader *reader, uint32_t ti
     thread = calloc(1, sizeof(*thread));
     if (!thread)
         return NULL;
-    thread->tid = tid;
+    thread->tid = thread->of = tid;
     HASH_ADD(hh, reader->threads, tid, sizeof(thread->tid), thread);
     return thread;
 }
@@ -175,7 +176,7 @@ static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
     uint64_t lost = __atomic_load_n(&chunk->lost_after, __ATOMIC_ACQUIRE), more = lost - thread->lost_told;
 
     thread->lost_told = lost;
-    return more ? reader->sink.lost(reader->sink.context, thread->tid, more) : 0;
+    return more ? reader->sink.lost(reader->sink.context, thread->of, more) : 0;
 }
 
 /* The first chunk has been read to its end. */
@@ -225,7 +226,7 @@ static int read_records(struct agent_reader *reader, struct reader_thread *threa
 
     while (!r && thread->position < limit && is_written(&records[thread->position])) {
         thread->hole_since = 0;
-        r = reader->sink.call(reader->sink.context, thread->tid, &records[thread->position++]);
+        r = reader->sink.call(reader->sink.context, thread->of, &records[thread->position++]);
     }
     return r;
 }
@@ -253,7 +254,7 @@ static int read_followed(struct agent_reader *reader, struct reader_thread *thre
         else if (!give_up(reader, thread))
             return 0;
         else
-            r = reader->sink.lost(reader->sink.context, thread->tid, 1);
+            r = reader->sink.lost(reader->sink.context, thread->of, 1);
         if (r)
             return r;
     }
@@ -297,6 +298,19 @@ int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t off
     return read_thread(
         reader, thread, (uint32_t)((offset - 1) / chunk_bytes),
         ((offset - 1) % chunk_bytes + 1 - sizeof(struct agent_chunk)) / sizeof(struct agent_record), false);
+}
+
+int agent_reader_lend(struct agent_reader *reader, uint32_t tid, uint32_t of)
+{
+    int r = place_new_chunks(reader);
+    struct reader_thread *thread = r ? NULL : thread_for(reader, tid);
+
+    if (!thread)
+        return -ENOMEM;
+    if (thread->first < thread->count) /* what has been lost so far is not `of`'s */
+        r = tell_loss(reader, thread);
+    thread->of = of;
+    return r;
 }
 
 static int end_thread(struct agent_reader *reader, struct reader_thread *thread)

@@ -45,6 +45,11 @@ int agent_reader_read(struct agent_reader *reader);
  * before what comes next from elsewhere. */
 int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t offset);
 
+/* What the thread's slots record behind what has been read is of thread `of`: a child that shares them.
+ * -ENOMEM.
+ */
+int agent_reader_lend(struct agent_reader *reader, uint32_t tid, uint32_t of);
+
 /* The thread has ended or stands still for good: hands on the rest, and puts its chunks back. */
 int agent_reader_end(struct agent_reader *reader, uint32_t tid);
 

@@ -31,7 +31,17 @@ struct family {
 
 struct member {
     pid_t pid;
+    pid_t shares;  /* whose memory it has (vfork): that one's code is restored; 0: its own */
     bool restored; /* its code is as it was */
+    struct family *family;
+    UT_hash_handle hh;
+};
+
+/* A child that works on the slots of thread `owner`. */
+struct loan {
+    uint32_t borrower, owner;
+    uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
+    bool owner_ended; /* it was killed while it waited for its child */
     struct family *family;
     UT_hash_handle hh;
 };
@@ -40,6 +50,7 @@ struct inline_backend {
     size_t ring_bytes;
     struct agent_sink sink;
     struct member *members;
+    struct loan *loans;
     struct inline_guard guard;
     uint64_t unplaced;     /* of families that are gone */
     uint64_t times[TICKS]; /* when each tick began */
@@ -94,7 +105,7 @@ bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
     return find_member(backend, pid) != NULL;
 }
 
-static int add_member(struct inline_backend *backend, struct family *family, pid_t pid)
+static int add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares)
 {
     struct member *member = calloc(1, sizeof(*member));
 
@@ -102,10 +113,40 @@ static int add_member(struct inline_backend *backend, struct family *family, pid
         return -ENOMEM;
     member->pid = pid;
     member->family = family;
+    member->shares = shares;
     family->members++;
     HASH_ADD(hh, backend->members, pid, sizeof(member->pid), member);
-    inline_guard_add(&backend->guard, pid);
+    if (!shares)
+        inline_guard_add(&backend->guard, pid);
     return 0;
+}
+
+/* A process has gone, but not its memory, if it was killed while it waited for its child. */
+static void leave_memory(struct inline_backend *backend, pid_t pid)
+{
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        if (member->shares != pid)
+            continue;
+        member->shares = 0;
+        inline_guard_add(&backend->guard, member->pid);
+    }
+}
+
+static void remove_loan(struct inline_backend *backend, struct loan *loan)
+{
+    HASH_DEL(backend->loans, loan);
+    free(loan);
+}
+
+static void remove_loans(struct inline_backend *backend, const struct family *family)
+{
+    struct loan *loan = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->loans, loan, next)
+        if (loan->family == family)
+            remove_loan(backend, loan);
 }
 
 static void remove_member(struct inline_backend *backend, struct member *member)
@@ -114,10 +155,12 @@ static void remove_member(struct inline_backend *backend, struct member *member)
 
     HASH_DEL(backend->members, member);
     inline_guard_remove(&backend->guard, member->pid);
+    leave_memory(backend, member->pid);
     free(member);
     if (--family->members)
         return;
     backend->unplaced += agent_reader_take_unplaced(family->reader);
+    remove_loans(backend, family);
     family_free(family);
 }
 
@@ -222,7 +265,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     int r;
 
     if (parents)
-        return add_member(backend, parents, target->pid) ? error_no_memory(err) : 0;
+        return add_member(backend, parents, target->pid, 0) ? error_no_memory(err) : 0;
     if (!family)
         return error_no_memory(err);
     family->patch.count = target->inlined->chosen_count;
@@ -244,7 +287,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     }
     if (r)
         return r;
-    if (add_member(backend, family, target->pid)) {
+    if (add_member(backend, family, target->pid, 0)) {
         live_patch_restore(target->pid, &family->patch, NULL);
         return error_no_memory(err);
     }
@@ -252,11 +295,89 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------ children */
+
+static struct loan *find_loan(const struct inline_backend *backend, uint32_t borrower)
+{
+    struct loan *loan;
+
+    HASH_FIND(hh, backend->loans, &borrower, sizeof(borrower), loan);
+    return loan;
+}
+
+/* Whose slots a thread works on. */
+static uint32_t owner_of(const struct inline_backend *backend, uint32_t tid)
+{
+    const struct loan *loan = backend->loans ? find_loan(backend, tid) : NULL;
+
+    return loan ? loan->owner : tid;
+}
+
+int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *order)
+{
+    struct member *member = find_member(backend, order->pid);
+    struct loan *loan;
+    int r;
+
+    if (!member || find_loan(backend, order->borrower))
+        return 0;
+    loan = calloc(1, sizeof(*loan));
+    if (!loan)
+        return -ENOMEM;
+    loan->borrower = order->borrower;
+    loan->owner = owner_of(backend, order->lender);
+    loan->before = order->lender;
+    loan->family = member->family;
+    r = agent_reader_read_to(loan->family->reader, loan->owner, order->offset);
+    HASH_ADD(hh, backend->loans, borrower, sizeof(loan->borrower), loan);
+    return r ? r : agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
+}
+
+/* Hands on the rest of an owner's calls once nobody works on its slots any more. */
+static int end_owner(struct inline_backend *backend, struct agent_reader *reader, uint32_t owner)
+{
+    bool lent = false;
+
+    for (struct loan *loan = backend->loans; loan; loan = loan->hh.next) {
+        loan->owner_ended |= loan->owner == owner;
+        lent |= loan->owner == owner;
+    }
+    return lent ? 0 : agent_reader_end(reader, owner);
+}
+
+int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
+{
+    struct loan *loan = find_loan(backend, borrower);
+    struct agent_reader *reader;
+    uint32_t owner, before;
+    bool ended, is_last = true;
+    int r;
+
+    if (!loan)
+        return 0;
+    reader = loan->family->reader;
+    owner = loan->owner;
+    before = loan->before;
+    ended = loan->owner_ended;
+    r = agent_reader_read_to(reader, owner, offset);
+    remove_loan(backend, loan);
+    for (loan = backend->loans; loan; loan = loan->hh.next) {
+        if (loan->before != borrower)
+            continue;
+        loan->before = before; /* a child that was killed while it waited for its own */
+        is_last = false;
+    }
+    if (!r && is_last)
+        r = agent_reader_lend(reader, owner, before);
+    return !r && ended ? end_owner(backend, reader, owner) : r;
+}
+
 int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child)
 {
     struct member *member = find_member(backend, parent);
+    pid_t shares = find_loan(backend, (uint32_t)child) ? parent : 0;
 
-    return member && !find_member(backend, child) ? add_member(backend, member->family, child) : 0;
+    return member && !find_member(backend, child) ? add_member(backend, member->family, child, shares) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ reading */
@@ -304,14 +425,14 @@ int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t t
 {
     struct member *member = find_member(backend, pid);
 
-    return member ? agent_reader_read_to(member->family->reader, tid, offset) : 0;
+    return member ? agent_reader_read_to(member->family->reader, owner_of(backend, tid), offset) : 0;
 }
 
 int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
 {
     struct member *member = find_member(backend, pid);
 
-    return member ? agent_reader_end(member->family->reader, tid) : 0;
+    return member ? end_owner(backend, member->family->reader, tid) : 0;
 }
 
 void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
@@ -361,7 +482,7 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err)
     HASH_ITER (hh, backend->members, member, next) {
         struct error why = {0};
 
-        if (member->restored)
+        if (member->restored || member->shares)
             continue;
         member->restored = true;
         r = live_patch_restore(member->pid, &member->family->patch, &why);

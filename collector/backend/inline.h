@@ -53,6 +53,18 @@ bool inline_backend_has(const struct inline_backend *backend, pid_t pid);
 /* A patched process has a child. -ENOMEM. */
 int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child);
 
+/* A child begins that works on the slots of its parent's thread `lender` until inline_backend_take_back(); it
+ * comes before inline_backend_fork(). -ENOMEM. */
+struct inline_loan {
+    pid_t pid;       /* the parent */
+    uint32_t lender; /* one of its threads */
+    uint32_t borrower;
+    uint32_t offset; /* how far the lender had come, as in inline_backend_read_to() */
+    bool wanted;     /* false: the child's calls are handed on as those of thread 0 */
+};
+int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *loan);
+int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
+
 /* As agent_reader_look() and agent_reader_read(), for all processes. Counts the tick. */
 int inline_backend_look(struct inline_backend *backend);
 int inline_backend_read(struct inline_backend *backend);

@@ -13,10 +13,12 @@
 
 /* A thread or process that shares its maker's memory and has no thread control block of its own would write
  * to its maker's slots; one with thread ids of its own (a namespace) would be taken for another one. */
-static const char *const makers[] = {"vfork",  "__vfork", "clone", "__clone",
-                                     "clone3", "unshare", "setns", NULL};
+static const char *const makers[] = {"clone", "__clone", "clone3", "unshare", "setns", NULL};
 
-const char *inline_image_refusal(struct elf_image *image)
+/* A child that is made by these works on its maker's slots while that stands still. */
+static const char *const borrowers[] = {"vfork", "__vfork", NULL};
+
+const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
 {
     const struct elf_image_facts *facts = elf_image_facts(image);
 
@@ -29,7 +31,9 @@ const char *inline_image_refusal(struct elf_image *image)
     if (!facts->has_sections)
         return "it has no section headers";
     if (image_imports(image, makers))
-        return "it makes processes that share its memory or have other ids (vfork, clone, unshare)";
+        return "it makes processes that share its memory or have other ids (clone, unshare, setns)";
+    if (!knows_borrowers && image_imports(image, borrowers))
+        return "it uses vfork, and this kernel does not tell when the child ends";
     return NULL;
 }
 

@@ -26,8 +26,9 @@ struct inline_image {
     size_t stub_bytes;  /* at most, of all stubs together */
 };
 
-/* Why no function of the image may be patched, whatever process runs it; NULL: some may. */
-const char *inline_image_refusal(struct elf_image *image);
+/* Why no function of the image may be patched, whatever process runs it; NULL: some may. `knows_borrowers`:
+ * inline_backend_lend() will be told of children by vfork(). */
+const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers);
 
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
  * not find a place in. -ENOMEM, -ENODATA: none can be patched. */

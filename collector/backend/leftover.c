@@ -229,10 +229,22 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
     return r;
 }
 
+bool leftover_on_borrowed_memory(const struct remote *remote)
+{
+    uint64_t block = remote_registers(remote, 0)->fs_base;
+    uint32_t tid = 0;
+
+    return remote_thread_count(remote) == 1 && block &&
+           !remote_read(remote, block + AGENT_TID, &tid, sizeof(tid)) && (pid_t)tid != remote_tid(remote, 0);
+}
+
 static int clean(void *context, struct remote *remote, struct error *err)
 {
     struct cleaning *cleaning = context;
     int r = 0;
+
+    if (leftover_on_borrowed_memory(remote))
+        return error_say(err, -EBUSY, "process %d runs on its parent's memory", (int)cleaning->pid);
 
     for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
         r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);

@@ -35,6 +35,10 @@ uint64_t leftover_area_of(pid_t pid, pid_t collector);
  */
 void leftover_take_back(pid_t collector);
 
+/* Whether the process runs on another one's memory (a child by vfork): its threads are not all that may be in
+ * the code. In a session of it. */
+bool leftover_on_borrowed_memory(const struct remote *remote);
+
 /* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
 struct leftover_area {
     uint64_t near_start, near_end;     /* head, agent and stubs */

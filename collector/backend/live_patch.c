@@ -348,8 +348,11 @@ static int restore(void *context, struct remote *remote, struct error *err)
         .chunks_start = patch->area->head->chunks,
         .chunks_end = patch->area->head->chunks + patch->area->chunk_bytes * patch->area->chunk_count,
     };
-    int others = change_code(remote, patch, true);
+    int others;
 
+    if (leftover_on_borrowed_memory(remote))
+        return 0; /* its parent's code is restored with the parent */
+    others = change_code(remote, patch, true);
     if (others < 0)
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
     if (!others)

@@ -2,6 +2,7 @@
 #include "collector/backend/uprobe.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ struct probe_link {
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_buffer *ring;
-    bool sessions;
+    bool sessions, tells_slots;
     struct probe_link *links;
     size_t link_count, link_capacity;
     struct closer closer;
@@ -66,6 +67,24 @@ static int load_failure(int code, struct error *err)
     return error_set(err, code, "see tracectl doctor", "cannot load BPF programs");
 }
 
+DEFINE_CLEANUP(cleanup_btf, struct btf *, btf__free)
+
+/* Whether a task can be met in the last moment before it leaves its memory: at an exec since Linux 6.10, and
+ * at its end since 6.16, where that tracepoint comes earlier and has one more argument. */
+static bool can_tell_slots(void)
+{
+    CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
+    const struct btf_type *type;
+    int exit = kernel ? btf__find_by_name_kind(kernel, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF) : -1;
+
+    if (exit < 0 || btf__find_by_name_kind(kernel, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) < 0)
+        return false;
+    type = btf__type_by_id(kernel, btf__type_by_id(kernel, (__u32)exit)->type); /* a pointer */
+    type = btf__type_by_id(kernel, type->type);
+    return btf_is_func_proto(type) &&
+           btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
+}
+
 /* Loads the skeleton with the session program or with the one that older kernels know. */
 static int load(struct uprobe_backend *backend, const struct uprobe_options *options, bool sessions)
 {
@@ -87,6 +106,9 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
+    backend->tells_slots = options->inlined && can_tell_slots();
+    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, backend->tells_slots);
+    skeleton->rodata->tells_slots = backend->tells_slots;
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -167,6 +189,11 @@ void uprobe_backend_free(struct uprobe_backend *backend)
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
 {
     return backend->sessions;
+}
+
+bool uprobe_backend_tells_slots(const struct uprobe_backend *backend)
+{
+    return backend->tells_slots;
 }
 
 /* One link on `count` places. Returns its descriptor, or a negative errno. */
@@ -370,8 +397,10 @@ int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const 
     uint32_t tgid = (uint32_t)pid;
     int r;
 
-    if (uprobe_backend_process(backend, pid, &before))
+    if (uprobe_backend_process(backend, pid, &before)) {
         after.worker = before.worker;
+        after.flags |= before.flags & PROCESS_BORROWS;
+    }
     r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &after, BPF_EXIST);
 
     __atomic_fetch_add(&backend->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);

@@ -28,6 +28,7 @@ struct uprobe_options {
     bool goroutines;       /* uprobe_backend_attach_go will be called */
     bool conducts;         /* and uprobe_backend_conduct */
     bool sync;    /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
+    bool inlined; /* processes have inline probes */
     bool no_hold; /* stop nobody at exec or fork: a parent could see it */
 };
 
@@ -42,6 +43,9 @@ void uprobe_backend_free(struct uprobe_backend *backend);
 /* True when a call and its return are one probe and each call can decline its return probe (kernel 6.13).
  * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
+
+/* Whether WIRE_SLOTS_BACK tells where the calls of a child end that shares its parent's slots. */
+bool uprobe_backend_tells_slots(const struct uprobe_backend *backend);
 
 /* What is to be probed of one image. */
 struct uprobe_sites {

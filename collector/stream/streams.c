@@ -625,6 +625,8 @@ int streams_handle(void *context, const void *record, size_t size)
         [WIRE_GO] = sizeof(struct wire_go),
         [WIRE_SYNC] = sizeof(struct wire_sync),
         [WIRE_INLINE] = sizeof(struct wire_inline),
+        [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
+        [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -654,6 +656,8 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_SYNC:
         return handle_sync(streams, record, size);
     case WIRE_INLINE:
+    case WIRE_SLOTS_LENT:
+    case WIRE_SLOTS_BACK:
         return 0; /* the recorder's */
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");

@@ -332,6 +332,66 @@ Test(kernel_side, fork_of_a_process_enters_the_map_before_it_runs)
     cr_assert_eq(record->parent_tgid, 7);
 }
 
+/* A thread control block whose slots have been at work up to `cursor`. */
+static uint8_t *thread_block(uint64_t cursor, uint32_t tid)
+{
+    static uint8_t block[1024];
+
+    memcpy(block + 0x80, &cursor, sizeof(cursor));
+    memcpy(block + 0x88, &tid, sizeof(tid));
+    memcpy(block + 0x2d0, &tid, sizeof(tid));
+    return block;
+}
+
+Test(kernel_side, a_child_that_shares_slots_says_where_its_calls_begin_and_end)
+{
+    const struct wire_slots *lent;
+    const struct wire_inline *back;
+
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_fork(7, 8, 20, 20);
+    lent = kernel_record(0);
+    cr_assert_eq(lent->header.kind, WIRE_SLOTS_LENT);
+    cr_assert_eq(lent->header.tid, 20);
+    cr_assert_eq(lent->parent_tid, 8);
+    cr_assert(lent->followed);
+    cr_assert_eq(((const struct wire_header *)kernel_record(1))->kind, WIRE_FORK);
+    kernel_exit(20, 20, 1, 0, 0);
+    back = kernel_record(2);
+    cr_assert_eq(back->header.kind, WIRE_SLOTS_BACK);
+    cr_assert_eq(back->header.tid, 20);
+    cr_assert_eq(((const struct wire_header *)kernel_record(3))->kind, WIRE_EXIT);
+    kernel_exit(7, 8, 0, 0, 0);
+    cr_assert_eq(kernel_records(), 5, "the parent had nothing to give back");
+}
+
+Test(kernel_side, a_new_thread_shares_no_slots)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_fork(7, 7, 7, 21);
+    cr_assert_eq(((const struct wire_header *)kernel_record(0))->kind, WIRE_FORK);
+    cr_assert_eq(kernel_records(), 1);
+}
+
+Test(kernel_side, a_place_among_inline_calls_is_that_of_the_thread_block)
+{
+    uint8_t *block = thread_block(0x1234, 55);
+    const struct wire_inline *place;
+
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_set_memory(0x9000, block, 1024);
+    kernel_set_mapping(0x1000, 0x2000, 0x9000);
+    kernel_call(7, 56, 0x5000, 3); /* a child of thread 55 that shares its slots */
+    place = kernel_record(0);
+    cr_assert_eq(place->header.kind, WIRE_INLINE);
+    cr_assert_eq(place->header.tid, 56);
+    cr_assert_eq(place->cursor, 0x1234);
+    memset(block + 0x88, 0, sizeof(uint32_t)); /* an earlier thread's */
+    kernel_call(7, 57, 0x5000, 3);
+    place = kernel_record(2);
+    cr_assert_eq(place->cursor, 0);
+}
+
 Test(kernel_side, children_of_others_are_not_followed)
 {
     kernel_trace(7);

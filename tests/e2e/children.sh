@@ -16,20 +16,20 @@ children_are_followed() { # program, options of record...
     record "$name" "$@" -- "$PROGRAMS/$program" >"$WORK/out"
     diff <("$PROGRAMS/$program") "$WORK/out"
     id=$(run_id "$name")
-    same "$((10 + 100 + 50 + 70 + 80 + 90))" "$(count "$id" step)"
-    for work in work_parent work_forked work_grandchild work_fork_exec work_vfork_exec work_spawned; do
+    same "$((10 + 100 + 50 + 60 + 70 + 80 + 90))" "$(count "$id" step)"
+    for work in work_parent work_forked work_grandchild work_vforked work_fork_exec work_vfork_exec work_spawned; do
         same "$work 1" "$work $(count "$id" "$work")"
     done
-    same 6 "$(q "SELECT count(DISTINCT pid) AS n FROM processes WHERE run_id = $id")"
+    same 7 "$(q "SELECT count(DISTINCT pid) AS n FROM processes WHERE run_id = $id")"
     same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $id")"
 }
 
 steps_are_in_their_process() {
     # One process per kind of work, each with its own steps.
-    same "10 50 70 80 90 100" "$(q "SELECT count(*) AS n FROM events JOIN functions f USING (function_id)
+    same "10 50 60 70 80 90 100" "$(q "SELECT count(*) AS n FROM events JOIN functions f USING (function_id)
         JOIN threads t USING (thread_id) WHERE events.run_id = $(run_id forks) AND kind = 'call' AND f.name = 'step'
         GROUP BY t.process_id ORDER BY n" | paste -sd ' ')"
-    same "0.0 1.0 2.0 3.0 4.0 5.0" "$(q "SELECT label FROM threads WHERE run_id = $(run_id forks) ORDER BY label" |
+    same "0.0 1.0 2.0 3.0 4.0 5.0 6.0" "$(q "SELECT label FROM threads WHERE run_id = $(run_id forks) ORDER BY label" |
         paste -sd ' ')"
 }
 
@@ -39,15 +39,16 @@ executed_children_start_at_main() {
 }
 
 parents_are_known() {
-    same 5 "$(q "SELECT count(*) AS n FROM processes c JOIN processes p ON p.process_id = c.parent_process_id
+    same 6 "$(q "SELECT count(*) AS n FROM processes c JOIN processes p ON p.process_id = c.parent_process_id
         WHERE c.run_id = $(run_id forks)")"
 }
 
 not_followed() {
-    local id
-    record alone --no-follow -- "$PROGRAMS/forks" >"$WORK/out"
+    local id name=alone$1
+    shift
+    record "$name" --no-follow "$@" -- "$PROGRAMS/forks" >"$WORK/out"
     diff <("$PROGRAMS/forks") "$WORK/out"
-    id=$(run_id alone)
+    id=$(run_id "$name")
     same 10 "$(count "$id" step)"
     same 1 "$(q "SELECT count(*) AS n FROM processes WHERE run_id = $id")"
 }
@@ -65,8 +66,8 @@ jobs_of_a_shell() { # a stop would look like Ctrl-Z to the shell
 
 through_a_shell() { # the first program is not the one that matters
     record shell --functions '^step$' -- sh -c "'$PROGRAMS/forks' && '$PROGRAMS/forks'" >"$WORK/out"
-    same 10 "$(grep -c ok "$WORK/out")"
-    same 800 "$(count "$(run_id shell)" step)"
+    same 12 "$(grep -c ok "$WORK/out")"
+    same 920 "$(count "$(run_id shell)" step)"
 }
 
 run_case "fork, exec, vfork, posix_spawn" children_are_followed forks
@@ -75,7 +76,9 @@ run_case "executed children are seen from main on" executed_children_start_at_ma
 run_case "parents are known" parents_are_known
 run_case "children with inferred returns" children_are_followed forks --no-returns
 run_case "five-byte nops at the entries do not kill fork children" children_are_followed forks_nop5
-run_case "--no-follow leaves children alone" not_followed
+run_case "--no-follow leaves children alone" not_followed ""
+run_case "--no-follow with inline probes: what a child by vfork calls is not its parent's" not_followed _inline \
+    --backend inline
 run_case "programs started by a shell" through_a_shell
 run_case "jobs of an interactive shell are not stopped" jobs_of_a_shell
 finish

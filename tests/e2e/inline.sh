@@ -17,7 +17,7 @@ backend_of() { # run's name
 }
 
 no_loss() { # run's name
-    same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $(run_id "$1")")"
+    same "" "$(q "SELECT cause FROM losses WHERE run_id = $(run_id "$1")")"
 }
 
 same_as_uprobes() { # program
@@ -42,6 +42,23 @@ as_the_program_says() {
        WHERE events.run_id = $(run_id counted) AND kind = 'call' AND f.name NOT LIKE '%@plt' AND f.name != '_start'
        GROUP BY f.name" | sort >"$WORK/recorded"
     diff "$WORK/said" "$WORK/recorded"
+}
+
+# Children by vfork work on their parent's memory: the calls are nevertheless their own.
+children_of_python() {
+    local backend
+    for backend in uprobe inline; do
+        record "py_$backend" --backend "$backend" --returns infer -- \
+            "$1" -I -S -c 'import subprocess; [subprocess.run(["/bin/true"], check=True) for _ in range(3)]'
+        no_loss "py_$backend"
+        q "SELECT t.label || ' ' || f.name AS line FROM events e JOIN threads t USING (thread_id)
+           JOIN functions f USING (function_id) WHERE e.kind = 'call' AND e.thread_id IN (SELECT thread_id
+           FROM threads WHERE run_id = $(run_id "py_$backend") AND label NOT LIKE '0.%')
+           ORDER BY e.thread_id, e.seq" >"$WORK/$backend.children"
+    done
+    backend_of py_inline | grep -q '^[1-9][0-9]* functions by inline probes'
+    (($(wc -l <"$WORK/inline.children") > 300))
+    cmp "$WORK/uprobe.children" "$WORK/inline.children"
 }
 
 # More calls than there is room for are counted, to the last one.
@@ -114,10 +131,13 @@ target_killed() {
     (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id shot)") > 200))
 }
 
-for program in recursion_nonpie signals callbacks longjmp contexts exceptions tail_calls; do
+for program in recursion_nonpie signals callbacks longjmp contexts exceptions tail_calls forks; do
     run_case "calls of $program are those that uprobes record" same_as_uprobes "$PROGRAMS/$program"
 done
 run_case "a program's own counts" as_the_program_says
+if [ -x /usr/bin/python3 ]; then
+    run_case "the calls of python3's children by vfork" children_of_python /usr/bin/python3
+fi
 run_case "losses are counted to the last call" losses_are_counted
 run_case "a running process, three times, and its code is as before" on_a_running_process
 run_case "a killed recorder leaves nothing behind" recorder_killed

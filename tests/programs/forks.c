@@ -35,6 +35,7 @@ DEFINE_WORK(work_parent)
 DEFINE_WORK(work_forked)
 DEFINE_WORK(work_grandchild)
 DEFINE_WORK(work_fork_exec)
+DEFINE_WORK(work_vforked)
 DEFINE_WORK(work_vfork_exec)
 DEFINE_WORK(work_spawned)
 
@@ -68,6 +69,16 @@ static int run_fork_exec(char *self)
         execl(self, self, "fork_exec", (char *)NULL);
         _exit(127);
     }
+    return wait_for(pid);
+}
+
+/* The child calls on its parent's stack. */
+static int run_vforked(void)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        _exit(work_vforked(60));
     return wait_for(pid);
 }
 
@@ -118,6 +129,7 @@ int main(int argc, char **argv)
     failed |= report("parent", work_parent(10));
     failed |= report("forked", run_forked());
     failed |= report("fork_exec", run_fork_exec(path));
+    failed |= report("vforked", run_vforked());
     failed |= report("vfork_exec", run_vfork_exec(path));
     failed |= report("spawned", run_spawned(path));
     return failed;

@@ -10,14 +10,15 @@
 
 enum { RINGS = 4 * AGENT_CHUNK_BYTES, CALLS_MAX = 8192 };
 
-/* What the reader has handed on: functions, and losses as minus their number. */
+/* What the reader has handed on: functions, and losses as minus their number. And whose they were. */
 static int64_t told[CALLS_MAX];
+static uint32_t told_of[CALLS_MAX];
 static size_t told_count;
 
 static int on_call(void *context, uint32_t tid, const struct agent_record *record)
 {
     (void)context;
-    (void)tid;
+    told_of[told_count] = tid;
     told[told_count++] = record->function;
     return 0;
 }
@@ -25,7 +26,7 @@ static int on_call(void *context, uint32_t tid, const struct agent_record *recor
 static int on_lost(void *context, uint32_t tid, uint64_t calls)
 {
     (void)context;
-    (void)tid;
+    told_of[told_count] = tid;
     told[told_count++] = -(int64_t)calls;
     return 0;
 }
@@ -240,6 +241,47 @@ Test(reader, reads_up_to_a_cursor)
     expect_told(1, 12);
     read_all(0);
     expect_told(13, 20);
+    end();
+}
+
+Test(reader, slots_that_are_lent_record_for_the_borrower)
+{
+    uint32_t self = (uint32_t)syscall(SYS_gettid), child = self + 1;
+    uint32_t room =
+        (uint32_t)((AGENT_CHUNK_BYTES - sizeof(struct agent_chunk)) / sizeof(struct agent_record));
+    uint64_t lent = 0, back = 0;
+
+    begin();
+    for (uint32_t i = 1; i <= 3 * room; i++) {
+        if (i == 6)
+            __asm__ volatile("movq %%fs:%c1,%0" : "=r"(lent) : "i"(AGENT_CURSOR));
+        if (i == 2 * room)
+            __asm__ volatile("movq %%fs:%c1,%0" : "=r"(back) : "i"(AGENT_CURSOR));
+        call_agent(i);
+    }
+    cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)lent), 0);
+    cr_assert_eq(agent_reader_lend(reader, self, child), 0);
+    cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)back), 0);
+    cr_assert_eq(agent_reader_lend(reader, self, self), 0);
+    read_all(0);
+    cr_assert_eq(told_count, 3 * room);
+    for (uint32_t i = 1; i <= 3 * room; i++) {
+        cr_assert_eq(told[i - 1], i);
+        cr_assert_eq(told_of[i - 1], i >= 6 && i < 2 * room ? child : self, "call %u", i);
+    }
+    end();
+}
+
+Test(reader, slots_may_be_lent_before_they_are_used)
+{
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+
+    begin();
+    cr_assert_eq(agent_reader_lend(reader, self, self + 1), 0);
+    call_agent(1);
+    read_all(0);
+    cr_assert_eq(told_count, 1);
+    cr_assert_eq(told_of[0], self + 1);
     end();
 }
 
