@@ -69,9 +69,12 @@ static const struct argp_option record_options[] = {
      "is safe (probe), inferred from stack pointers and return addresses (infer), not at all (none), or by a "
      "probe on every return instruction (sites)",
      3},
-    {"backend", KEY_BACKEND, "uprobe|inline", 0,
-     "What records calls: the kernel's probes (uprobe, the default), or code put into the program itself "
-     "where that is safe and the kernel's probes for the rest (inline: some hundred times cheaper)",
+    {"backend", KEY_BACKEND, "auto|inline|uprobe", 0,
+     "What records calls: the kernel's probes (uprobe, the default), or for each function what is cheapest "
+     "and "
+     "safe: code put into the program itself (some hundred times cheaper), or else the kernel's probes "
+     "(auto). "
+     "inline is as auto, but options that rule out inline probes are an error",
      3},
     {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer: no return probes", 3},
     {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
@@ -159,10 +162,11 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
 {
     if (!strcmp(text, "uprobe"))
         arguments->recorder.backend = RECORDER_UPROBE;
-    else if (!strcmp(text, "inline"))
+    else if (!strcmp(text, "auto") || !strcmp(text, "inline"))
         arguments->recorder.backend = RECORDER_INLINE;
     else
-        argp_error(state, "--backend '%s': say uprobe or inline", text);
+        argp_error(state, "--backend is auto, inline or uprobe, not '%s'", text);
+    arguments->insists_on_inline = !strcmp(text, "inline");
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -239,6 +243,9 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
 {
     if (arguments->declaration_count && !arguments->recorder.sync)
         argp_error(state, "--sink, --handler, --enqueue and --dequeue need --sync");
+    if (arguments->insists_on_inline && recorder_inline_refusal(&arguments->recorder))
+        argp_error(state, "--backend inline does not go with %s (auto leaves it to the kernel's probes)",
+                   recorder_inline_refusal(&arguments->recorder));
     if (!arguments->command && !arguments->pids.count)
         argp_error(state, "name a command or a process: record -- COMMAND, record -p PID");
     if (arguments->command && arguments->pids.count)

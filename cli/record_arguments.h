@@ -22,6 +22,7 @@ struct record_arguments {
     uint64_t duration_ns;
     bool exit_status; /* exit with the command's status */
     bool dry_run;     /* say what would be probed, and do nothing */
+    bool insists_on_inline;
 };
 
 /* Parses into a struct record_arguments, which record_arguments_init has filled with the defaults. */

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "collector/backend/inline.h"
 #include "collector/target/launch.h"
 #include "collector/target/maps.h"
 #include "collector/target/needed.h"
@@ -64,6 +65,16 @@ static int plan_command(struct image_table *table, const struct record_arguments
     return r;
 }
 
+/* What is against inline probes in a process, whatever it runs. */
+static int consider_process(struct image_table *table, struct traced_image *program, pid_t pid,
+                            struct error *err)
+{
+    const char *reason = NULL;
+    int r = program->inlined ? inline_backend_refusal(pid, &reason, err) : 0;
+
+    return reason ? image_table_leave_inline(table, program, reason, err) : r;
+}
+
 static int plan_process(struct image_table *table, pid_t pid, struct error *err)
 {
     AUTO_FREE char *exe = process_exe(pid);
@@ -75,6 +86,8 @@ static int plan_process(struct image_table *table, pid_t pid, struct error *err)
 
     process_exe_link(pid, link, sizeof(link));
     r = exe ? plan_file(table, link, exe, IMAGE_MAIN, &image, err) : error_no_memory(err);
+    if (!r)
+        r = consider_process(table, image, pid, err);
     if (!r)
         r = process_code_mappings(pid, &mappings, &count, err);
     for (size_t i = 0; !r && i < count; i++)
@@ -96,15 +109,46 @@ static const char *how_returns(const struct traced_image *image, const struct pl
     return image->returns == TRACE_RETURNS_NONE ? "none" : "inferred";
 }
 
+/* A stub of its own, or one that takes a displaced call along (docs/inline.md). */
+enum { INLINE_NS = 1, INLINE_CALL_NS = 8 };
+
+static bool is_inline(const struct traced_image *image, size_t function)
+{
+    return image->inlined && image->inlined->chosen[function];
+}
+
+static uint32_t inline_cost(const struct traced_image *image, size_t function)
+{
+    return image->inlined->sites[function].displacement.calls ? INLINE_CALL_NS : INLINE_NS;
+}
+
+/* Why the function has the kernel's probe; NULL: it has not, or nobody wanted anything else. */
+static const char *why_not_inline(const struct traced_image *image, size_t function)
+{
+    return image->inlined ? inline_image_reason(image->inlined, function) : image->not_inlined;
+}
+
 static json_t *probe_json(const struct traced_image *image, const struct plan_probe *probe)
 {
     const struct image_function *function = &image->functions[probe->function];
 
-    return json_pack("{s:o, s:I, s:I, s:s, s:s, s:s, s:I}", "function",
+    return json_pack("{s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:s*}", "function",
                      cli_json_text(image_function_display_name(function)), "address",
                      (json_int_t)function->address, "site", (json_int_t)probe->address, "kind",
                      plan_site_kind_text(probe->kind), "class", site_class_text(probe->class), "returns",
-                     how_returns(image, probe), "cost_ns", (json_int_t)probe->cost_ns);
+                     how_returns(image, probe), "backend", "uprobe", "cost_ns", (json_int_t)probe->cost_ns,
+                     "not_inline", why_not_inline(image, probe->function));
+}
+
+static json_t *inline_json(const struct traced_image *image, size_t index)
+{
+    const struct image_function *function = &image->functions[index];
+
+    return json_pack("{s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I}", "function",
+                     cli_json_text(image_function_display_name(function)), "address",
+                     (json_int_t)function->address, "site", (json_int_t)image->inlined->sites[index].address,
+                     "kind", "entry", "class", "inline", "returns", "inferred", "backend", "inline",
+                     "cost_ns", (json_int_t)inline_cost(image, index));
 }
 
 static json_t *refusal_json(const struct traced_image *image, const struct plan_refusal *refusal)
@@ -117,40 +161,92 @@ static json_t *refusal_json(const struct traced_image *image, const struct plan_
 }
 
 /* The costs of one call of each planned function, added up: a mean over functions, not over calls. */
-static double mean_cost(const struct plan *plan)
+static double mean_cost(const struct traced_image *image)
 {
+    const struct plan *plan = image->plan;
     double sum = 0;
     size_t count = 0;
 
     for (size_t i = 0; i < plan->count; i++) {
-        if (plan->probes[i].kind == PLAN_AT_RETURN)
+        if (plan->probes[i].kind == PLAN_AT_RETURN || is_inline(image, plan->probes[i].function))
             continue;
         sum += plan->probes[i].cost_ns;
+        count++;
+    }
+    for (size_t i = 0; image->inlined && i < image->function_count; i++) {
+        if (!is_inline(image, i))
+            continue;
+        sum += inline_cost(image, i);
         count++;
     }
     return count ? sum / (double)count : 0;
 }
 
+/* What there is of it, in one line. */
+static char *backend_text(const struct traced_image *image)
+{
+    if (image->inlined)
+        return inline_image_summary(image->inlined, image->plan);
+    return image->not_inlined ? strdup(image->not_inlined) : NULL;
+}
+
+static json_t *probes_json(const struct traced_image *image)
+{
+    json_t *probes = json_array();
+
+    for (size_t i = 0; image->inlined && i < image->function_count; i++)
+        if (is_inline(image, i))
+            json_array_append_new(probes, inline_json(image, i));
+    for (size_t i = 0; i < image->plan->count; i++)
+        if (!is_inline(image, image->plan->probes[i].function))
+            json_array_append_new(probes, probe_json(image, &image->plan->probes[i]));
+    return probes;
+}
+
+static json_t *refusals_json(const struct traced_image *image)
+{
+    json_t *refused = json_array();
+
+    for (size_t i = 0; i < image->plan->refusal_count; i++)
+        if (!is_inline(image, image->plan->refusals[i].function))
+            json_array_append_new(refused, refusal_json(image, &image->plan->refusals[i]));
+    return refused;
+}
+
 static json_t *image_json(const struct traced_image *image)
 {
     const struct plan *plan = image->plan;
-    json_t *probes, *refused;
+    AUTO_FREE char *backend = NULL;
+    json_t *object;
 
     if (!image_is_traced(image))
         return json_pack("{s:o, s:s}", "image", cli_json_text(image->path), "refused", image->refusal);
-    probes = json_array();
-    refused = json_array();
-    for (size_t i = 0; i < plan->count; i++)
-        json_array_append_new(probes, probe_json(image, &plan->probes[i]));
-    for (size_t i = 0; i < plan->refusal_count; i++)
-        json_array_append_new(refused, refusal_json(image, &plan->refusals[i]));
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "image",
-                     cli_json_text(image->path), "functions", (json_int_t)image->function_count, "wanted",
-                     (json_int_t)plan->wanted, "seen", (json_int_t)plan->functions, "emulated",
-                     (json_int_t)plan->by_class[SITE_EMULATED], "single_stepped",
-                     (json_int_t)plan->by_class[SITE_SINGLE_STEPPED], "return_probes",
-                     (json_int_t)plan->return_probes, "probes", (json_int_t)plan->count, "mean_cost_ns",
-                     mean_cost(plan), "plan", probes, "not_probed", refused);
+    backend = backend_text(image);
+    object = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "image",
+                       cli_json_text(image->path), "functions", (json_int_t)image->function_count, "wanted",
+                       (json_int_t)plan->wanted, "seen", (json_int_t)plan->functions, "emulated",
+                       (json_int_t)plan->by_class[SITE_EMULATED], "single_stepped",
+                       (json_int_t)plan->by_class[SITE_SINGLE_STEPPED], "return_probes",
+                       (json_int_t)plan->return_probes, "probes", (json_int_t)plan->count, "mean_cost_ns",
+                       mean_cost(image), "plan", probes_json(image), "not_probed", refusals_json(image));
+    if (backend)
+        json_object_set_new(object, image->inlined ? "backends" : "not_inline", json_string(backend));
+    if (image->inlined)
+        json_object_set_new(object, "inline", json_integer((json_int_t)image->inlined->chosen_count));
+    return object;
+}
+
+static void print_inline(struct table *table, const struct traced_image *image, size_t index)
+{
+    const struct image_function *function = &image->functions[index];
+
+    table_cell(table, image_function_display_name(function));
+    table_cell_format(table, "0x%llx", (unsigned long long)function->address);
+    table_cell_format(table, "0x%llx", (unsigned long long)image->inlined->sites[index].address);
+    table_cell(table, "entry");
+    table_cell(table, "inline");
+    table_cell(table, "inferred");
+    table_cell_count(table, inline_cost(image, index));
 }
 
 static int print_functions(const struct traced_image *image)
@@ -161,10 +257,15 @@ static int print_functions(const struct traced_image *image)
 
     if (!table)
         return -ENOMEM;
+    for (size_t i = 0; image->inlined && i < image->function_count; i++)
+        if (is_inline(image, i))
+            print_inline(table, image, i);
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_probe *probe = &plan->probes[i];
         const struct image_function *function = &image->functions[probe->function];
 
+        if (is_inline(image, probe->function))
+            continue;
         table_cell(table, image_function_display_name(function));
         table_cell_format(table, "0x%llx", (unsigned long long)function->address);
         table_cell_format(table, "0x%llx", (unsigned long long)probe->address);
@@ -176,6 +277,8 @@ static int print_functions(const struct traced_image *image)
     for (size_t i = 0; i < plan->refusal_count; i++) {
         const struct image_function *function = &image->functions[plan->refusals[i].function];
 
+        if (is_inline(image, plan->refusals[i].function))
+            continue;
         table_cell(table, image_function_display_name(function));
         table_cell_format(table, "0x%llx", (unsigned long long)function->address);
         table_cell(table, "-");
@@ -190,6 +293,7 @@ static int print_functions(const struct traced_image *image)
 static int print_image(const struct traced_image *image)
 {
     const struct plan *plan = image->plan;
+    AUTO_FREE char *backend = NULL;
     int r;
 
     if (!image_is_traced(image)) {
@@ -197,12 +301,15 @@ static int print_image(const struct traced_image *image)
         return 0;
     }
     r = cli.verbosity < 0 ? 0 : print_functions(image);
+    backend = backend_text(image);
     printf(
         "%s%s: %zu functions, %zu wanted, %zu seen by %zu probes: %zu emulated, %zu single-stepped; %zu with "
         "return probes; %.0f ns a call if all were called alike\n",
         cli.verbosity < 0 ? "" : "\n", image->path, image->function_count, plan->wanted, plan->functions,
         plan->count, plan->by_class[SITE_EMULATED], plan->by_class[SITE_SINGLE_STEPPED], plan->return_probes,
-        mean_cost(plan));
+        mean_cost(image));
+    if (backend)
+        printf("%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
     return r;
 }
 
@@ -236,6 +343,9 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
         .want = recorder->want,
         .context = recorder->want_context,
         .returns = recorder->returns,
+        .inlined = recorder->backend == RECORDER_INLINE,
+        .not_inlined = recorder_inline_refusal(recorder),
+        .knows_borrowers = uprobe_kernel_tells_slots(),
     };
     CLEANUP(cleanup_image_table) struct image_table *table = NULL;
     int r = image_table_new(&options, &table, err);

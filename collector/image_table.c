@@ -221,16 +221,22 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
     return list_sites(table, image, err);
 }
 
+/* Why no function of the program gets an inline probe; NULL: some may. */
+static const char *refuses_inline(const struct image_table *table, const struct traced_image *image)
+{
+    return table->options.not_inlined ? table->options.not_inlined
+                                      : inline_image_refusal(image->elf, table->options.knows_borrowers);
+}
+
 static bool wants_inline(const struct image_table *table, const struct traced_image *image)
 {
-    return table->options.inlined && image->kind == IMAGE_MAIN &&
-           !inline_image_refusal(image->elf, table->options.knows_borrowers);
+    return table->options.inlined && image->kind == IMAGE_MAIN && !refuses_inline(table, image);
 }
 
 /* Which functions get inline probes. That none can is an answer. */
 static int plan_inline(const struct image_table *table, struct traced_image *image, struct error *err)
 {
-    const char *refusal = inline_image_refusal(image->elf, table->options.knows_borrowers);
+    const char *refusal = refuses_inline(table, image);
     struct error why = {0};
     int r;
 
@@ -622,10 +628,9 @@ static int store_backend(const struct image_table *table, struct traced_image *i
     if (!table->options.inlined || image->kind != IMAGE_MAIN || !image_is_traced(image))
         return 0;
     if (image->inlined)
-        r = asprintf(&value, "%zu functions by inline probes, %zu probes of the kernel's",
-                     image->inlined->chosen_count, image->site_count);
+        r = (value = inline_image_summary(image->inlined, image->plan)) ? 0 : -1;
     else
-        r = asprintf(&value, "probes of the kernel's: %s", image->not_inlined ? image->not_inlined : "");
+        r = asprintf(&value, "the kernel's probes: %s", image->not_inlined ? image->not_inlined : "");
     if (r < 0 || asprintf(&key, "backend:%s", image->path) < 0)
         return error_no_memory(err);
     return trace_writer_tag(writer, key, value, err);

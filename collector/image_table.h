@@ -76,7 +76,9 @@ struct image_table_options {
                  const struct image_function *function); /* NULL: every function */
     void *context;
     enum plan_returns returns;
-    bool inlined;         /* functions have inline probes where they can */
+    bool inlined; /* functions have inline probes where they can */
+    const char
+        *not_inlined;     /* why they have none although `inlined` is wanted; NULL: nothing is against it */
     bool knows_borrowers; /* with `inlined`: as in inline_image_refusal() */
     bool call_sites;      /* every call says where it came from */
     bool go_delays;       /* their goroutines may be held up */

@@ -319,8 +319,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         r = open_wakeups(recorder, err);
     if (!r)
         r = recorder_inline_open(recorder, err);
-    image.inlined = recorder->inlined != NULL;
-    image.knows_borrowers = image.inlined && uprobe_backend_tells_slots(recorder->backend);
+    image.inlined = options->backend == RECORDER_INLINE;
+    image.not_inlined = recorder_inline_refusal(options);
+    image.knows_borrowers = image.inlined && uprobe_kernel_tells_slots();
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)

@@ -64,6 +64,9 @@ struct recorder_options {
     void *want_context;
 };
 
+/* Which of the options rule out inline probes, in words; NULL: none. */
+const char *recorder_inline_refusal(const struct recorder_options *options);
+
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err);
 

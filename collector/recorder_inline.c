@@ -26,18 +26,20 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
     return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
 }
 
-/* A moment of its own for every event, or no returns at all: uprobes only. */
-static bool is_possible(const struct recorder_options *options)
+const char *recorder_inline_refusal(const struct recorder_options *options)
 {
-    return options->times != STREAM_TIMES_FULL && options->returns != PLAN_RETURNS_PROBE &&
-           options->returns != PLAN_RETURNS_SITES;
+    if (options->times == STREAM_TIMES_FULL)
+        return "--time full: inline probes do not look at the clock";
+    if (options->returns == PLAN_RETURNS_PROBE || options->returns == PLAN_RETURNS_SITES)
+        return "--returns probe or sites: inline probes see no returns";
+    return NULL;
 }
 
 int recorder_inline_open(struct recorder *recorder, struct error *err)
 {
     const struct agent_sink sink = {.call = on_call, .lost = on_lost, .context = recorder};
 
-    if (recorder->options.backend == RECORDER_UPROBE || !is_possible(&recorder->options))
+    if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
         return 0;
     return inline_backend_new(recorder->options.ring_bytes, &sink, &recorder->inlined, err);
 }

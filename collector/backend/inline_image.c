@@ -2,6 +2,7 @@
 #include "collector/backend/inline_image.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +134,63 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     *ret_inlined = take_pointer(inlined);
     return 0;
 }
+
+/* ------------------------------------------------------------------------------------ saying why */
+
+const char *inline_image_reason(const struct inline_image *inlined, size_t function)
+{
+    enum displace_refusal refusal = inlined->sites[function].refusal;
+
+    if (inlined->chosen[function])
+        return NULL;
+    return refusal == DISPLACE_OK ? "a probe of the kernel's stands in its first bytes"
+                                  : displace_refusal_text(refusal);
+}
+
+/* Counts the functions that have the kernel's probes, by what is against inline ones. */
+static size_t count_others(const struct inline_image *inlined, const struct plan *plan,
+                           size_t counts[DISPLACE_REFUSALS])
+{
+    AUTO_FREE bool *seen = calloc(inlined->count + 1, sizeof(*seen));
+    size_t count = 0;
+
+    for (size_t i = 0; seen && i < plan->count; i++) {
+        size_t function = plan->probes[i].function;
+
+        if (inlined->chosen[function] || seen[function])
+            continue;
+        seen[function] = true;
+        counts[inlined->sites[function].refusal]++;
+        count++;
+    }
+    return count;
+}
+
+char *inline_image_summary(const struct inline_image *inlined, const struct plan *plan)
+{
+    size_t counts[DISPLACE_REFUSALS] = {0}, others = count_others(inlined, plan, counts), size;
+    const char *before = ": ";
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "%zu functions by inline probes, %zu by the kernel's", inlined->chosen_count, others);
+    for (size_t i = 0; i < DISPLACE_REFUSALS; i++) {
+        if (!counts[i])
+            continue;
+        fprintf(out, "%s%zu because %s", before, counts[i],
+                i == DISPLACE_OK ? "a probe of the kernel's stands in its first bytes"
+                                 : displace_refusal_text((enum displace_refusal)i));
+        before = ", ";
+    }
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------ stubs */
 
 /* One function's stub and patch. */
 static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,

@@ -38,6 +38,13 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
 /* Accepts NULL. */
 void inline_image_free(struct inline_image *inlined);
 
+/* Why a function has no inline probe; NULL: it has one. */
+const char *inline_image_reason(const struct inline_image *inlined, size_t function);
+
+/* In words: how many functions have probes of which kind, and why not inline ones. The caller frees it; NULL:
+ * no memory. */
+char *inline_image_summary(const struct inline_image *inlined, const struct plan *plan);
+
 /* One patched function in a process. */
 struct inline_patch {
     uint64_t address; /* in the process */

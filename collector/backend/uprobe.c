@@ -33,7 +33,7 @@ struct probe_link {
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_buffer *ring;
-    bool sessions, tells_slots;
+    bool sessions;
     struct probe_link *links;
     size_t link_count, link_capacity;
     struct closer closer;
@@ -71,7 +71,7 @@ DEFINE_CLEANUP(cleanup_btf, struct btf *, btf__free)
 
 /* Whether a task can be met in the last moment before it leaves its memory: at an exec since Linux 6.10, and
  * at its end since 6.16, where that tracepoint comes earlier and has one more argument. */
-static bool can_tell_slots(void)
+bool uprobe_kernel_tells_slots(void)
 {
     CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
     const struct btf_type *type;
@@ -106,9 +106,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
-    backend->tells_slots = options->inlined && can_tell_slots();
-    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, backend->tells_slots);
-    skeleton->rodata->tells_slots = backend->tells_slots;
+    skeleton->rodata->tells_slots = options->inlined && uprobe_kernel_tells_slots();
+    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -189,11 +188,6 @@ void uprobe_backend_free(struct uprobe_backend *backend)
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
 {
     return backend->sessions;
-}
-
-bool uprobe_backend_tells_slots(const struct uprobe_backend *backend)
-{
-    return backend->tells_slots;
 }
 
 /* One link on `count` places. Returns its descriptor, or a negative errno. */

@@ -44,8 +44,10 @@ void uprobe_backend_free(struct uprobe_backend *backend);
  * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
 
-/* Whether WIRE_SLOTS_BACK tells where the calls of a child end that shares its parent's slots. */
-bool uprobe_backend_tells_slots(const struct uprobe_backend *backend);
+/* Whether WIRE_SLOTS_BACK tells, on this kernel, where the calls of a child end that shares its parent's
+ * slots.
+ */
+bool uprobe_kernel_tells_slots(void);
 
 /* What is to be probed of one image. */
 struct uprobe_sites {

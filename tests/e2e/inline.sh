@@ -61,6 +61,32 @@ children_of_python() {
     cmp "$WORK/uprobe.children" "$WORK/inline.children"
 }
 
+# Before a recording: which function gets what, and why not an inline probe.
+dry_run() {
+    "$TRACECTL" --json record --dry-run --backend auto -- "$PROGRAMS/recursion" >"$WORK/plan.json"
+    python3 - "$WORK/plan.json" <<'PY'
+import json, sys
+(image,) = json.load(open(sys.argv[1]))
+inline = [probe for probe in image["plan"] if probe["backend"] == "inline"]
+assert image["inline"] == len(inline) > 0
+assert image["backends"].startswith(f"{len(inline)} functions by inline probes, ")
+assert all(probe.get("not_inline") for probe in image["plan"] if probe["backend"] != "inline")
+assert "main" in {probe["function"] for probe in inline}
+PY
+    "$TRACECTL" -q record --dry-run --backend auto -- "$PROGRAMS/static_hello" | grep -q 'no inline probes: a static program'
+    "$TRACECTL" -q record --dry-run --backend auto --time full -- "$PROGRAMS/million" | grep -q 'no inline probes: --time full'
+}
+
+# auto leaves to the kernel's probes what cannot have others, and says why; inline insists.
+options_that_rule_it_out() {
+    local status=0
+    record full --backend auto --time full -- "$PROGRAMS/million" 10 >/dev/null
+    backend_of full | grep -q "^the kernel's probes: --time full"
+    "$TRACECTL" record --backend inline --time full -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
+    same 2 "$status"
+    grep -q 'does not go with --time full' "$WORK/err"
+}
+
 # More calls than there is room for are counted, to the last one.
 losses_are_counted() {
     local id
@@ -138,6 +164,8 @@ run_case "a program's own counts" as_the_program_says
 if [ -x /usr/bin/python3 ]; then
     run_case "the calls of python3's children by vfork" children_of_python /usr/bin/python3
 fi
+run_case "--dry-run" dry_run
+run_case "options that rule out inline probes" options_that_rule_it_out
 run_case "losses are counted to the last call" losses_are_counted
 run_case "a running process, three times, and its code is as before" on_a_running_process
 run_case "a killed recorder leaves nothing behind" recorder_killed
