@@ -35,6 +35,20 @@ static inline int array_reserve_bytes(void **items, size_t *capacity, size_t wan
 #define array_reserve(items, capacity, wanted) \
     array_reserve_bytes((void **)(items), (capacity), (wanted), sizeof(**(items)))
 
+/* Gives back the room behind `count` items, where nothing will be appended any more, or little. */
+static inline void array_trim_bytes(void **items, size_t *capacity, size_t count, size_t item_size)
+{
+    void *moved = count && count < *capacity ? realloc(*items, count * item_size) : NULL;
+
+    if (!moved)
+        return;
+    *items = moved;
+    *capacity = count;
+}
+
+#define array_trim(items, capacity, count) \
+    array_trim_bytes((void **)(items), (capacity), (count), sizeof(**(items)))
+
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

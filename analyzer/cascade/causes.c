@@ -62,6 +62,7 @@ struct finder {
     struct causality *causality;
     struct channels *channels;
     struct waited *waited;
+    struct waited nothing; /* for events that nobody waits for */
     struct thread_state *threads;
     size_t next_handler;
     struct hb_cause causes[MOST_CAUSES]; /* of the present event */
@@ -91,6 +92,13 @@ static struct waited *get_waited(struct finder *finder, enum what what, uint32_t
         return NULL;
     }
     return found;
+}
+
+static void forget_waited(struct finder *finder, struct waited *waited)
+{
+    HASH_DEL(finder->waited, waited);
+    free(waited->marks);
+    free(waited);
 }
 
 static int add_mark(struct waited *waited, uint32_t event, uint32_t node)
@@ -426,9 +434,22 @@ static struct waited *waited_of(struct finder *finder, const struct sync_event *
         return get_waited(finder, WHAT_SEMAPHORE, thread->process, event->object);
     case SYNC_BARRIER_WAIT:
         return get_waited(finder, WHAT_BARRIER, thread->process, event->object);
-    default:
+    case SYNC_ENQUEUE:
+    case SYNC_DEQUEUE:
         return get_waited(finder, WHAT_EVENT, thread->process, event->object);
+    case SYNC_HANDLER:
+        return event->phase == SYNC_BEGIN ? get_waited(finder, WHAT_EVENT, thread->process, event->object)
+                                          : &finder->nothing;
+    default:
+        return &finder->nothing;
     }
+}
+
+/* Queued events are many, each with an object of its own. */
+static bool is_used_up(const struct sync_event *event, const struct waited *waited)
+{
+    return (event->kind == SYNC_DEQUEUE || (event->kind == SYNC_HANDLER && event->phase == SYNC_BEGIN)) &&
+           waited->first == waited->count;
 }
 
 /* ------------------------------------------------------------------------------------------ events */
@@ -473,7 +494,6 @@ static int add_event(struct finder *finder, uint32_t number)
     const struct sync_event *event = &finder->trace->events[number];
     struct thread_state *state = &finder->threads[event->thread];
     struct waited *waited = NULL;
-    bool begins = event->kind == SYNC_HANDLER && event->phase == SYNC_BEGIN && !state->depth;
     bool after_end = state->over;
     uint32_t node = HB_NONE;
     int r = get_line(finder, state, event->thread);
@@ -495,11 +515,13 @@ static int add_event(struct finder *finder, uint32_t number)
         return r;
     finder->causality->node_of[number] = node;
     state->last = node;
-    if (state->begin == HB_NONE && !begins)
+    if (state->begin == HB_NONE && !state->depth) /* what a handler does is not before the next one */
         state->begin = node;
     r = leave_mark(finder, event, waited, number, node);
     if (r == 0 && event->kind == SYNC_HANDLER && event->phase == SYNC_END)
         r = end_handler(finder, state, node);
+    if (is_used_up(event, waited))
+        forget_waited(finder, waited);
     return r;
 }
 
@@ -509,11 +531,8 @@ static void finder_release(struct finder *finder)
 {
     struct waited *waited = NULL, *next = NULL;
 
-    HASH_ITER (hh, finder->waited, waited, next) {
-        HASH_DEL(finder->waited, waited);
-        free(waited->marks);
-        free(waited);
-    }
+    HASH_ITER (hh, finder->waited, waited, next)
+        forget_waited(finder, waited);
     for (size_t i = 0; finder->threads && i < finder->trace->thread_count; i++)
         free(finder->threads[i].handled);
     free(finder->threads);

@@ -379,10 +379,15 @@ int hb_graph_add(struct hb_graph *graph, uint32_t line, const struct hb_cause *c
 int hb_graph_end(struct hb_graph *graph, uint32_t number)
 {
     struct line *line = &graph->lines[number];
+    struct chain *chain;
 
     if (line->ended || line->chain == HB_NONE)
         return 0;
     line->ended = true;
+    /* There may be a million lines, and as many chains, of a few nodes each. */
+    chain = &graph->chains[line->chain];
+    array_trim(&line->nodes, &line->capacity, line->count);
+    array_trim(&chain->components, &chain->capacity, chain->count);
     if (graph->idle_count == MOST_IDLE_CHAINS) {
         memmove(graph->idle, graph->idle + 1, (MOST_IDLE_CHAINS - 1) * sizeof(*graph->idle));
         graph->idle_count--;
