@@ -70,7 +70,7 @@ static int consider_process(struct image_table *table, struct traced_image *prog
                             struct error *err)
 {
     const char *reason = NULL;
-    int r = program->inlined ? inline_backend_refusal(pid, &reason, err) : 0;
+    int r = program && program->inlined ? inline_backend_refusal(pid, &reason, err) : 0;
 
     return reason ? image_table_leave_inline(table, program, reason, err) : r;
 }
@@ -78,7 +78,7 @@ static int consider_process(struct image_table *table, struct traced_image *prog
 static int plan_process(struct image_table *table, pid_t pid, struct error *err)
 {
     AUTO_FREE char *exe = process_exe(pid);
-    struct traced_image *image;
+    struct traced_image *image = NULL;
     struct code_mapping *mappings = NULL;
     size_t count = 0;
     char link[64];

@@ -90,7 +90,7 @@ static int on_slots_lent(struct recorder *recorder, const struct wire_slots *rec
     return inline_backend_lend(recorder->inlined, &loan);
 }
 
-static int on_record(void *context, const void *record, size_t size)
+static int handle_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
     const struct wire_header *header = record;
@@ -112,17 +112,35 @@ static int on_record(void *context, const void *record, size_t size)
     return streams_handle(recorder->streams, record, size);
 }
 
+/* The records of one CPU may come into the ring a little later than their time. */
+#define DISORDER_NS 10000000u
+
+/* Ends the round behind what had happened when it looked: a program that goes on making processes gives as
+ * many new records as are read meanwhile, with the calls that come before them. */
+static int on_record(void *context, const void *record, size_t size)
+{
+    struct recorder *recorder = context;
+    const struct wire_header *header = record;
+    int r = handle_record(context, record, size);
+
+    if (recorder->inline_calls > RECORDER_ROUND && header->ns > recorder->inline_looked_ns + DISORDER_NS)
+        recorder->inline_overtaken = true;
+    return r ? r : recorder->inline_overtaken;
+}
+
 int recorder_inline_consume(struct recorder *recorder, unsigned limit)
 {
     int r = inline_backend_look(recorder->inlined), records;
 
     recorder->inline_calls = 0;
+    recorder->inline_overtaken = false;
+    recorder->inline_looked_ns = clock_ns(CLOCK_MONOTONIC);
     if (r)
         return r;
     records = uprobe_backend_consume(recorder->backend, limit, on_record, recorder);
     if (records < 0)
         return records;
-    if ((unsigned)records < limit) /* nothing is left that comes before what was looked at */
+    if ((unsigned)records < limit || recorder->inline_overtaken) /* nothing is left that comes before */
         r = inline_backend_read(recorder->inlined);
     if (r)
         return r;

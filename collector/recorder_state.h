@@ -26,9 +26,11 @@ struct recorder {
     struct exec_guard guard;
     struct recorder_commands commands;
     int epoll, stop;
-    bool told_memory;      /* of segments closed early: at the end, once, however often ending is tried */
-    bool closing;          /* programs that appear now are let go without probes */
-    uint64_t inline_calls; /* of this round */
+    bool told_memory;          /* of segments closed early: at the end, once, however often ending is tried */
+    bool closing;              /* programs that appear now are let go without probes */
+    uint64_t inline_calls;     /* of this round */
+    uint64_t inline_looked_ns; /* when it looked how far threads had come */
+    bool inline_overtaken;     /* the kernel's records from before that have all been read */
     uint64_t life_cycle_losses, flushed_ns, governed_ns;
 };
 

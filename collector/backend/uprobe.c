@@ -136,7 +136,7 @@ static int on_record(void *context, void *record, size_t size)
         return -EINTR;
     }
     /* Ends the round so that a target that never pauses cannot keep the collector from committing. */
-    return --backend->left ? 0 : -EINTR;
+    return --backend->left && !r ? 0 : -EINTR;
 }
 
 int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,

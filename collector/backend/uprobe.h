@@ -137,7 +137,7 @@ int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const 
 int uprobe_backend_fd(const struct uprobe_backend *backend);
 
 /* Hands up to about `limit` records to `handle` in order, then returns how many; what `handle` returns below
- * 0 ends the round and is returned. */
+ * 0 ends the round and is returned; above 0 it ends the round behind this record. */
 typedef int (*wire_handler)(void *context, const void *record, size_t size);
 int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle,
                            void *context);
