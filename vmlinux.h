@@ -34,6 +34,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0 };
+enum { BPF_F_MMAPABLE = 1024 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 /* Of whom an id or a signal is (include/linux/pid_types.h). */

@@ -102,6 +102,16 @@ static __always_inline struct hit current_hit(void)
     return hit;
 }
 
+/* The hit will have no record: its time is for the next one. */
+static __always_inline void stamp_next(void)
+{
+    __u32 zero = 0;
+    struct seen_thread *seen = bpf_map_lookup_elem(&seen_threads, &zero);
+
+    if (seen)
+        seen->unstamped = RECORDS_A_STAMP;
+}
+
 static __always_inline void processes_changed(void)
 {
     __sync_fetch_and_add(&generation, 1);

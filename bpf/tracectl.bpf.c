@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/budget.h"
 #include "bpf/callers.h"
 #include "bpf/goroutines.h"
 #include "bpf/inline.h"
@@ -105,10 +106,11 @@ static __always_inline struct moment call_at(const struct pt_regs *ctx, __u64 co
     return moment;
 }
 
+/* With a budget the callback that calls are inside of may be one that was left out. */
 static __always_inline bool can_probe_return(const struct hit *hit, const struct moment *moment)
 {
     return !(moment->cookie & COOKIE_ENTRY_ONLY) && on_own_stack(hit->task, moment->sp) &&
-           !(hit->flags & PROCESS_CHECK_CALLERS && may_be_unwound(hit, moment->sp));
+           !(hit->flags & PROCESS_CHECK_CALLERS && (budget_ns || may_be_unwound(hit, moment->sp)));
 }
 
 /* The call that an entry's probe stands on comes right behind it. */
@@ -137,6 +139,11 @@ static __always_inline int on_call(struct pt_regs *ctx)
     if (!hit.flags)
         return 1;
     cookie = bpf_get_attach_cookie(ctx);
+    if (!budget_takes(&hit, cookie)) {
+        if (hit.stamped)
+            stamp_next();
+        return 1;
+    }
     if (!tell_inline_place(&hit)) {
         count_loss(hit.tid, cookie & COOKIE_AT_RETURN);
         return 1;

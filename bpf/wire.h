@@ -27,6 +27,7 @@ enum wire_kind {
     WIRE_INLINE = 11,   /* struct wire_inline: comes before a call of a thread that has inline probes, too */
     WIRE_SLOTS_LENT = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
     WIRE_SLOTS_BACK = 13, /* struct wire_inline: it does so no more */
+    WIRE_LIMITED = 14,    /* struct wire_limited: calls of a function are left out from here on */
 };
 
 enum wire_flags {
@@ -189,6 +190,15 @@ struct wire_slots {
     __u64 cursor;   /* how far the parent had come */
 };
 
+/* The first call of a function that its budget left out. Calls that come behind it in the ring may lie inside
+ * ones that nobody saw. */
+struct wire_limited {
+    struct wire_header header;
+    __u32 function; /* index of the probe, as given in its cookie */
+    __u32 unused;
+};
+
+_Static_assert(sizeof(struct wire_limited) == 24, "wire_limited");
 _Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
 _Static_assert(sizeof(struct wire_slots) == 32, "wire_slots");
 _Static_assert(sizeof(struct wire_go) == 64, "wire_go");
@@ -215,8 +225,29 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 #define COOKIE_NEXT_CALL \
     (1ull << 38) /* the instruction is also a call that is seen here: of the next index */
 #define COOKIE_NEXT_JUMP (1ull << 39) /* the same for a tail call */
+#define COOKIE_TAG_SHIFT 40           /* 8 bits: which link the probe belongs to (struct budget_slot) */
 #define COOKIE_SP_SHIFT 48            /* above: by how many words rsp lies below the return address */
 #define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
+
+#define COOKIE_TAG(cookie) ((__u8)((cookie) >> COOKIE_TAG_SHIFT))
+
+#define MAX_BUDGET_PROBES (1u << 17) /* when recording has a budget */
+
+/*
+ * What is counted of a probe when recording has a budget; in the map `budget_slots` by the probe's index,
+ * which the collector has mapped. Every call is in one of the two counts, or lost and counted there.
+ */
+struct budget_slot {
+    __u64 window; /* tick in the high half; calls recorded in it in the low half */
+    __u64 recorded, missed;
+    __u32 cost_ns; /* of a recorded call, set by the collector as all that follows */
+    __u32 limit;   /* calls in a tick; 0: any number */
+    __u8 tag;      /* whose hits count: those of the link with this tag */
+    __u8 told;     /* a WIRE_LIMITED has been sent since the collector took it back */
+    __u8 unused[6];
+};
+
+_Static_assert(sizeof(struct budget_slot) == 40, "budget_slot");
 
 /* How far the recording is; the collector says so to the kernel side. News of processes come in every phase.
  */

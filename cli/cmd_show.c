@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/completeness.h"
 #include "cli/output.h"
 #include "cli/table.h"
 
@@ -53,7 +54,7 @@ static const char *const process_titles[] = {">PID",  ">RANK", ">PARENT", "EXECU
                                              ">EXIT", NULL,    NULL,      NULL};
 static const char *const function_titles[] = {">CALLS", "FUNCTION", "IMAGE", NULL, NULL, NULL};
 static const char *const loss_titles[] = {"CAUSE", ">LOST EVENTS", ">PLACES", ">OF UNKNOWN SIZE", NULL};
-static const char *const blind_titles[] = {"FUNCTION", "FROM", "TO", ">CALLS/S", "CAUSE"};
+static const char *const blind_titles[] = {"FUNCTION", "FROM", "TO", ">CALLS/S", "CAUSE", ">MISSED"};
 static const char *const tag_titles[] = {"TAG", "VALUE"};
 
 static const struct section sections[] = {
@@ -71,7 +72,8 @@ static const struct section sections[] = {
      loss_titles, 0},
     {"muted",
      "SELECT coalesce(f.demangled, f.name) AS t_name, b.from_ns AS s_from, b.to_ns AS s_to, "
-     "b.calls_per_second AS r_calls_per_second, b.cause AS t_cause FROM blind b "
+     "b.calls_per_second AS r_calls_per_second, b.cause AS t_cause, "
+     "b.missed AS n_calls_missed FROM " BLIND_ROWS " b "
      "LEFT JOIN functions f ON f.function_id = b.function_id WHERE b.run_id = ?1 ORDER BY b.from_ns, f.name",
      blind_titles, 40},
     {"functions",
@@ -283,6 +285,21 @@ static void nesting_text(const struct tracestore_thread *threads, size_t count)
         printf("nesting   unknown in %zu of %zu threads: their returns were not recorded\n", bare, count);
 }
 
+/* One line, where some functions were not seen all the time. */
+static int complete_text(struct tracestore *store, const struct tracestore_run *run, struct error *err)
+{
+    struct completeness completeness;
+    char text[256];
+    int r = completeness_read(store, run->run_id, &completeness, err);
+
+    if (r)
+        return r;
+    completeness_text(&completeness, text, sizeof(text));
+    if (*text)
+        printf("complete  %s\n", text);
+    return 0;
+}
+
 static int show_text(struct tracestore *store, const struct tracestore_run *run,
                      const struct tracestore_totals *totals, const struct tracestore_thread *threads,
                      size_t count, struct error *err)
@@ -290,6 +307,7 @@ static int show_text(struct tracestore *store, const struct tracestore_run *run,
     int r = 0;
 
     facts_text(run, totals);
+    r = complete_text(store, run, err);
     nesting_text(threads, count);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sections); i++) {
         r = section_text(store, run->run_id, &sections[i], err);

@@ -22,6 +22,7 @@ enum {
     KEY_RETURNS,
     KEY_BACKEND,
     KEY_NO_RETURNS,
+    KEY_BUDGET,
     KEY_CALL_SITES,
     KEY_GO,
     KEY_SYNC,
@@ -41,6 +42,8 @@ enum {
     KEY_DRY_RUN,
     KEY_ON_FULL
 };
+
+#define DEFAULT_BUDGET 0.05 /* of running processes */
 
 static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
@@ -75,6 +78,13 @@ static const struct argp_option record_options[] = {
      "safe: code put into the program itself (some hundred times cheaper), or else the kernel's probes "
      "(auto). "
      "inline is as auto, but options that rule out inline probes are an error",
+     3},
+    {"budget", KEY_BUDGET, "PCT|none", 0,
+     "Let probes of the kernel's take no more than so many percent of the CPU time that the target needs "
+     "itself: "
+     "functions that are called too often are left out for a time, and what was not seen is stored (default: "
+     "5 with "
+     "-p, none for a command)",
      3},
     {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer: no return probes", 3},
     {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
@@ -167,6 +177,19 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
     else
         argp_error(state, "--backend is auto, inline or uprobe, not '%s'", text);
     arguments->insists_on_inline = !strcmp(text, "inline");
+}
+
+static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    char *end;
+    double percent = strtod(text, &end);
+
+    arguments->has_budget = true;
+    if (!strcmp(text, "none"))
+        return;
+    if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0) || percent > 1000)
+        argp_error(state, "--budget '%s': say a number of percent, or none", text);
+    arguments->recorder.budget = percent / 100;
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -380,6 +403,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_BACKEND:
         parse_backend(arguments, arg, state);
         return 0;
+    case KEY_BUDGET:
+        parse_budget(arguments, arg, state);
+        return 0;
     case KEY_RETURNS:
         parse_returns(arguments, arg, state);
         return 0;
@@ -395,6 +421,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
+        if (!arguments->has_budget && arguments->pids.count)
+            arguments->recorder.budget = DEFAULT_BUDGET;
         make_filter(arguments);
         return 0;
     default:

@@ -21,6 +21,7 @@ struct record_arguments {
     char **command; /* NULL-terminated, NULL with -p */
     uint64_t duration_ns;
     bool exit_status; /* exit with the command's status */
+    bool has_budget;  /* --budget was said */
     bool dry_run;     /* say what would be probed, and do nothing */
     bool insists_on_inline;
 };

@@ -43,6 +43,7 @@ struct loader {
     struct inline_backend *inlined; /* NULL: there are no inline probes */
     struct streams *streams;
     struct sync_probes *sync; /* NULL: none */
+    struct budget *budget;    /* NULL: none */
     bool libraries, skipped, unpatched;
     struct attachment *attachments;
     struct linker *linkers;
@@ -65,6 +66,11 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
     loader->sync = sync;
     *ret_loader = loader;
     return 0;
+}
+
+void loader_set_budget(struct loader *loader, struct budget *budget)
+{
+    loader->budget = budget;
 }
 
 void loader_free(struct loader *loader)
@@ -162,13 +168,17 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
     if (r)
         return r;
     if (!image->shared)
-        return image_table_attach(loader->backend, image, path, 0, err);
+        return loader->budget ? budget_attach(loader->budget, image, path, err)
+                              : image_table_attach(loader->backend, image, path, 0, err);
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
         uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }
-    r = image_table_attach(loader->backend, image, path, pid, err);
+    if (loader->budget)
+        r = budget_enrol(loader->budget, image, err);
+    if (!r)
+        r = image_table_attach(loader->backend, image, path, pid, err);
     return r ? r : add_attachment(loader, image->number, image, pid, err);
 }
 

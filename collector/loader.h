@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
+#include "collector/govern/budget.h"
 #include "collector/image_table.h"
 #include "collector/stream/streams.h"
 #include "collector/sync/probes.h"
@@ -29,6 +30,9 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
                struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
                struct error *err);
 void loader_free(struct loader *loader);
+
+/* Calls may cost so much from now on; before anything is attached. */
+void loader_set_budget(struct loader *loader, struct budget *budget);
 
 /* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
  * it has just been loaded, its libraries are still to come. `*ret_main` is the image of the program, traced

@@ -70,6 +70,21 @@ void recorder_stop(struct recorder *recorder)
         return; /* the counter is at its limit: it has been told */
 }
 
+bool recorder_budget_totals(const struct recorder *recorder, struct govern_totals *ret_totals)
+{
+    if (recorder->budget)
+        budget_totals(recorder->budget, ret_totals);
+    return recorder->budget;
+}
+
+int recorder_budget_functions(const struct recorder *recorder, struct govern_function **ret_functions,
+                              size_t *ret_count, struct error *err)
+{
+    *ret_functions = NULL;
+    *ret_count = 0;
+    return recorder->budget ? budget_functions(recorder->budget, ret_functions, ret_count, err) : 0;
+}
+
 /* ------------------------------------------------------------------------------------ new code in targets */
 
 /* A stretch that nobody saw, of unknown length. */
@@ -162,6 +177,13 @@ static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct e
     return blind_stretch(recorder, "a forked child ran before the probes of its libraries", err);
 }
 
+static int on_limited(void *context, uint32_t function, uint64_t ns, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    return recorder->budget ? budget_limited(recorder->budget, function, ns, err) : 0;
+}
+
 static void on_end(void *context, pid_t pid)
 {
     struct recorder *recorder = context;
@@ -214,6 +236,30 @@ static int begin_sync(struct recorder *recorder, struct error *err)
     return r;
 }
 
+static int consume(void *context, struct error *err)
+{
+    return recorder_consume(context, err);
+}
+
+static int begin_budget(struct recorder *recorder, struct tracestore *store, struct error *err)
+{
+    const struct budget_options options = {
+        .share = recorder->options.budget,
+        .images = recorder->images,
+        .backend = recorder->backend,
+        .streams = recorder->streams,
+        .writer = recorder->writer,
+        .store = store,
+        .consume = consume,
+        .context = recorder,
+    };
+    int r = budget_new(&options, &recorder->budget, err);
+
+    if (!r)
+        loader_set_budget(recorder->loader, recorder->budget);
+    return r;
+}
+
 static int begin_run(struct recorder *recorder, struct tracestore *store, struct error *err)
 {
     const struct recorder_options *options = &recorder->options;
@@ -230,6 +276,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         .on_libraries = on_libraries,
         .on_fork = on_fork,
         .on_end = on_end,
+        .on_limited = on_limited,
         .take_losses = take_losses,
         .context = recorder,
         .sync = options->sync,
@@ -245,9 +292,10 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
     if (!r && options->sync)
         r = begin_sync(recorder, err);
-    return r ? r
-             : loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
-                          options->want_image != NULL, recorder->sync, &recorder->loader, err);
+    if (!r)
+        r = loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
+                       options->want_image != NULL, recorder->sync, &recorder->loader, err);
+    return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
 }
 
 /* What hits take on this machine, half a second long; where that cannot be measured, what they took
@@ -273,6 +321,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
 {
     const struct uprobe_options uprobe = {
         .ring_bytes = options->ring_bytes,
+        .budget_ns = options->budget > 0 ? budget_tick_ns(options->budget) : 0,
         .with_time = options->times != STREAM_TIMES_NONE,
         .full_time = options->times == STREAM_TIMES_FULL,
         .follow_children = options->follow_children,
@@ -462,8 +511,10 @@ static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *e
 
 static int govern_if_due(struct recorder *recorder, uint64_t now, struct error *err)
 {
-    if (!(recorder->options.go_budget.share > 0) || now - recorder->governed_ns < GOVERN_NS)
-        return 0;
+    int r = recorder->budget ? budget_look(recorder->budget, now, err) : 0;
+
+    if (r || !(recorder->options.go_budget.share > 0) || now - recorder->governed_ns < GOVERN_NS)
+        return r;
     recorder->governed_ns = now;
     return go_govern(recorder->streams, recorder->backend, now, err);
 }
@@ -529,6 +580,7 @@ void recorder_free(struct recorder *recorder)
     go_watch_free(recorder->watch);
     recorder_commands_release(&recorder->commands);
     loader_free(recorder->loader);
+    budget_free(recorder->budget);
     sync_probes_free(recorder->sync);
     streams_free(recorder->streams);
     trace_writer_free(recorder->writer);

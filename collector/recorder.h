@@ -38,8 +38,9 @@ enum recorder_backend {
 struct recorder_options {
     const char *name, *command, *options; /* of the run, as in trace_run_description */
     enum stream_times times;
-    bool call_sites;                             /* keep where each call came from */
-    enum go_detail goroutines;                   /* of Go programs */
+    bool call_sites;           /* keep where each call came from */
+    enum go_detail goroutines; /* of Go programs */
+    double budget; /* what calls seen by uprobes may cost: 0.05 of the target's CPU time; 0: what they do */
     struct go_budget go_budget;                  /* what recording them may take */
     const struct go_watch_options *watch;        /* of Go programs that are launched; NULL: nobody watches */
     struct go_observer go_observer;              /* without `watch`: who wants to know what goroutines do */

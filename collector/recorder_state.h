@@ -7,6 +7,7 @@
 
 #include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
+#include "collector/govern/budget.h"
 #include "collector/loader.h"
 #include "collector/recorder.h"
 #include "collector/recorder_commands.h"
@@ -21,6 +22,7 @@ struct recorder {
     struct image_table *images;
     struct streams *streams;
     struct loader *loader;
+    struct budget *budget;    /* NULL: calls may cost what they do */
     struct sync_probes *sync; /* NULL: none */
     struct go_watch *watch;   /* NULL: nobody watches */
     struct exec_guard guard;

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "store/name_index.h"
 #include "store/schema_additions_sql.h"
+#include "store/schema_budget_sql.h"
 #include "store/schema_go_sql.h"
 #include "store/schema_names_sql.h"
 #include "store/schema_sql.h"
@@ -186,6 +187,7 @@ static const struct addition {
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'function_trigrams'", schema_names_sql},
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'go_segments'", schema_go_sql},
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'sync_segments'", schema_sync_sql},
+    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'budget_plans'", schema_budget_sql},
 };
 
 static int has_addition(sqlite3 *db, const struct addition *addition, bool *ret_has, struct error *err)
@@ -216,6 +218,11 @@ int store_has_go(sqlite3 *db, bool *ret_has, struct error *err)
 int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err)
 {
     return has_addition(db, &additions[3], ret_has, err);
+}
+
+int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[4], ret_has, err);
 }
 
 /* Inside a transaction. */

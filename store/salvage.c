@@ -79,6 +79,19 @@ int salvage_copy_table(struct salvage *salvage, const char *table, const char *c
     return code;
 }
 
+/* `budget`: the store has what recordings with one leave. */
+static int copy_blind(struct salvage *salvage, bool budget)
+{
+    int code;
+
+    if (!budget)
+        return salvage_copy_table(salvage, "blind",
+                                  "run_id, function_id, from_ns, to_ns, cause, calls_per_second");
+    code = salvage_copy_table(salvage, "blind",
+                              "run_id, function_id, from_ns, to_ns, cause, calls_per_second, calls_missed");
+    return code ? code : salvage_copy_table(salvage, "budget_plans", "build_id, address, calls_per_second");
+}
+
 static int copy_catalog(struct salvage *salvage)
 {
     static const struct {
@@ -93,17 +106,20 @@ static int copy_catalog(struct salvage *salvage)
         {"threads", "thread_id, run_id, process_id, tid, label, name, started_ns, ended_ns, returns"},
         {"images", "image_id, path, build_id, kind"},
         {"functions", "function_id, image_id, name, demangled, address, size, file, line"},
-        {"blind", "run_id, function_id, from_ns, to_ns, cause, calls_per_second"},
     };
-    bool complete = false;
+    bool complete = false, budget = false;
     int code;
 
     store_has_call_sites(salvage->from, &complete, NULL);
+    store_has_budget(salvage->from, &budget, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
         if (code)
             return code;
     }
+    code = copy_blind(salvage, budget);
+    if (code)
+        return code;
     if (!complete)
         return salvage_copy_table(salvage, "losses", "loss_id, run_id, thread_id, seq, ns, count, cause");
     code = salvage_copy_table(salvage, "losses",

@@ -44,6 +44,7 @@ int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_go(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err);
+int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err);
 
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,

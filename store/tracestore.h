@@ -365,6 +365,25 @@ int trace_writer_loss(struct trace_writer *writer, uint64_t ns, uint64_t count, 
 int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns, uint64_t to_ns,
                        const char *cause, double calls_per_second, struct error *err);
 
+/* The function that has been unobserved since `from_ns` (trace_writer_blind with to_ns 0) is seen again from
+ * `to_ns` on; 0: it stays as it is to the end of the run, and only the numbers are new. `calls_missed`: calls
+ * that were counted meanwhile and not recorded, -1: nobody knows. */
+int trace_writer_blind_end(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns,
+                           uint64_t to_ns, int64_t calls_missed, double calls_per_second, struct error *err);
+
+/* Notes for later recordings of a binary that a function of it is called too often for the budget; 0 calls
+ * per second: that it is not. `address` as in trace_function_description. */
+int trace_writer_budget_plan(struct trace_writer *writer, const char *build_id, uint64_t address,
+                             double calls_per_second, struct error *err);
+
+struct trace_budget_plan {
+    uint64_t address;
+    double calls_per_second;
+};
+/* What is noted of a binary, by address. The caller frees it. */
+int tracestore_budget_plan(struct tracestore *store, const char *build_id,
+                           struct trace_budget_plan **ret_plan, size_t *ret_count, struct error *err);
+
 /* Commits all events appended so far, in one transaction: full segments as segments, the rest of all threads
  * as one journal row. After a failure (-ENOSPC, say) nothing is lost but time: the next flush tries again. */
 int trace_writer_flush(struct trace_writer *writer, uint64_t now_ns, struct error *err);

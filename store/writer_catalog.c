@@ -194,3 +194,19 @@ int trace_writer_blind(struct trace_writer *writer, uint32_t function_id, uint64
                ? error_no_memory(err)
                : 0;
 }
+
+int trace_writer_blind_end(struct trace_writer *writer, uint32_t function_id, uint64_t from_ns,
+                           uint64_t to_ns, int64_t calls_missed, double calls_per_second, struct error *err)
+{
+    static const struct catalog_statement update = {
+        .what = "cannot write a blind spot",
+        .sql =
+            "UPDATE blind SET to_ns = ?4, calls_missed = ?5, calls_per_second = ?6"
+            " WHERE run_id = ?1 AND function_id = ?2 AND from_ns = ?3",
+        .types = "ifiznd"};
+
+    return catalog_queue_add(&writer->catalog, &update, 0, writer->run_id, (int64_t)function_id,
+                             (int64_t)from_ns, (int64_t)to_ns, calls_missed, calls_per_second)
+               ? error_no_memory(err)
+               : 0;
+}

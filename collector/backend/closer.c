@@ -17,17 +17,19 @@ static void *close_all(void *context)
     return NULL;
 }
 
+/* One thread more. Returns whether there is any. */
 static bool start(struct closer *closer)
 {
     sigset_t all, before;
 
-    if (pipe2(closer->pipe, O_CLOEXEC))
+    if (!closer->count && pipe2(closer->pipe, O_CLOEXEC))
         return false;
     sigfillset(&all); /* signals are for the thread that records */
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    closer->running = !pthread_create(&closer->thread, NULL, close_all, closer);
+    if (!pthread_create(&closer->threads[closer->count], NULL, close_all, closer))
+        closer->count++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (closer->running)
+    if (closer->count)
         return true;
     close(closer->pipe[0]);
     close(closer->pipe[1]);
@@ -36,7 +38,9 @@ static bool start(struct closer *closer)
 
 void closer_close(struct closer *closer, int fd)
 {
-    if (!closer->running && !start(closer)) {
+    bool busy = closer_pending(closer) >= closer->count && closer->count < CLOSER_THREADS;
+
+    if (busy && !start(closer)) {
         close(fd);
         return;
     }
@@ -54,10 +58,10 @@ unsigned closer_pending(const struct closer *closer)
 
 void closer_release(struct closer *closer)
 {
-    if (!closer->running)
+    if (!closer->count)
         return;
     close(closer->pipe[1]);
-    pthread_join(closer->thread, NULL);
+    while (closer->count)
+        pthread_join(closer->threads[--closer->count], NULL);
     close(closer->pipe[0]);
-    closer->running = false;
 }

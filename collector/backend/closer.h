@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Closes descriptors in a thread of its own: the last close of a probe's link waits for the whole machine. */
+/*
+ * Closes descriptors in threads of its own. The last close of a link takes its probes away at once and then
+ * waits for the whole machine, for seconds when that is busy: others must not wait for that with their probes
+ * still in place.
+ */
 #ifndef TRACECTL_COLLECTOR_BACKEND_CLOSER_H
 #define TRACECTL_COLLECTOR_BACKEND_CLOSER_H
 
@@ -7,10 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define CLOSER_THREADS 16
+
 /* All zero is a closer that has nothing to do yet. */
 struct closer {
-    bool running;
-    pthread_t thread;
+    pthread_t threads[CLOSER_THREADS];
+    unsigned count;   /* of threads */
     int pipe[2];      /* descriptors go through it by number */
     unsigned pending; /* atomic */
 };

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/array.h"
@@ -33,6 +34,7 @@ struct probe_link {
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_buffer *ring;
+    struct budget_slot *budget; /* NULL: there is none */
     bool sessions;
     struct probe_link *links;
     size_t link_count, link_capacity;
@@ -103,11 +105,16 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         bpf_map__set_max_entries(skeleton->maps.go_probes, 1);
     if (!options->conducts)
         bpf_map__set_max_entries(skeleton->maps.go_delays, 1);
+    if (!options->budget_ns) {
+        bpf_map__set_max_entries(skeleton->maps.budget_slots, 1);
+        bpf_map__set_max_entries(skeleton->maps.regrouped, 1);
+    }
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
     skeleton->rodata->tells_slots = options->inlined && uprobe_kernel_tells_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
+    skeleton->bss->budget_ns = options->budget_ns;
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -122,6 +129,19 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     }
     backend->skeleton = skeleton;
     backend->sessions = sessions;
+    return 0;
+}
+
+#define BUDGET_BYTES (MAX_BUDGET_PROBES * sizeof(struct budget_slot))
+
+static int map_budget(struct uprobe_backend *backend)
+{
+    void *slots = mmap(NULL, BUDGET_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+                       bpf_map__fd(backend->skeleton->maps.budget_slots), 0);
+
+    if (slots == MAP_FAILED)
+        return -errno;
+    backend->budget = slots;
     return 0;
 }
 
@@ -168,6 +188,11 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         uprobe_backend_free(backend);
         return error_set(err, r, NULL, "cannot map the ring buffer");
     }
+    r = options->budget_ns ? map_budget(backend) : 0;
+    if (r) {
+        uprobe_backend_free(backend);
+        return error_set(err, r, NULL, "cannot map the counts of probes");
+    }
     *ret_backend = backend;
     return 0;
 }
@@ -180,6 +205,8 @@ void uprobe_backend_free(struct uprobe_backend *backend)
         uprobe_backend_detach(backend);
     closer_release(&backend->closer);
     ring_buffer__free(backend->ring);
+    if (backend->budget)
+        munmap(backend->budget, BUDGET_BYTES);
     tracectl_bpf__destroy(backend->skeleton);
     free(backend->links);
     free(backend);
@@ -271,16 +298,38 @@ static int attach_kind(struct uprobe_backend *backend, const struct attachment_k
     return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->path);
 }
 
-int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
-                          struct error *err)
+static int attach_calls(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                        unsigned part, struct error *err)
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
     const struct attachment_kind kind =
         backend->sessions && !pid
-            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, 0}
-            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, 0};
+            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, part}
+            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, part};
 
     return attach_kind(backend, &kind, sites, err);
+}
+
+int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                          struct error *err)
+{
+    return attach_calls(backend, sites, pid, 0, err);
+}
+
+int uprobe_backend_attach_part(struct uprobe_backend *backend, const struct uprobe_sites *sites,
+                               unsigned part, struct error *err)
+{
+    return attach_calls(backend, sites, 0, part, err);
+}
+
+struct budget_slot *uprobe_backend_budget(const struct uprobe_backend *backend)
+{
+    return backend->budget;
+}
+
+void uprobe_backend_regrouping(struct uprobe_backend *backend, bool regrouping)
+{
+    __atomic_store_n(&backend->skeleton->bss->regrouping, regrouping, __ATOMIC_SEQ_CST);
 }
 
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err)
@@ -353,7 +402,7 @@ void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
     close_links_of(backend, pid, 0);
 }
 
-void uprobe_backend_detach_go(struct uprobe_backend *backend, unsigned part)
+void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part)
 {
     close_links_of(backend, 0, part);
 }

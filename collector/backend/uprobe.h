@@ -27,9 +27,10 @@ struct uprobe_options {
                               then */
     bool goroutines;       /* uprobe_backend_attach_go will be called */
     bool conducts;         /* and uprobe_backend_conduct */
-    bool sync;    /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
-    bool inlined; /* processes have inline probes */
-    bool no_hold; /* stop nobody at exec or fork: a parent could see it */
+    bool sync;          /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
+    bool inlined;       /* processes have inline probes */
+    uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
+    bool no_hold;       /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.
@@ -68,6 +69,19 @@ struct uprobe_sites {
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                           struct error *err);
 
+/* The same everywhere, as a part that can be taken away again: `part` is one that no other probes have, from
+ * UPROBE_PARTS on. */
+#define UPROBE_PARTS 0x10000u
+int uprobe_backend_attach_part(struct uprobe_backend *backend, const struct uprobe_sites *sites,
+                               unsigned part, struct error *err);
+
+/* With a budget: what is counted of each probe, by its index; MAX_BUDGET_PROBES of them, shared with the
+ * kernel side. NULL without one. */
+struct budget_slot *uprobe_backend_budget(const struct uprobe_backend *backend);
+
+/* Says that some places have probes of two parts, or that none has any more. */
+void uprobe_backend_regrouping(struct uprobe_backend *backend, bool regrouping);
+
 /* What is to be probed of a Go program for its goroutines: the cookies are indexes of `probes`. */
 struct uprobe_go {
     struct uprobe_sites sites;
@@ -80,7 +94,7 @@ struct uprobe_go {
 /* Probes it in every process that runs it. */
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err);
 /* Takes one part away again, behind the caller's back (some 40 ms). */
-void uprobe_backend_detach_go(struct uprobe_backend *backend, unsigned part);
+void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part);
 
 /* Probes functions that synchronise, whose cookies are those of struct wire_sync (bpf/wire.h), as
  * uprobe_backend_attach does. */

@@ -106,7 +106,7 @@ int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *i
     if (!image->go_refused_by_kernel)
         return error_no_memory(err), -ENOMEM;
     while (image->go_attached > detail)
-        uprobe_backend_detach_go(backend, part_of(image, image->go_attached--));
+        uprobe_backend_detach_part(backend, part_of(image, image->go_attached--));
     while (!r && image->go_attached < detail) {
         r = attach_part(backend, image, image->go_attached + 1, path, err);
         image->go_attached += !r;

@@ -40,6 +40,7 @@ void streams_free(struct streams *streams)
     registry_release(&streams->registry);
     labels_release(&streams->labels);
     sync_channels_release(streams->channels);
+    free(streams->missed);
     free(streams);
 }
 
@@ -356,6 +357,7 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
 int streams_write_call(struct streams *streams, struct traced_thread *thread,
                        const struct call_evidence *call, uint64_t return_address, uint64_t ns)
 {
+    struct call_evidence evidence = *call;
     struct call_effect effect = {0};
     uint32_t function_id;
     int r;
@@ -365,8 +367,10 @@ int streams_write_call(struct streams *streams, struct traced_thread *thread,
         return streams->error.code;
     if (!streams_thread_writer(streams, thread))
         return streams->error.code;
+    if (evidence.caller != CALL_STACK_NO_CALLER && !streams_sees_all(streams, evidence.caller))
+        evidence.caller = CALL_STACK_NO_CALLER; /* the frame that it came out of may be none that was seen */
     if (thread->process->returns != TRACE_RETURNS_NONE &&
-        call_stack_call(&thread->stack, call, streams_entry_function(thread->process), &effect))
+        call_stack_call(&thread->stack, &evidence, streams_entry_function(thread->process), &effect))
         return no_memory(streams);
     r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
@@ -611,6 +615,19 @@ static int handle_libraries(struct streams *streams, const struct wire_libraries
                                          (pid_t)record->header.tid, record->header.flags, &streams->error);
 }
 
+static int handle_limited(struct streams *streams, const struct wire_limited *record)
+{
+    uint32_t function = image_table_probed_function(streams->images, record->function);
+
+    if (function == NO_FUNCTION)
+        return error_say(&streams->error, -ENOENT, "a record names a probe that there is not");
+    if (streams_function_missed(streams, function))
+        return no_memory(streams);
+    return streams->options.on_limited ? streams->options.on_limited(streams->options.context, function,
+                                                                     record->header.ns, &streams->error)
+                                       : 0;
+}
+
 int streams_handle(void *context, const void *record, size_t size)
 {
     static const size_t sizes[] = {
@@ -627,6 +644,7 @@ int streams_handle(void *context, const void *record, size_t size)
         [WIRE_INLINE] = sizeof(struct wire_inline),
         [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
         [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
+        [WIRE_LIMITED] = sizeof(struct wire_limited),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -659,6 +677,8 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_SLOTS_LENT:
     case WIRE_SLOTS_BACK:
         return 0; /* the recorder's */
+    case WIRE_LIMITED:
+        return handle_limited(streams, record);
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
 }

@@ -40,6 +40,8 @@ struct stream_options {
     /* A process has a child that runs the same code: the callee lets it go if it is held. */
     int (*on_fork)(void *context, pid_t parent, pid_t child, bool held, struct error *err);
     void (*on_end)(void *context, pid_t pid);
+    /* Calls of a function are left out from `ns` on, CLOCK_MONOTONIC. */
+    int (*on_limited)(void *context, uint32_t function, uint64_t ns, struct error *err);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;
@@ -105,6 +107,17 @@ int streams_inline_call(struct streams *streams, uint32_t tid, const struct stre
 
 /* Calls of a thread for which its inline probes found no room, at this place. */
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);
+
+/* Some calls of the function are not recorded, from here on: one that comes out of its code says nothing
+ * about which of its recorded calls are open. -ENOMEM. */
+int streams_function_missed(struct streams *streams, uint32_t function);
+
+/* The open calls of functions `of[...]` (by number, as many as there are; all threads) will not be seen to
+ * return. */
+int streams_returns_unseen(struct streams *streams, const bool *of, size_t count, struct error *err);
+
+/* What the live processes have used of CPU time, all together. */
+uint64_t streams_cpu_ns(const struct streams *streams);
 
 /* The process that a thread belongs to; 0: not known. */
 pid_t streams_process_of(struct streams *streams, uint32_t tid);

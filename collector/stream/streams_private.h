@@ -15,6 +15,8 @@ struct streams {
     struct registry registry;
     struct labels labels;
     struct sync_channels *channels; /* NULL: none yet */
+    bool *missed;                   /* by function: some calls were not seen */
+    size_t missed_count, missed_capacity;
     struct stream_counts counts;
     struct error error;
 };
@@ -40,6 +42,12 @@ int streams_site(struct streams *streams, const struct traced_process *process, 
 /* A call that has come, and where it came from: 0 when that is not known. */
 int streams_write_call(struct streams *streams, struct traced_thread *thread,
                        const struct call_evidence *call, uint64_t return_address, uint64_t ns);
+
+/* Whether all calls of the function have been seen. */
+static inline bool streams_sees_all(const struct streams *streams, uint32_t function)
+{
+    return function >= streams->missed_count || !streams->missed[function];
+}
 
 /* Which function the call came out of, CALL_STACK_NO_CALLER where that is not certain. */
 uint32_t streams_caller_of(const struct streams *streams, const struct traced_process *process,

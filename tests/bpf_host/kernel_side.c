@@ -7,6 +7,7 @@ void *memset(void *to, int byte, unsigned long size);
 #define MAX_ENTRIES 64
 #define MAX_RECORDS 4096
 #define NULL ((void *)0)
+#define KERNEL_SLOTS 64 /* probes with a budget */
 
 struct entry {
     void *map;
@@ -30,6 +31,8 @@ static struct {
     struct signal_struct signal;
     __u64 cookie, user_word, time, jiffies, instruction;
     struct seen_thread seen;
+    struct budget_bucket bucket;
+    struct budget_slot slots_of_probes[KERNEL_SLOTS];
     unsigned let_go_at; /* turn of a wait in which the collector lets the thread go, 0: never */
     int is_return, readable;
     unsigned stops, child_stops, thread_stops, mapping_lookups;
@@ -59,6 +62,10 @@ void *host_lookup(void *map, const void *key)
 
     if (map == (void *)&seen_threads) /* an array: it has all its entries from the beginning */
         return &kernel.seen;
+    if (map == (void *)&budget_buckets)
+        return &kernel.bucket;
+    if (map == (void *)&budget_slots)
+        return *(const __u32 *)key < KERNEL_SLOTS ? &kernel.slots_of_probes[*(const __u32 *)key] : NULL;
     entry = find(map, *(const __u32 *)key);
     return entry ? entry->value : NULL;
 }
@@ -221,6 +228,8 @@ void kernel_reset(void)
     losing_threads = 0;
     generation = 0;
     phase = PHASE_RECORDING;
+    regrouping = 0;
+    budget_ns = 0;
     kernel.map_room = MAX_ENTRIES;
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
@@ -265,6 +274,21 @@ uint32_t kernel_process_flags(uint32_t tgid)
 void kernel_tick(void)
 {
     kernel.jiffies++;
+}
+
+void kernel_set_budget(uint32_t ns)
+{
+    budget_ns = ns;
+}
+
+void kernel_set_regrouping(int on)
+{
+    regrouping = (__u32)on;
+}
+
+struct budget_slot *kernel_budget_slot(uint32_t index)
+{
+    return &kernel.slots_of_probes[index];
 }
 
 void kernel_enter(uint32_t entered)

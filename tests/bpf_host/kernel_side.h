@@ -39,6 +39,12 @@ void kernel_tick(void);
 void kernel_enter(uint32_t entered);
 void kernel_set_instruction(uint64_t address);
 
+/* What a CPU may spend in a tick; that probes are being moved to another link; what is counted of a probe, of
+ * the first 64. */
+void kernel_set_budget(uint32_t ns);
+void kernel_set_regrouping(int on);
+struct budget_slot *kernel_budget_slot(uint32_t index);
+
 /* The dynamic linker of a process with `threads` threads has mapped libraries. A thread that waits is let go
  * in this turn, of 1 ms; 0: never. */
 void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie);

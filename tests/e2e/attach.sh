@@ -22,7 +22,7 @@ for_a_while() {
     start_busy 3000 2
     pid=$spawned
     text_is_clean "$pid"
-    "$TRACECTL" -q record -n a_while -p "$pid" --duration 1
+    "$TRACECTL" -q record -n a_while -p "$pid" --budget none --duration 1
     text_is_clean "$pid"
     end_busy "$pid"
     id=$(run_id a_while)

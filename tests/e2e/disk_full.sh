@@ -55,7 +55,7 @@ stops() {
     local status=0 id
     new_disk 3m
     start_busy
-    "$TRACECTL" record -n full -p "$busy" --time full --flush-interval 0.1 2>"$WORK/err" || status=$?
+    "$TRACECTL" record -n full -p "$busy" --budget none --time full --flush-interval 0.1 2>"$WORK/err" || status=$?
     cat "$WORK/err"
     same 3 "$status"
     same 1 "$(wc -l <"$WORK/err")"
@@ -83,7 +83,7 @@ drops_oldest() {
     store_is_valid
     fill_but 1500000
     start_busy
-    spawn "$TRACECTL" --json record -n now -p "$busy" --time full --flush-interval 0.1 --on-full drop-oldest \
+    spawn "$TRACECTL" --json record -n now -p "$busy" --budget none --time full --flush-interval 0.1 --on-full drop-oldest \
         --duration 60 >"$WORK/now.json"
     wait_until 30 oldest_is_gone
     kill -INT "$spawned"
@@ -107,7 +107,7 @@ drops_all_and_stops() {
     new_disk 4m
     record old -- "$PROGRAMS/forty" 3 >/dev/null
     start_busy
-    "$TRACECTL" record -n last -p "$busy" --time full --flush-interval 0.1 --on-full drop-oldest 2>"$WORK/err" ||
+    "$TRACECTL" record -n last -p "$busy" --budget none --time full --flush-interval 0.1 --on-full drop-oldest 2>"$WORK/err" ||
         status=$?
     cat "$WORK/err"
     same 3 "$status"
@@ -151,7 +151,7 @@ read_only() {
     # A killed recorder's log lies beside the store and cannot be folded in: it is read all the same.
     mount -o remount,rw "$DISK"
     start_busy
-    spawn "$TRACECTL" -q record -n cut -p "$busy" --flush-interval 0.05
+    spawn "$TRACECTL" -q record -n cut -p "$busy" --budget none --flush-interval 0.05
     wait_until 15 has_events
     kill -KILL "$spawned"
     wait "$spawned" || true

@@ -101,7 +101,7 @@ copy_of_the_file_alone() {
     "$PROGRAMS/busy" 20000 2 >"$WORK/busy.out" &
     local busy=$!
     echo "$busy" >>"$WORK/pids"
-    spawn "$TRACECTL" -q record -n second -p "$busy" --flush-interval 0.05
+    spawn "$TRACECTL" -q record -n second -p "$busy" --budget none --flush-interval 0.05
     wait_until 20 has_events second
     cp "$STORE" "$WORK/copy.db"
     "$TRACECTL" -d "$WORK/copy.db" verify

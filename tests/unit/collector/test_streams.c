@@ -570,3 +570,45 @@ Test(streams, malformed_records_are_refused)
     cr_assert_lt(streams_handle(world.streams, &cut, sizeof(cut)), 0);
     cr_assert_lt(streams_handle(world.streams, &cut, 3), 0);
 }
+
+Test(streams, a_call_out_of_a_function_that_was_not_always_seen_tells_nothing)
+{
+    const struct wire_limited limited = {.header = {.kind = WIRE_LIMITED, .tid = 100}, .function = 1};
+
+    process_begins(100);
+    call_from(100, TOP, 1, 0x500000);
+    call_from(100, TOP - 100, 2, 0x1010 + 5); /* out of f1 */
+    handle(&limited, sizeof(limited));
+    call_from(100, TOP - 150, 3, 0x1010 + 9); /* out of another f1, inside f2 */
+    expect("0.0: f1( f2( f3(");
+}
+
+Test(streams, calls_inside_one_whose_return_probe_is_gone_are_assumed_to_be)
+{
+    const bool gone[] = {false, true};
+    struct tracestore_thread *threads;
+    struct error err = {0};
+    size_t count;
+
+    process_begins(100);
+    call_from(100, TOP, 1, 0x500000);
+    cr_assert_eq(streams_returns_unseen(world.streams, gone, 2, &err), 0);
+    call_from(100, TOP - 100, 2, 0x500000);
+    call_from(100, TOP - 200, 3, 0x500000);
+    ret(100, TOP - 200);
+    expect("0.0: f1( ?f2( f3( )");
+    cr_assert_eq(tracestore_threads(world.store, trace_writer_run_id(world.writer), &threads, &count, &err),
+                 0);
+    cr_assert_eq(threads[0].returns, TRACE_RETURNS_INFERRED);
+    tracestore_threads_free(threads, count);
+}
+
+Test(streams, processes_have_used_what_their_clocks_say)
+{
+    struct error err = {0};
+    pid_t self = getpid();
+
+    cr_assert_eq(streams_cpu_ns(world.streams), 0);
+    cr_assert_eq(streams_add_process(world.streams, self, &self, 1, &err), 0);
+    cr_assert_gt(streams_cpu_ns(world.streams), 0);
+}

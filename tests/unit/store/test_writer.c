@@ -350,3 +350,35 @@ Test(writer, others_that_come_and_go_do_not_take_the_log_away)
     }
     fixture_close(&fixture);
 }
+
+Test(writer, blind_functions_end_and_plans_are_kept_by_binary)
+{
+    struct trace_budget_plan *plan;
+    struct fixture fixture;
+    size_t count;
+    sqlite3 *db;
+
+    fixture_open(&fixture, NULL);
+    db = tracestore_db(fixture.store);
+    cr_assert_eq(trace_writer_blind(fixture.writer, 5, 100, 0, "budget", 1e6, NULL), 0);
+    cr_assert_eq(trace_writer_blind(fixture.writer, 5, 300, 0, "budget", 1e6, NULL), 0);
+    flush(&fixture, 1000);
+    cr_assert_eq(trace_writer_blind_end(fixture.writer, 5, 100, 200, 42, 7, NULL), 0);
+    cr_assert_eq(trace_writer_blind_end(fixture.writer, 5, 300, 0, -1, 8, NULL), 0);
+    cr_assert_eq(trace_writer_budget_plan(fixture.writer, "abcd", 0x2000, 5e5, NULL), 0);
+    cr_assert_eq(trace_writer_budget_plan(fixture.writer, "abcd", 0x1000, 1e6, NULL), 0);
+    cr_assert_eq(trace_writer_budget_plan(fixture.writer, "abcd", 0x3000, 1e6, NULL), 0);
+    cr_assert_eq(trace_writer_budget_plan(fixture.writer, "other", 0x1000, 1e6, NULL), 0);
+    cr_assert_eq(trace_writer_budget_plan(fixture.writer, "abcd", 0x3000, 0, NULL), 0);
+    flush(&fixture, 2000);
+    cr_assert_eq(ask(db, "SELECT to_ns * 1000 + calls_missed FROM blind WHERE from_ns = 100"), 200042);
+    cr_assert_eq(
+        ask(db, "SELECT count(*) FROM blind WHERE from_ns = 300 AND to_ns IS NULL AND calls_missed IS NULL"),
+        1);
+    cr_assert_eq(tracestore_budget_plan(fixture.store, "abcd", &plan, &count, NULL), 0);
+    cr_assert_eq(count, 2);
+    cr_assert_eq(plan[0].address, 0x1000);
+    cr_assert_float_eq(plan[1].calls_per_second, 5e5, 0.1);
+    free(plan);
+    fixture_close(&fixture);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How much of a run's functions was seen, in one line. */
+#ifndef TRACECTL_CLI_COMPLETENESS_H
+#define TRACECTL_CLI_COMPLETENESS_H
+
+#include "base/error.h"
+#include "store/tracestore.h"
+
+/* SQL: the table `blind`, with calls_missed, which is NULL in a store of an older tracectl: there the name is
+ * not found in the inner query and means the outer one's. */
+#define BLIND_ROWS \
+    "(SELECT o.*, (SELECT calls_missed FROM main.blind i WHERE i.rowid = o.rowid) AS missed" \
+    " FROM main.blind o, (SELECT NULL AS calls_missed))"
+
+struct completeness {
+    int64_t functions; /* that were to be seen, -1: not known */
+    int64_t blind;     /* of which some calls were not, or may not have been */
+    uint64_t since_ns; /* when that began; 0: with the recording */
+    int64_t calls;     /* recorded */
+    int64_t missed;    /* counted and not recorded; -1: nobody counted all of them */
+};
+
+int completeness_read(struct tracestore *store, int64_t run_id, struct completeness *ret_completeness,
+                      struct error *err);
+
+/* "4,102 of 4,303 functions; 201 blind since 12:03:11, 97.2 % of their calls ..."; "" when all were seen. */
+void completeness_text(const struct completeness *completeness, char *text, size_t size);
+
+#endif

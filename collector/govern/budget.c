@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/govern/budget.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/govern/budget_state.h"
+#include "collector/plan/cost.h"
+#include "collector/self_test/costs.h"
+
+/* A hit in a program takes longer than in a loop of hits: it finds other things in the caches, and leaves
+ * others. */
+#define COLD 1.5
+#define GROUPS 16 /* of an image, at first: the kernel removes some 25 of them a second */
+#define GROUP_SITES 256
+#define LIMIT_PART 2 /* one function may take half of what a CPU has saved up */
+#define SAVED_TICKS 8
+
+static uint64_t tick_ns(void)
+{
+    struct timespec tick;
+
+    return clock_getres(CLOCK_MONOTONIC_COARSE, &tick) ? 4000000 : (uint64_t)tick.tv_nsec;
+}
+
+uint32_t budget_tick_ns(double share)
+{
+    double ns = share * (double)tick_ns();
+
+    return ns < 1 ? 1 : (uint32_t)ns;
+}
+
+/* What hits take on this machine; where that cannot be measured, what they took elsewhere. */
+static struct budget_costs measure(void)
+{
+    const struct site_costs other = SITE_COSTS_DEFAULT;
+    struct probe_costs costs = {0};
+    double skipped;
+
+    probe_costs_measure(&costs);
+    if (!costs.delivers)
+        return (struct budget_costs){.emulated_ns = COLD * other.call_emulated,
+                                     .single_stepped_ns = COLD * other.call_single_stepped,
+                                     .return_ns = COLD * other.ret};
+    skipped = costs.recorded_ns[COST_CALL_INFERRED] - costs.empty_ns[COST_CALL_EMULATED];
+    return (struct budget_costs){
+        .emulated_ns = COLD * costs.recorded_ns[COST_CALL_INFERRED],
+        .single_stepped_ns = COLD * costs.recorded_ns[COST_CALL_SINGLE_STEPPED],
+        .skipped_ns = skipped > 0 ? skipped : 0,
+        .return_ns = COLD * costs.recorded_ns[COST_RETURN],
+    };
+}
+
+int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err)
+{
+    struct budget *budget = calloc(1, sizeof(*budget));
+
+    if (!budget)
+        return error_no_memory(err);
+    budget->options = *options;
+    budget->slots = uprobe_backend_budget(options->backend);
+    budget->costs = measure();
+    governor_start(&budget->governor, options->share);
+    *ret_budget = budget;
+    return 0;
+}
+
+void budget_free(struct budget *budget)
+{
+    if (!budget)
+        return;
+    for (size_t i = 0; i < budget->group_count; i++)
+        free(budget->groups[i].sites);
+    for (size_t i = 0; i < budget->image_count; i++)
+        if (budget->images[i].file >= 0)
+            close(budget->images[i].file);
+    free(budget->groups);
+    free(budget->images);
+    free(budget->marked);
+    free(budget->applied);
+    free(budget->units);
+    free(budget->functions);
+    free(budget->probes);
+    free(budget);
+}
+
+/* ------------------------------------------------------------------------------------ new images */
+
+static int reserve(struct budget *budget, size_t probes, size_t functions, struct error *err)
+{
+    if (array_reserve(&budget->probes, &budget->probe_capacity, probes) ||
+        array_reserve(&budget->functions, &budget->function_capacity, functions) ||
+        array_reserve(&budget->units, &budget->unit_capacity, functions) ||
+        array_reserve(&budget->applied, &budget->applied_capacity, functions) ||
+        array_reserve(&budget->marked, &budget->marked_capacity, functions) ||
+        array_reserve(&budget->images, &budget->image_capacity, budget->image_count + 1))
+        return error_no_memory(err);
+    for (; budget->probe_count < probes; budget->probe_count++)
+        budget->probes[budget->probe_count] = (struct budget_probe){.function = NO_FUNCTION};
+    for (; budget->function_count < functions; budget->function_count++) {
+        size_t number = budget->function_count;
+
+        budget->functions[number] = (struct budget_function){.unit = (uint32_t)number};
+        budget->units[number] = (struct govern_unit){0};
+        budget->applied[number] = budget->marked[number] = false;
+    }
+    return 0;
+}
+
+/* What a probe costs, and who pays for it. */
+static void enrol_probe(struct budget *budget, const struct traced_image *image, size_t i)
+{
+    const struct plan_probe *planned = &image->plan->probes[i];
+    struct budget_slot *slot = &budget->slots[image->first_index + i];
+    struct budget_probe *probe = &budget->probes[image->first_index + i];
+    double ns = planned->class == SITE_EMULATED ? budget->costs.emulated_ns : budget->costs.single_stepped_ns;
+    double saved = (double)budget_tick_ns(budget->options.share) * SAVED_TICKS;
+
+    probe->function = image->first_function + (uint32_t)planned->function;
+    probe->missed_ns = (uint32_t)(ns > budget->costs.skipped_ns ? ns - budget->costs.skipped_ns : ns);
+    probe->recorded_ns = (uint32_t)(ns + (planned->return_probe ? budget->costs.return_ns : 0));
+    probe->is_return = planned->kind == PLAN_AT_RETURN;
+    slot->cost_ns = probe->recorded_ns;
+    slot->limit = (uint32_t)(saved / LIMIT_PART / (double)probe->recorded_ns) + 1;
+    budget->functions[probe->function].probed = true;
+}
+
+static void join(struct budget *budget, uint32_t left, uint32_t right)
+{
+    uint32_t a = budget->functions[left].unit, b = budget->functions[right].unit;
+    uint32_t least = a < b ? a : b, other = a < b ? b : a;
+
+    if (a == b)
+        return;
+    for (size_t i = 0; i < budget->function_count; i++)
+        if (budget->functions[i].unit == other)
+            budget->functions[i].unit = least;
+}
+
+static int enrol(struct budget *budget, struct traced_image *image, struct error *err)
+{
+    size_t probes = image->first_index + image->plan->count;
+
+    if (probes > MAX_BUDGET_PROBES)
+        return error_say(err, -E2BIG, "%s: too many functions for a budget (--budget none, or --functions)",
+                         image->path);
+    if (reserve(budget, probes, image->first_function + image->function_count, err))
+        return -ENOMEM;
+    for (size_t i = 0; i < image->plan->count; i++)
+        enrol_probe(budget, image, i);
+    for (size_t i = 0; i < image->site_count; i++) {
+        uint32_t index = (uint32_t)image->cookies[i];
+
+        if (image->cookies[i] & (COOKIE_NEXT_CALL | COOKIE_NEXT_JUMP))
+            join(budget, budget->probes[index].function, budget->probes[index + 1].function);
+    }
+    return 0;
+}
+
+int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err)
+{
+    int r;
+
+    for (size_t i = 0; i < budget->image_count; i++)
+        if (budget->images[i].image == image)
+            return 0;
+    r = enrol(budget, image, err);
+    if (r)
+        return r;
+    budget->images[budget->image_count++] = (struct budget_image){.image = image, .file = -1};
+    for (size_t i = 0; i < image->function_count; i++)
+        budget->units[image->first_function + i].fixed = true;
+    return 0;
+}
+
+/* The functions that the last recording of this binary left out are out. */
+static int take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
+                     struct error *err)
+{
+    const char *build_id = elf_image_facts(image->elf)->build_id;
+    AUTO_FREE struct trace_budget_plan *plan = NULL;
+    size_t count = 0, next = 0;
+    int r = build_id ? tracestore_budget_plan(budget->options.store, build_id, &plan, &count, err) : 0;
+
+    for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
+        uint32_t number = image->first_function + (uint32_t)i;
+        struct budget_function *function = &budget->functions[number];
+
+        while (next < count && plan[next].address < image->functions[i].address)
+            next++;
+        if (next == count || plan[next].address != image->functions[i].address || !function->probed)
+            continue;
+        function->recent_calls = plan[next].calls_per_second;
+        function->recent_span_ns = 1e9;
+        governor_expect_hot(budget_unit(budget, number), now_ns);
+    }
+    return r;
+}
+
+/* The functions that begin outside are not observed from here on. */
+static int begin_outside(struct budget *budget, const struct traced_image *image, struct error *err)
+{
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    int r = 0;
+
+    for (uint32_t i = 0; !r && i < image->function_count; i++) {
+        uint32_t number = image->first_function + i;
+
+        budget->applied[number] = budget->units[number].out;
+        if (!budget->functions[number].probed || !budget_unit(budget, number)->out)
+            continue;
+        r = streams_function_missed(budget->options.streams, number);
+        if (!r)
+            r = budget_blind_begin(budget, number, GOVERN_OUT, now, err);
+    }
+    return r;
+}
+
+static int add_groups(struct budget *budget, size_t index, struct error *err)
+{
+    const struct traced_image *image = budget->images[index].image;
+    size_t size = budget->images[index].group_size;
+    int r = 0;
+
+    for (size_t first = 0; !r && first < image->site_count; first += size) {
+        size_t *sites = calloc(size, sizeof(*sites)), count = 0;
+
+        if (!sites)
+            return error_no_memory(err);
+        for (size_t i = first; i < image->site_count && i < first + size; i++)
+            if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
+                sites[count++] = i;
+        r = budget_add_group(budget, index, sites, count, err);
+    }
+    return r;
+}
+
+int budget_attach(struct budget *budget, struct traced_image *image, const char *path, struct error *err)
+{
+    size_t index = budget->image_count;
+    int r;
+
+    if (image->everywhere)
+        return 0;
+    r = enrol(budget, image, err);
+    if (!r)
+        r = take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
+    if (r)
+        return r;
+    budget->images[index].image = image;
+    budget->images[index].file = open(path, O_PATH | O_CLOEXEC);
+    budget->images[index].group_size =
+        image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES;
+    if (budget->images[index].file < 0)
+        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
+    budget->image_count++;
+    r = begin_outside(budget, image, err);
+    if (!r)
+        r = add_groups(budget, index, err);
+    image->everywhere = !r;
+    return r;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The budget of a recording by uprobes: it attaches the probes of programs in groups that can be taken away
+ * again, asks the governor which functions are to be out, moves the probes accordingly and stores what was
+ * not seen meanwhile as rows of `blind`.
+ *
+ * The kernel side (bpf/budget.h) keeps a limit from the first hit on. What is done here works from some
+ * hundredths of a second on, and makes that a function that is out costs nothing: of its group a new link is
+ * made without it, then the old one is closed.
+ *
+ * Libraries, which are probed process by process, have the kernel side's limit only.
+ */
+#ifndef TRACECTL_COLLECTOR_GOVERN_BUDGET_H
+#define TRACECTL_COLLECTOR_GOVERN_BUDGET_H
+
+#include "collector/backend/uprobe.h"
+#include "collector/govern.h"
+#include "collector/image_table.h"
+#include "collector/stream/streams.h"
+#include "store/tracestore.h"
+
+struct budget;
+
+struct budget_options {
+    double share; /* 0.05: five percent of the target's own CPU time */
+    struct image_table *images;
+    struct uprobe_backend *backend;
+    struct streams *streams;
+    struct trace_writer *writer;
+    struct tracestore *store;
+    /* Reads the ring, so that the streams know all that was recorded up to now. */
+    int (*consume)(void *context, struct error *err);
+    void *context;
+};
+
+/* What a CPU may spend in a tick of the kernel's (uprobe_options.budget_ns). */
+uint32_t budget_tick_ns(double share);
+
+/* Measures what probes take on this machine: half a second. */
+int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err);
+void budget_free(struct budget *budget);
+
+/* Probes an image in every process that maps it, as image_table_attach does; those that were too hot when the
+ * binary was recorded last begin outside. */
+int budget_attach(struct budget *budget, struct traced_image *image, const char *path, struct error *err);
+
+/* The image is probed in one process after the other, not by this. */
+int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
+
+/* Calls of a function have been left out since `ns`, CLOCK_MONOTONIC. */
+int budget_limited(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);
+
+/* Looks at the counts and acts upon them, if it is time. `now_ns`: CLOCK_MONOTONIC. */
+int budget_look(struct budget *budget, uint64_t now_ns, struct error *err);
+
+/* After the last record: ends what is open, stores what was paid and the plan for the next recording. */
+int budget_finish(struct budget *budget, struct error *err);
+
+void budget_totals(const struct budget *budget, struct govern_totals *ret_totals);
+int budget_functions(const struct budget *budget, struct govern_function **ret_functions, size_t *ret_count,
+                     struct error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to collector/govern/: what its parts share. */
+#ifndef TRACECTL_COLLECTOR_GOVERN_BUDGET_STATE_H
+#define TRACECTL_COLLECTOR_GOVERN_BUDGET_STATE_H
+
+#include "bpf/wire.h"
+#include "collector/govern/budget.h"
+#include "collector/govern/governor.h"
+
+/* What hits take, with what they do to the target's caches. */
+struct budget_costs {
+    double emulated_ns, single_stepped_ns; /* of a call that is recorded */
+    double skipped_ns;                     /* so much less, of one that is not */
+    double return_ns;                      /* so much more, of one whose return is probed */
+};
+
+/* By index, as cookies have it. */
+struct budget_probe {
+    uint32_t function;
+    uint32_t recorded_ns, missed_ns;
+    bool is_return;            /* on a RET */
+    uint64_t recorded, missed; /* at the last look */
+};
+
+/* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */
+struct budget_function {
+    bool probed;
+    uint32_t unit;
+    enum govern_state state;
+    uint64_t recorded, missed, missed_told; /* calls; the last: in rows of `blind` that have ended */
+    uint64_t from_ns, last_missed_ns;       /* of the row that is open, CLOCK_REALTIME; CLOCK_MONOTONIC */
+    double recent_calls, recent_span_ns;    /* older ones count less and less */
+};
+
+struct budget_image {
+    struct traced_image *image;
+    int file; /* opens it again; -1: it is probed process by process */
+    size_t group_size;
+};
+
+/* Places of an image whose probes are one part of the backend's. */
+struct budget_group {
+    size_t image; /* index in budget.images */
+    unsigned part;
+    size_t *sites, count;
+};
+
+struct budget {
+    struct budget_options options;
+    struct budget_costs costs;
+    struct budget_slot *slots;
+    struct governor governor;
+    struct budget_probe *probes;
+    size_t probe_count, probe_capacity;
+    struct budget_function *functions; /* with their units, which governor_decide is given */
+    struct govern_unit *units;
+    bool *applied; /* whether the unit is out in fact */
+    bool *marked;  /* a scratch area, by function */
+    size_t function_count, function_capacity, unit_capacity, applied_capacity, marked_capacity;
+    struct budget_image *images;
+    size_t image_count, image_capacity;
+    struct budget_group *groups;
+    size_t group_count, group_capacity;
+    unsigned parts; /* given out so far */
+    bool regrouping;
+    uint64_t looked_ns;
+};
+
+/* The probes are moved so that they are what the governor wants. */
+int budget_regroup(struct budget *budget, uint64_t now_ns, struct error *err);
+
+/* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
+int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
+
+/* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
+int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,
+                       struct error *err);
+int budget_blind_end(struct budget *budget, uint32_t function, uint64_t now_ns, struct error *err);
+
+static inline struct govern_unit *budget_unit(const struct budget *budget, uint32_t function)
+{
+    return &budget->units[budget->functions[function].unit];
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/govern/governor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+#define SECOND_NS 1000000000.0
+#define BUCKET_NS 500000000.0 /* so much of the target's time may be saved up for a burst of hits */
+#define DEBT_NS 4000000000.0  /* and so much is paid back at most */
+#define START_NS 100000000.0  /* so much is there in the beginning */
+#define RECENT_NS 500000000.0 /* what a unit takes is judged by about so much */
+#define FITS 0.7              /* of the share: what is left in when something is taken out */
+#define ROOM 0.5              /* of the share must be free before units are tried again */
+#define IDLE_PART 0.1         /* of a CPU: a target that needs less is taken for one that needs this */
+#define FIRST_PAUSE_NS 1000000000u
+#define LONGEST_PAUSE_NS 64000000000u
+#define TRIAL_NS 1000000000u /* a unit that was in for so long has passed */
+#define HELD_NS 10000000000u /* and has calmed down for good when it was in for so long */
+
+void governor_start(struct governor *governor, double share)
+{
+    *governor = (struct governor){.share = share, .bucket_ns = share * START_NS};
+}
+
+void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns)
+{
+    unit->out = true;
+    unit->pause_ns = 8 * (uint64_t)FIRST_PAUSE_NS;
+    unit->changed_ns = now_ns;
+    unit->retry_ns = now_ns + unit->pause_ns;
+}
+
+bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
+{
+    return !governor->seen_ns || now_ns - governor->raised_ns < TRIAL_NS;
+}
+
+/* CPU nanoseconds a nanosecond. */
+static double rate_of(const struct govern_unit *unit)
+{
+    return unit->recent_span_ns > 0 ? unit->recent_ns / unit->recent_span_ns : 0;
+}
+
+/* What the hits since the last look took. */
+static double take_costs(struct govern_unit *units, size_t count, double elapsed, double keep)
+{
+    double paid = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct govern_unit *unit = &units[i];
+        double cost = (double)(unit->cost_ns - unit->seen_ns);
+
+        unit->seen_ns = unit->cost_ns;
+        paid += cost;
+        if (unit->out) /* it keeps what it was taken out for; stragglers cost, but say nothing */
+            continue;
+        unit->recent_ns = keep * unit->recent_ns + cost;
+        unit->recent_span_ns = keep * unit->recent_span_ns + elapsed;
+    }
+    return paid;
+}
+
+/* What the target has needed itself since the last look. */
+static double take_own(struct governor *governor, uint64_t cpu_ns, double elapsed, double paid)
+{
+    uint64_t seen = governor->seen_cpu_ns;
+    double used = seen && cpu_ns > seen ? (double)(cpu_ns - seen) : 0;
+    double own = used > paid ? used - paid : 0;
+
+    governor->seen_cpu_ns = cpu_ns;
+    governor->used_ns += (uint64_t)used;
+    governor->paid_ns += (uint64_t)paid;
+    return own > IDLE_PART * elapsed ? own : IDLE_PART * elapsed;
+}
+
+static void note_second(struct governor *governor, double elapsed, double paid, double own)
+{
+    governor->second_ns += elapsed;
+    governor->second_paid_ns += paid;
+    governor->second_own_ns += own;
+    if (governor->second_ns < SECOND_NS)
+        return;
+    if (governor->second_paid_ns > governor->worst_share * governor->second_own_ns)
+        governor->worst_share = governor->second_paid_ns / governor->second_own_ns;
+    governor->second_ns = governor->second_paid_ns = governor->second_own_ns = 0;
+}
+
+static void fill_bucket(struct governor *governor, double more)
+{
+    const double most = governor->share * BUCKET_NS, least = -governor->share * DEBT_NS;
+
+    governor->bucket_ns += more;
+    if (governor->bucket_ns > most)
+        governor->bucket_ns = most;
+    if (governor->bucket_ns < least)
+        governor->bucket_ns = least;
+}
+
+static void take_out(struct govern_unit *unit, uint64_t now_ns)
+{
+    bool failed = unit->trial || (unit->pause_ns && now_ns - unit->changed_ns < HELD_NS);
+
+    unit->pause_ns = failed ? unit->pause_ns * 2 : FIRST_PAUSE_NS;
+    if (unit->pause_ns > LONGEST_PAUSE_NS)
+        unit->pause_ns = LONGEST_PAUSE_NS;
+    unit->out = true;
+    unit->trial = false;
+    unit->changed_ns = now_ns;
+    unit->retry_ns = now_ns + unit->pause_ns;
+}
+
+static int hotter_first(const void *left, const void *right)
+{
+    struct govern_unit *const *a = left, *const *b = right;
+
+    return (rate_of(*a) < rate_of(*b)) - (rate_of(*a) > rate_of(*b));
+}
+
+/* Takes units out, those that take most first, until the rest fits; the target is expected to use the time
+ * that it gets back. `total`, `own`: the rates of all units and of the target itself. Returns how many;
+ * -ENOMEM. */
+static int shed(const struct governor *governor, struct govern_unit *units, size_t count, double total,
+                double own, uint64_t now_ns)
+{
+    AUTO_FREE struct govern_unit **order = calloc(count + 1, sizeof(struct govern_unit *));
+    bool trials_only = governor->bucket_ns >= 0;
+    size_t in = 0;
+    int changed = 0;
+
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!units[i].out && !units[i].fixed && rate_of(&units[i]) > 0 && (units[i].trial || !trials_only))
+            order[in++] = &units[i];
+    qsort(order, in, sizeof(struct govern_unit *), hotter_first);
+    for (size_t i = 0; i < in && total > FITS * governor->share * own; i++) {
+        total -= rate_of(order[i]);
+        own += rate_of(order[i]);
+        take_out(order[i], now_ns);
+        changed++;
+    }
+    return changed;
+}
+
+static bool end_trials(struct govern_unit *units, size_t count, uint64_t now_ns)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (units[i].trial && now_ns - units[i].changed_ns >= TRIAL_NS)
+            units[i].trial = false;
+        any |= units[i].trial;
+    }
+    return any;
+}
+
+static int let_in(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns)
+{
+    int changed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct govern_unit *unit = &units[i];
+
+        if (!unit->out || now_ns < unit->retry_ns)
+            continue;
+        unit->out = false;
+        unit->trial = true;
+        unit->changed_ns = now_ns;
+        unit->recent_ns = unit->recent_span_ns = 0;
+        changed++;
+    }
+    if (changed)
+        governor->raised_ns = now_ns;
+    return changed;
+}
+
+int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
+                    uint64_t cpu_ns)
+{
+    double elapsed = governor->seen_ns ? (double)(now_ns - governor->seen_ns) : 0;
+    double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
+    double paid = take_costs(units, count, elapsed, keep), own = take_own(governor, cpu_ns, elapsed, paid);
+    double total = 0, own_rate, affordable;
+    bool trials;
+    int r = 0;
+
+    if (!governor->seen_ns)
+        governor->raised_ns = now_ns;
+    governor->seen_ns = now_ns;
+    if (!(elapsed > 0))
+        return 0;
+    note_second(governor, elapsed, paid, own);
+    governor->recent_own_ns = keep * governor->recent_own_ns + own;
+    governor->recent_span_ns = keep * governor->recent_span_ns + elapsed;
+    fill_bucket(governor, governor->share * own - paid);
+    for (size_t i = 0; i < count; i++)
+        total += units[i].out ? 0 : rate_of(&units[i]);
+    own_rate = governor->recent_own_ns / governor->recent_span_ns;
+    affordable = governor->share * own_rate;
+    trials = end_trials(units, count, now_ns);
+    if (total > affordable && (trials || governor->bucket_ns < 0))
+        r = shed(governor, units, count, total, own_rate, now_ns);
+    else if (total < ROOM * affordable || governor->bucket_ns > ROOM * governor->share * BUCKET_NS)
+        r = governor->bucket_ns > 0 && now_ns - governor->raised_ns >= FIRST_PAUSE_NS
+                ? let_in(governor, units, count, now_ns)
+                : 0;
+    return r;
+}

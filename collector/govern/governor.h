@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which functions are probed, so that recording takes no more than a share of the CPU time that the target
+ * needs itself.
+ *
+ * What calls take is estimated: how often each probe is hit, times what a hit was measured to take. The
+ * target's own time is what it has used beyond that. A bucket is filled with the share of the own time and
+ * emptied by the hits. When it is empty, the functions that take most are taken out until the others fit, so
+ * that rare ones stay whatever happens. A function that is out costs nothing and nobody knows how often it is
+ * called: it is let in again on trial, after a pause that doubles each time it did not hold. Those that are
+ * due come together: a trial takes the target a few hundredths of a second at most, however many they are.
+ *
+ * A target that needs little is not slowed down by what is little, too: it counts as if it needed a tenth of
+ * a CPU.
+ *
+ * Pure arithmetic: nothing here knows about probes.
+ */
+#ifndef TRACECTL_COLLECTOR_GOVERN_GOVERNOR_H
+#define TRACECTL_COLLECTOR_GOVERN_GOVERNOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What goes in and out as a whole: a function, or functions that share a probe. All zero: it is in. */
+struct govern_unit {
+    uint64_t cost_ns; /* of all its hits so far: the caller's to count */
+    bool out;         /* is to be out; after governor_decide() the caller sees to it */
+    bool fixed;       /* it stays in whatever it takes: the caller's to say */
+
+    /* The governor's own. */
+    bool trial;                       /* it is in to see whether it can stay */
+    uint64_t seen_ns;                 /* of cost_ns, at the last look */
+    double recent_ns, recent_span_ns; /* what it took in what time; older costs count less and less */
+    uint64_t changed_ns, retry_ns, pause_ns;
+};
+
+struct governor {
+    double share; /* 0.05: five percent of the target's own CPU time */
+    double bucket_ns;
+    double recent_own_ns, recent_span_ns;
+    uint64_t seen_cpu_ns, seen_ns; /* at the last look; times are CLOCK_MONOTONIC */
+    uint64_t raised_ns;            /* when units were let in last */
+    uint64_t paid_ns, used_ns; /* so far: what hits took by estimate, what the target has used with them */
+    double worst_share;        /* the most that a second took, of the own time in it */
+    double second_paid_ns, second_own_ns, second_ns;
+};
+
+void governor_start(struct governor *governor, double share);
+
+/* Decides which units are out from now on (govern_unit.out). `cpu_ns`: what the target's processes have used
+ * so far, probes included; a smaller number than before (a process has ended) only begins the sum anew.
+ * Returns whether any unit has changed. To be asked every few hundredths of a second. -ENOMEM. */
+int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
+                    uint64_t cpu_ns);
+
+/* The unit is out from the start, since it was at the end of an earlier recording: it will be tried soon. */
+void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns);
+
+/* Whether looks should come in quick succession: the recording, or a trial, has just begun. */
+bool governor_is_alert(const struct governor *governor, uint64_t now_ns);
+
+#endif

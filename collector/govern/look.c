@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the counts of the kernel side say, and what becomes of it in the store. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/govern/budget_state.h"
+
+#define LOOK_NS 50000000u
+#define ALERT_LOOK_NS 10000000u
+#define RECENT_NS 1000000000.0
+#define CALM_NS 1000000000u /* a function of which nothing was left out for so long is complete again */
+
+/* ------------------------------------------------------------------------------------ counts */
+
+/* Adds what a probe has counted since the last look. */
+static void read_probe(struct budget *budget, size_t index, uint64_t now_ns)
+{
+    struct budget_probe *probe = &budget->probes[index];
+    struct budget_function *function = &budget->functions[probe->function];
+    uint64_t recorded = __atomic_load_n(&budget->slots[index].recorded, __ATOMIC_RELAXED);
+    uint64_t missed = __atomic_load_n(&budget->slots[index].missed, __ATOMIC_RELAXED);
+    uint64_t more = recorded - probe->recorded, left_out = missed - probe->missed;
+
+    if (!more && !left_out)
+        return;
+    budget_unit(budget, probe->function)->cost_ns += more * probe->recorded_ns + left_out * probe->missed_ns;
+    probe->recorded = recorded;
+    probe->missed = missed;
+    if (probe->is_return)
+        return;
+    function->recorded += more;
+    function->missed += left_out;
+    function->recent_calls += (double)(more + left_out);
+    if (left_out)
+        function->last_missed_ns = now_ns;
+}
+
+static void read_counts(struct budget *budget, uint64_t now_ns)
+{
+    double elapsed = budget->looked_ns ? (double)(now_ns - budget->looked_ns) : 0;
+    double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
+
+    for (size_t i = 0; i < budget->function_count; i++) {
+        struct budget_function *function = &budget->functions[i];
+
+        if (!function->probed || function->state == GOVERN_OUT)
+            continue; /* it keeps the rate that it was taken out with */
+        function->recent_calls *= keep;
+        function->recent_span_ns = keep * function->recent_span_ns + elapsed;
+    }
+    for (size_t i = 0; i < budget->probe_count; i++)
+        if (budget->probes[i].function != NO_FUNCTION)
+            read_probe(budget, i, now_ns);
+}
+
+static double calls_per_second(const struct budget_function *function)
+{
+    return function->recent_span_ns > 0 ? function->recent_calls / function->recent_span_ns * 1e9 : 0;
+}
+
+/* ------------------------------------------------------------------------------------ rows of `blind` */
+
+int budget_blind_begin(struct budget *budget, uint32_t number, enum govern_state state, uint64_t now_ns,
+                       struct error *err)
+{
+    struct budget_function *function = &budget->functions[number];
+    uint32_t function_id;
+    int r =
+        image_table_function_id(budget->options.images, budget->options.writer, number, &function_id, err);
+
+    /* The time and the function tell the rows apart. */
+    function->from_ns = now_ns > function->from_ns ? now_ns : function->from_ns + 1;
+    function->state = state;
+    return r ? r
+             : trace_writer_blind(budget->options.writer, function_id, function->from_ns, 0,
+                                  state == GOVERN_OUT ? "budget: no probe" : "budget: limited",
+                                  calls_per_second(function), err);
+}
+
+/* Writes how the open row ends. `to_ns` 0: with the run. */
+static int end_row(struct budget *budget, uint32_t number, uint64_t to_ns, struct error *err)
+{
+    struct budget_function *function = &budget->functions[number];
+    int64_t missed = function->state == GOVERN_OUT ? -1 : (int64_t)(function->missed - function->missed_told);
+    uint32_t function_id;
+    int r =
+        image_table_function_id(budget->options.images, budget->options.writer, number, &function_id, err);
+
+    function->missed_told = function->missed;
+    return r ? r
+             : trace_writer_blind_end(budget->options.writer, function_id, function->from_ns, to_ns, missed,
+                                      calls_per_second(function), err);
+}
+
+int budget_blind_end(struct budget *budget, uint32_t number, uint64_t now_ns, struct error *err)
+{
+    struct budget_function *function = &budget->functions[number];
+    int r;
+
+    if (function->state == GOVERN_TRACED)
+        return 0;
+    r = end_row(budget, number, now_ns > function->from_ns ? now_ns : function->from_ns + 1, err);
+    function->state = GOVERN_TRACED;
+    return r;
+}
+
+int budget_limited(struct budget *budget, uint32_t number, uint64_t ns, struct error *err)
+{
+    if (number >= budget->function_count)
+        return 0;
+    budget->functions[number].last_missed_ns = ns;
+    return budget->functions[number].state == GOVERN_TRACED
+               ? budget_blind_begin(budget, number, GOVERN_LIMITED,
+                                    streams_realtime(budget->options.streams, ns), err)
+               : 0;
+}
+
+/* The kernel side is to announce the next call that it leaves out. Then it is counted up to here for good. */
+static void take_back(struct budget *budget, uint32_t number, uint64_t now_ns)
+{
+    for (size_t i = 0; i < budget->probe_count; i++)
+        if (budget->probes[i].function == number)
+            __atomic_store_n(&budget->slots[i].told, 0, __ATOMIC_SEQ_CST);
+    for (size_t i = 0; i < budget->probe_count; i++)
+        if (budget->probes[i].function == number)
+            read_probe(budget, i, now_ns);
+}
+
+static int end_calm(struct budget *budget, uint64_t now_ns, struct error *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; !r && i < budget->function_count; i++) {
+        struct budget_function *function = &budget->functions[i];
+
+        if (function->state == GOVERN_TRACED && function->missed != function->missed_told) {
+            /* It was just being taken back. */
+            r = budget_limited(budget, i, now_ns, err);
+        } else if (function->state == GOVERN_LIMITED && now_ns > function->last_missed_ns + CALM_NS) {
+            take_back(budget, i, now_ns);
+            r = budget_blind_end(budget, i, streams_realtime(budget->options.streams, now_ns), err);
+        }
+    }
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ looks */
+
+int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
+{
+    bool alert = governor_is_alert(&budget->governor, now_ns);
+    int r;
+
+    if (budget->looked_ns && now_ns - budget->looked_ns < (alert ? ALERT_LOOK_NS : LOOK_NS))
+        return 0;
+    read_counts(budget, now_ns);
+    budget->looked_ns = now_ns;
+    if (budget->regrouping && !uprobe_backend_closing(budget->options.backend)) {
+        budget->regrouping = false;
+        uprobe_backend_regrouping(budget->options.backend, false);
+    }
+    r = end_calm(budget, now_ns, err);
+    if (r)
+        return r;
+    r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns,
+                        streams_cpu_ns(budget->options.streams));
+    if (r < 0)
+        return error_no_memory(err);
+    return r ? budget_regroup(budget, now_ns, err) : 0;
+}
+
+/* ------------------------------------------------------------------------------------ the end */
+
+static int tag(struct budget *budget, const char *key, int decimals, double value, const char *unit,
+               struct error *err)
+{
+    char text[48];
+
+    snprintf(text, sizeof(text), "%.*f%s", decimals, value, unit);
+    return trace_writer_tag(budget->options.writer, key, text, err);
+}
+
+/* What was promised, and what it came to. */
+static int store_totals(struct budget *budget, struct error *err)
+{
+    struct govern_totals totals;
+    double own;
+    int r;
+
+    budget_totals(budget, &totals);
+    own = (double)totals.cpu_ns - (double)totals.estimated_ns;
+    r = tag(budget, "budget", 2, 100 * totals.share, " %", err);
+    if (!r)
+        r = tag(budget, "budget: functions", 0, (double)totals.functions, "", err);
+    if (!r)
+        r = tag(budget, "budget: probes took (estimate)", 3, (double)totals.estimated_ns / 1e9, " s", err);
+    if (!r)
+        r = tag(budget, "budget: the target used (measured)", 3, (double)totals.cpu_ns / 1e9, " s", err);
+    if (!r && own > 0)
+        r = tag(budget, "budget: share", 2, 100 * (double)totals.estimated_ns / own, " %", err);
+    if (!r && totals.worst_second > 0)
+        r = tag(budget, "budget: share in the worst second", 2, 100 * totals.worst_second, " %", err);
+    return r;
+}
+
+/* What was left out is left out from the start next time; what was not is taken from the list. */
+static int store_plan(struct budget *budget, const struct traced_image *image, struct error *err)
+{
+    const char *build_id = elf_image_facts(image->elf)->build_id;
+    int r = 0;
+
+    for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
+        const struct budget_function *function = &budget->functions[image->first_function + i];
+
+        if (!function->probed || (function->state != GOVERN_OUT && !function->recorded))
+            continue;
+        r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,
+                                     function->state == GOVERN_OUT ? calls_per_second(function) + 1e-9 : 0,
+                                     err);
+    }
+    return r;
+}
+
+int budget_finish(struct budget *budget, struct error *err)
+{
+    int r = 0;
+
+    read_counts(budget, clock_ns(CLOCK_MONOTONIC));
+    r = end_calm(budget, budget->looked_ns, err);
+    for (uint32_t i = 0; !r && i < budget->function_count; i++)
+        if (budget->functions[i].state != GOVERN_TRACED)
+            r = end_row(budget, i, 0, err);
+    for (size_t i = 0; !r && i < budget->image_count; i++)
+        if (budget->images[i].file >= 0)
+            r = store_plan(budget, budget->images[i].image, err);
+    return r ? r : store_totals(budget, err);
+}
+
+/* ------------------------------------------------------------------------------------ for people */
+
+const char *govern_state_name(enum govern_state state)
+{
+    static const char *const names[] = {
+        [GOVERN_TRACED] = "traced", [GOVERN_LIMITED] = "limited", [GOVERN_OUT] = "out"};
+
+    return names[state];
+}
+
+void budget_totals(const struct budget *budget, struct govern_totals *ret_totals)
+{
+    *ret_totals = (struct govern_totals){.share = budget->options.share,
+                                         .estimated_ns = budget->governor.paid_ns,
+                                         .cpu_ns = budget->governor.used_ns,
+                                         .worst_second = budget->governor.worst_share};
+    for (size_t i = 0; i < budget->function_count; i++) {
+        const struct budget_function *function = &budget->functions[i];
+
+        ret_totals->functions += function->probed;
+        ret_totals->limited += function->state == GOVERN_LIMITED;
+        ret_totals->out += function->state == GOVERN_OUT;
+    }
+}
+
+static int by_rate(const void *left, const void *right)
+{
+    const struct govern_function *a = left, *b = right;
+
+    return (a->calls_per_second < b->calls_per_second) - (a->calls_per_second > b->calls_per_second);
+}
+
+int budget_functions(const struct budget *budget, struct govern_function **ret_functions, size_t *ret_count,
+                     struct error *err)
+{
+    struct govern_function *list = calloc(budget->function_count + 1, sizeof(*list));
+    size_t count = 0;
+
+    if (!list)
+        return error_no_memory(err);
+    for (size_t n = 0; n < budget->image_count; n++) {
+        const struct traced_image *image = budget->images[n].image;
+
+        for (size_t i = 0; i < image->function_count; i++) {
+            const struct budget_function *function = &budget->functions[image->first_function + i];
+            const struct image_function *named = &image->functions[i];
+
+            if (function->recorded || function->missed || function->state == GOVERN_OUT)
+                list[count++] = (struct govern_function){
+                    .name = named->demangled ? named->demangled : named->name,
+                    .image = image->path,
+                    .state = function->state,
+                    .calls_per_second = calls_per_second(function),
+                    .recorded = function->recorded,
+                    .missed = function->missed,
+                };
+        }
+    }
+    qsort(list, count, sizeof(*list), by_rate);
+    *ret_functions = list;
+    *ret_count = count;
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the streams are told when functions are not, or no longer, seen (a budget). */
+#include <errno.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "collector/stream/streams_private.h"
+
+int streams_function_missed(struct streams *streams, uint32_t function)
+{
+    if (array_reserve(&streams->missed, &streams->missed_capacity, (size_t)function + 1))
+        return -ENOMEM;
+    while (streams->missed_count <= function)
+        streams->missed[streams->missed_count++] = false;
+    streams->missed[function] = true;
+    return 0;
+}
+
+static bool lose_returns(struct call_stack *stack, const bool *of, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < stack->depth; i++) {
+        struct call_frame *frame = &stack->frames[i];
+
+        if (frame->return_unseen || frame->function >= count || !of[frame->function])
+            continue;
+        frame->return_unseen = true;
+        any = true;
+    }
+    return any;
+}
+
+int streams_returns_unseen(struct streams *streams, const bool *of, size_t count, struct error *err)
+{
+    struct traced_thread *thread = NULL, *next = NULL;
+    int r = 0;
+
+    HASH_ITER (hh, streams->registry.threads, thread, next)
+        if (!r && lose_returns(&thread->stack, of, count) && thread->writer)
+            r = thread_writer_infers(thread->writer, err);
+    return r;
+}
+
+/* What a process has used; 0 when it is gone. */
+static uint64_t cpu_of(pid_t pid)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+uint64_t streams_cpu_ns(const struct streams *streams)
+{
+    struct traced_process *process = NULL, *next = NULL;
+    uint64_t sum = 0;
+
+    HASH_ITER (hh, streams->registry.processes, process, next)
+        sum += cpu_of(process->pid);
+    return sum;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The governor against a made-up program: it needs some CPU time itself and calls its functions at certain
+ * rates. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "collector/govern/governor.h"
+
+#define TICK_NS 20000000u
+#define HIT_NS 1000u
+#define FUNCTIONS 100
+
+struct program {
+    struct governor governor;
+    struct govern_unit units[FUNCTIONS];
+    uint64_t now_ns, cpu_ns, own_ns, paid_ns;
+    unsigned hits[FUNCTIONS]; /* a tick */
+    unsigned own_percent;     /* of a CPU */
+};
+
+/* Function 0 is called 5,000 times a tick, 1 to 9 a hundred times, the others once. */
+static void start(struct program *program, double share)
+{
+    memset(program, 0, sizeof(*program));
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        program->hits[i] = i < 1 ? 5000 : i < 10 ? 100 : 1;
+    program->own_percent = 100;
+    program->now_ns = program->cpu_ns = 1000000000;
+    governor_start(&program->governor, share);
+    governor_decide(&program->governor, program->units, FUNCTIONS, program->now_ns, program->cpu_ns);
+}
+
+static void tick(struct program *program)
+{
+    uint64_t own = (uint64_t)TICK_NS * program->own_percent / 100, paid = 0;
+
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        if (!program->units[i].out) {
+            program->units[i].cost_ns += (uint64_t)program->hits[i] * HIT_NS;
+            paid += (uint64_t)program->hits[i] * HIT_NS;
+        }
+    program->now_ns += TICK_NS;
+    program->cpu_ns += own + paid;
+    program->own_ns += own;
+    program->paid_ns += paid;
+    cr_assert_geq(
+        governor_decide(&program->governor, program->units, FUNCTIONS, program->now_ns, program->cpu_ns), 0);
+}
+
+static void run(struct program *program, double seconds)
+{
+    for (unsigned i = 0; i < seconds * (1000000000u / TICK_NS); i++)
+        tick(program);
+}
+
+static unsigned out(const struct program *program)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        count += program->units[i].out;
+    return count;
+}
+
+static double paid_share(const struct program *program)
+{
+    return (double)program->paid_ns / (double)program->own_ns;
+}
+
+Test(governor, everything_stays_in_where_it_is_cheap)
+{
+    struct program program;
+
+    start(&program, 0.5);
+    run(&program, 20);
+    cr_expect_eq(out(&program), 0);
+}
+
+Test(governor, the_hottest_go_at_once_and_the_rare_ones_never)
+{
+    struct program program;
+
+    start(&program, 0.05);
+    run(&program, 0.2);
+    cr_expect(program.units[0].out);
+    for (unsigned second = 0; second < 60; second++) {
+        run(&program, 1);
+        for (unsigned i = 10; i < FUNCTIONS; i++)
+            cr_assert_not(program.units[i].out, "function %u in second %u", i, second);
+    }
+}
+
+Test(governor, the_share_is_kept_over_time)
+{
+    const double shares[] = {0.01, 0.05, 0.2};
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct program program;
+
+        start(&program, shares[i]);
+        run(&program, 60);
+        cr_expect_leq(paid_share(&program), shares[i] + 0.01, "%f of %f", paid_share(&program), shares[i]);
+        cr_expect_float_eq((double)program.governor.paid_ns, (double)program.paid_ns, 1);
+        cr_expect_gt(program.governor.worst_share, 0);
+    }
+}
+
+Test(governor, a_function_comes_back_when_it_has_cooled_down)
+{
+    struct program program;
+
+    start(&program, 0.05);
+    run(&program, 5);
+    cr_assert(program.units[0].out || program.units[0].trial);
+    program.hits[0] = 1;
+    run(&program, 70);
+    cr_expect_not(program.units[0].out);
+    cr_expect_eq(out(&program), 0);
+}
+
+Test(governor, pauses_between_trials_grow)
+{
+    struct program program;
+    unsigned trials = 0;
+    bool was_out = false;
+
+    start(&program, 0.05);
+    for (unsigned i = 0; i < 130 * 50; i++) {
+        tick(&program);
+        trials += was_out && !program.units[0].out;
+        was_out = program.units[0].out;
+    }
+    cr_expect_geq(trials, 4, "%u", trials);
+    cr_expect_leq(trials, 9, "%u", trials); /* 1, 2, 4, ... seconds */
+}
+
+Test(governor, what_may_not_go_stays)
+{
+    struct program program;
+
+    start(&program, 0.01);
+    program.units[0].fixed = true;
+    run(&program, 2);
+    cr_expect_not(program.units[0].out);
+    cr_expect(program.units[1].out);
+}
+
+Test(governor, a_function_that_was_hot_yesterday_begins_outside)
+{
+    struct program program;
+
+    start(&program, 0.1);
+    governor_expect_hot(&program.units[0], program.now_ns);
+    run(&program, 5);
+    cr_expect(program.units[0].out);
+    cr_expect_leq(program.governor.worst_share, 0.1, "%f", program.governor.worst_share);
+    program.hits[0] = 1;
+    run(&program, 5);
+    cr_expect_not(program.units[0].out);
+}
+
+Test(governor, an_ended_process_only_begins_the_sum_anew)
+{
+    struct program program;
+
+    start(&program, 0.5);
+    run(&program, 1);
+    program.cpu_ns = 5;
+    run(&program, 1);
+    cr_expect_eq(out(&program), 0);
+    cr_expect_leq(program.governor.used_ns, 3000000000u);
+}
