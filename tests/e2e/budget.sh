@@ -61,7 +61,8 @@ hot_is_taken_out() {
 # Calls of the rare functions are inside all_rare(), which main() calls out of run(), and nothing is inside them: hot()
 # is called by a jump.
 nesting_is_right() {
-    local graph="FROM call_graph WHERE run_id = $(run_id hot) AND"
+    local graph
+    graph="FROM call_graph WHERE run_id = $(run_id hot) AND"
     same "all_rare" "$(q "SELECT DISTINCT caller $graph callee LIKE 'rare_%'")"
     same "" "$(q "SELECT DISTINCT callee $graph caller LIKE 'rare_%' AND callee <> 'hot'")"
     same "" "$(q "SELECT DISTINCT callee $graph caller IN ('hot', 'now', 'clock_gettime@plt') AND callee <> 'clock_gettime@plt'")"
