@@ -246,6 +246,12 @@ bench-inline: packages-build-demo-test-bench
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/bench/inline
 
+# Long runs on real servers, and with many threads and forks: not a part of CI.
+stress: packages-build-demo-test-bench
+	$(Q)$(MAKE) all
+	$(Q)O=$(O) tests/stress/churn
+	$(Q)O=$(O) tests/stress/attach_cycles
+
 # What measures the codecs, with the store's objects.
 $(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)
 	$(say) LINK $@
@@ -273,6 +279,6 @@ demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline bench-store \
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline stress bench-store \
 	bench-analysis bench-accuracy demo
 .SECONDARY:
