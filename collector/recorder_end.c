@@ -74,10 +74,14 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
 
     if (streams_uncertain_processes(recorder->streams, &pids, &count))
         return error_no_memory(err);
-    /* Inline probes do not fall silent at that moment. */
-    if (count && !recorder->inlined && live_stacks_take(pids, count, ret_stacks, NULL))
+    if (count && live_stacks_take(pids, count, ret_stacks, NULL))
         *ret_stacks = NULL;
     uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
+    if (recorder->inlined && inline_backend_freeze(recorder->inlined)) {
+        live_stacks_free(*ret_stacks);
+        *ret_stacks = NULL;
+        return error_no_memory(err);
+    }
     if (*ret_stacks && live_stacks_confirm(*ret_stacks, NULL)) {
         live_stacks_free(*ret_stacks);
         *ret_stacks = NULL;

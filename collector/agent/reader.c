@@ -34,6 +34,7 @@ struct agent_reader {
     uint32_t *nameless; /* chunks whose taker has not said who it is */
     size_t nameless_count, nameless_capacity;
     uint64_t now, unplaced_told;
+    bool frozen; /* nothing behind the last look is read */
 };
 
 int agent_reader_new(struct agent_area *area, const struct agent_sink *sink, struct agent_reader **ret_reader)
@@ -112,7 +113,7 @@ static int place_new_chunks(struct agent_reader *reader)
     uint32_t number;
     int r;
 
-    while (agent_area_taken(reader->area, &number)) {
+    while (!reader->frozen && agent_area_taken(reader->area, &number)) {
         if (array_reserve(&reader->nameless, &reader->nameless_capacity, reader->nameless_count + 1))
             return -ENOMEM;
         reader->nameless[reader->nameless_count++] = number;
@@ -162,9 +163,17 @@ int agent_reader_look(struct agent_reader *reader, uint64_t now)
     int r = place_new_chunks(reader);
 
     reader->now = now;
-    if (!r)
+    if (!r && !reader->frozen)
         HASH_ITER (hh, reader->threads, thread, next)
             look_at(reader, thread);
+    return r;
+}
+
+int agent_reader_freeze(struct agent_reader *reader, uint64_t now)
+{
+    int r = agent_reader_look(reader, now);
+
+    reader->frozen = true;
     return r;
 }
 
@@ -313,21 +322,31 @@ int agent_reader_lend(struct agent_reader *reader, uint32_t tid, uint32_t of)
     return r;
 }
 
-static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
+/* Reads the rest of a thread's chunks, or what there was at the last look. */
+static int read_rest(struct agent_reader *reader, struct reader_thread *thread)
 {
     int r = 0;
 
-    while (r >= 0 && thread->first + 1 < thread->count)
+    if (thread->first == thread->count || (reader->frozen && thread->looked < thread->first))
+        return 0;
+    while (r >= 0 && thread->first < (reader->frozen ? thread->looked : thread->count - 1))
         r = read_followed(reader, thread, true);
-    if (r >= 0 && thread->first < thread->count) {
-        r = read_records(reader, thread, agent_area_records(reader->area));
-        if (!r)
-            r = tell_loss(reader, thread);
-    }
+    if (r < 0)
+        return r;
+    return read_records(reader, thread,
+                        reader->frozen ? thread->looked_records : agent_area_records(reader->area));
+}
+
+static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
+{
+    int r = read_rest(reader, thread);
+
+    if (!r && thread->first < thread->count)
+        r = tell_loss(reader, thread);
     for (size_t i = 0; i < thread->count; i++)
         agent_area_give(reader->area, thread->chunks[i].number);
     remove_thread(reader, thread);
-    return r < 0 ? r : 0;
+    return r;
 }
 
 int agent_reader_end(struct agent_reader *reader, uint32_t tid)

@@ -38,6 +38,9 @@ void agent_reader_free(struct agent_reader *reader);
 /* Looks how far each thread has come. `now`: CLOCK_MONOTONIC. -ENOMEM. */
 int agent_reader_look(struct agent_reader *reader, uint64_t now);
 
+/* Looks for the last time: what is written from now on is not read. */
+int agent_reader_freeze(struct agent_reader *reader, uint64_t now);
+
 /* Hands on everything up to where the last look was. */
 int agent_reader_read(struct agent_reader *reader);
 

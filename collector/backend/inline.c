@@ -411,6 +411,19 @@ int inline_backend_look(struct inline_backend *backend)
     return for_each_family(backend, look);
 }
 
+static int freeze(struct inline_backend *backend, struct family *family)
+{
+    int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
+
+    agent_area_quiet(family->patch.area);
+    return r;
+}
+
+int inline_backend_freeze(struct inline_backend *backend)
+{
+    return for_each_family(backend, freeze);
+}
+
 static int read_family(struct inline_backend *backend, struct family *family)
 {
     return agent_reader_read(family->reader);

@@ -69,6 +69,10 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
 int inline_backend_look(struct inline_backend *backend);
 int inline_backend_read(struct inline_backend *backend);
 
+/* As agent_reader_freeze(): the recording ends at this moment, whatever the stubs write until they are gone.
+ */
+int inline_backend_freeze(struct inline_backend *backend);
+
 /* As agent_reader_read_to(). */
 int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset);
 

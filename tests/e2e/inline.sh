@@ -26,7 +26,7 @@ same_as_uprobes() { # program
     record "u_$name" --returns infer -- "$1" >"$WORK/u.out"
     record "i_$name" --backend inline -- "$1" >"$WORK/i.out"
     cmp "$WORK/u.out" "$WORK/i.out"
-    backend_of "i_$name" | grep -q '^[1-9][0-9]* functions by inline probes'
+    backend_of "i_$name" | grep '^[1-9][0-9]* functions by inline probes' >/dev/null
     no_loss "i_$name"
     calls_of "u_$name" >"$WORK/u.calls"
     calls_of "i_$name" >"$WORK/i.calls"
@@ -56,7 +56,7 @@ children_of_python() {
            FROM threads WHERE run_id = $(run_id "py_$backend") AND label NOT LIKE '0.%')
            ORDER BY e.thread_id, e.seq" >"$WORK/$backend.children"
     done
-    backend_of py_inline | grep -q '^[1-9][0-9]* functions by inline probes'
+    backend_of py_inline | grep '^[1-9][0-9]* functions by inline probes' >/dev/null
     (($(wc -l <"$WORK/inline.children") > 300))
     cmp "$WORK/uprobe.children" "$WORK/inline.children"
 }
@@ -73,15 +73,15 @@ assert image["backends"].startswith(f"{len(inline)} functions by inline probes, 
 assert all(probe.get("not_inline") for probe in image["plan"] if probe["backend"] != "inline")
 assert "main" in {probe["function"] for probe in inline}
 PY
-    "$TRACECTL" -q record --dry-run --backend auto -- "$PROGRAMS/static_hello" | grep -q 'no inline probes: a static program'
-    "$TRACECTL" -q record --dry-run --backend auto --time full -- "$PROGRAMS/million" | grep -q 'no inline probes: --time full'
+    "$TRACECTL" -q record --dry-run --backend auto -- "$PROGRAMS/static_hello" | grep 'no inline probes: a static program' >/dev/null
+    "$TRACECTL" -q record --dry-run --backend auto --time full -- "$PROGRAMS/million" | grep 'no inline probes: --time full' >/dev/null
 }
 
 # auto leaves to the kernel's probes what cannot have others, and says why; inline insists.
 options_that_rule_it_out() {
     local status=0
     record full --backend auto --time full -- "$PROGRAMS/million" 10 >/dev/null
-    backend_of full | grep -q "^the kernel's probes: --time full"
+    backend_of full | grep "^the kernel's probes: --time full" >/dev/null
     "$TRACECTL" record --backend inline --time full -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
     same 2 "$status"
     grep -q 'does not go with --time full' "$WORK/err"
@@ -98,6 +98,22 @@ losses_are_counted() {
     same "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id roomy) AND kind = 'call'")" \
         "$(q "SELECT (SELECT count(*) FROM events WHERE run_id = $id AND kind = 'call') +
               (SELECT sum(calls) FROM losses WHERE run_id = $id) AS n")"
+}
+
+# Which calls are open when a recording ends is read off the stacks: threads that sleep have the same answer.
+open_at_the_end() {
+    local backend both
+    for backend in uprobe inline; do
+        sleep 2.5 | "$TRACECTL" -q record -n "open_$backend" --backend "$backend" --returns infer --duration 1 -- \
+            "$PROGRAMS/blocked" >/dev/null
+    done
+    both=$(q "WITH open AS (SELECT t.run_id, t.label, group_concat(f.name || ' ' || c.state) AS calls FROM calls c
+                  JOIN threads t USING (thread_id) JOIN functions f USING (function_id)
+                  WHERE c.state <> 'returned' AND t.returns = 'settled' GROUP BY t.thread_id)
+              SELECT count(*) || ' ' || sum(u.calls = i.calls) AS line FROM open u JOIN open i USING (label)
+              WHERE u.run_id = $(run_id open_uprobe) AND i.run_id = $(run_id open_inline)")
+    ((${both% *} >= 10))
+    same "${both% *}" "${both#* }"
 }
 
 start_busy() {
@@ -118,7 +134,7 @@ on_a_running_process() {
     for round in 1 2 3; do
         record "running_$round" --backend inline -p "$pid" --duration 0.2
         text_is_clean "$pid"
-        backend_of "running_$round" | grep -q 'by inline probes'
+        backend_of "running_$round" | grep 'by inline probes' >/dev/null
         # Three calls a turn, one inside the other and one behind it.
         same "both plus_one plus_two" "$(q "SELECT DISTINCT f.name FROM events JOIN functions f USING (function_id)
             WHERE run_id = $(run_id "running_$round") AND f.name NOT LIKE '%@plt' AND f.name != 'beat'
@@ -167,6 +183,7 @@ fi
 run_case "--dry-run" dry_run
 run_case "options that rule out inline probes" options_that_rule_it_out
 run_case "losses are counted to the last call" losses_are_counted
+run_case "calls that are open at the end" open_at_the_end
 run_case "a running process, three times, and its code is as before" on_a_running_process
 run_case "a killed recorder leaves nothing behind" recorder_killed
 run_case "a killed target's calls are kept" target_killed
