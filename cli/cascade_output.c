@@ -190,14 +190,6 @@ int cli_cascade_draw(const struct cascade_result *result, const char *sink, cons
                      struct error *err)
 {
     AUTO_FREE char *svg = cascade_chain_svg(result, sink);
-    AUTO_FCLOSE FILE *file = NULL;
 
-    if (!svg)
-        return error_no_memory(err), -ENOMEM;
-    file = fopen(path, "we");
-    if (!file)
-        return error_set(err, -errno, NULL, "writing the picture %s", path);
-    if (fputs(svg, file) < 0 || fflush(file) != 0)
-        return error_set(err, -errno, NULL, "writing the picture %s", path);
-    return 0;
+    return svg ? cli_write_picture(svg, path, err) : error_no_memory(err);
 }

@@ -245,7 +245,6 @@ static bool found_difference(const struct diff_report *report)
 
 static int draw(const struct diff_report *report, struct error *err)
 {
-    const char *path = report->arguments->svg;
     const struct diff_picture picture = {
         .summary = &report->input->summary,
         .comparison = &report->comparison,
@@ -256,19 +255,8 @@ static int draw(const struct diff_report *report, struct error *err)
         .full = report->arguments->full,
     };
     AUTO_FREE char *text = diff_picture_svg(&picture);
-    FILE *file;
-    int r = 0;
 
-    if (!text)
-        return error_no_memory(err);
-    file = fopen(path, "we");
-    if (!file)
-        return error_set(err, -errno, NULL, "writing the picture %s", path);
-    if (fputs(text, file) == EOF)
-        r = -errno;
-    if (fclose(file) && !r)
-        r = -errno;
-    return r ? error_set(err, r, NULL, "writing the picture %s", path) : 0;
+    return text ? cli_write_picture(text, report->arguments->svg, err) : error_no_memory(err);
 }
 
 /* ------------------------------------------------------------------------------------------ the command */

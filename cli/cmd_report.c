@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/ranking_input.h"
 #include "cli/report_goroutines.h"
+#include "cli/report_order.h"
 
 struct report_arguments {
     struct ranking_arguments ranking;
@@ -113,6 +114,7 @@ static int write_report(const struct report_arguments *arguments, const struct h
 {
     const struct loop_source *last = &of_runs->sources[of_runs->run_count - 1];
     struct report_goroutines goroutines = {last->store, last->run->run_id};
+    CLEANUP(report_order_release) struct report_order order = {0};
     struct html_report report = *of_runs;
     struct error err = {0};
     int r = report_has_goroutines(&goroutines, &err);
@@ -121,6 +123,10 @@ static int write_report(const struct report_arguments *arguments, const struct h
         report.write_goroutines = report_write_goroutines;
         report.context = &goroutines;
     }
+    if (r >= 0)
+        r = report_order_read(last->store, last->run->run_id, &order, &err);
+    report.ends = order.ends;
+    report.order = order.order;
     if (r >= 0)
         r = strcmp(arguments->output, "-") != 0 ? write_file(arguments, &report, &err)
                                                 : html_report_write(&report, stdout, &err);
@@ -242,7 +248,9 @@ static const struct argp argp = {
         "(diffNLR), similarity matrices of both runs and their difference, dendrograms with their B-score, "
         "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice "
         "and "
-        "loops. Where goroutines were recorded: the verdict on them, who made whom, and what they did (of "
+        "loops. Where calls had not returned at the end (of two runs, of the second one): "
+        "which threads had got least far. Where goroutines were recorded: the verdict on them, who made "
+        "whom, and what they did (of "
         "two runs, the second one's).\n\n"
         "Summary, pictures and loops are made with the first --filter (by default everything), the pictures "
         "with "

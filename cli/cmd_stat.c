@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "analyzer/order/recorded.h"
+#include "analyzer/picture/order_picture.h"
 #include "base/array.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -11,11 +12,14 @@
 #include "cli/stat_order.h"
 #include "cli/stat_stacks.h"
 
+enum { KEY_SVG = 0x300, BOXES_MOST = 1000 };
+
 struct stat_input {
     struct stat_live_options live;
     bool everything, stacks;
     const char *run; /* NULL: live processes */
     uint64_t at_ns;  /* 0: at the end of the run */
+    const char *svg; /* where the picture goes; NULL: nowhere */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -35,6 +39,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'A':
         input->at_ns = cli_parse_number(state, "--at", arg, 1, ULONG_MAX - 1);
         return 0;
+    case KEY_SVG:
+        input->svg = arg;
+        return 0;
     case ARGP_KEY_ARG:
         if (input->run)
             argp_usage(state);
@@ -48,6 +55,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "stat looks at processes or at a run, not at both");
         if (input->at_ns && !input->run)
             argp_error(state, "--at is of runs");
+        if (input->svg && input->stacks)
+            argp_error(state, "--svg draws the order, --stacks prints stacks without one");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -62,6 +71,7 @@ static const struct argp_option options[] = {
      "when it is less than when the run began, since then (default: at its end)",
      0},
     {"stacks", 's', 0, 0, "Print whole stacks, equal ones once, without an order", 0},
+    {"svg", KEY_SVG, "FILE", 0, "Draw the tree into FILE, too", 0},
     {0},
 };
 static const struct argp_child children[] = {
@@ -94,6 +104,19 @@ static const struct argp argp = {
     .children = children,
 };
 
+static int draw(const struct stat_input *input, const struct order_tree *order, struct error *err)
+{
+    const struct order_picture picture = {order, input->everything, BOXES_MOST, SVG_DOCUMENT};
+    size_t undrawn = 0;
+    AUTO_FREE char *svg = order_picture_svg(&picture, &undrawn);
+    int r = svg ? cli_write_picture(svg, input->svg, err) : error_no_memory(err);
+
+    if (!r && undrawn && cli.verbosity >= 0)
+        fprintf(stderr, "tracectl: %zu branches are not in the picture %s, for want of room\n", undrawn,
+                input->svg);
+    return r;
+}
+
 static int print_json(const struct stack_sampler *sampler, const struct sample_set *set,
                       const struct order_tree *order)
 {
@@ -119,6 +142,8 @@ static int print(const struct stat_input *input, struct stack_sampler *sampler, 
     if (!cli.json && input->stacks)
         return stat_stacks_text(stdout, set);
     r = order_tree_new(set, &source, input->everything, &order, err);
+    if (!r && input->svg)
+        r = draw(input, order, err);
     if (r < 0)
         return r;
     return cli.json ? print_json(sampler, set, order) : stat_order_text(stdout, order, input->everything);
@@ -160,6 +185,8 @@ static int print_recorded(const struct stat_input *input, const struct recorded_
     if (!cli.json && input->stacks)
         return stat_stacks_text(stdout, recorded->set);
     r = order_tree_new(recorded->set, &recorded->source, input->everything, &order, err);
+    if (!r && input->svg)
+        r = draw(input, order, err);
     if (r < 0)
         return r;
     if (!cli.json)

@@ -213,6 +213,20 @@ bool cli_colour(void)
     return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && !(terminal && !strcmp(terminal, "dumb"));
 }
 
+int cli_write_picture(const char *svg, const char *path, struct error *err)
+{
+    FILE *file = fopen(path, "we");
+    int r = 0;
+
+    if (!file)
+        return error_set(err, -errno, NULL, "writing the picture %s", path);
+    if (fputs(svg, file) == EOF)
+        r = -errno;
+    if (fclose(file) && !r)
+        r = -errno;
+    return r ? error_set(err, r, NULL, "writing the picture %s", path) : 0;
+}
+
 int cli_finish(int status)
 {
     struct error err;

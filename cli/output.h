@@ -82,6 +82,9 @@ static inline bool cli_output_broken(void)
     return ferror(stdout);
 }
 
+/* Writes a picture, as svg_finish() makes it, into the file `path`. */
+int cli_write_picture(const char *svg, const char *path, struct error *err);
+
 /* The last thing of every subcommand: flushes stdout and returns `status`, or EXIT_FAILED with the error line
  * when the output could not be written. A reader that has gone (`| head`) is no error. */
 int cli_finish(int status);

@@ -22,6 +22,7 @@ static const struct section {
     {"summary", "What happened", report_summary, true},
     {"facts", "The runs", report_facts, false},
     {"losses", "What was not seen", report_losses, false},
+    {"progress", "Where the threads were at the end", report_progress, false},
     {"goroutines", "Goroutines", report_goroutines, false},
     {"ranking", "Which threads changed most", report_ranking, true},
     {"differences", "How they changed (diffNLR)", report_differences, true},
@@ -104,6 +105,8 @@ static char *page_title(const struct report *report)
 static bool applies(const struct report *report, const struct section *section)
 {
     if (section->write == report_goroutines && !report->input->write_goroutines)
+        return false;
+    if (section->write == report_progress && !report->input->order)
         return false;
     return report_compares(report) || !section->compares;
 }

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/order/recorded.h"
 #include "analyzer/ranking.h"
 
 struct html_report {
@@ -34,6 +35,10 @@ struct html_report {
     /* Writes what is known of the goroutines of the (last) run; NULL: none were recorded. */
     int (*write_goroutines)(void *context, FILE *out, struct error *err);
     void *context;
+
+    /* Where the threads of the (last) run were at its end, and in which order; NULL: nothing was open. */
+    const struct recorded_sample *ends;
+    const struct order_tree *order;
 };
 
 /* Writes the page. The caller looks after write errors (ferror). Fails with -ENOMEM, -EIO, or what reading

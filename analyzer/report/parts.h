@@ -36,6 +36,7 @@ static inline const struct tracestore_run *report_run(const struct report *repor
 int report_summary(struct report *report, struct error *err);
 int report_facts(struct report *report, struct error *err);
 int report_losses(struct report *report, struct error *err);
+int report_progress(struct report *report, struct error *err);
 int report_ranking(struct report *report, struct error *err);
 int report_matrices(struct report *report, struct error *err);
 int report_clusters(struct report *report, struct error *err);

@@ -76,7 +76,8 @@ comparison() {
 
 hang() {
     page stuck.html normal stuck
-    "$E2E/page_check" page "$WORK/stuck.html" "${ALL[@]}"
+    "$E2E/page_check" page "$WORK/stuck.html" "${ALL[@]:0:3}" progress "${ALL[@]:3}"
+    grep -x 'At the end of stuck: thread 5\.0 is in MPI_Recv\.' "$WORK/stuck.html.text"
     grep -x 'never returned' "$WORK/stuck.html.text"
 }
 

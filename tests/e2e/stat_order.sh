@@ -15,7 +15,7 @@ live() { # level of optimisation
     spawned=$!
     echo "$spawned" >>"$WORK/pids"
     wait_until 20 rank_2_is_behind --json stat -p "$spawned"
-    "$TRACECTL" stat -p "$spawned" | tee "$WORK/text"
+    "$TRACECTL" stat -p "$spawned" --svg "$WORK/live.svg" | tee "$WORK/text"
     kill "$spawned"
     wait "$spawned" 2>/dev/null || true
     same get_norm "$(json_get behind.in <"$WORK/order.json")"
@@ -24,6 +24,17 @@ live() { # level of optimisation
     same 1 "$(json_get behind.variables.it <"$WORK/order.json")"
     grep -q '^rank 2 is behind: ' "$WORK/text"
     grep -q 'T0 1:\[2\] poisson@poisson.c:.* (iteration 2, it = 1) > get_norm.*  <- behind all others$' "$WORK/text"
+    # The picture says the same.
+    xmllint --noout "$WORK/live.svg"
+    grep -o '>T0 1:\[2\] - behind all others<' "$WORK/live.svg"
+    grep -o '>rank 2 is behind: [^<]*' "$WORK/live.svg"
+}
+
+page() {
+    "$TRACECTL" report stalled -o "$WORK/page.html" 2>"$WORK/err" || fail "$(cat "$WORK/err")"
+    "$E2E/page_check" text "$WORK/page.html" >"$WORK/page.text"
+    grep '^At the end of stalled: rank 2 is behind: ' "$WORK/page.text"
+    grep -x 'T0 1:\[2\] - behind all others' "$WORK/page.text"
 }
 
 recorded() {
@@ -36,7 +47,7 @@ recorded() {
 
 wrong_uses() {
     local options
-    for options in "stalled -p 1" "-p 1 --at 5"; do
+    for options in "stalled -p 1" "-p 1 --at 5" "-p 1 --svg x --stacks"; do
         # shellcheck disable=SC2086 # words are wanted
         "$TRACECTL" stat $options >"$WORK/out" 2>"$WORK/err" && fail "stat $options"
         same 1 "$(wc -l <"$WORK/err")"
@@ -47,5 +58,6 @@ wrong_uses() {
 run_case "live, not optimised" live O0
 run_case "live, optimised" live O2
 run_case "from a recording" recorded
+run_case "the page of a recording" page
 run_case "wrong uses" wrong_uses
 finish
