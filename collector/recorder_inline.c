@@ -151,8 +151,10 @@ int recorder_inline_consume(struct recorder *recorder, unsigned limit)
 
 void recorder_inline_detach(struct recorder *recorder)
 {
-    if (recorder->inlined)
-        inline_backend_detach(recorder->inlined, NULL);
+    struct error err = {0};
+
+    if (recorder->inlined && inline_backend_detach(recorder->inlined, &err) && recorder->writer)
+        recorder_tag(recorder, "inline probes left", err.message, NULL);
 }
 
 int recorder_inline_finish(struct recorder *recorder, struct error *err)

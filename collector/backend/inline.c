@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <uthash.h>
 
@@ -19,7 +20,7 @@
 
 #define RING_BYTES (32u << 20)
 #define TICKS 65536u
-#define ATTEMPTS 3 /* to map the area where there was room a moment ago */
+#define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
 
 /* A patched program and the children that it has forked. */
 struct family {
@@ -485,6 +486,19 @@ static int end_family(struct inline_backend *backend, struct family *family)
     return agent_reader_end_all(family->reader);
 }
 
+/* A thread that waits for its child by vfork() does not stop: that passes. */
+static int restore_member(const struct member *member, struct error *err)
+{
+    const struct timespec pause = {0, 200 * 1000 * 1000};
+    int r = live_patch_restore(member->pid, &member->family->patch, err);
+
+    for (int attempt = 1; r == -ETIMEDOUT && attempt < ATTEMPTS; attempt++) {
+        nanosleep(&pause, NULL);
+        r = live_patch_restore(member->pid, &member->family->patch, err);
+    }
+    return r;
+}
+
 int inline_backend_detach(struct inline_backend *backend, struct error *err)
 {
     struct member *member = NULL, *next = NULL;
@@ -498,7 +512,7 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err)
         if (member->restored || member->shares)
             continue;
         member->restored = true;
-        r = live_patch_restore(member->pid, &member->family->patch, &why);
+        r = restore_member(member, &why);
         if (r && r != -ESRCH && !first.code)
             first = why;
     }

@@ -16,6 +16,7 @@
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
 #include "collector/backend/closer.h"
+#include "collector/target/process.h"
 
 /* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
  */
@@ -533,7 +534,8 @@ bool uprobe_backend_release(struct uprobe_backend *backend, pid_t pid)
     int map = uprobe_backend_held_fd(backend);
     uint64_t since = 0; /* let go: the guard does it again if we die here */
     uint32_t tgid = (uint32_t)pid;
-    bool stood = !bpf_map_update_elem(map, &tgid, &since, BPF_EXIST);
+    /* The second: the entry of an earlier stop was deleted below when it was already that of this one. */
+    bool stood = !bpf_map_update_elem(map, &tgid, &since, BPF_EXIST) || process_is_stopped(pid);
 
     kill(pid, SIGCONT);
     /* It may be held again by now, at its libraries: that entry must stay. */

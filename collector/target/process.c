@@ -184,6 +184,19 @@ int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct erro
     return 0;
 }
 
+bool process_is_stopped(pid_t pid)
+{
+    AUTO_FCLOSE FILE *status = NULL;
+    char path[64], line[256], state = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    status = fopen(path, "re");
+    while (status && !state && fgets(line, sizeof(line), status))
+        if (sscanf(line, "State: %c", &state) != 1)
+            state = 0;
+    return state == 'T';
+}
+
 char *process_thread_name(pid_t pid, pid_t tid)
 {
     char name[64];

@@ -3,6 +3,7 @@
 #ifndef TRACECTL_COLLECTOR_TARGET_PROCESS_H
 #define TRACECTL_COLLECTOR_TARGET_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +33,9 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
 /* The processes whose parent is `pid`, whichever of its threads made them; none when it is gone. The caller
  * frees them. */
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err);
+
+/* Whether it stands still by SIGSTOP or the like. */
+bool process_is_stopped(pid_t pid);
 
 /* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
 char *process_thread_name(pid_t pid, pid_t tid);
