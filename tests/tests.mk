@@ -13,7 +13,7 @@
 # make bench-store     what keeping and asking costs, beside zstd, xz, lz4, gzip, a plain SQLite table and uftrace's
 #                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
 # make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy; nested loop
-#                      recognition, of the sets of .u16 files below TRACES=DIR, too
+#                      recognition, of the sets of .u16 files below TRACES=DIR, too; 200,000 stacks in order
 # make bench-accuracy  how often the thread at fault leads the suspects, in recordings of programs with faults (10
 #                      minutes)
 
@@ -262,7 +262,7 @@ bench-store: packages-build-demo-test-bench
 	$(Q)O=$(O) tests/bench/store
 
 # What measures the analyses, with the analyzer's objects.
-ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench cascade_bench)
+ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench cascade_bench order_bench)
 $(ANALYSIS_BENCHES): %: %.o $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
