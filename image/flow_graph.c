@@ -115,6 +115,9 @@ static int build(struct flow_reader *reader, const struct image_function *functi
     struct flow_graph *graph = reader->graph;
     int r = flow_reader_read(reader, function);
 
+    /* flow_graph_next() points into them, also where there are none. */
+    if (r == 0)
+        r = array_reserve(&graph->successors, &graph->successor_capacity, 1);
     if (r == 0)
         r = make_blocks(reader);
     for (uint32_t i = 0; r == 0 && i < graph->block_count; i++)
