@@ -59,6 +59,7 @@ static void image_free(struct traced_image *image)
         HASH_DEL(image->sites, site);
         free(site);
     }
+    caller_frames_release(&image->callers);
     plan_free(image->plan);
     inline_image_free(image->inlined);
     free(image->not_inlined);

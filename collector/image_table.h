@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "collector/backend/inline_image.h"
 #include "collector/backend/uprobe.h"
+#include "collector/caller_frames.h"
 #include "collector/go/governor.h"
 #include "collector/go/targets.h"
 #include "collector/plan/plan.h"
@@ -65,6 +66,7 @@ struct traced_image {
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
+    struct caller_frames callers; /* of functions that are not probed */
     struct known_site *sites;     /* places that calls return to; image_table.c's own */
     struct traced_image *next;
 };

@@ -17,7 +17,7 @@ static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool o
 {
     size_t depth = stack->depth;
 
-    /* On the ordinary stack again: whatever ran on the signal stack is over (rule 5). */
+    /* On the ordinary stack again: whatever ran on the signal stack is over (rule 6). */
     while (!on_signal_stack && depth && stack->frames[depth - 1].on_signal_stack)
         depth--;
     while (depth && stack->frames[depth - 1].on_signal_stack == on_signal_stack &&
@@ -59,15 +59,24 @@ static bool is_assumed(const struct call_stack *stack, size_t depth, uint32_t ca
            may_be_gone(&stack->frames[depth - 1], never_returns);
 }
 
+/* Calls with entry pointers up to this have returned. */
+static uint64_t gone_at(const struct call_evidence *call)
+{
+    uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
+    /* From this call's return address up to where the caller's own lies (rule 5). */
+    uint64_t inside = call->sp + call->caller_depth + sizeof(uint64_t) - 1;
+
+    return !call->caller_depth || gone > inside ? gone : inside;
+}
+
 int call_stack_call(struct call_stack *stack, const struct call_evidence *call, uint32_t never_returns,
                     struct call_effect *ret_effect)
 {
-    uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
     size_t depth;
 
     if (array_reserve(&stack->frames, &stack->capacity, stack->depth + 1))
         return -ENOMEM;
-    depth = depth_below(stack, gone + 1, call->on_signal_stack);
+    depth = depth_below(stack, gone_at(call) + 1, call->on_signal_stack);
     if (call->caller != CALL_STACK_NO_CALLER)
         depth = depth_of_caller(stack, depth, call->caller);
     *ret_effect = (struct call_effect){

@@ -12,7 +12,10 @@
  * the calls above that function's innermost frame have returned.
  *   4. If the kernel side found the return slot of an open call overwritten (bpf/tracectl.bpf.c), that call
  * and all inside it have returned.
- *   5. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
+ *   5. If the depth of the caller's frame at the call is known, so is where that frame begins: the calls with
+ * entry pointers below were made by the same activation of the caller, or by one that is gone, and have
+ * returned.
+ *   6. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
  * What these rules leave open may have returned all the same, where nobody sees it: a call that comes next is
@@ -68,6 +71,7 @@ struct call_evidence {
     uint32_t caller;         /* CALL_STACK_NO_CALLER: not known */
     bool return_unseen;      /* it has no return probe */
     uint64_t return_address; /* as found on the stack at its entry, 0: not known */
+    uint64_t caller_depth;   /* bytes of the caller's frame at the call (image/call_depth.h); 0: not known */
     uint64_t gone;           /* calls with entry pointers up to this have returned; 0: nothing known */
 };
 

@@ -23,6 +23,7 @@ struct known_caller {
     uint64_t return_address; /* 0: the low half is in no code, or in more than one */
     uint32_t low;
     uint32_t caller; /* function, or CALL_STACK_NO_CALLER */
+    uint64_t depth;  /* of its frame; 0: not known */
     bool is_known;
 };
 
@@ -33,6 +34,8 @@ static struct known_caller look_up(const struct streams *streams, const struct t
 
     caller.return_address = return_address_of(process, call->return_address);
     caller.caller = streams_caller_of(streams, process, call->function, caller.return_address);
+    caller.depth =
+        caller.caller == CALL_STACK_NO_CALLER ? streams_caller_depth(process, caller.return_address) : 0;
     return caller;
 }
 
@@ -101,6 +104,7 @@ int streams_inline_call(struct streams *streams, uint32_t tid, const struct stre
     caller = caller_of(streams, thread->process, call);
     evidence.return_address = caller.return_address;
     evidence.caller = caller.caller;
+    evidence.caller_depth = caller.depth;
     evidence.on_signal_stack = on_signal_stack(thread, call->sp, evidence.return_address);
     return streams_write_call(streams, thread, &evidence, evidence.return_address, call->ns);
 }

@@ -328,6 +328,16 @@ uint32_t streams_caller_of(const struct streams *streams, const struct traced_pr
     return caller == NO_FUNCTION ? CALL_STACK_NO_CALLER : caller;
 }
 
+uint64_t streams_caller_depth(const struct traced_process *process, uint64_t return_address)
+{
+    const struct stream_code *code = return_address ? process_code_find(process, return_address - 1) : NULL;
+
+    if (!code || !image_is_traced(code->image) || elf_image_facts(code->image->elf)->is_go)
+        return 0;
+    return caller_frames_depth(&code->image->callers, code->image->elf, code->image->functions,
+                               code->image->function_count, return_address - code->load_bias);
+}
+
 int streams_site(struct streams *streams, const struct traced_process *process, uint64_t return_address,
                  uint32_t *ret_site_id)
 {
@@ -407,6 +417,8 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
     call.caller = streams_caller_of(streams, thread->process, call.function, record->return_address);
     call.gone = record->gone;
     call.return_address = record->return_address;
+    if (call.caller == CALL_STACK_NO_CALLER)
+        call.caller_depth = streams_caller_depth(thread->process, record->return_address);
     return streams_write_call(streams, thread, &call, record->return_address, record->call.header.ns);
 }
 

@@ -53,6 +53,10 @@ static inline bool streams_sees_all(const struct streams *streams, uint32_t func
 uint32_t streams_caller_of(const struct streams *streams, const struct traced_process *process,
                            uint32_t function, uint64_t return_address);
 
+/* How deep the frame of a caller that is not probed is at the call that returns to this address
+ * (call_depth.h); 0: not known. */
+uint64_t streams_caller_depth(const struct traced_process *process, uint64_t return_address);
+
 /* Enters the process into the store, once, and gives it its number. On failure streams->error is filled. */
 int streams_store_process(struct streams *streams, struct traced_process *process);
 

@@ -105,6 +105,26 @@ Test(call_stack, the_caller_tells_what_the_stack_pointer_does_not)
     call_stack_release(&stack);
 }
 
+Test(call_stack, where_the_callers_frame_begins_tells_it_too)
+{
+    struct call_stack stack = {0};
+    /* Nobody sees the function that calls 2, which returns unseen, and then, with arguments pushed, 3. Its
+     * frame begins at 960. */
+    call(&stack, 1000, 1);
+    call(&stack, 900, 2);
+    cr_assert_eq(
+        call_with(&stack,
+                  (struct call_evidence){.sp = 880, .function = 3, .caller = NONE, .caller_depth = 72}),
+        1);
+    /* Another activation of it, called from inside 3, begins at 860: 3 is open still. */
+    cr_assert_eq(
+        call_with(&stack,
+                  (struct call_evidence){.sp = 780, .function = 3, .caller = NONE, .caller_depth = 72}),
+        0);
+    cr_assert_eq(stack.depth, 3);
+    call_stack_release(&stack);
+}
+
 Test(call_stack, an_overwritten_return_slot_gives_its_call_away)
 {
     struct call_stack stack = {0};
