@@ -14,6 +14,7 @@
 #                      own format, of what it records; TRACES=DIR adds the sets of .u16 files below DIR
 # make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy; nested loop
 #                      recognition, of the sets of .u16 files below TRACES=DIR, too; 200,000 stacks in order
+# make bench-stat      how long stat -p takes of 10,000 threads; how often it finds the rank that stalls (half an hour)
 # make bench-accuracy  how often the thread at fault leads the suspects, in recordings of programs with faults (10
 #                      minutes)
 
@@ -271,6 +272,10 @@ bench-analysis: packages-build-demo-test-bench
 	$(Q)$(MAKE) $(ANALYSIS_BENCHES)
 	$(Q)O=$(O) tests/bench/analysis
 
+bench-stat: packages-build-demo-test
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/stat
+
 bench-accuracy: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/accuracy
@@ -280,5 +285,5 @@ demo: packages-build-demo
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline stress bench-store \
-	bench-analysis bench-accuracy demo
+	bench-analysis bench-stat bench-accuracy demo
 .SECONDARY:
