@@ -29,7 +29,8 @@ __attribute__((noinline)) void hot(unsigned long n)
         hot(sink); \
     }
 RARE(a)
-RARE(b) RARE(c) RARE(d) RARE(e) RARE(f) RARE(g) RARE(h)
+RARE(b)
+RARE(c) RARE(d) RARE(e) RARE(f) RARE(g) RARE(h)
 
     __attribute__((noinline)) void all_rare(void)
 {
