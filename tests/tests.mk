@@ -15,6 +15,8 @@
 # make bench-analysis  what lattice, similarity, clustering and B-score of 10,000 threads take, beside SciPy; nested loop
 #                      recognition, of the sets of .u16 files below TRACES=DIR, too; 200,000 stacks in order
 # make bench-stat      how long stat -p takes of 10,000 threads; how often it finds the rank that stalls (half an hour)
+# make bench-stat-faults  how often stat finds the rank at fault, of 20 hangs for each kind of fault, of 32 ranks (long;
+#                      tests/bench/stat_faults -n 5 -r 4: less)
 # make bench-accuracy  how often the thread at fault leads the suspects, in recordings of programs with faults (10
 #                      minutes)
 
@@ -36,7 +38,7 @@ PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite
 PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c %/poisson.c %/mpi_faults.c,$(wildcard tests/programs/*.c))) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
 	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
-	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2 $(P)/poisson_O0 $(P)/poisson_O2 \
+	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2 $(P)/poisson_O0 $(P)/poisson_O2 $(P)/heat_O0 $(P)/heat_O2 \
 	$(P)/libmpi_faults.so $(P)/cascade_service
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
@@ -66,6 +68,12 @@ $(P)/poisson_%: tests/programs/poisson.c tests/programs/planted.h
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)mpicc $(PROGRAM_FLAGS) -$* -o $@ $< -lm
+
+# What it is about is not to be inlined.
+$(P)/heat_%: tests/programs/heat.f90
+	$(say) PROG $@
+	@mkdir -p $(dir $@)/$*.modules
+	$(Q)gfortran -g -$* -fno-inline -fopenmp -J $(dir $@)/$*.modules -o $@ $<
 
 # To be preloaded into MPI programs.
 $(P)/libmpi_faults.so: tests/programs/mpi_faults.c
@@ -276,6 +284,10 @@ bench-stat: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/stat
 
+bench-stat-faults: packages-build-demo-test
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/stat_faults
+
 bench-accuracy: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/accuracy
@@ -285,5 +297,5 @@ demo: packages-build-demo
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline stress bench-store \
-	bench-analysis bench-stat bench-accuracy demo
+	bench-analysis bench-stat bench-stat-faults bench-accuracy demo
 .SECONDARY:

@@ -239,6 +239,49 @@ static int write_undecided(FILE *out, const struct order_tree *order)
     return write_others(out, order, node, PREFIX_NONE);
 }
 
+/* Whether the first calls of the node's threads are not known: nobody can say where they stand in the
+ * program. */
+static bool is_cut_off(const struct order_tree *order, uint32_t node)
+{
+    const struct prefix_node *at = &order->tree->nodes[node];
+
+    for (size_t i = 0; i < at->count; i++)
+        if (!(order->set->threads[order->tree->threads[at->first + i]].flags & SAMPLE_INCOMPLETE))
+            return false;
+    return true;
+}
+
+/* The one that spoilt its stack is often the one at fault, and no rank tells of it. Where all stacks are cut
+ * off, that is nothing to remark. */
+static void write_cut_off(FILE *out, const struct order_tree *order)
+{
+    const struct prefix_node *root = &order->tree->nodes[0];
+    uint32_t cut_off = 0, named = 0;
+    const char *name;
+    size_t left = 0;
+    bool one;
+
+    for (uint32_t i = 0; i < root->child_count; i++)
+        cut_off += is_cut_off(order, root->first_child + i);
+    for (uint32_t i = 0; cut_off < root->child_count && i < root->child_count; i++) {
+        uint32_t node = root->first_child + i;
+
+        if (!is_cut_off(order, node))
+            continue;
+        if (named++ >= CLASSES_NAMED) {
+            left += order->tree->nodes[node].count;
+            continue;
+        }
+        fputs("; ", out);
+        one = write_who(out, order, node);
+        name = sample_text(order->set, order_tree_place(order, node)->function);
+        fprintf(out, " %s inside %s, called from nobody knows where: without a place in the order",
+                one ? "is" : "are", *name ? name : "code without a name");
+    }
+    if (left)
+        fprintf(out, "; of %zu others neither", left);
+}
+
 int order_words(const struct order_tree *order, char **ret_words)
 {
     size_t size;
@@ -248,6 +291,8 @@ int order_words(const struct order_tree *order, char **ret_words)
     if (!out)
         return -ENOMEM;
     r = order->decided != PREFIX_NONE ? write_decided(out, order) : write_undecided(out, order);
+    if (order->decided != PREFIX_NONE)
+        write_cut_off(out, order);
     if (finish(out, ret_words) < 0)
         return -ENOMEM;
     if (r < 0) {
