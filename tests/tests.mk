@@ -251,6 +251,10 @@ bench-capture: packages-build-demo-test-bench
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/capture
 
+bench-always-on: packages-build-demo-test-bench
+	$(Q)$(MAKE) all
+	$(Q)O=$(O) tests/bench/always_on
+
 bench-inline: packages-build-demo-test-bench
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/bench/inline
@@ -296,6 +300,6 @@ demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
-.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-capture bench-inline stress bench-store \
+.PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-always-on bench-capture bench-inline stress bench-store \
 	bench-analysis bench-stat bench-stat-faults bench-accuracy demo
 .SECONDARY:

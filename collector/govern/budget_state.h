@@ -43,6 +43,7 @@ struct budget_group {
     size_t image; /* index in budget.images */
     unsigned part;
     size_t *sites, count;
+    bool dropped; /* its link is gone, or is being closed */
 };
 
 struct budget {
@@ -63,11 +64,12 @@ struct budget {
     size_t group_count, group_capacity;
     unsigned parts; /* given out so far */
     bool regrouping;
+    bool urgent; /* calls have begun to be left out */
     uint64_t looked_ns;
 };
 
 /* The probes are moved so that they are what the governor wants. */
-int budget_regroup(struct budget *budget, uint64_t now_ns, struct error *err);
+int budget_regroup(struct budget *budget, struct error *err);
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);

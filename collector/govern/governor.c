@@ -12,7 +12,8 @@
 #define START_NS 100000000.0  /* so much is there in the beginning */
 #define RECENT_NS 500000000.0 /* what a unit takes is judged by about so much */
 #define FITS 0.7              /* of the share: what is left in when something is taken out */
-#define ROOM 0.5              /* of the share must be free before units are tried again */
+#define ROOM 0.5              /* of what can be saved up: with less there is no trial */
+#define OWN_PART 0.1          /* of what the target uses is its own at least: the costs are estimates */
 #define IDLE_PART 0.1         /* of a CPU: a target that needs less is taken for one that needs this */
 #define FIRST_PAUSE_NS 1000000000u
 #define LONGEST_PAUSE_NS 64000000000u
@@ -34,7 +35,7 @@ void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns)
 
 bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
 {
-    return !governor->seen_ns || now_ns - governor->raised_ns < TRIAL_NS;
+    return !governor->seen_ns || governor->bucket_ns < 0 || now_ns - governor->raised_ns < TRIAL_NS;
 }
 
 /* CPU nanoseconds a nanosecond. */
@@ -67,7 +68,7 @@ static double take_own(struct governor *governor, uint64_t cpu_ns, double elapse
 {
     uint64_t seen = governor->seen_cpu_ns;
     double used = seen && cpu_ns > seen ? (double)(cpu_ns - seen) : 0;
-    double own = used > paid ? used - paid : 0;
+    double own = used - paid > OWN_PART * used ? used - paid : OWN_PART * used;
 
     governor->seen_cpu_ns = cpu_ns;
     governor->used_ns += (uint64_t)used;
@@ -118,9 +119,9 @@ static int hotter_first(const void *left, const void *right)
     return (rate_of(*a) < rate_of(*b)) - (rate_of(*a) > rate_of(*b));
 }
 
-/* Takes units out, those that take most first, until the rest fits; the target is expected to use the time
- * that it gets back. `total`, `own`: the rates of all units and of the target itself. Returns how many;
- * -ENOMEM. */
+/* Takes units out, those that take most first, until the rest fits. A target that gets time back calls the
+ * others more often, too: what they take of its own time stays the same. `total`, `own`: the rates of all
+ * units and of the target itself. Returns how many; -ENOMEM. */
 static int shed(const struct governor *governor, struct govern_unit *units, size_t count, double total,
                 double own, uint64_t now_ns)
 {
@@ -137,7 +138,6 @@ static int shed(const struct governor *governor, struct govern_unit *units, size
     qsort(order, in, sizeof(struct govern_unit *), hotter_first);
     for (size_t i = 0; i < in && total > FITS * governor->share * own; i++) {
         total -= rate_of(order[i]);
-        own += rate_of(order[i]);
         take_out(order[i], now_ns);
         changed++;
     }
@@ -202,9 +202,8 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
     trials = end_trials(units, count, now_ns);
     if (total > affordable && (trials || governor->bucket_ns < 0))
         r = shed(governor, units, count, total, own_rate, now_ns);
-    else if (total < ROOM * affordable || governor->bucket_ns > ROOM * governor->share * BUCKET_NS)
-        r = governor->bucket_ns > 0 && now_ns - governor->raised_ns >= FIRST_PAUSE_NS
-                ? let_in(governor, units, count, now_ns)
-                : 0;
+    else if (governor->bucket_ns > ROOM * governor->share * BUCKET_NS &&
+             now_ns - governor->raised_ns >= FIRST_PAUSE_NS)
+        r = let_in(governor, units, count, now_ns);
     return r;
 }

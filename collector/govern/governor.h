@@ -57,7 +57,8 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
 /* The unit is out from the start, since it was at the end of an earlier recording: it will be tried soon. */
 void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns);
 
-/* Whether looks should come in quick succession: the recording, or a trial, has just begun. */
+/* Whether looks should come in quick succession: the recording, or a trial, has just begun, or too much is
+ * taken. */
 bool governor_is_alert(const struct governor *governor, uint64_t now_ns);
 
 #endif

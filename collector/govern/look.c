@@ -113,6 +113,7 @@ int budget_limited(struct budget *budget, uint32_t number, uint64_t ns, struct e
     if (number >= budget->function_count)
         return 0;
     budget->functions[number].last_missed_ns = ns;
+    budget->urgent = true;
     return budget->functions[number].state == GOVERN_TRACED
                ? budget_blind_begin(budget, number, GOVERN_LIMITED,
                                     streams_realtime(budget->options.streams, ns), err)
@@ -152,13 +153,14 @@ static int end_calm(struct budget *budget, uint64_t now_ns, struct error *err)
 
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
 {
-    bool alert = governor_is_alert(&budget->governor, now_ns);
+    bool alert = budget->urgent || governor_is_alert(&budget->governor, now_ns);
     int r;
 
     if (budget->looked_ns && now_ns - budget->looked_ns < (alert ? ALERT_LOOK_NS : LOOK_NS))
         return 0;
     read_counts(budget, now_ns);
     budget->looked_ns = now_ns;
+    budget->urgent = false;
     if (budget->regrouping && !uprobe_backend_closing(budget->options.backend)) {
         budget->regrouping = false;
         uprobe_backend_regrouping(budget->options.backend, false);
@@ -170,7 +172,7 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
                         streams_cpu_ns(budget->options.streams));
     if (r < 0)
         return error_no_memory(err);
-    return r ? budget_regroup(budget, now_ns, err) : 0;
+    return r ? budget_regroup(budget, err) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ the end */

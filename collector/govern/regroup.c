@@ -112,18 +112,21 @@ static bool is_small(const struct budget *budget, const struct budget_group *gro
     return group->count < budget->images[group->image].group_size / 2;
 }
 
-/* Whether the group gets another link: somebody goes, or it is one of too many. */
-static bool is_affected(const struct budget *budget, const struct budget_group *group, bool merge)
+/* How much the hottest function takes that goes from the group; negative: none goes. */
+static double heat_of(const struct budget *budget, const struct budget_group *group)
 {
-    if (merge && is_small(budget, group))
-        return true;
-    for (size_t i = 0; i < group->count; i++)
-        if (goes(budget, function_at(budget, group, i)))
-            return true;
-    return false;
+    double heat = -1;
+
+    for (size_t i = 0; i < group->count; i++) {
+        const struct govern_unit *unit = budget_unit(budget, function_at(budget, group, i));
+
+        if (goes(budget, function_at(budget, group, i)) && unit->recent_ns > heat)
+            heat = unit->recent_ns;
+    }
+    return heat;
 }
 
-/* Makes a link of those of the group that stay; with what `collected` has, if that is given. */
+/* Makes a link of those of the group that stay. */
 static int renew(struct budget *budget, const struct budget_group *group, struct error *err)
 {
     size_t *sites = calloc(group->count + 1, sizeof(*sites)), count = 0;
@@ -150,102 +153,145 @@ static int renew_small(struct budget *budget, size_t image, size_t old_groups, b
     for (size_t g = 0; merge && g < old_groups; g++) {
         const struct budget_group *group = &budget->groups[g];
 
-        for (size_t i = 0; group->image == image && is_small(budget, group) && i < group->count; i++)
+        for (size_t i = 0;
+             group->image == image && !group->dropped && is_small(budget, group) && i < group->count; i++)
             if (!goes(budget, function_at(budget, group, i)))
                 sites[count++] = group->sites[i];
     }
     return budget_add_group(budget, image, sites, count, err);
 }
 
-/* ------------------------------------------------------------------------------------ the streams */
+/* ------------------------------------------------------------------------------------ the old links */
 
-/* Functions whose probes change links, or that are not seen from now on, are marked; returns that hang on the
- * old links will not be seen. */
-static int tell_streams(struct budget *budget, const bool *affected, size_t old_groups, struct error *err)
+/* Functions of a group whose link is about to be closed: returns that hang on it will not be seen. */
+static int lose_returns(struct budget *budget, const struct budget_group *group, struct error *err)
 {
     int r = 0;
 
-    for (unsigned round = 0; r >= 0 && round < DRAIN_ROUNDS; round++)
-        if ((r = budget->options.consume(budget->options.context, err)) == 0)
+    for (unsigned round = 0; round < DRAIN_ROUNDS; round++)
+        if ((r = budget->options.consume(budget->options.context, err)) <= 0)
             break;
     if (r < 0)
         return r;
     memset(budget->marked, 0, budget->function_count);
-    for (size_t g = 0; g < old_groups; g++)
-        for (size_t i = 0; affected[g] && i < budget->groups[g].count; i++)
-            budget->marked[function_at(budget, &budget->groups[g], i)] = true;
-    r = 0;
-    for (uint32_t i = 0; !r && i < budget->function_count; i++)
-        if (budget->functions[i].probed && goes(budget, i))
-            r = streams_function_missed(budget->options.streams, i);
-    return r ? error_no_memory(err)
-             : streams_returns_unseen(budget->options.streams, budget->marked, budget->function_count, err);
+    for (size_t i = 0; i < group->count; i++)
+        budget->marked[function_at(budget, group, i)] = true;
+    return streams_returns_unseen(budget->options.streams, budget->marked, budget->function_count, err);
 }
 
-/* Rows of `blind`: those that go are blind before their probe is taken away, those that come see when it is
- * there. */
-static int tell_store(struct budget *budget, struct error *err)
+static int drop(struct budget *budget, size_t index, struct error *err)
+{
+    const struct budget_group group = budget->groups[index]; /* the list may grow while records are read */
+    int r = lose_returns(budget, &group, err);
+
+    if (r)
+        return r;
+    uprobe_backend_detach_part(budget->options.backend, group.part);
+    free(group.sites);
+    budget->groups[index].sites = NULL;
+    budget->groups[index].dropped = true;
+    return 0;
+}
+
+static void forget_dropped(struct budget *budget)
+{
+    size_t kept = 0;
+
+    for (size_t g = 0; g < budget->group_count; g++)
+        if (!budget->groups[g].dropped)
+            budget->groups[kept++] = budget->groups[g];
+    budget->group_count = kept;
+}
+
+/* ------------------------------------------------------------------------------------ the moves */
+
+/* Those that go are blind before their probes are taken away. */
+static int begin_blind(struct budget *budget, struct error *err)
 {
     uint64_t now = clock_ns(CLOCK_REALTIME);
     int r = 0;
 
     for (uint32_t i = 0; !r && i < budget->function_count; i++) {
-        if (!budget->functions[i].probed)
+        if (!budget->functions[i].probed || !goes(budget, i))
             continue;
-        if (goes(budget, i) || comes(budget, i))
-            r = budget_blind_end(budget, i, now, err);
-        if (!r && goes(budget, i))
+        if (streams_function_missed(budget->options.streams, i))
+            return error_no_memory(err);
+        r = budget_blind_end(budget, i, now, err);
+        if (!r)
             r = budget_blind_begin(budget, i, GOVERN_OUT, now, err);
     }
     return r;
 }
 
-static void drop_groups(struct budget *budget, const bool *affected, size_t old_groups)
+/* Those that come see again once their probes are there. */
+static int end_blind(struct budget *budget, struct error *err)
 {
-    size_t kept = 0;
-
-    for (size_t g = 0; g < budget->group_count; g++) {
-        struct budget_group *group = &budget->groups[g];
-
-        if (g < old_groups && affected[g]) {
-            uprobe_backend_detach_part(budget->options.backend, group->part);
-            free(group->sites);
-        } else {
-            budget->groups[kept++] = *group;
-        }
-    }
-    budget->group_count = kept;
-}
-
-int budget_regroup(struct budget *budget, uint64_t now_ns, struct error *err)
-{
-    size_t old_groups = budget->group_count;
-    bool merge = old_groups > GROUPS_MAX;
-    AUTO_FREE bool *affected = calloc(old_groups + 1, sizeof(*affected));
+    uint64_t now = clock_ns(CLOCK_REALTIME);
     int r = 0;
 
-    if (!affected)
-        return error_no_memory(err);
-    budget->regrouping = true;
-    uprobe_backend_regrouping(budget->options.backend, true);
-    for (size_t g = 0; !r && g < old_groups; g++) {
-        const struct budget_group group = budget->groups[g];
+    for (uint32_t i = 0; !r && i < budget->function_count; i++)
+        if (budget->functions[i].probed && comes(budget, i))
+            r = budget_blind_end(budget, i, now, err);
+    return r;
+}
 
-        affected[g] = is_affected(budget, &group, merge);
-        if (affected[g] && !(merge && is_small(budget, &group)))
-            r = renew(budget, &group, err);
+/* The hottest first: each makes the target faster, and with it what comes next. */
+static int cool_groups(struct budget *budget, size_t old_groups, struct error *err)
+{
+    for (;;) {
+        size_t hottest = old_groups;
+        double most = -1;
+        int r;
+
+        for (size_t g = 0; g < old_groups; g++) {
+            double heat = budget->groups[g].dropped ? -1 : heat_of(budget, &budget->groups[g]);
+
+            if (heat > most) {
+                most = heat;
+                hottest = g;
+            }
+        }
+        if (hottest == old_groups)
+            return 0;
+        const struct budget_group group = budget->groups[hottest];
+
+        r = renew(budget, &group, err);
+        if (!r)
+            r = drop(budget, hottest, err);
+        if (r)
+            return r;
     }
+}
+
+static int join_small(struct budget *budget, size_t old_groups, bool merge, struct error *err)
+{
+    int r = 0;
+
     for (size_t i = 0; !r && i < budget->image_count; i++)
         if (budget->images[i].file >= 0)
             r = renew_small(budget, i, old_groups, merge, err);
+    for (size_t g = 0; !r && merge && g < old_groups; g++)
+        if (!budget->groups[g].dropped && is_small(budget, &budget->groups[g]))
+            r = drop(budget, g, err);
+    return r;
+}
+
+int budget_regroup(struct budget *budget, struct error *err)
+{
+    size_t old_groups = budget->group_count;
+    int r;
+
+    budget->regrouping = true;
+    uprobe_backend_regrouping(budget->options.backend, true);
+    r = begin_blind(budget, err);
     if (!r)
-        r = tell_streams(budget, affected, old_groups, err);
+        r = cool_groups(budget, old_groups, err);
     if (!r)
-        r = tell_store(budget, err);
-    if (r)
-        return r;
-    drop_groups(budget, affected, old_groups);
-    for (size_t i = 0; i < budget->function_count; i++)
+        r = join_small(budget, old_groups, old_groups > GROUPS_MAX, err);
+    if (!r)
+        r = end_blind(budget, err);
+    forget_dropped(budget);
+    for (size_t i = 0; !r && i < budget->function_count; i++)
         budget->applied[i] = budget->units[i].out;
-    return 0;
+    return r;
 }
