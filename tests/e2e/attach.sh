@@ -46,7 +46,7 @@ until_interrupted() { # signal
     local pid recorder status=0
     start_busy 1000
     pid=$spawned
-    spawn "$TRACECTL" -q record -n "until_$1" -p "$pid"
+    spawn "$TRACECTL" -q record -n "until_$1" -p "$pid" --budget none
     recorder=$spawned
     wait_until 10 is_probed "$pid"
     sleep 0.5
@@ -63,7 +63,7 @@ target_ends_first() {
     local pid recorder
     start_busy 1000
     pid=$spawned
-    spawn "$TRACECTL" -q record -n ends_first -p "$pid"
+    spawn "$TRACECTL" -q record -n ends_first -p "$pid" --budget none
     recorder=$spawned
     wait_until 10 is_probed "$pid"
     end_busy "$pid"
@@ -77,9 +77,9 @@ two_at_once() { # two recorders, two targets, one store
     first=$spawned
     spawn "$PROGRAMS/busy" 2000 >"$WORK/busy2.out"
     second=$spawned
-    spawn "$TRACECTL" -q record -n one -p "$first" --duration 2
+    spawn "$TRACECTL" -q record -n one -p "$first" --budget none --duration 2
     recorder=$spawned
-    "$TRACECTL" -q record -n two -p "$second" --duration 2
+    "$TRACECTL" -q record -n two -p "$second" --budget none --duration 2
     wait "$recorder"
     kill -TERM "$second"
     wait "$second"
@@ -97,7 +97,7 @@ several_pids() {
     spawn "$PROGRAMS/busy" 1000 >"$WORK/busy2.out"
     second=$spawned
     wait_until 10 grep -q beat "$WORK/busy2.out"
-    "$TRACECTL" -q record -n several -p "$first,$second" --duration 1
+    "$TRACECTL" -q record -n several -p "$first,$second" --budget none --duration 1
     kill -TERM "$second"
     wait "$second"
     end_busy "$first"
@@ -109,7 +109,7 @@ readable_while_recording() { # a reader sees what is committed, and does not dis
     local pid recorder
     start_busy 2000
     pid=$spawned
-    spawn "$TRACECTL" -q record -n live -p "$pid" --duration 4 --flush-interval 0.2
+    spawn "$TRACECTL" -q record -n live -p "$pid" --budget none --duration 4 --flush-interval 0.2
     recorder=$spawned
     has_events() {
         (($(q "SELECT count(*) AS n FROM events e JOIN runs r USING (run_id) WHERE r.name = 'live'") > 200))

@@ -159,7 +159,7 @@ journal() {
     spawn "$PROGRAMS/busy" 20000 2 >"$WORK/busy.out"
     busy=$spawned
     wait_until 10 grep -q beat "$WORK/busy.out"
-    spawn "$TRACECTL" -d "$store" -q record -n killed -p "$busy" --flush-interval 0.1 "$@"
+    spawn "$TRACECTL" -d "$store" -q record -n killed -p "$busy" --budget none --flush-interval 0.1 "$@"
     recorder=$spawned
     rows() { [[ $(sqlite3 "$store" "SELECT count(*) FROM journal") -gt 5 ]]; }
     wait_until 20 rows

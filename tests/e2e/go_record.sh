@@ -73,7 +73,7 @@ is_recorded() {
 
 running() {
     service bare1.22
-    spawn "$TRACECTL" -q record -n running --go -p "$service" 9>&-
+    spawn "$TRACECTL" -q record -n running --go -p "$service" --budget none 9>&-
     wait_until 20 is_recorded
     exec 9>&-
     wait "$spawned"
@@ -83,7 +83,7 @@ running() {
 
 recorder_dies() {
     service bare1.22
-    spawn "$TRACECTL" -q record -n dies --go -p "$service" 9>&-
+    spawn "$TRACECTL" -q record -n dies --go -p "$service" --budget none 9>&-
     wait_until 20 is_recorded
     kill -KILL "$spawned"
     wait_until 10 text_is_clean "$service"

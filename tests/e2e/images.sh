@@ -109,10 +109,10 @@ process_tree() {
     local parent=$spawned children
     wait_until 10 bash -c "[[ \$(pgrep -c -P $parent) == 2 ]]"
     children=$(pgrep -P "$parent" | sort -n | paste -sd,)
-    "$TRACECTL" record -n tree --duration 0.5 -p "$parent" >/dev/null
+    "$TRACECTL" record -n tree --duration 0.5 -p "$parent" --budget none >/dev/null
     same "$children" "$(q "SELECT group_concat(pid) AS n FROM (SELECT DISTINCT pid FROM processes
         WHERE run_id = $(run_id tree) AND exe LIKE '%busy' ORDER BY pid)")"
-    "$TRACECTL" record -n two --duration 0.5 -p "$children" >/dev/null
+    "$TRACECTL" record -n two --duration 0.5 -p "$children" --budget none >/dev/null
     same 2 "$(q "SELECT count(*) AS n FROM processes WHERE run_id = $(run_id two)")"
     pkill -KILL -P "$parent"
 }

@@ -132,7 +132,7 @@ on_a_running_process() {
     start_busy 20000 3
     pid=$spawned
     for round in 1 2 3; do
-        record "running_$round" --backend inline -p "$pid" --duration 0.2
+        record "running_$round" --backend inline -p "$pid" --budget none --duration 0.2
         text_is_clean "$pid"
         backend_of "running_$round" | grep 'by inline probes' >/dev/null
         # Three calls a turn, one inside the other and one behind it.
@@ -147,12 +147,12 @@ recorder_killed() {
     local pid recorder
     start_busy 1000
     pid=$spawned
-    spawn "$TRACECTL" -q record --backend inline -n killed -p "$pid"
+    spawn "$TRACECTL" -q record --backend inline -n killed -p "$pid" --budget none
     recorder=$spawned
     wait_until 10 is_probed "$pid"
     kill -KILL "$recorder"
     text_is_clean "$pid"
-    record after_killed --backend inline -p "$pid" --duration 0.2
+    record after_killed --backend inline -p "$pid" --budget none --duration 0.2
     text_is_clean "$pid"
     (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id after_killed)") > 100))
     end_busy "$pid"

@@ -38,7 +38,7 @@ store_is_good() { # name of the run
 
 kill_while_attached() { # number
     local name="kill$1" recorder before
-    spawn "$TRACECTL" -q record -n "$name" -p "$busy" --flush-interval 0.2
+    spawn "$TRACECTL" -q record -n "$name" -p "$busy" --budget none --flush-interval 0.2
     recorder=$spawned
     random_sleep 2000
     kill -KILL "$recorder"
@@ -52,7 +52,7 @@ kill_while_attached() { # number
 }
 
 something_was_kept() {
-    spawn "$TRACECTL" -q record -n kept -p "$busy" --flush-interval 0.2
+    spawn "$TRACECTL" -q record -n kept -p "$busy" --budget none --flush-interval 0.2
     wait_until 10 is_probed "$busy"
     sleep 1.5
     kill -KILL "$spawned"

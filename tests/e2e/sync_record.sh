@@ -86,7 +86,7 @@ counted() { # name, program
 attached() {
     spawn "$PROGRAMS/sync_counts" 20 60
     local run target=$spawned
-    record attached --sync -p "$target" --duration 1
+    record attached --sync -p "$target" --budget none --duration 1
     lives "$target"
     kill -KILL "$target"
     run=$(run_id attached)
@@ -114,7 +114,7 @@ committed() { # run's name
 killed() {
     spawn "$PROGRAMS/sync_counts" 20 60
     local target=$spawned
-    spawn "$TRACECTL" -q record -n killed --sync --flush-interval 0.2 -p "$target"
+    spawn "$TRACECTL" -q record -n killed --sync --flush-interval 0.2 -p "$target" --budget none
     local recorder=$spawned
     wait_until 30 committed killed
     kill -KILL "$recorder"
