@@ -63,7 +63,7 @@ class Tracectl:
         shutil.rmtree(self.folder)
 
     def record(self, functions):
-        return [TRACECTL, "-d", self.store, "--json", "record", *self.options, *choice(functions)]
+        return [TRACECTL, "-d", self.store, "--json", "record", "--budget", "none", *self.options, *choice(functions)]
 
     def command(self, command, functions=()):
         cpu, output = timed(command, [*self.record(functions), "--"])

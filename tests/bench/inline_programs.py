@@ -21,7 +21,8 @@ SECONDS_MAX = 120  # of one run
 
 
 def record(folder, backend, arguments):
-    return [TRACECTL, "-d", os.path.join(folder, "store.db"), "--json", "record", "--backend", backend, *arguments]
+    return [TRACECTL, "-d", os.path.join(folder, "store.db"), "--json", "record", "--budget", "none", "--backend", backend,
+            *arguments]
 
 
 def seen(report):
