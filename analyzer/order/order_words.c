@@ -9,6 +9,8 @@
 
 /* Classes that a sentence names; the others are counted. */
 #define CLASSES_NAMED 3
+/* Classes among which those are looked for of which the same is said. */
+#define REMARKS_COMPARED 64
 
 /* ---------------------------------------------------------------------------------------------- places */
 
@@ -98,27 +100,49 @@ const char *order_words_function(const struct order_tree *order, uint32_t node)
 
 /* ---------------------------------------------------------------------------------------------- who */
 
-/* "rank 8", "31 ranks", "thread 0.3", "goroutine 1.g7", "12 threads"; whether that is one. */
-static bool write_who(FILE *out, const struct order_tree *order, uint32_t node)
+/* Threads that a sentence speaks of together. */
+struct who {
+    size_t count;
+    const struct sample_thread *first;
+    bool no_ranks, no_goroutines; /* some are none */
+};
+
+static void add_who(const struct order_tree *order, uint32_t node, struct who *who)
 {
     const struct prefix_node *at = &order->tree->nodes[node];
-    const struct sample_thread *first = &order->set->threads[order->tree->threads[at->first]];
-    const char *label = sample_text(order->set, first->label);
-    bool ranks = true, goroutines = true;
 
     for (size_t i = 0; i < at->count; i++) {
         const struct sample_thread *thread = &order->set->threads[order->tree->threads[at->first + i]];
 
-        ranks &= thread->rank != SAMPLE_NO_RANK;
-        goroutines &= strchr(sample_text(order->set, thread->label), 'g') != NULL;
+        who->first = who->first ? who->first : thread;
+        who->no_ranks |= thread->rank == SAMPLE_NO_RANK;
+        who->no_goroutines |= strchr(sample_text(order->set, thread->label), 'g') == NULL;
     }
-    if (at->count == 1 && ranks)
-        fprintf(out, "rank %d", first->rank);
-    else if (at->count == 1)
-        fprintf(out, "%s %s", goroutines ? "goroutine" : "thread", label);
+    who->count += at->count;
+}
+
+/* "rank 8", "31 ranks", "thread 0.3", "goroutine 1.g7", "12 threads"; whether that is one. */
+static bool write_whom(FILE *out, const struct order_tree *order, const struct who *who)
+{
+    if (who->count == 1 && !who->no_ranks)
+        fprintf(out, "rank %d", who->first->rank);
+    else if (who->count == 1)
+        fprintf(out, "%s %s", who->no_goroutines ? "thread" : "goroutine",
+                sample_text(order->set, who->first->label));
     else
-        fprintf(out, "%zu %s", at->count, ranks ? "ranks" : goroutines ? "goroutines" : "threads");
-    return at->count == 1;
+        fprintf(out, "%zu %s", who->count,
+                !who->no_ranks       ? "ranks"
+                : who->no_goroutines ? "threads"
+                                     : "goroutines");
+    return who->count == 1;
+}
+
+static bool write_who(FILE *out, const struct order_tree *order, uint32_t node)
+{
+    struct who who = {0};
+
+    add_who(order, node, &who);
+    return write_whom(out, order, &who);
 }
 
 /* Whether all threads of the node were elsewhere in another look at them. */
@@ -132,10 +156,10 @@ static bool moves(const struct order_tree *order, uint32_t node)
     return true;
 }
 
-static void write_class(FILE *out, const struct order_tree *order, uint32_t node)
+/* Where the threads of a node are, as a sentence says it of one or of several. */
+static void write_where(FILE *out, const struct order_tree *order, uint32_t node, bool one)
 {
     const char *function = order_words_function(order, node);
-    bool one = write_who(out, order, node);
 
     fprintf(out, " %s in %s", one ? "is" : "are", *function ? function : "code without a name");
     write_iteration(out, order, node, " (", ")");
@@ -143,42 +167,99 @@ static void write_class(FILE *out, const struct order_tree *order, uint32_t node
         fprintf(out, " and %s on", one ? "goes" : "go");
 }
 
+static void write_class(FILE *out, const struct order_tree *order, uint32_t node)
+{
+    bool one = write_who(out, order, node);
+
+    write_where(out, order, node, one);
+}
+
 /* ---------------------------------------------------------------------------------------------- sentences */
 
-static int compare_counts(const void *left, const void *right)
-{
-    const size_t *a = left, *b = right;
+/* Classes of which the sentence says the same. */
+struct remark {
+    char *where; /* in the plural */
+    uint32_t node;
+    struct who who;
+};
 
-    return (a[0] < b[0]) - (a[0] > b[0]);
+static int compare_remarks(const void *left, const void *right)
+{
+    const struct remark *a = left, *b = right;
+
+    if (a->who.count != b->who.count)
+        return a->who.count < b->who.count ? 1 : -1;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+static int where_of(const struct order_tree *order, uint32_t node, char **ret_where)
+{
+    size_t size;
+    FILE *out = open_memstream(ret_where, &size);
+
+    if (!out)
+        return -ENOMEM;
+    write_where(out, order, node, false);
+    return finish(out, ret_where);
+}
+
+/* The classes of a node but for `without`, those of which the same is said as one. They are looked for only
+ * among as many as a reader could bear. */
+static int make_remarks(const struct order_tree *order, uint32_t node, uint32_t without,
+                        struct remark *remarks, size_t *ret_count)
+{
+    const struct prefix_node *at = &order->tree->nodes[node];
+
+    for (uint32_t child = at->first_child; child < at->first_child + at->child_count; child++) {
+        AUTO_FREE char *where = NULL;
+        size_t same = 0;
+
+        if (child == without)
+            continue;
+        if (where_of(order, child, &where) < 0)
+            return -ENOMEM;
+        while (same < *ret_count && same < REMARKS_COMPARED && strcmp(remarks[same].where, where) != 0)
+            same++;
+        if (same == REMARKS_COMPARED)
+            same = *ret_count;
+        if (same == *ret_count) {
+            remarks[(*ret_count)++] = (struct remark){.where = where, .node = child};
+            where = NULL;
+        }
+        add_who(order, child, &remarks[same].who);
+    }
+    return 0;
+}
+
+static void write_remarks(FILE *out, const struct order_tree *order, struct remark *remarks, size_t count)
+{
+    size_t left = 0;
+
+    qsort(remarks, count, sizeof(*remarks), compare_remarks);
+    for (size_t i = 0; i < count; i++) {
+        if (i >= CLASSES_NAMED) {
+            left += remarks[i].who.count;
+            continue;
+        }
+        fputs(i ? ", " : "", out);
+        write_where(out, order, remarks[i].node, write_whom(out, order, &remarks[i].who));
+    }
+    if (left)
+        fprintf(out, ", %zu are elsewhere", left);
 }
 
 /* The classes of a node but for `without`, the largest first. */
 static int write_others(FILE *out, const struct order_tree *order, uint32_t node, uint32_t without)
 {
-    const struct prefix_node *at = &order->tree->nodes[node];
-    AUTO_FREE size_t(*sorted)[2] = calloc(at->child_count + 1, sizeof(*sorted));
-    size_t count = 0, left = 0;
+    AUTO_FREE struct remark *remarks = calloc(order->tree->nodes[node].child_count + 1, sizeof(*remarks));
+    size_t count = 0;
+    int r = remarks ? make_remarks(order, node, without, remarks, &count) : -ENOMEM;
 
-    if (!sorted)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < at->child_count; i++) {
-        if (at->first_child + i == without)
-            continue;
-        sorted[count][0] = order->tree->nodes[at->first_child + i].count;
-        sorted[count++][1] = at->first_child + i;
-    }
-    qsort(sorted, count, sizeof(*sorted), compare_counts);
-    for (size_t i = 0; i < count; i++) {
-        if (i >= CLASSES_NAMED) {
-            left += sorted[i][0];
-            continue;
-        }
-        fputs(i ? ", " : "", out);
-        write_class(out, order, (uint32_t)sorted[i][1]);
-    }
-    if (left)
-        fprintf(out, ", %zu are elsewhere", left);
-    return 0;
+    if (r == 0)
+        write_remarks(out, order, remarks, count);
+    for (size_t i = 0; i < count; i++)
+        free(remarks[i].where);
+    return r;
 }
 
 static uint32_t child_with(const struct order_tree *order, uint32_t node, unsigned flag)

@@ -166,3 +166,21 @@ Test(order_tree, without_code_there_is_no_order)
     for (uint32_t i = 0; i < order->tree->node_count; i++)
         cr_assert_not(order->nodes[i].flags & (ORDER_NODE_RANKED | ORDER_NODE_LEAST));
 }
+
+Test(order_words, the_same_is_said_once)
+{
+    AUTO_SAMPLE_SET struct sample_set *set = NULL;
+    AUTO_ORDER_TREE struct order_tree *order = NULL;
+    const struct order_source source = {0};
+    AUTO_FREE char *words = NULL;
+
+    cr_assert_eq(sample_set_new(&set), 0);
+    add_stack(set, 0, "main:1 work:7");
+    add_stack(set, 1, "main:2 work:8");
+    add_stack(set, 2, "main:3 read:3");
+    add_stack(set, 3, "main:2 work:8");
+    cr_assert_eq(order_tree_new(set, &source, true, &order, NULL), 0);
+    cr_assert_eq(order_words(order, &words), 0);
+    cr_assert_str_eq(words,
+                     "nobody is known to be behind all others: 3 ranks are in work, rank 2 is in read");
+}
