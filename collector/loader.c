@@ -44,7 +44,7 @@ struct loader {
     struct streams *streams;
     struct sync_probes *sync; /* NULL: none */
     struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched;
+    bool libraries, skipped, unpatched, discreet;
     struct attachment *attachments;
     struct linker *linkers;
     size_t linker_count, linker_capacity;
@@ -71,6 +71,11 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
 void loader_set_budget(struct loader *loader, struct budget *budget)
 {
     loader->budget = budget;
+}
+
+void loader_be_discreet(struct loader *loader)
+{
+    loader->discreet = true;
 }
 
 void loader_free(struct loader *loader)
@@ -531,7 +536,7 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
                    struct error *err)
 {
-    struct stream_program program = {.rank = process_rank(pid)};
+    struct stream_program program = {.rank = loader->discreet ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
     struct traced_image *image = NULL;
     char link[64], root[32];
@@ -539,7 +544,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     int r;
 
     program.exe = process_exe(pid);
-    program.argv = process_command_line(pid);
+    program.argv = loader->discreet ? process_exe(pid) : process_command_line(pid);
     process_exe_link(pid, link, sizeof(link));
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
     source.path = link;

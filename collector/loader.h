@@ -34,6 +34,10 @@ void loader_free(struct loader *loader);
 /* Calls may cost so much from now on; before anything is attached. */
 void loader_set_budget(struct loader *loader, struct budget *budget);
 
+/* From now on neither arguments nor the environment of processes are read: instead of the command line their
+ * executable's path is stored. */
+void loader_be_discreet(struct loader *loader);
+
 /* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
  * it has just been loaded, its libraries are still to come. `*ret_main` is the image of the program, traced
  * or refused. -ESRCH, -ENOENT: the process is gone. */

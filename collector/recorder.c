@@ -64,7 +64,7 @@ uint64_t recorder_dropped_runs(const struct recorder *recorder)
 
 void recorder_stop(struct recorder *recorder)
 {
-    uint64_t one = 1;
+    const uint64_t one = 1;
 
     if (write(recorder->stop, &one, sizeof(one)) < 0)
         return; /* the counter is at its limit: it has been told */
@@ -295,6 +295,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     if (!r)
         r = loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
                        options->want_image != NULL, recorder->sync, &recorder->loader, err);
+    if (!r && options->discreet)
+        loader_be_discreet(recorder->loader);
     return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
 }
 
@@ -357,9 +359,8 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     if (!recorder->options.flush_interval_ns)
         recorder->options.flush_interval_ns = 1000000000u;
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
-    if (!r)
-        if (!uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
-            image.returns = PLAN_RETURNS_INFER;
+    if (!r && !uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
+        image.returns = PLAN_RETURNS_INFER;
     if (!r)
         r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
     if (!r && options->watch)
@@ -544,7 +545,8 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     r = privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
     if (r)
         return r;
-    recorder->flushed_ns = begun;
+    if (!recorder->flushed_ns)
+        recorder->flushed_ns = begun;
     uprobe_backend_enter(recorder->backend, PHASE_RECORDING);
     for (;;) {
         if (held && !records)

@@ -54,6 +54,7 @@ struct recorder_options {
     bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
     enum recorder_backend backend;
+    bool discreet;              /* neither arguments nor the environment of processes are read */
     size_t ring_bytes;          /* 0: the default */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
@@ -88,8 +89,12 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
 /* Traces a running process from now on, and the children that it has, if they are followed. */
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 
+/* Whether the process is, or was, among those recorded. */
+bool recorder_knows_process(const struct recorder *recorder, pid_t pid);
+
 /* Records until a command has ended, all attached processes have, `duration_ns` is over (0: no limit) or
- * recorder_stop was called. -ENOSPC and the like: recording has stopped, what was committed stays. */
+ * recorder_stop was called; after the first and the third it may be called again, and goes on. -ENOSPC and
+ * the like: recording has stopped, what was committed stays. */
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
 
 /* The worker whose command has ended last. */

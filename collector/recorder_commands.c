@@ -36,6 +36,11 @@ uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned
     return uprobe_backend_hits(recorder->backend, index, worker, execution);
 }
 
+bool recorder_knows_process(const struct recorder *recorder, pid_t pid)
+{
+    return streams_knows_process(recorder->streams, pid);
+}
+
 int recorder_worker_of(const struct recorder *recorder, pid_t pid)
 {
     struct process_state state;

@@ -180,8 +180,9 @@ FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-reco
 fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
-# And what reads code to be patched.
-fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/backend/%.o,displace relocate_x86_64 stub_x86_64)
+# And what reads the daemon's configuration, and code to be patched.
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config backend/displace backend/relocate_x86_64 \
+	backend/stub_x86_64)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@

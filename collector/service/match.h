@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which processes a target is. */
+#ifndef TRACECTL_COLLECTOR_SERVICE_MATCH_H
+#define TRACECTL_COLLECTOR_SERVICE_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/service/config.h"
+
+/* What a target asks for. Nothing of its arguments or its environment. */
+struct service_process {
+    pid_t pid, parent;
+    uint64_t started;  /* in clock ticks since the machine began; with the pid, a name for ever */
+    char path[4096];   /* of the executable, without " (deleted)" */
+    char cgroup[4096]; /* in the unified hierarchy, or in systemd's; "" if unknown */
+};
+
+/* Reads it from /proc. False: it has gone, has no executable (a thread of the kernel's), or is a zombie. */
+bool service_process_read(pid_t pid, struct service_process *ret_process);
+
+bool service_target_matches(const struct service_target *target, const struct service_process *process);
+
+/* The path in the text of /proc/PID/cgroup; false: none. */
+bool service_cgroup_path(const char *text, char *ret_path, size_t size);
+
+#endif
