@@ -17,8 +17,7 @@
 /* A hit in a program takes longer than in a loop of hits: it finds other things in the caches, and leaves
  * others. */
 #define COLD 1.5
-#define GROUPS 16 /* of an image, at first: when tracectl is killed the kernel removes one after the other \
-                   */
+#define GROUPS 16 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
 #define GROUP_SITES 256
 #define LIMIT_PART 2 /* one function may take half of what a CPU has saved up */
 #define SAVED_TICKS 8

@@ -30,9 +30,14 @@ __attribute__((noinline)) void hot(unsigned long n)
     }
 RARE(a)
 RARE(b)
-RARE(c) RARE(d) RARE(e) RARE(f) RARE(g) RARE(h)
+RARE(c)
+RARE(d)
+RARE(e)
+RARE(f)
+RARE(g)
+RARE(h)
 
-    __attribute__((noinline)) void all_rare(void)
+__attribute__((noinline)) void all_rare(void)
 {
     static void (*const functions[])(void) = {rare_a, rare_b, rare_c, rare_d, rare_e, rare_f, rare_g, rare_h};
 
