@@ -6,10 +6,12 @@
  * send to each other, queue events and handle them; the same ones each time. Prints a JSON array with an
  * object for each shape:
  *
- *   shape               threads: 4 processes; servers: 16; events: 4, and every third step queues an event or
- * handles one events, edges, chains append, build, sections, queries   seconds of processor time: reading the
- * events in, the graph, critical sections, a million questions whether one random event must be before
- * another peak_mib of the process so far
+ * - shape: `threads`, 4 processes; `servers`, 16; `events`, 4, and every third step queues an event or
+ * handles one;
+ * - events, edges, chains;
+ * - append, build, sections, queries: seconds of processor time for reading the events in, for the graph, for
+ * the critical sections, and for a million questions whether one random event must be before another;
+ * - peak_mib: of the process so far.
  */
 #include <stdio.h>
 #include <stdlib.h>
