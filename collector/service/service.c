@@ -68,11 +68,15 @@ static void reload(struct service *service)
     struct error err = {0};
     int r = service_config_read(service->config_path, &new, &err);
 
-    if (!r && strcmp(new.socket, old.socket) != 0)
-        r = error_say(&err, -EINVAL, "%s: the socket has changed (restart the daemon for that)",
-                      service->config_path);
-    if (!r && (r = check_store(&new, &err)))
-        service_config_release(&new);
+    if (!r) {
+        if (strcmp(new.socket, old.socket) != 0)
+            r = error_say(&err, -EINVAL, "%s: the socket has changed (restart the daemon for that)",
+                          service->config_path);
+        else
+            r = check_store(&new, &err);
+        if (r)
+            service_config_release(&new);
+    }
     if (r) {
         service->counters.bad_reloads++;
         service_log("error", "reload-failed", "why", err.message, "kept", "the old configuration");
@@ -190,6 +194,7 @@ int service_run(const char *config_path, struct error *err)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     struct service service = {.config_path = config_path,
+                              .pid = getpid(),
                               .signals = -1,
                               .listener = -1,
                               .begun_ns = now,

@@ -38,6 +38,7 @@ struct service_counters {
 
 struct service {
     const char *config_path;
+    pid_t pid; /* the daemon's own */
     struct service_config config;
     int signals, listener;
     struct worker *workers;

@@ -133,14 +133,13 @@ static void take_signals(pid_t daemon)
 }
 
 /* In slices, between which the figures are renewed. */
-static int run_slices(struct recorder *recorder, const struct worker_order *order, pid_t daemon,
-                      struct error *err)
+static int run_slices(struct recorder *recorder, const struct worker_order *order, struct error *err)
 {
     const uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     bool ended = false;
     int r = 0;
 
-    while (!r && !told_to_stop && !ended && getppid() == daemon) {
+    while (!r && !told_to_stop && !ended && getppid() == order->daemon) {
         uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
         publish(recorder, order->page);
@@ -171,8 +170,7 @@ static void give_up(struct recorder *recorder, int why)
         recorder_close_full(recorder, NULL);
 }
 
-static int record(struct recorder *recorder, const struct worker_order *order, pid_t daemon,
-                  struct error *err)
+static int record(struct recorder *recorder, const struct worker_order *order, struct error *err)
 {
     int r = tag(recorder, order, err);
 
@@ -180,7 +178,7 @@ static int record(struct recorder *recorder, const struct worker_order *order, p
         r = recorder_attach(recorder, order->process->pid, err);
     running = recorder;
     if (!r)
-        r = run_slices(recorder, order, daemon, err);
+        r = run_slices(recorder, order, err);
     running = NULL;
     signal(SIGTERM, SIG_IGN); /* the rest is short and must not be cut off */
     if (!r)
@@ -190,8 +188,7 @@ static int record(struct recorder *recorder, const struct worker_order *order, p
     return r;
 }
 
-static int record_into(struct tracestore *store, const struct worker_order *order, pid_t daemon,
-                       struct error *err)
+static int record_into(struct tracestore *store, const struct worker_order *order, struct error *err)
 {
     const struct service_config *config = order->config;
     struct choice choice;
@@ -218,22 +215,21 @@ static int record_into(struct tracestore *store, const struct worker_order *orde
     r = recorder_open(store, &options, &recorder, err);
     if (r)
         return r;
-    r = record(recorder, order, daemon, err);
+    r = record(recorder, order, err);
     recorder_free(recorder);
     return r;
 }
 
 int worker_run(const struct worker_order *order)
 {
-    const pid_t daemon = getppid();
     struct tracestore *store = NULL;
     struct error err = {0};
     int r;
 
-    take_signals(daemon);
+    take_signals(order->daemon);
     r = tracestore_open(order->config->store, TRACESTORE_CREATE, &store, &err);
     if (!r)
-        r = record_into(store, order, daemon, &err);
+        r = record_into(store, order, &err);
     tracestore_free(store);
     if (r)
         snprintf(order->page->error, sizeof(order->page->error), "%s", err.message);

@@ -49,6 +49,7 @@ struct worker_order {
     const struct service_target *target;
     const struct service_process *process;
     struct worker_page *page;
+    pid_t daemon;      /* who has forked it: the recording ends with him */
     uint64_t slice_ns; /* between two updates of the page */
 };
 

@@ -39,6 +39,7 @@ static int work(const struct service *service, const struct service_target *targ
         .target = target,
         .process = &worker->process,
         .page = worker->page,
+        .daemon = service->pid,
         .slice_ns = min_ns(SLICE_NS, service->config.scan_ns / 2),
     };
 

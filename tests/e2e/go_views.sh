@@ -67,7 +67,7 @@ timeline() {
     in_order "$WORK/narrow.txt" '  g[0-9]+ main.Monitor +select .*:18, default$' '  g[0-9]+ main.Monitor +mutex lock .*:21(, blocks)?$'
     COLUMNS=200 "$TRACECTL" go timeline successful >"$WORK/successful.txt"
     cat "$WORK/successful.txt"
-    in_order "$WORK/successful.txt" 'mutex lock .*:21$' 'mutex lock .*:25(, blocks)?$' 'mutex unlock .*:22, wakes g[0-9]+$' \
+    in_order "$WORK/successful.txt" 'mutex lock .*:21$' 'mutex lock .*:25(, blocks)?$' 'mutex unlock .*:22(, wakes g[0-9]+)?$' \
         'goes on [(]woken by g[0-9]+[)]$' 'chan send .*:26(, blocks)?$' 'select .*:18, recv, wakes g[0-9]+$'
 }
 
@@ -103,7 +103,7 @@ potential() {
 
 report() {
     "$TRACECTL" report leak -o "$WORK/leak.html"
-    "$E2E/page_check" page "$WORK/leak.html" facts losses goroutines similarity clusters lattice loops glossary
+    "$E2E/page_check" page "$WORK/leak.html" facts losses goroutines progress similarity clusters lattice loops glossary
     "$E2E/page_check" text "$WORK/leak.html" >"$WORK/leak.page"
     in_order "$WORK/leak.page" '2 goroutines will never go on' 'mutex lock .*:21'
 }
