@@ -67,7 +67,7 @@ $(P)/release_%: tests/programs/releases.c
 $(P)/poisson_%: tests/programs/poisson.c tests/programs/planted.h
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
-	$(Q)mpicc $(PROGRAM_FLAGS) -$* -o $@ $< -lm
+	$(Q)mpicc $(PROGRAM_FLAGS) -$* -o $@ $<
 
 # What it is about is not to be inlined.
 $(P)/heat_%: tests/programs/heat.f90

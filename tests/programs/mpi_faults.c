@@ -12,10 +12,13 @@
  *   increase  an element that was received becomes greater, by 1 to 8
  *   decrease  ... smaller
  *   overflow  up to 4 KiB behind what was received get random bytes
- *   extra     up to 64 more messages like the one that was sent
+ *   extra     up to 64 more messages like the one that is to be sent, and before it
  *
- * A rank that aborts stays where it is, as in the paper: what would end it (SIGSEGV and its kind, MPI_Abort)
- * makes it wait for ever.
+ * The additional messages are sent as large ones are: the sender goes on when somebody receives them (the
+ * paper's program sends rows of 350 KB, which no MPI buffers; ours are small).
+ *
+ * A rank that aborts stays where it is, as in the paper: what would end it (SIGSEGV and its kind, MPI_Abort,
+ * an error that MPI finds) makes it wait for ever.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -65,6 +68,20 @@ static void stay_when_dying(void)
 
     for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
         signal(deadly[i], stay);
+}
+
+/* MPI ends the program for an error, from inside. */
+static void stay_at_error(MPI_Comm *communicator, int *code, ...)
+{
+    stay(0);
+}
+
+static void stay_at_errors(void)
+{
+    MPI_Errhandler handler;
+
+    PMPI_Comm_create_errhandler(stay_at_error, &handler);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 }
 
 static void read_fault(int size)
@@ -143,6 +160,7 @@ int MPI_Init(int *argc, char ***argv)
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     read_fault(size);
     stay_when_dying();
+    stay_at_errors();
     return r;
 }
 
@@ -158,7 +176,7 @@ int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, 
         if (fault.kind == LOOP)
             never_end();
         for (uint64_t more = 1 + next_random() % EXTRA_MAX; more; more--)
-            PMPI_Send(buffer, count, type, to, tag, communicator);
+            PMPI_Ssend(buffer, count, type, to, tag, communicator);
     }
     return PMPI_Send(buffer, count, type, to, tag, communicator);
 }
