@@ -99,21 +99,11 @@ static json_t *class_of(const struct order_tree *order, uint32_t node)
     return object;
 }
 
-/* The node whose branches are the classes: the one that tells who is behind, or the first branching. */
-static uint32_t classes_at(const struct order_tree *order)
-{
-    uint32_t node = 0;
-
-    if (order->decided != PREFIX_NONE)
-        return order->decided;
-    while (order->tree->nodes[node].child_count == 1 && order->tree->nodes[node].ends == 0)
-        node = order->tree->nodes[node].first_child;
-    return node;
-}
-
+/* The branches of the node that tells who is behind, or of the first branching. */
 static json_t *classes_of(const struct order_tree *order)
 {
-    const struct prefix_node *at = &order->tree->nodes[classes_at(order)];
+    uint32_t node = order->decided != PREFIX_NONE ? order->decided : order_tree_branching(order);
+    const struct prefix_node *at = &order->tree->nodes[node];
     json_t *classes = json_array();
 
     for (uint32_t i = 0; i < at->child_count; i++)
@@ -132,6 +122,17 @@ static json_t *behind_of(const struct order_tree *order)
         if (order->nodes[at->first_child + i].flags & ORDER_NODE_LEAST)
             return class_of(order, at->first_child + i);
     return json_null();
+}
+
+static json_t *apart_of(const struct order_tree *order)
+{
+    const struct prefix_node *root = &order->tree->nodes[0];
+    json_t *classes = json_array();
+
+    for (uint32_t i = 0; i < root->child_count; i++)
+        if (order->nodes[root->first_child + i].flags & ORDER_NODE_APART)
+            json_array_append_new(classes, class_of(order, root->first_child + i));
+    return classes;
 }
 
 /* All nodes in one array, each with the number of its parent: a stack may be deeper than readers of JSON
@@ -160,6 +161,9 @@ json_t *stat_order_json(const struct order_tree *order)
     object = json_object();
     json_object_set_new(object, "words", cli_json_text(words));
     json_object_set_new(object, "behind", behind_of(order));
+    json_object_set_new(object, "last",
+                        order->last != PREFIX_NONE ? class_of(order, order->last) : json_null());
+    json_object_set_new(object, "apart", apart_of(order));
     json_object_set_new(object, "classes", classes_of(order));
     json_object_set_new(object, "tree", tree_of(order));
     json_object_set_new(object, "values_read", cli_json_count(order->values_read));

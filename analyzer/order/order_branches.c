@@ -24,6 +24,8 @@ static int compare_ranks(const void *left, const void *right, void *context)
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct order_node *x = &order->nodes[a], *y = &order->nodes[b];
 
+    if ((x->flags ^ y->flags) & ORDER_NODE_APART)
+        return x->flags & ORDER_NODE_APART ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
     return (a > b) - (a < b);
@@ -186,8 +188,8 @@ unsigned order_branch_mark(const struct order_tree *order, const struct order_br
     unsigned flags = order->nodes[branch->first].flags;
     const struct prefix_node *at = node_at(order, branch->first);
 
-    if (flags & ORDER_NODE_LEAST)
-        return ORDER_NODE_LEAST;
+    if (flags & (ORDER_NODE_LEAST | ORDER_NODE_APART))
+        return flags & ORDER_NODE_APART ? ORDER_NODE_APART : ORDER_NODE_LEAST;
     if ((flags & ORDER_NODE_MOST) && 2 * at->count < node_at(order, at->parent)->count)
         return ORDER_NODE_MOST;
     return 0;
@@ -195,9 +197,10 @@ unsigned order_branch_mark(const struct order_tree *order, const struct order_br
 
 const char *order_mark_words(unsigned mark)
 {
-    return mark == ORDER_NODE_LEAST  ? "behind all others"
-           : mark == ORDER_NODE_MOST ? "ahead of all others"
-                                     : "";
+    return mark == ORDER_NODE_LEAST   ? "behind all others"
+           : mark == ORDER_NODE_MOST  ? "ahead of all others"
+           : mark == ORDER_NODE_APART ? "apart: called from nobody knows where"
+                                      : "";
 }
 
 int order_legend(const struct order_tree *order, char **ret_words)

@@ -28,9 +28,9 @@ int order_branch_words(const struct order_tree *order, const struct order_branch
 const char *order_branch_rank(const struct order_tree *order, const struct order_branch *branch,
                               char text[ORDER_RANK_SIZE]);
 
-/* ORDER_NODE_LEAST, ORDER_NODE_MOST where that is worth a mark, or 0. */
+/* ORDER_NODE_APART, ORDER_NODE_LEAST, ORDER_NODE_MOST where that is worth a mark, or 0. */
 unsigned order_branch_mark(const struct order_tree *order, const struct order_branch *branch);
-/* What such a mark says: "behind all others", "ahead of all others"; "" for 0. */
+/* What such a mark says: "behind all others", "ahead of all others" and the like; "" for 0. */
 const char *order_mark_words(unsigned mark);
 
 /* What the marks mean that stand in the tree, a sentence each; "" where there are none. The caller frees

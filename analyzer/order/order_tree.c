@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/order/order_classes.h"
+#include "analyzer/order/own_code.h"
 #include "analyzer/order/tail_calls.h"
 #include "base/array.h"
 
@@ -230,23 +231,25 @@ static uint32_t least_child(const struct order_tree *order, uint32_t node)
     return PREFIX_NONE;
 }
 
-/* Where the question leads to from a node that was refined: into a child, unless another one is behind it. */
-static bool leads_into(const struct order_tree *order, uint32_t child, bool everything)
+/* Where the question leads to from a node that was refined: into a child, unless another one is behind it, or
+ * its threads have left their own program for good. */
+static bool leads_into(const struct order_tree *order, uint32_t child, bool everything, const uint32_t *own)
 {
     uint32_t least = least_child(order, order->tree->nodes[child].parent);
 
     if (order->tree->nodes[child].count == 1)
         return false;
-    return everything || least == PREFIX_NONE || least == child;
+    return everything ||
+           ((least == PREFIX_NONE || least == child) && own_code_goes_on(order->tree, child, own));
 }
 
 /* Nodes are refined in the order in which they come up; what the question does not lead to is merged without
  * order. */
 static int refine_all(struct order_tree *order, bool everything)
 {
-    AUTO_FREE uint32_t *queue = NULL;
+    AUTO_FREE uint32_t *queue = NULL, *own = own_code_ends(order->set);
     size_t count = 0, capacity = 0;
-    int r = array_reserve(&queue, &capacity, 1);
+    int r = own ? array_reserve(&queue, &capacity, 1) : -ENOMEM;
 
     if (r == 0)
         queue[count++] = 0;
@@ -259,7 +262,7 @@ static int refine_all(struct order_tree *order, bool everything)
         for (uint32_t child = first; r == 0 && child < first + children; child++) {
             size_t from = order->tree->node_count;
 
-            if (leads_into(order, child, everything)) {
+            if (leads_into(order, child, everything, own)) {
                 r = array_reserve(&queue, &capacity, count + 1);
                 if (r == 0)
                     queue[count++] = child;
@@ -287,6 +290,67 @@ static void find_decided(struct order_tree *order)
     }
 }
 
+/* The node of which one child is behind the others, below a child that is: where the threads part next. */
+static uint32_t next_decided(const struct order_tree *order, uint32_t node)
+{
+    const struct prefix_node *nodes = order->tree->nodes;
+
+    while (nodes[node].child_count == 1 && nodes[node].ends == 0)
+        node = nodes[node].first_child;
+    return nodes[node].child_count > 1 && least_child(order, node) != PREFIX_NONE ? node : PREFIX_NONE;
+}
+
+static void find_last(struct order_tree *order)
+{
+    order->last = PREFIX_NONE;
+    for (uint32_t node = order->decided; node != PREFIX_NONE; node = next_decided(order, order->last))
+        order->last = least_child(order, node);
+}
+
+/* ---------------------------------------------------------------------------------------------- who is apart
+ */
+
+/* Whether nobody knows what the node's threads began with. */
+static bool is_cut_off(const struct order_tree *order, uint32_t node)
+{
+    const struct prefix_node *at = &order->tree->nodes[node];
+
+    for (size_t i = 0; i < at->count; i++)
+        if (!(order->set->threads[order->tree->threads[at->first + i]].flags & SAMPLE_INCOMPLETE))
+            return false;
+    return true;
+}
+
+static void find_apart(struct order_tree *order)
+{
+    const struct prefix_node *root = &order->tree->nodes[0];
+    size_t cut_off = 0;
+
+    for (uint32_t child = root->first_child; child < root->first_child + root->child_count; child++)
+        cut_off += is_cut_off(order, child) ? order->tree->nodes[child].count : 0;
+    if (2 * cut_off > root->count)
+        return;
+    for (uint32_t child = root->first_child; child < root->first_child + root->child_count; child++)
+        order->nodes[child].flags |= is_cut_off(order, child) ? ORDER_NODE_APART : 0;
+}
+
+uint32_t order_tree_branching(const struct order_tree *order)
+{
+    const struct prefix_node *nodes = order->tree->nodes;
+    uint32_t node = 0, others = 0, other = 0;
+
+    for (uint32_t i = 0; i < nodes[0].child_count; i++)
+        if (!(order->nodes[nodes[0].first_child + i].flags & ORDER_NODE_APART)) {
+            other = nodes[0].first_child + i;
+            others++;
+        }
+    if (others == 1 && nodes[0].ends == 0)
+        node = other;
+    while (nodes[node].child_count == 1 && nodes[node].ends == 0)
+        node = nodes[node].first_child;
+    return node;
+}
+
 /* ---------------------------------------------------------------------------------------------- life */
 
 int order_tree_new(const struct sample_set *set, const struct order_source *source, bool everything,
@@ -312,6 +376,8 @@ int order_tree_new(const struct sample_set *set, const struct order_source *sour
         return r == -ENOMEM ? (error_no_memory(err), -ENOMEM)
                             : error_set(err, r, NULL, "cannot order the threads");
     find_decided(order);
+    find_last(order);
+    find_apart(order);
     *ret_tree = take_pointer(order);
     return 0;
 }

@@ -5,8 +5,10 @@
  * Refined are, as in Ahn et al. section 4.3, the nodes from the root to the first branching, the children of
  * which get their temporal ranks; and from there on those that the question leads to: the least progressed
  * class, or, where nothing tells which that is, all of them. Only for nodes that are refined is code read and
- * are values of threads asked for, so the cost follows the question and not the number of threads. Threads
- * that are at the same point, but not in the same iteration of a loop, are children of their own.
+ * are values of threads asked for, so the cost follows the question and not the number of threads. It ends
+ * where a thread's own program ends: which place of a library threads wait in, that all were called from one
+ * place, says nothing about progress. Threads that are at the same point, but not in the same iteration of a
+ * loop, are children of their own.
  *
  * Compared are children that stand in the same function, entered by the same call. There is no order between
  * different functions (threads that began with different ones, a call through a pointer), behind calls that
@@ -29,6 +31,11 @@ enum order_node_flags {
      * iteration is not known, or the code is not understood, here or in a node above. What is said of nodes
      * below is assumed. */
     ORDER_NODE_HAZY = 1 << 5,
+    /* Of its threads nobody knows what they began with (stacks that are damaged, or cannot be followed), of
+     * at least as many others that is known: a child of the root. There is no order, but with a program that
+     * overwrites its own stack this is who did it; Ahn et al. (section 5.1) count who alone is on a branch of
+     * its own with the least progressed. */
+    ORDER_NODE_APART = 1 << 6,
 };
 
 struct order_node {
@@ -63,12 +70,14 @@ struct order_tree {
     size_t point_count, point_capacity, variable_capacity;
     uint32_t decided; /* the node whose children tell who is behind: of those, one is ORDER_NODE_LEAST; or
                          PREFIX_NONE */
+    uint32_t last;    /* the node that is behind all others: the one of `decided`, or below it one of which
+                         the same can be told among its threads; PREFIX_NONE: nobody is */
     size_t values_read;
     struct order_classes *classes; /* private */
 };
 
-/* Merges and orders the threads of `set`; `everything`: refine all nodes. `source` is asked while this runs
- * only; the set is borrowed. -ENOTSUP: no disassembler; -ENOMEM. */
+/* Merges and orders the threads of `set`; `everything`: refine all nodes, those of libraries too. `source` is
+ * asked while this runs only; the set is borrowed. -ENOTSUP: no disassembler; -ENOMEM. */
 int order_tree_new(const struct sample_set *set, const struct order_source *source, bool everything,
                    struct order_tree **ret_tree, struct error *err);
 void order_tree_free(struct order_tree *order);
@@ -80,6 +89,9 @@ DEFINE_CLEANUP(cleanup_order_tree, struct order_tree *, order_tree_free)
  * ORDER_SAME: they do not part; ORDER_UNKNOWN too where the tree is not refined. -ENOMEM, or 0. */
 int order_tree_compare(const struct order_tree *order, uint32_t a, uint32_t b,
                        struct order_answer *ret_answer);
+
+/* The first node whose threads part, those that are apart aside; the last one, where they never do. */
+uint32_t order_tree_branching(const struct order_tree *order);
 
 /* The place that a node stands for; not for the root. */
 static inline const struct sample_place *order_tree_place(const struct order_tree *order, uint32_t node)

@@ -272,6 +272,21 @@ static uint32_t child_with(const struct order_tree *order, uint32_t node, unsign
     return PREFIX_NONE;
 }
 
+/* Who is behind those that are behind the others. */
+static int write_last(FILE *out, const struct order_tree *order)
+{
+    bool one;
+    int r;
+
+    fputs("; of those that are behind, ", out);
+    one = write_who(out, order, order->last);
+    fprintf(out, " %s last: ", one ? "is" : "are");
+    r = write_others(out, order, order->tree->nodes[order->last].parent, order->last);
+    fputs(", ", out);
+    write_class(out, order, order->last);
+    return r;
+}
+
 static int write_decided(FILE *out, const struct order_tree *order)
 {
     uint32_t least = child_with(order, order->decided, ORDER_NODE_LEAST);
@@ -288,24 +303,16 @@ static int write_decided(FILE *out, const struct order_tree *order)
         one = write_who(out, order, most);
         fprintf(out, " %s ahead of all others", one ? "is" : "are");
     }
-    if (order->nodes[least].flags & ORDER_NODE_ASSUMED)
+    if (order->last != least && r == 0)
+        r = write_last(out, order);
+    if ((order->nodes[least].flags | order->nodes[order->last].flags) & ORDER_NODE_ASSUMED)
         fputs(", if all are in the same iteration of loops whose iterations are not known", out);
     return r;
 }
 
-/* The first node whose threads part; the last one, where they never do. */
-static uint32_t first_branching(const struct order_tree *order)
-{
-    uint32_t node = 0;
-
-    while (order->tree->nodes[node].child_count == 1 && order->tree->nodes[node].ends == 0)
-        node = order->tree->nodes[node].first_child;
-    return node;
-}
-
 static int write_undecided(FILE *out, const struct order_tree *order)
 {
-    uint32_t node = first_branching(order);
+    uint32_t node = order_tree_branching(order);
 
     if (order->set->thread_count == 0) {
         fputs("there is no thread to order", out);
@@ -320,47 +327,30 @@ static int write_undecided(FILE *out, const struct order_tree *order)
     return write_others(out, order, node, PREFIX_NONE);
 }
 
-/* Whether the first calls of the node's threads are not known: nobody can say where they stand in the
- * program. */
-static bool is_cut_off(const struct order_tree *order, uint32_t node)
-{
-    const struct prefix_node *at = &order->tree->nodes[node];
-
-    for (size_t i = 0; i < at->count; i++)
-        if (!(order->set->threads[order->tree->threads[at->first + i]].flags & SAMPLE_INCOMPLETE))
-            return false;
-    return true;
-}
-
-/* The one that spoilt its stack is often the one at fault, and no rank tells of it. Where all stacks are cut
- * off, that is nothing to remark. */
-static void write_cut_off(FILE *out, const struct order_tree *order)
+/* The one that spoilt its stack is often the one at fault, and no rank tells of it. */
+static void write_apart(FILE *out, const struct order_tree *order)
 {
     const struct prefix_node *root = &order->tree->nodes[0];
-    uint32_t cut_off = 0, named = 0;
-    const char *name;
+    uint32_t named = 0;
     size_t left = 0;
-    bool one;
 
-    for (uint32_t i = 0; i < root->child_count; i++)
-        cut_off += is_cut_off(order, root->first_child + i);
-    for (uint32_t i = 0; cut_off < root->child_count && i < root->child_count; i++) {
-        uint32_t node = root->first_child + i;
+    for (uint32_t node = root->first_child; node < root->first_child + root->child_count; node++) {
+        const char *name;
+        bool one;
 
-        if (!is_cut_off(order, node))
+        if (!(order->nodes[node].flags & ORDER_NODE_APART))
             continue;
         if (named++ >= CLASSES_NAMED) {
             left += order->tree->nodes[node].count;
             continue;
         }
-        fputs("; ", out);
         one = write_who(out, order, node);
         name = sample_text(order->set, order_tree_place(order, node)->function);
-        fprintf(out, " %s inside %s, called from nobody knows where: without a place in the order",
-                one ? "is" : "are", *name ? name : "code without a name");
+        fprintf(out, " %s apart, inside %s, called from nobody knows where; ", one ? "stands" : "stand",
+                *name ? name : "code without a name");
     }
     if (left)
-        fprintf(out, "; of %zu others neither", left);
+        fprintf(out, "%zu more stand apart; ", left);
 }
 
 int order_words(const struct order_tree *order, char **ret_words)
@@ -371,9 +361,8 @@ int order_words(const struct order_tree *order, char **ret_words)
 
     if (!out)
         return -ENOMEM;
+    write_apart(out, order);
     r = order->decided != PREFIX_NONE ? write_decided(out, order) : write_undecided(out, order);
-    if (order->decided != PREFIX_NONE)
-        write_cut_off(out, order);
     if (finish(out, ret_words) < 0)
         return -ENOMEM;
     if (r < 0) {

@@ -42,6 +42,7 @@ static const struct look *look_of(const struct drawing *drawing, const struct or
         {.fill = "#e8f1fa", .stroke = "#1f4e79", .stroke_width = 2, .radius = 4}, "#1f4e79"};
 
     switch (order_branch_mark(drawing->picture->order, branch)) {
+    case ORDER_NODE_APART:
     case ORDER_NODE_LEAST:
         return &behind;
     case ORDER_NODE_MOST:

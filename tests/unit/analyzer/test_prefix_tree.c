@@ -7,7 +7,9 @@
 
 #include "analyzer/order/order_tree.h"
 #include "analyzer/order/order_words.h"
+#include "analyzer/order/own_code.h"
 #include "analyzer/order/prefix_tree.h"
+#include "base/array.h"
 
 /* Stacks as texts: "main:1 work:7", function and line; the address is the line in the function. */
 static void add_stack(struct sample_set *set, int rank, const char *stack)
@@ -183,4 +185,83 @@ Test(order_words, the_same_is_said_once)
     cr_assert_eq(order_words(order, &words), 0);
     cr_assert_str_eq(words,
                      "nobody is known to be behind all others: 3 ranks are in work, rank 2 is in read");
+}
+
+static void words_are(const struct sample_set *set, const char *expected)
+{
+    AUTO_ORDER_TREE struct order_tree *order = NULL;
+    const struct order_source source = {0};
+    AUTO_FREE char *words = NULL;
+
+    cr_assert_eq(order_tree_new(set, &source, false, &order, NULL), 0);
+    cr_assert_eq(order_words(order, &words), 0);
+    cr_assert_str_eq(words, expected);
+}
+
+/* Who has overwritten its own stack; not where most stacks cannot be followed. */
+Test(order_words, who_cannot_be_followed_stands_apart)
+{
+    AUTO_SAMPLE_SET struct sample_set *set = NULL;
+
+    cr_assert_eq(sample_set_new(&set), 0);
+    add_stack(set, 0, "main:1 work:7 read:1");
+    add_stack(set, 1, "read:2");
+    add_stack(set, 2, "main:1 work:7 write:1");
+    set->threads[1].flags |= SAMPLE_INCOMPLETE;
+    words_are(set,
+              "rank 1 stands apart, inside read, called from nobody knows where; "
+              "nobody is known to be behind all others: rank 0 is in read, rank 2 is in write");
+    set->threads[0].flags |= SAMPLE_INCOMPLETE;
+    set->threads[2].flags |= SAMPLE_INCOMPLETE;
+    words_are(set, "nobody is known to be behind all others: 2 ranks are in work, rank 1 is in read");
+}
+
+/* Adds a thread with a place in each of these files. */
+static void add_thread_of(struct sample_set *set, const char *const *files)
+{
+    struct sample_thread thread = {.rank = SAMPLE_NO_RANK};
+    uint32_t row[8], count = 0;
+
+    for (; *files; files++) {
+        struct sample_place place = {.entry = 0x100, .address = 0x110};
+
+        cr_assert_eq(sample_set_image(set, *files, *files, NULL, &place.image), 0);
+        cr_assert_eq(sample_set_place(set, &place, &row[count++]), 0);
+    }
+    cr_assert_eq(sample_set_thread(set, &thread, row, count), 0);
+}
+
+/* A callback is the program's own again; a program that the system came with is none of its libraries. */
+Test(own_code, ends_where_the_systems_libraries_are_called)
+{
+    static const char c[] = "/usr/lib/x86_64-linux-gnu/libc.so.6", program[] = "/srv/bin/program";
+    static const struct {
+        const char *files[6];
+        uint32_t ends;
+    } cases[] = {
+        {{program, c, program, c, c}, 3},
+        {{c, c}, 2},
+        {{c, "/usr/lib/postgresql/15/bin/postgres", c}, 2},
+        {{program, "/srv/lib/libown.so.1", "[vdso]"}, 2},
+    };
+    AUTO_SAMPLE_SET struct sample_set *set = NULL;
+    AUTO_PREFIX_TREE struct prefix_tree *tree = NULL;
+    AUTO_FREE uint32_t *ends = NULL;
+
+    cr_assert_eq(sample_set_new(&set), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        add_thread_of(set, cases[i].files);
+    ends = own_code_ends(set);
+    cr_assert_not_null(ends);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        cr_expect_eq(ends[i], cases[i].ends, "%zu: %u", i, ends[i]);
+    cr_assert_eq(prefix_tree_new(set, PREFIX_POINT, &tree), 0);
+    cr_assert_eq(prefix_tree_expand_all(tree, 0), 0);
+    cr_expect(own_code_goes_on(tree, 0, ends));
+    for (uint32_t i = 1; i < tree->node_count; i++) {
+        uint32_t thread = tree->threads[tree->nodes[i].first];
+
+        if (tree->nodes[i].count == 1)
+            cr_expect_eq(own_code_goes_on(tree, i, ends), tree->nodes[i].depth + 1 < ends[thread], "%u", i);
+    }
 }
