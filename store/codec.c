@@ -6,6 +6,7 @@
 static const struct codec *const codecs[] = {
     &codec_parlot,
     &codec_prediction,
+    &codec_eager,
 };
 
 const struct codec *codec_find(unsigned id)

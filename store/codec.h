@@ -47,6 +47,9 @@ struct codec {
     int (*reserve)(struct codec_encoder *encoder);
     /* Appends one word. -ENOMEM: nothing has changed. */
     int (*encode)(struct codec_encoder *encoder, uint16_t word);
+    /* Appends the first of `words`, as many as cost no more than a comparison, and returns how many those
+     * are. The one behind them has to be encoded. */
+    size_t (*follow)(struct codec_encoder *encoder, const uint16_t *words, size_t count);
     /* Does not disturb the encoder. */
     void (*snapshot)(const struct codec_encoder *encoder, struct codec_tail *ret_tail);
 
@@ -59,10 +62,10 @@ struct codec {
     bool (*at_end)(struct codec_decoder *decoder);
 };
 
-extern const struct codec codec_parlot, codec_prediction;
+extern const struct codec codec_parlot, codec_prediction, codec_eager;
 
 /* The codec that new segments are written with. */
-#define CODEC_DEFAULT (&codec_prediction)
+#define CODEC_DEFAULT (&codec_eager)
 
 /* NULL: a codec that this version does not know. */
 const struct codec *codec_find(unsigned id);

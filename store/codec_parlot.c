@@ -315,6 +315,15 @@ static bool parlot_at_end(struct codec_decoder *base)
     return !decoder->in.failed && !decoder->length && !decoder->bitmap && !reader_left(&decoder->in);
 }
 
+/* Every word goes through the window. */
+static size_t parlot_follow(struct codec_encoder *base, const uint16_t *words, size_t count)
+{
+    (void)base;
+    (void)words;
+    (void)count;
+    return 0;
+}
+
 const struct codec codec_parlot = {
     .id = 1,
     .name = "parlot",
@@ -323,6 +332,7 @@ const struct codec codec_parlot = {
     .encoder_free = parlot_encoder_free,
     .reserve = parlot_reserve,
     .encode = parlot_encode,
+    .follow = parlot_follow,
     .snapshot = parlot_snapshot,
     .decoder_new = parlot_decoder_new,
     .decoder_free = parlot_decoder_free,

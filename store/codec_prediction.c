@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Codec 2: each word by how well it was predicted (prediction.h), as an arithmetic code (range_coder.h).
+ * Codecs 2 and 3: each word by how well it was predicted (prediction.h), as an arithmetic code
+ * (range_coder.h).
  *
  * While a match is believed, nothing is put out: the words that come true are counted, and when one does not
  * (or the code ends), their number is put out, and then that word by the votes of the others.
@@ -18,6 +19,9 @@
 
 _Static_assert(NUMBER_BITS *RANGE_CODER_BIT_BYTES + RANGE_CODER_FLUSH_BYTES + 1 <= CODEC_TAIL_BYTES,
                "a snapshot's tail");
+
+static const struct prediction_rules cautious = {.sure = 400, .head_share = 2};
+static const struct prediction_rules eager = {.sure = MATCH_LEAST, .head_share = 8};
 
 struct prediction_encoder {
     struct codec_encoder base;
@@ -37,7 +41,7 @@ struct prediction_decoder {
 
 static inline bool is_believed(const struct prediction *prediction)
 {
-    return prediction->match_length >= MATCH_SURE;
+    return prediction->match_length >= prediction->rules.sure;
 }
 
 static inline uint16_t believed_word(const struct prediction *prediction)
@@ -88,11 +92,11 @@ static void count_memory(struct prediction_encoder *encoder)
     encoder->base.memory = sizeof(*encoder) - sizeof(encoder->prediction) + encoder->prediction.memory;
 }
 
-static struct codec_encoder *encoder_new(void)
+static struct codec_encoder *encoder_new(const struct prediction_rules *rules)
 {
     struct prediction_encoder *encoder = calloc(1, sizeof(*encoder));
 
-    if (encoder && prediction_init(&encoder->prediction)) {
+    if (encoder && prediction_init(&encoder->prediction, rules)) {
         free(encoder);
         return NULL;
     }
@@ -151,6 +155,19 @@ static int encode(struct codec_encoder *base, uint16_t word)
     return 0;
 }
 
+static size_t follow(struct codec_encoder *base, const uint16_t *words, size_t count)
+{
+    struct prediction_encoder *encoder = (struct prediction_encoder *)base;
+    struct prediction *prediction = &encoder->prediction;
+    size_t followed = 0;
+
+    if (is_believed(prediction))
+        while (followed < count && !prediction->crowded && words[followed] == believed_word(prediction))
+            go_on(prediction, words[followed++]);
+    encoder->run += (uint32_t)followed;
+    return followed;
+}
+
 static void snapshot(const struct codec_encoder *base, struct codec_tail *ret_tail)
 {
     const struct prediction_encoder *encoder = (const struct prediction_encoder *)base;
@@ -178,11 +195,12 @@ static void decoder_free(struct codec_decoder *base)
     free(decoder);
 }
 
-static struct codec_decoder *decoder_new(const uint8_t *code, size_t size)
+static struct codec_decoder *decoder_new(const struct prediction_rules *rules, const uint8_t *code,
+                                         size_t size)
 {
     struct prediction_decoder *decoder = calloc(1, sizeof(*decoder));
 
-    if (decoder && prediction_init(&decoder->prediction)) {
+    if (decoder && prediction_init(&decoder->prediction, rules)) {
         free(decoder);
         return NULL;
     }
@@ -243,16 +261,55 @@ static bool at_end(struct codec_decoder *base)
            decoder->code[decoder->size - 1] == (uint8_t)decoder->prediction.position;
 }
 
+/* ------------------------------------------------------------------------------------------ the two */
+
+static struct codec_encoder *cautious_encoder_new(void)
+{
+    return encoder_new(&cautious);
+}
+
+static struct codec_decoder *cautious_decoder_new(const uint8_t *code, size_t size)
+{
+    return decoder_new(&cautious, code, size);
+}
+
+static struct codec_encoder *eager_encoder_new(void)
+{
+    return encoder_new(&eager);
+}
+
+static struct codec_decoder *eager_decoder_new(const uint8_t *code, size_t size)
+{
+    return decoder_new(&eager, code, size);
+}
+
 const struct codec codec_prediction = {
     .id = 2,
     .name = "prediction",
-    .encoder_new = encoder_new,
+    .encoder_new = cautious_encoder_new,
     .encoder_reset = encoder_reset,
     .encoder_free = encoder_free,
     .reserve = reserve,
     .encode = encode,
+    .follow = follow,
     .snapshot = snapshot,
-    .decoder_new = decoder_new,
+    .decoder_new = cautious_decoder_new,
+    .decoder_free = decoder_free,
+    .decode = decode,
+    .at_end = at_end,
+};
+
+const struct codec codec_eager = {
+    .id = 3,
+    .name = "eager",
+    .encoder_new = eager_encoder_new,
+    .encoder_reset = encoder_reset,
+    .encoder_free = encoder_free,
+    .reserve = reserve,
+    .encode = encode,
+    .follow = follow,
+    .snapshot = snapshot,
+    .decoder_new = eager_decoder_new,
     .decoder_free = decoder_free,
     .decode = decode,
     .at_end = at_end,

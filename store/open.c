@@ -24,7 +24,8 @@
 #include "store/vtab.h"
 
 /* Incompatible features that this version knows; a store with another one is refused. */
-static const char *const known_features[] = {TRACESTORE_FEATURE_SEALED, TRACESTORE_FEATURE_LISTS, NULL};
+static const char *const known_features[] = {TRACESTORE_FEATURE_SEALED, TRACESTORE_FEATURE_EAGER,
+                                             TRACESTORE_FEATURE_LISTS, NULL};
 
 DEFINE_CLEANUP(cleanup_store, struct tracestore *, tracestore_free)
 

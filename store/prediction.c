@@ -16,7 +16,7 @@
 #define CONTEXT_MOST CONTEXT_SLOTS_MAX
 #define CONTEXT_SHARE 2
 #define HEAD_MOST MATCH_HEADS_MAX
-#define HEAD_SHARE 2
+#define HEAD_SHARE prediction->rules.head_share
 #define TREE_MOST TREE_BITS_MAX
 #define TREE_SHARE 32
 #define FIRST_WEIGHT 22938
@@ -213,11 +213,11 @@ static void touch_first(struct prediction *prediction)
         TOUCH(prediction->tables[i].slots, &prediction->tables[i].size.touched, FIRST_SLOTS);
 }
 
-int prediction_init(struct prediction *prediction)
+int prediction_init(struct prediction *prediction, const struct prediction_rules *rules)
 {
     int code;
 
-    *prediction = (struct prediction){0};
+    *prediction = (struct prediction){.rules = *rules};
     code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS, WORDS_MAX) |
            MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS, FRAMES_MAX) |
            MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS,

@@ -14,6 +14,8 @@
 
 /* The incompatible features that a store may have: segments of codec 2, or with packed sections. */
 #define TRACESTORE_FEATURE_SEALED "sealed segments"
+/* Segments of codec 3. */
+#define TRACESTORE_FEATURE_EAGER "eager segments"
 /* segments.functions and functions.name_hash (schema.sql): in every store that was made with them. */
 #define TRACESTORE_FEATURE_LISTS "function lists"
 

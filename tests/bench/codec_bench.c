@@ -34,7 +34,7 @@
 #define ROUNDS_MAX 99
 #define WORST_ROUNDS 5
 
-static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction};
+static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction, &codec_eager};
 
 struct thread_words {
     uint16_t *words;

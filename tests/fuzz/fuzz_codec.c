@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The codecs alone, without the segment around their code. Of the input's first byte, bit 0 chooses the codec
- * (0: parlot, 1: prediction; FUZZ_CODEC=parlot or prediction in the environment chooses for all inputs), and
- * the others what the rest is:
+ * The codecs alone, without the segment around their code. Of the input's first byte, bits 0 and 3 choose the
+ * codec (0: parlot, 1: prediction, 9: eager; FUZZ_CODEC=NAME in the environment chooses for all inputs), and
+ * bits 1 and 2 what the rest is:
  *
  *   0  code: the decoder gives words, or an error; whatever words it gives, the codec keeps them
  *   1  words of 16 bits
  *   2  words of 8 bits, each pair of bytes a stretch of words and how often it repeats: loops, believed runs
  *
- * Words survive encoding and decoding, and so does every prefix of them; stable bytes stay.
+ * Words survive encoding and decoding, and so does every prefix of them; stable bytes stay; an encoder that
+ * follows where it can makes the same code.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/codec.h"
 
 #define WORDS_MAX 16384 /* bounds the time of an input */
@@ -32,11 +34,13 @@ static void require(bool condition)
 
 static const struct codec *choose_codec(uint8_t selector)
 {
+    static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction, &codec_eager};
     const char *name = getenv("FUZZ_CODEC");
 
-    if (!name)
-        return selector & 1 ? &codec_prediction : &codec_parlot;
-    return strcmp(name, "prediction") == 0 ? &codec_prediction : &codec_parlot;
+    for (size_t i = 0; name && i < ARRAY_SIZE(codecs); i++)
+        if (strcmp(name, codecs[i]->name) == 0)
+            return codecs[i];
+    return codecs[!(selector & 1) ? 0 : selector & 8 ? 2 : 1];
 }
 
 /* The code as it would be if the stream ended here. */
@@ -71,6 +75,24 @@ static void expect_words(const struct codec *codec, const struct bytes *code, co
     free(copy);
 }
 
+/* What follows where it can makes the same code. */
+static void expect_code(const struct codec *codec, const struct bytes *code, const struct words *words)
+{
+    struct codec_encoder *encoder = codec->encoder_new();
+    struct bytes same = {0};
+
+    require(encoder != NULL);
+    for (size_t i = 0; i < words->count;) {
+        i += codec->follow(encoder, &words->word[i], words->count - i);
+        if (i < words->count)
+            require(codec->encode(encoder, words->word[i++]) == 0);
+    }
+    finish(codec, encoder, &same);
+    require(same.size == code->size && (!same.size || memcmp(same.data, code->data, same.size) == 0));
+    codec->encoder_free(encoder);
+    bytes_release(&same);
+}
+
 /* The words, and those before `cut`, survive; what is stable at the cut is the beginning of the whole code.
  */
 static void round_trip(const struct codec *codec, const struct words *words, size_t cut)
@@ -89,6 +111,7 @@ static void round_trip(const struct codec *codec, const struct words *words, siz
     }
     finish(codec, encoder, &code);
     expect_words(codec, &code, words->word, words->count);
+    expect_code(codec, &code, words);
     require(before.size <= code.size && (!before.size || memcmp(before.data, code.data, before.size) == 0));
     codec->encoder_free(encoder);
     bytes_release(&before);
