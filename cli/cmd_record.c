@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/record_arguments.h"
 #include "cli/record_preview.h"
+#include "cli/record_stacks.h"
 #include "cli/signals.h"
 #include "collector/recorder.h"
 
@@ -67,8 +68,10 @@ static int nothing_traced(const struct recorder *recorder, bool sync, struct err
                : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
 }
 
-static int record(struct recorder *recorder, const struct record_arguments *arguments, struct error *err)
+static int record(struct tracestore *store, struct recorder *recorder,
+                  const struct record_arguments *arguments, struct error *err)
 {
+    struct record_stacks *stacks = NULL;
     int r = start_targets(recorder, arguments, err);
 
     if (r)
@@ -77,7 +80,12 @@ static int record(struct recorder *recorder, const struct record_arguments *argu
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
     if (!r)
+        stacks = record_stacks_take(arguments);
+    if (!r)
         r = recorder_close(recorder, err);
+    if (!r)
+        r = record_stacks_keep(stacks, store, recorder_run_id(recorder), err);
+    record_stacks_free(stacks);
     return r ? r : nothing_traced(recorder, arguments->recorder.sync, err);
 }
 
@@ -195,7 +203,7 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
     r = recorder_open(store, &arguments->recorder, &recorder, err);
     if (r)
         return r;
-    r = record(recorder, arguments, err);
+    r = record(store, recorder, arguments, err);
     if (r)
         r = give_up(recorder, r, err);
     else

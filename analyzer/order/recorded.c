@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "analyzer/order/call_replay.h"
+#include "analyzer/order/kept_order.h"
 #include "analyzer/order/recorded_functions.h"
+#include "analyzer/order/recorded_states.h"
 #include "base/array.h"
 #include "store/db.h"
 #include "store/event_iter.h"
@@ -26,12 +28,14 @@ struct reader {
     struct tracestore *store;
     struct recorded_sample *recorded;
     struct recorded_functions functions;
+    struct recorded_states states; /* of goroutines, at the end of the run */
     struct order_code *code;
     struct known_map *maps; /* of functions.items, in their order */
     uint64_t at_ns;
     struct activation *open;
     size_t open_count, open_capacity;
     size_t point_capacity;
+    size_t kept_count;  /* threads of which the store has a look at the end: the first of the set */
     sqlite3_stmt *site; /* the return address of a call site */
 };
 
@@ -203,6 +207,10 @@ static int make_place(struct reader *reader, size_t index, struct sample_place *
     place->address = SAMPLE_NO_ADDRESS;
     if (activation->call.assumed)
         place->flags |= SAMPLE_AFTER_GAP;
+    if (function && function->line) {
+        place->line = function->line;
+        place->file = function->file;
+    }
     if (index + 1 == reader->open_count)
         return 0;
     if (!activation->replay || replay_point(activation->replay, point) < 0) {
@@ -266,6 +274,8 @@ static int add_thread(struct reader *reader, const struct tracestore_thread *thr
         r = sample_set_text(recorded->set, thread->label, &added.label);
     if (r == 0)
         r = sample_set_text(recorded->set, thread->name, &added.name);
+    if (r == 0)
+        added.state = recorded_states_find(&reader->states, added.label);
     return r == 0 ? sample_set_thread(recorded->set, &added, row, reader->open_count - first) : r;
 }
 
@@ -304,14 +314,142 @@ static int read_thread(struct reader *reader, const struct tracestore_thread *th
     return r;
 }
 
+/* ---------------------------------------------------------------------------------------------- kept ones */
+
+/* The run's threads that were not seen to end, by tid: no two of them share one. Of goroutines' streams the
+ * tid is that of the process. */
+struct living {
+    const struct tracestore_thread **items;
+    size_t count;
+};
+
+static int compare_tids(const void *left, const void *right)
+{
+    const struct tracestore_thread *a = *(const struct tracestore_thread *const *)left,
+                                   *b = *(const struct tracestore_thread *const *)right;
+
+    return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+/* The first with that tid, or NULL. */
+static const struct tracestore_thread *find_living(const struct living *living, pid_t tid)
+{
+    size_t low = 0, high = living->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (living->items[middle]->tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < living->count && living->items[low]->tid == tid ? living->items[low] : NULL;
+}
+
+/* What the run calls the thread: a look at processes has its own numbers for them. */
+static int kept_label(const struct reader *reader, const struct living *living,
+                      const struct sample_thread *thread, uint32_t *ret_label)
+{
+    const struct tracestore_thread *same = thread->tid ? find_living(living, thread->tid) : NULL;
+    const struct tracestore_thread *process = find_living(living, thread->process);
+    const char *label = sample_text(reader->recorded->set, thread->label), *dot = strchr(label, '.');
+    AUTO_FREE char *known = NULL;
+
+    if (same && !strchr(same->label, 'g'))
+        return sample_set_text(reader->recorded->set, same->label, ret_label);
+    if (process && dot &&
+        asprintf(&known, "%.*s%s", (int)strcspn(process->label, "."), process->label, dot) < 0)
+        return -ENOMEM;
+    return known ? sample_set_text(reader->recorded->set, known, ret_label) : 0;
+}
+
+static int add_kept_thread(struct reader *reader, const struct kept_order *kept, uint32_t node,
+                           const struct sample_thread *thread)
+{
+    struct recorded_sample *recorded = reader->recorded;
+    size_t first = recorded->set->stack_count, count = 0;
+    AUTO_FREE uint32_t *row = NULL;
+
+    for (uint32_t at = node; at != PREFIX_NONE; at = kept->nodes[at].parent)
+        count++;
+    row = calloc(count + 1, sizeof(*row));
+    if (!row || array_reserve(&recorded->points, &reader->point_capacity, first + count) < 0)
+        return -ENOMEM;
+    for (size_t i = count; i-- > 0; node = kept->nodes[node].parent) {
+        row[i] = kept->nodes[node].place;
+        recorded->points[first + i] = kept->nodes[node].point;
+    }
+    return sample_set_thread(recorded->set, thread, row, count);
+}
+
+static int add_kept(struct reader *reader, const struct kept_order *kept, const struct living *living)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < kept->thread_count; i++) {
+        struct sample_thread thread = kept->threads[i].thread;
+
+        r = kept_label(reader, living, &thread, &thread.label);
+        if (r == 0)
+            r = add_kept_thread(reader, kept, kept->threads[i].node, &thread);
+    }
+    return r;
+}
+
+/* Whether a look at the end has the thread. */
+static int was_kept(const struct reader *reader, const struct tracestore_thread *thread, bool *ret_was)
+{
+    const struct sample_thread *threads = reader->recorded->set->threads;
+    uint32_t label = 0;
+
+    *ret_was = false;
+    if (reader->kept_count == 0 || thread->ended_ns != 0)
+        return 0;
+    if (sample_set_text(reader->recorded->set, thread->label, &label) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < reader->kept_count; i++)
+        *ret_was |= threads[i].label == label;
+    return 0;
+}
+
+static int read_kept(struct reader *reader, int64_t run_id, const struct tracestore_thread *threads,
+                     size_t count, struct error *err)
+{
+    AUTO_FREE const struct tracestore_thread **items = calloc(count + 1, sizeof(*items));
+    struct living living = {.items = items};
+    struct kept_order kept = {0};
+    int r = items ? kept_order_read(reader->store, run_id, reader->recorded->set, &kept, err)
+                  : (error_no_memory(err), -ENOMEM);
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (threads[i].ended_ns == 0)
+            items[living.count++] = &threads[i];
+    if (living.count)
+        qsort(items, living.count, sizeof(*items), compare_tids);
+    if (r == 0 && add_kept(reader, &kept, &living) < 0)
+        r = error_no_memory(err);
+    kept_order_release(&kept);
+    reader->kept_count = reader->recorded->set->thread_count;
+    return r;
+}
+
 static int read_threads(struct reader *reader, int64_t run_id, struct error *err)
 {
     struct tracestore_thread *threads = NULL;
     size_t count = 0;
     int r = tracestore_threads(reader->store, run_id, &threads, &count, err);
 
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = read_thread(reader, &threads[i], err);
+    if (r == 0 && !reader->at_ns)
+        r = read_kept(reader, run_id, threads, count, err);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        bool kept = false;
+
+        if (was_kept(reader, &threads[i], &kept) < 0)
+            r = error_no_memory(err);
+        else if (!kept)
+            r = read_thread(reader, &threads[i], err);
+    }
     tracestore_threads_free(threads, count);
     return r;
 }
@@ -341,6 +479,8 @@ static int read_run(struct reader *reader, int64_t run_id, struct error *err)
         return error_no_memory(err), -ENOMEM;
     r = db_number(tracestore_db(reader->store), "cannot read the store", &has_sites, err,
                   "SELECT count(*) FROM main.sqlite_master WHERE name = 'call_sites'", "");
+    if (r == 0 && !reader->at_ns)
+        r = recorded_states_read(reader->store, run_id, reader->recorded->set, &reader->states, err);
     if (r == 0 && has_sites)
         r = db_prepare(tracestore_db(reader->store), "SELECT address FROM main.call_sites WHERE site_id = ?1",
                        "cannot read call sites", &reader->site, err);
@@ -357,6 +497,7 @@ static void reader_release(struct reader *reader)
     sqlite3_finalize(reader->site);
     order_code_free(reader->code);
     recorded_functions_release(&reader->functions);
+    recorded_states_release(&reader->states);
 }
 
 int recorded_sample_new(struct tracestore *store, int64_t run_id, uint64_t at_ns,

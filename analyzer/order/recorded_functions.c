@@ -21,19 +21,21 @@ static int bare_text(struct sample_set *set, const char *name, uint32_t *ret_tex
     return bare ? sample_set_text(set, bare, ret_text) : -ENOMEM;
 }
 
-/* One row: id, image's path and build id, address, name, called, blind. */
+/* One row: id, image's path and build id, address, name, called, blind, file and line of what has no size. */
 static int read_row(struct sample_set *set, struct recorded_functions *functions, sqlite3_stmt *rows)
 {
     struct recorded_function function = {.id = (uint32_t)sqlite3_column_int64(rows, 0),
                                          .address = (uint64_t)sqlite3_column_int64(rows, 3),
                                          .called = sqlite3_column_int(rows, 5),
-                                         .blind = sqlite3_column_int(rows, 6)};
+                                         .blind = sqlite3_column_int(rows, 6),
+                                         .line = (uint32_t)sqlite3_column_int64(rows, 8)};
     const char *path = (const char *)sqlite3_column_text(rows, 1);
     const char *build_id = (const char *)sqlite3_column_text(rows, 2);
     const char *name = (const char *)sqlite3_column_text(rows, 4);
 
     if (!path || !name || sample_set_image(set, path, path, build_id, &function.image) < 0 ||
         bare_text(set, name, &function.name) < 0 ||
+        sample_set_text(set, (const char *)sqlite3_column_text(rows, 7), &function.file) < 0 ||
         array_reserve(&functions->items, &functions->capacity, functions->count + 1) < 0)
         return -ENOMEM;
     functions->items[functions->count++] = function;
@@ -48,7 +50,8 @@ static int read_rows(sqlite3 *db, int64_t run_id, struct sample_set *set,
                        "WITH called AS (SELECT DISTINCT function_id FROM function_calls WHERE run_id = ?1) "
                        "SELECT f.function_id, i.path, i.build_id, f.address, coalesce(f.demangled, f.name), "
                        "f.function_id IN called, "
-                       "f.function_id IN (SELECT function_id FROM main.blind WHERE run_id = ?1) "
+                       "f.function_id IN (SELECT function_id FROM main.blind WHERE run_id = ?1), "
+                       "iif(f.size = 0, f.file, NULL), iif(f.size = 0, f.line, NULL) "
                        "FROM main.functions f JOIN main.images i USING (image_id) WHERE f.image_id IN "
                        "(SELECT image_id FROM main.functions WHERE function_id IN called)",
                        what, &rows, err);

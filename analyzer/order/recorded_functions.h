@@ -14,6 +14,8 @@ struct recorded_function {
     uint32_t name; /* text of the set: as people call it, without "@plt" */
     bool called;   /* at least once in this run */
     bool blind;    /* not all of its calls were seen */
+    uint32_t file,
+        line; /* of an operation of a goroutine, which is a place and no function: text, and number; else 0 */
 };
 
 struct recorded_functions {

@@ -113,6 +113,16 @@ goroutines() { # version of Go, go's options...
     grep -q '"sleep_in_c"' "$WORK/stat.json" || grep -q '"clock_nanosleep"' "$WORK/stat.json"
 }
 
+# Of a recording without any look at the live process, but for the one that it is compared with.
+recorded_goroutines() {
+    start recorded_go "$TRACECTL" record -n goroutines --go -- "$WORK/go_where" 20
+    sample -p "$(pgrep -P "$spawned" -x go_where)"
+    pkill -P "$spawned" -x go_where
+    wait "$spawned" || true
+    "$TRACECTL" --json stat goroutines >"$WORK/recorded.json"
+    "$E2E/stat_check" goroutines "$WORK/stat.json" "$WORK/recorded.json"
+}
+
 # The threads of a process that are stopped or traced.
 standing() {
     grep -lE '^(State:[[:space:]]*[tT]|TracerPid:[[:space:]]*[1-9])' /proc/"$spawned"/task/*/status 2>/dev/null | wc -l
@@ -220,6 +230,7 @@ for version in 1.19 1.22 1.23; do
     run_case "all goroutines of a program of Go $version: as its runtime has them" goroutines "$version"
 done
 run_case "a stripped program of Go: the same" goroutines 1.23 -ldflags=-s
+run_case "all goroutines of a recording: as they were in the live process" recorded_goroutines
 run_case "kill -9 leaves no thread stopped" killed_while_it_samples
 run_case "a stopped process stays so" stopped_stays_stopped
 run_case "2,000 threads do not notice" two_thousand_threads

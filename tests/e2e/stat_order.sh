@@ -45,6 +45,27 @@ recorded() {
     "$TRACECTL" stat stalled --at 1 | grep -x 'there is no thread to order'
 }
 
+# The calls around the first recorded one, and the iterations before it, are known of processes that live on.
+attached() {
+    mpiexec -n 4 "$PROGRAMS/poisson_O2" 50 stall 2 1 >"$WORK/attached.said" 2>&1 &
+    spawned=$!
+    echo "$spawned" >>"$WORK/pids"
+    wait_until 20 rank_2_is_behind --json stat -p "$spawned"
+    record attached --duration 1 -p "$spawned"
+    kill "$spawned"
+    wait "$spawned" 2>/dev/null || true
+    rank_2_is_behind --json stat attached
+    same get_norm "$(json_get behind.in <"$WORK/order.json")"
+    same poisson "$(json_get behind.function <"$WORK/order.json")"
+    same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
+    same "$(q "SELECT label FROM threads WHERE run_id = $(run_id attached) ORDER BY label LIMIT 1")" \
+        "$(q "SELECT t.label FROM threads t JOIN end_threads e USING (run_id, tid) WHERE run_id = $(run_id attached)
+            ORDER BY t.label LIMIT 1")"
+    "$TRACECTL" rm attached
+    same 0 "$(q "SELECT (SELECT count(*) FROM end_threads) + (SELECT count(*) FROM end_nodes)
+        + (SELECT count(*) FROM end_iterations) AS n")"
+}
+
 wrong_uses() {
     local options
     for options in "stalled -p 1" "-p 1 --at 5" "-p 1 --svg x --stacks"; do
@@ -58,6 +79,7 @@ wrong_uses() {
 run_case "live, not optimised" live O0
 run_case "live, optimised" live O2
 run_case "from a recording" recorded
+run_case "from a recording of a job that ran before, and goes on" attached
 run_case "the page of a recording" page
 run_case "wrong uses" wrong_uses
 finish
