@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/agent/record.h"
+#include "collector/target/map_lines.h"
 #include "collector/target/maps.h"
 
 #define PAGE 4096u
@@ -26,45 +26,26 @@ struct found_area {
     struct leftover_area addresses;
 };
 
-struct mapping {
-    uint64_t start, end, offset, inode;
-    bool is_area;
-};
-
-static bool read_mapping(FILE *maps, struct mapping *ret_mapping)
+static bool is_area(const struct map_line *mapping)
 {
-    char line[512];
-
-    if (!fgets(line, sizeof(line), maps) ||
-        sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &ret_mapping->start,
-               &ret_mapping->end, &ret_mapping->offset, &ret_mapping->inode) != 4)
-        return false;
-    ret_mapping->is_area = strstr(line, "/memfd:" AGENT_MAGIC) != NULL;
-    return true;
-}
-
-static FILE *open_maps(pid_t pid)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    return fopen(path, "re");
+    return strstr(mapping->name, "/memfd:" AGENT_MAGIC);
 }
 
 /* The areas that a process has mapped near its code; the caller frees them. */
 static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_count)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid);
+    AUTO_MAP_LINES struct map_lines maps = {0};
     AUTO_FREE struct found_area *areas = NULL;
     size_t count = 0, capacity = 0;
-    struct mapping mapping;
+    struct map_line mapping;
 
-    if (!maps)
+    if (map_lines_open(pid, &maps))
         return -ESRCH;
-    while (read_mapping(maps, &mapping)) {
+    while (map_lines_next(&maps, &mapping)) {
+        bool found = is_area(&mapping);
         struct found_area *area = NULL;
 
-        for (size_t i = 0; i < count && mapping.is_area; i++)
+        for (size_t i = 0; i < count && found; i++)
             if (areas[i].inode == mapping.inode)
                 area = &areas[i];
         if (area && mapping.start == area->addresses.near_end) {
@@ -72,7 +53,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
         } else if (area) {
             area->addresses.chunks_start = mapping.start;
             area->addresses.chunks_end = mapping.end;
-        } else if (mapping.is_area && !mapping.offset) {
+        } else if (found && !mapping.offset) {
             if (array_reserve(&areas, &capacity, count + 1))
                 return -ENOMEM;
             areas[count++] =
@@ -115,11 +96,13 @@ uint64_t leftover_area_of(pid_t pid, pid_t collector)
 /* Whether that collector still has the area. */
 static bool is_alive(const struct found_area *area, pid_t collector)
 {
-    AUTO_FCLOSE FILE *maps = collector > 0 ? open_maps(collector) : NULL;
-    struct mapping mapping;
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line mapping;
 
-    while (maps && read_mapping(maps, &mapping))
-        if (mapping.is_area && mapping.inode == area->inode)
+    if (collector <= 0 || map_lines_open(collector, &maps))
+        return false;
+    while (map_lines_next(&maps, &mapping))
+        if (is_area(&mapping) && mapping.inode == area->inode)
             return true;
     return false;
 }
@@ -134,10 +117,12 @@ static bool is_in(uint64_t address, const struct leftover_area *area)
 /* The end of the mapping that `address` lies in, or 0. */
 static uint64_t mapping_end(pid_t pid, uint64_t address)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid);
-    struct mapping mapping;
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line mapping;
 
-    while (maps && read_mapping(maps, &mapping))
+    if (map_lines_open(pid, &maps))
+        return 0;
+    while (map_lines_next(&maps, &mapping))
         if (address >= mapping.start && address < mapping.end)
             return mapping.end;
     return 0;

@@ -2,11 +2,10 @@
 #include "collector/self_test/sites.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <unistd.h>
 
-#include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 
 /* Each copy has 16 bytes of its own: none crosses a page, which a five-byte nop must not do. */
 #define COPY_BYTES 16
@@ -42,15 +41,15 @@ self_test_function self_test_site(enum self_test_form form, enum self_test_copy 
 
 int self_test_site_offset(self_test_function function, unsigned long *ret_offset)
 {
-    AUTO_FCLOSE FILE *maps = fopen("/proc/self/maps", "re");
-    uint64_t address = (uintptr_t)function, start, end, offset;
-    char line[512];
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    uint64_t address = (uintptr_t)function;
+    struct map_line line;
 
-    while (maps && fgets(line, sizeof(line), maps)) {
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) != 3)
-            continue;
-        if (address >= start && address < end) {
-            *ret_offset = (unsigned long)(address - start + offset);
+    if (map_lines_open(getpid(), &maps))
+        return -ENOENT;
+    while (map_lines_next(&maps, &line)) {
+        if (address >= line.start && address < line.end) {
+            *ret_offset = (unsigned long)(address - line.start + line.offset);
             return 0;
         }
     }

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 
 static enum live_mapping_kind kind_of(uint64_t inode, const char *name)
 {
@@ -24,43 +25,26 @@ static enum live_mapping_kind kind_of(uint64_t inode, const char *name)
     return LIVE_OTHER;
 }
 
-/* One line of /proc/PID/maps: "START-END RIGHTS OFFSET MAJOR:MINOR INODE   NAME". */
-static bool parse_line(const char *line, struct live_mapping *ret_mapping)
-{
-    struct live_mapping mapping;
-    uint64_t major, minor;
-    char rights[8];
-    int name = 0;
-
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %" SCNx64 ":%" SCNx64 " %" SCNu64 " %n",
-               &mapping.start, &mapping.end, rights, &mapping.offset, &major, &minor, &mapping.inode,
-               &name) != 7)
-        return false;
-    mapping.executable = strchr(rights, 'x');
-    mapping.device = major << 32 | minor;
-    mapping.kind = kind_of(mapping.inode, line + name);
-    *ret_mapping = mapping;
-    return true;
-}
-
 int live_maps_read(pid_t pid, struct live_maps *ret_maps)
 {
+    AUTO_MAP_LINES struct map_lines lines = {0};
     struct live_maps maps = {0};
-    AUTO_FCLOSE FILE *file = NULL;
-    AUTO_FREE char *line = NULL;
-    size_t size = 0;
-    char path[64];
+    struct map_line line;
 
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
+    if (map_lines_open(pid, &lines))
         return -ESRCH;
-    while (getline(&line, &size, file) > 0) {
+    while (map_lines_next(&lines, &line)) {
         if (array_reserve(&maps.items, &maps.capacity, maps.count + 1)) {
             live_maps_release(&maps);
             return -ENOMEM;
         }
-        maps.count += parse_line(line, &maps.items[maps.count]);
+        maps.items[maps.count++] = (struct live_mapping){.start = line.start,
+                                                         .end = line.end,
+                                                         .offset = line.offset,
+                                                         .device = line.device,
+                                                         .inode = line.inode,
+                                                         .kind = kind_of(line.inode, line.name),
+                                                         .executable = line.executable};
     }
     *ret_maps = maps;
     return 0;

@@ -8,21 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "collector/target/live_resume.h"
+#include "collector/target/tracee.h"
 
 #define PATIENCE_NS 200000000ull /* for all threads of one call together */
 
 struct stopped_thread {
-    pid_t tid;
-    int signal;  /* one that it was about to get, or 0 */
+    struct tracee tracee;
     bool seized; /* it will stop, or has */
-    bool stopped;
 };
 
 struct live_stop {
@@ -34,58 +29,28 @@ struct live_stop {
     size_t count, capacity;
 };
 
-static void seize(struct stopped_thread *thread)
-{
-    if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
-        return;
-    thread->seized = true;
-    ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-}
-
 /* Returns true when there is nothing more to wait for. */
 static bool has_settled(struct stopped_thread *thread)
 {
-    int status;
-    pid_t got;
+    int r = thread->seized ? tracee_has_stopped(&thread->tracee) : -ESRCH;
 
-    if (!thread->seized || thread->stopped)
-        return true;
-    got = waitpid(thread->tid, &status, __WALL | WNOHANG);
-    if (!got || (got < 0 && errno == EINTR))
-        return false;
-    if (got < 0 || !WIFSTOPPED(status)) {
-        thread->seized = false; /* it is gone */
-        return true;
-    }
-    thread->stopped = true;
-    if (status >> 16 != PTRACE_EVENT_STOP)
-        thread->signal = WSTOPSIG(status);
-    return true;
+    thread->seized = r >= 0;
+    return r != 0;
 }
 
 static void stop_all(struct live_stop *stop)
 {
-    const struct timespec pause = {0, 20000};
     uint64_t end = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
     size_t next = stop->first;
 
     for (size_t i = stop->first; i < stop->count; i++)
-        seize(&stop->threads[i]);
+        stop->threads[i].seized = tracee_stop(stop->threads[i].tracee.tid, &stop->threads[i].tracee) == 0;
     while (next < stop->count) {
         if (has_settled(&stop->threads[next]) || clock_ns(CLOCK_MONOTONIC) >= end)
             next++;
         else
-            nanosleep(&pause, NULL);
+            tracee_pause();
     }
-}
-
-static void let_go(const struct stopped_thread *thread)
-{
-    if (!thread->stopped)
-        return;
-    if (!thread->signal)
-        live_resume_call(thread->tid); /* not before: a signal may have come since it was stopped */
-    ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 }
 
 /* Ends as soon as it is told to: threads that have not stopped yet are let go by the kernel then. */
@@ -102,7 +67,7 @@ static void *trace(void *argument)
         sem_post(&stop->answered);
     }
     for (size_t i = 0; i < stop->count; i++)
-        let_go(&stop->threads[i]);
+        tracee_let_go(&stop->threads[i].tracee, false);
     return NULL;
 }
 
@@ -131,7 +96,7 @@ int live_stop_start(struct live_stop **ret_stop, struct error *err)
 static bool was_asked_for(const struct live_stop *stop, size_t count, pid_t tid)
 {
     for (size_t i = 0; i < count; i++)
-        if (stop->threads[i].tid == tid)
+        if (stop->threads[i].tracee.tid == tid)
             return true;
     return false;
 }
@@ -145,12 +110,12 @@ ssize_t live_stop_threads(struct live_stop *stop, const pid_t *tids, size_t coun
     stop->first = stop->count;
     for (size_t i = 0; i < count; i++)
         if (!was_asked_for(stop, stop->first, tids[i]))
-            stop->threads[stop->count++] = (struct stopped_thread){.tid = tids[i]};
+            stop->threads[stop->count++] = (struct stopped_thread){.tracee.tid = tids[i]};
     sem_post(&stop->asked);
     while (sem_wait(&stop->answered))
         ;
     for (size_t i = stop->first; i < stop->count; i++)
-        stopped += stop->threads[i].stopped;
+        stopped += stop->threads[i].tracee.stopped;
     return stopped;
 }
 

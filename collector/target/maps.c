@@ -12,31 +12,22 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 
-static FILE *open_maps(pid_t pid)
+/* The next executable mapping of a file. `*ret_path` lives until the one behind it. */
+static bool next_mapping(struct map_lines *lines, struct code_mapping *ret_mapping, char **ret_path)
 {
-    char name[64];
+    struct map_line line;
 
-    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-    return fopen(name, "re");
-}
-
-/* A line of maps, if it is an executable mapping of a file. `*ret_path` points into the line. */
-static bool parse_line(char *line, struct code_mapping *ret_mapping, char **ret_path)
-{
-    char rights[8];
-    uint64_t inode;
-    int path = 0;
-
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &ret_mapping->start,
-               &ret_mapping->end, rights, &ret_mapping->offset, &inode, &path) != 5)
-        return false;
-    if (!inode || rights[2] != 'x' || !path || line[path] != '/')
-        return false;
-    line[strcspn(line, "\n")] = '\0';
-    ret_mapping->inode = (ino_t)inode;
-    *ret_path = line + path;
-    return true;
+    while (map_lines_next(lines, &line)) {
+        if (!line.inode || !line.executable || *line.name != '/')
+            continue;
+        *ret_mapping = (struct code_mapping){
+            .start = line.start, .end = line.end, .offset = line.offset, .inode = (ino_t)line.inode};
+        *ret_path = line.name;
+        return true;
+    }
+    return false;
 }
 
 static void cut_deleted(char *path)
@@ -76,19 +67,15 @@ void code_mappings_free(struct code_mapping *mappings, size_t count)
 
 int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t *ret_count, struct error *err)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid);
-    AUTO_FREE char *line = NULL;
-    struct code_mapping *mappings = NULL;
-    size_t count = 0, capacity = 0, size = 0;
+    AUTO_MAP_LINES struct map_lines lines = {0};
+    struct code_mapping *mappings = NULL, mapping;
+    size_t count = 0, capacity = 0;
+    int r = map_lines_open(pid, &lines);
+    char *path;
 
-    if (!maps)
-        return error_set(err, errno == ENOENT ? -ESRCH : -errno, NULL, "cannot trace process %d", (int)pid);
-    while (getline(&line, &size, maps) > 0) {
-        struct code_mapping mapping = {0};
-        char *path;
-
-        if (!parse_line(line, &mapping, &path))
-            continue;
+    if (r)
+        return error_set(err, r, NULL, "cannot trace process %d", (int)pid);
+    while (next_mapping(&lines, &mapping, &path)) {
         cut_deleted(path);
         if (!reach_file(pid, path, &mapping))
             continue;
@@ -107,18 +94,16 @@ int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t 
 
 bool file_is_mapped(pid_t pid, dev_t device, ino_t inode)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid);
-    AUTO_FREE char *line = NULL;
-    size_t size = 0;
+    AUTO_MAP_LINES struct map_lines lines = {0};
+    struct code_mapping mapping;
+    char *path;
 
-    while (maps && getline(&line, &size, maps) > 0) {
-        struct code_mapping mapping = {0};
-        char *path;
-
-        if (parse_line(line, &mapping, &path) && mapping.inode == inode && reach_file(pid, path, &mapping) &&
-            mapping.device == device && mapping.inode == inode)
+    if (map_lines_open(pid, &lines))
+        return false;
+    while (next_mapping(&lines, &mapping, &path))
+        if (mapping.inode == inode && reach_file(pid, path, &mapping) && mapping.device == device &&
+            mapping.inode == inode)
             return true;
-    }
     return false;
 }
 

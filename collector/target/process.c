@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 
 /* Reads a file of /proc whole, with a NUL behind it. NULL when it cannot be read. */
 static char *read_proc(pid_t pid, const char *name, size_t *ret_size)
@@ -213,28 +214,21 @@ char *process_thread_name(pid_t pid, pid_t tid)
 
 int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset)
 {
-    size_t size;
-    AUTO_FREE char *maps = read_proc(pid, "maps", &size);
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line line;
     struct stat exe;
     char link[64];
-    char *line, *rest = maps;
 
     process_exe_link(pid, link, sizeof(link));
-    if (!maps || stat(link, &exe))
+    if (stat(link, &exe) || map_lines_open(pid, &maps))
         return -ENOENT;
-    while ((line = strsep(&rest, "\n"))) {
-        uint64_t start, offset, inode;
-        char rights[8];
-
-        if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %" SCNu64, &start, rights, &offset, &inode) !=
-            4)
-            continue;
+    while (map_lines_next(&maps, &line)) {
         /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode
          * decides. */
-        if (inode != exe.st_ino || !strchr(rights, 'x'))
+        if (line.inode != exe.st_ino || !line.executable)
             continue;
-        *ret_start = start;
-        *ret_offset = offset;
+        *ret_start = line.start;
+        *ret_offset = line.offset;
         return 0;
     }
     return -ENOENT;

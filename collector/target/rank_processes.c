@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 #include "collector/target/process.h"
 
 struct pids {
@@ -26,15 +27,13 @@ static int add(struct pids *pids, pid_t pid)
 /* Whether an MPI library is among the files that the process maps. */
 static bool maps_mpi(pid_t pid)
 {
-    AUTO_FCLOSE FILE *maps = NULL;
-    AUTO_FREE char *line = NULL;
-    size_t size = 0;
-    char path[64];
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line line;
 
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    maps = fopen(path, "re");
-    while (maps && getline(&line, &size, maps) > 0)
-        if (strstr(line, "/libmpi"))
+    if (map_lines_open(pid, &maps))
+        return false;
+    while (map_lines_next(&maps, &line))
+        if (strstr(line.name, "/libmpi"))
             return true;
     return false;
 }

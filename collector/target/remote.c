@@ -20,9 +20,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/target/live_resume.h"
 #include "collector/target/process.h"
 #include "collector/target/room.h"
+#include "collector/target/tracee.h"
 
 #define PATIENCE_NS 1000000000ull /* for all threads to stop */
 #define TRIES 64                  /* stops of other kinds that may come between a call and its end */
@@ -32,9 +32,8 @@
 #endif
 
 struct remote_thread {
-    pid_t tid;
-    int signal; /* one that it was about to get, or 0 */
-    bool stopped, changed;
+    struct tracee tracee;
+    bool changed; /* the registers, from what they were when it stopped */
     struct user_regs_struct registers;
 };
 
@@ -58,7 +57,7 @@ size_t remote_thread_count(const struct remote *remote)
 
 pid_t remote_tid(const struct remote *remote, size_t thread)
 {
-    return remote->threads[thread].tid;
+    return remote->threads[thread].tracee.tid;
 }
 
 const struct user_regs_struct *remote_registers(const struct remote *remote, size_t thread)
@@ -101,7 +100,7 @@ static int set_registers(pid_t tid, const struct user_regs_struct *registers)
 static struct remote_thread *find_thread(struct remote *remote, pid_t tid)
 {
     for (size_t i = 0; i < remote->count; i++)
-        if (remote->threads[i].tid == tid)
+        if (remote->threads[i].tracee.tid == tid)
             return &remote->threads[i];
     return NULL;
 }
@@ -114,17 +113,19 @@ static int seize_threads(struct remote *remote)
     int seized = 0, r = process_threads(remote->pid, &tids, &count, NULL);
 
     for (size_t i = 0; !r && i < count; i++) {
+        struct remote_thread thread = {0};
+        int stopping;
+
         if (find_thread(remote, tids[i]))
             continue;
         if (array_reserve(&remote->threads, &remote->capacity, remote->count + 1))
             return -ENOMEM;
-        if (ptrace(PTRACE_SEIZE, tids[i], NULL, NULL)) {
-            if (errno == ESRCH)
-                continue; /* it has ended meanwhile */
-            return -errno;
-        }
-        ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL);
-        remote->threads[remote->count++] = (struct remote_thread){.tid = tids[i]};
+        stopping = tracee_stop(tids[i], &thread.tracee);
+        if (stopping == -ESRCH)
+            continue; /* it has ended meanwhile */
+        if (stopping)
+            return stopping;
+        remote->threads[remote->count++] = thread;
         seized++;
     }
     return r ? r : seized;
@@ -138,26 +139,18 @@ static void forget_thread(struct remote *remote, size_t thread)
 /* Returns 1 when it has stopped, 0 when not yet, <0 when it is gone. */
 static int wait_for_stop(struct remote_thread *thread)
 {
-    int status;
-    pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+    bool before = thread->tracee.stopped;
+    int r = tracee_has_stopped(&thread->tracee);
 
-    if (!got || (got < 0 && errno == EINTR))
-        return 0;
-    if (got < 0 || !WIFSTOPPED(status) || get_registers(thread->tid, &thread->registers))
-        return -ESRCH;
-    thread->stopped = true;
-    if (status >> 16 != PTRACE_EVENT_STOP)
-        thread->signal = WSTOPSIG(status);
-    return 1;
+    return r > 0 && !before && get_registers(thread->tracee.tid, &thread->registers) ? -ESRCH : r;
 }
 
 static int wait_for_all(struct remote *remote, uint64_t end)
 {
-    const struct timespec pause = {0, 20000};
     size_t thread = 0;
 
     while (thread < remote->count) {
-        int r = remote->threads[thread].stopped ? 1 : wait_for_stop(&remote->threads[thread]);
+        int r = wait_for_stop(&remote->threads[thread]);
 
         if (r > 0)
             thread++;
@@ -166,7 +159,7 @@ static int wait_for_all(struct remote *remote, uint64_t end)
         else if (clock_ns(CLOCK_MONOTONIC) >= end)
             return -ETIMEDOUT;
         else
-            nanosleep(&pause, NULL);
+            tracee_pause();
     }
     return 0;
 }
@@ -192,13 +185,9 @@ static int stop_all(struct remote *remote, struct error *err)
 
 static void let_go(struct remote_thread *thread)
 {
-    if (!thread->stopped)
-        return;
-    if (thread->changed)
-        set_registers(thread->tid, &thread->registers);
-    else if (!thread->signal)
-        live_resume_call(thread->tid);
-    ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+    if (thread->tracee.stopped && thread->changed)
+        set_registers(thread->tracee.tid, &thread->registers);
+    tracee_let_go(&thread->tracee, thread->changed);
 }
 
 /* ------------------------------------------------------------------------------------ calls */
@@ -232,22 +221,22 @@ static int find_syscall_instruction(struct remote *remote, struct error *err)
 static int step(struct remote *remote, struct remote_thread *thread, struct error *err)
 {
     struct user_regs_struct now;
-    int status, signal = thread->signal == SIGSTOP ? SIGSTOP : 0;
+    int status, signal = thread->tracee.signal == SIGSTOP ? SIGSTOP : 0;
 
-    thread->signal -= signal;
+    thread->tracee.signal -= signal;
     for (int i = 0; i < TRIES; i++) {
-        if (ptrace(PTRACE_SINGLESTEP, thread->tid, NULL, (void *)(intptr_t)signal))
+        if (ptrace(PTRACE_SINGLESTEP, thread->tracee.tid, NULL, (void *)(intptr_t)signal))
             break;
-        while (waitpid(thread->tid, &status, __WALL) < 0)
+        while (waitpid(thread->tracee.tid, &status, __WALL) < 0)
             if (errno != EINTR)
                 return error_set(err, -errno, NULL, "process %d is gone", (int)remote->pid);
-        if (!WIFSTOPPED(status) || get_registers(thread->tid, &now))
+        if (!WIFSTOPPED(status) || get_registers(thread->tracee.tid, &now))
             break;
         signal = status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGSTOP ? SIGSTOP : 0;
         if (now.rip == remote->syscall_instruction)
             continue;
         if (signal)
-            thread->signal = signal;
+            thread->tracee.signal = signal;
         return 0;
     }
     return error_say(err, -ESRCH, "process %d does not run for us", (int)remote->pid);
@@ -272,17 +261,17 @@ int remote_call(struct remote *remote, long number, const uint64_t arguments[6],
     call.r10 = arguments[3];
     call.r8 = arguments[4];
     call.r9 = arguments[5];
-    if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(blocked), &blocked) ||
-        ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all))
+    if (ptrace(PTRACE_GETSIGMASK, thread->tracee.tid, (void *)sizeof(blocked), &blocked) ||
+        ptrace(PTRACE_SETSIGMASK, thread->tracee.tid, (void *)sizeof(all), &all))
         return error_set(err, -errno, NULL, "process %d is gone", (int)remote->pid);
-    r = set_registers(thread->tid, &call);
+    r = set_registers(thread->tracee.tid, &call);
     if (!r)
         r = step(remote, thread, err);
     if (!r)
-        r = get_registers(thread->tid, &call);
+        r = get_registers(thread->tracee.tid, &call);
     *ret_result = (int64_t)call.rax;
-    set_registers(thread->tid, &thread->registers);
-    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(blocked), &blocked);
+    set_registers(thread->tracee.tid, &thread->registers);
+    ptrace(PTRACE_SETSIGMASK, thread->tracee.tid, (void *)sizeof(blocked), &blocked);
     return r;
 }
 

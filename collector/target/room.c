@@ -2,33 +2,21 @@
 #include "collector/target/room.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "collector/target/map_lines.h"
 
 #define LOWEST 0x10000ull            /* vm.mmap_min_addr as it is nearly everywhere */
 #define HIGHEST 0x7ffffffff000ull    /* the end of user space */
 #define REACH ((1ull << 31) - 65536) /* of a 32-bit distance, with room for the instruction itself */
 #define GUARD 65536ull               /* kept free on either side, for stacks and guard pages that grow */
 
-static FILE *open_maps(pid_t pid, struct error *err)
+static int open_maps(pid_t pid, struct map_lines *ret_lines, struct error *err)
 {
-    char path[64];
-    FILE *maps;
+    int r = map_lines_open(pid, ret_lines);
 
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    maps = fopen(path, "re");
-    if (!maps)
-        error_set(err, errno == ENOENT ? -ESRCH : -errno, NULL, "cannot read %s", path);
-    return maps;
-}
-
-static bool read_mapping(FILE *maps, uint64_t *ret_start, uint64_t *ret_end, char *line, size_t size)
-{
-    return fgets(line, (int)size, maps) && sscanf(line, "%" SCNx64 "-%" SCNx64, ret_start, ret_end) == 2;
+    return r ? error_set(err, r, NULL, "cannot read the maps of process %d", (int)pid) : 0;
 }
 
 /* The part of the gap from `low` to `high` that is within reach of all of `start` to `end`. */
@@ -47,25 +35,26 @@ static bool within_reach(uint64_t start, uint64_t end, uint64_t *low, uint64_t *
 
 int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *ret_address, struct error *err)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid, err);
-    uint64_t from = 0, to = 0, before = 0, below = 0, above = 0;
-    char line[512];
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line line = {0};
+    uint64_t before = 0, below = 0, above = 0;
     bool more;
+    int r = open_maps(pid, &maps, err);
 
-    if (!maps)
-        return err ? err->code : -ESRCH;
+    if (r)
+        return r;
     do {
         uint64_t low = before, high;
 
-        more = read_mapping(maps, &from, &to, line, sizeof(line));
-        high = more && from < HIGHEST ? from : HIGHEST;
+        more = map_lines_next(&maps, &line);
+        high = more && line.start < HIGHEST ? line.start : HIGHEST;
         if (high > low && within_reach(start, end, &low, &high) && high - low >= bytes) {
             if (high <= start)
                 below = high - bytes;
             else if (low >= end)
                 above = high - bytes;
         }
-        before = to;
+        before = line.end;
     } while (more);
     if (!below && !above)
         return error_say(err, -ENOSPC, "no free addresses near the program's code");
@@ -75,18 +64,19 @@ int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *r
 
 int room_apart(pid_t pid, size_t bytes, uint64_t *ret_address, struct error *err)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid, err);
-    uint64_t from = 0, to = 0, before = LOWEST, best = 0, most = 0;
-    char line[512];
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    uint64_t before = LOWEST, best = 0, most = 0;
+    struct map_line line;
+    int r = open_maps(pid, &maps, err);
 
-    if (!maps)
-        return err ? err->code : -ESRCH;
-    while (read_mapping(maps, &from, &to, line, sizeof(line))) {
-        if (from < HIGHEST && from > before && from - before > most) {
-            most = from - before;
+    if (r)
+        return r;
+    while (map_lines_next(&maps, &line)) {
+        if (line.start < HIGHEST && line.start > before && line.start - before > most) {
+            most = line.start - before;
             best = before + most / 2;
         }
-        before = to;
+        before = line.end;
     }
     if (most / 2 < bytes + GUARD)
         return error_say(err, -ENOSPC, "no free addresses");
@@ -96,13 +86,18 @@ int room_apart(pid_t pid, size_t bytes, uint64_t *ret_address, struct error *err
 
 int room_of_vdso(pid_t pid, uint64_t *ret_start, uint64_t *ret_end, struct error *err)
 {
-    AUTO_FCLOSE FILE *maps = open_maps(pid, err);
-    char line[512];
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line line;
+    int r = open_maps(pid, &maps, err);
 
-    if (!maps)
-        return err ? err->code : -ESRCH;
-    while (read_mapping(maps, ret_start, ret_end, line, sizeof(line)))
-        if (strstr(line, "[vdso]"))
-            return 0;
+    if (r)
+        return r;
+    while (map_lines_next(&maps, &line)) {
+        if (strcmp(line.name, "[vdso]") != 0)
+            continue;
+        *ret_start = line.start;
+        *ret_end = line.end;
+        return 0;
+    }
     return error_say(err, -ENOENT, "it has no vDSO");
 }

@@ -38,7 +38,7 @@ page() {
 }
 
 recorded() {
-    record "stalled" --returns probe -- timeout 5 mpiexec -n 4 "$PROGRAMS/poisson_O2" 50 stall 2 1 >/dev/null 2>&1 || true
+    record "stalled" --returns probe -- timeout -k 5 5 mpiexec -n 4 "$PROGRAMS/poisson_O2" 50 stall 2 1 >/dev/null 2>&1 || true
     rank_2_is_behind --json stat stalled
     same get_norm "$(json_get behind.in <"$WORK/order.json")"
     same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
