@@ -257,6 +257,10 @@ bench-always-on: packages-build-demo-test-bench
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/bench/always_on
 
+bench-sync: packages-build-demo-test-bench
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/sync
+
 bench-inline: packages-build-demo-test-bench
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/bench/inline
@@ -307,5 +311,5 @@ demo: packages-build-demo
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-always-on bench-capture bench-inline stress bench-store \
-	bench-analysis bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo
+	bench-sync bench-analysis bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo
 .SECONDARY:
