@@ -61,6 +61,8 @@ static void print_report(const struct cascade_result *result, size_t number)
 /* What the run did not see, or the analysis did not look at. */
 static void print_gaps(const struct cascade_run_facts *facts)
 {
+    if (facts->recognised)
+        printf("run %" PRId64 ": taken for handlers of events: %s\n", facts->run_id, facts->recognised);
     if (facts->lost)
         printf("run %" PRId64 ": %" PRIu64 " events of locks and messages are missing\n", facts->run_id,
                facts->lost);
@@ -162,13 +164,14 @@ static json_t *json_report(const struct cascade_result *result, const struct cas
 static json_t *json_run(const struct cascade_run_facts *facts, uint64_t size)
 {
     return json_pack(
-        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run", (json_int_t)facts->run_id,
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "run", (json_int_t)facts->run_id,
         "size", size ? cli_json_count(size) : json_null(), "events", cli_json_count(facts->events), "edges",
         cli_json_count(facts->edges), "critical_sections", cli_json_count(facts->sections), "sink_calls",
         cli_json_count(facts->sink_calls), "lost", cli_json_count(facts->lost), "unmatched_messages",
         cli_json_count(facts->unmatched), "processes_without_locks",
         cli_json_count(facts->processes_without_locks), "sink_regions", cli_json_count(facts->sink_regions),
-        "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete);
+        "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete, "recognised_handlers",
+        facts->recognised ? cli_json_text(facts->recognised) : json_null());
 }
 
 void cli_cascade_json(const struct cascade_result *result, const char *sink)

@@ -9,7 +9,16 @@
 #include "cli/command.h"
 #include "cli/loops.h"
 
-enum { KEY_SINK = 'S', KEY_SIZES = 0x100, KEY_HOPS, KEY_SVG, KEY_NO_CONCURRENCY, KEY_NO_ORIGIN, KEY_NO_LOOP };
+enum {
+    KEY_SINK = 'S',
+    KEY_SIZES = 0x100,
+    KEY_HOPS,
+    KEY_SVG,
+    KEY_NO_CONCURRENCY,
+    KEY_NO_ORIGIN,
+    KEY_NO_LOOP,
+    KEY_DECLARED
+};
 
 struct cascade_arguments {
     const char *runs[GROWTH_MOST_RUNS];
@@ -25,6 +34,8 @@ static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "N[,N...]", 0,
      "How large the workload of each run was; without it, each run's tag 'size' says so", 0},
     {"must-hops", KEY_HOPS, "N", 0, "Causes in other threads that a chain may have, at most (2)", 0},
+    {"declared-handlers", KEY_DECLARED, 0, 0,
+     "Take only functions for handlers of events that the recordings declare (record --handler)", 0},
     {"svg", KEY_SVG, "FILE", 0, "Draw the chains into FILE, too", 0},
     {"no-concurrency-check", KEY_NO_CONCURRENCY, 0, 0,
      "Take critical sections for rivals that can never meet, too", 1},
@@ -70,8 +81,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        arguments->options =
-            (struct cascade_options){{SEARCH_MUST_HOPS, true}, .origins = true, .loops = true};
+        arguments->options = (struct cascade_options){
+            {SEARCH_MUST_HOPS, true}, .origins = true, .loops = true, .recognise = true};
         return 0;
     case KEY_SINK:
         arguments->sink = arg;
@@ -85,6 +96,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SVG:
         arguments->svg = arg;
+        return 0;
+    case KEY_DECLARED:
+        arguments->options.recognise = false;
         return 0;
     case KEY_NO_CONCURRENCY:
         arguments->options.search.concurrency = false;

@@ -11,6 +11,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
+enum { MOST_RECOGNISED = 16 /* handlers, that are named */ };
+
 /* The runs while they are looked at. */
 struct runs {
     struct recorded_run runs[GROWTH_MOST_RUNS];
@@ -30,6 +32,8 @@ void cascade_result_release(struct cascade_result *result)
         cascade_report_release(&result->reports[i]);
     free(result->reports);
     growth_table_free(result->growth);
+    for (size_t i = 0; i < result->runs; i++)
+        free(result->facts[i].recognised);
     *result = (struct cascade_result){0};
 }
 
@@ -127,6 +131,36 @@ static int add_found(struct cascade_result *result, size_t number, const struct 
     return 0;
 }
 
+/* The names of the handlers that were recognised, with commas between them; NULL: none, or no memory. */
+static char *recognised_names(const struct recorded_run *run)
+{
+    uint64_t told[MOST_RECOGNISED];
+    size_t count = 0, size = 0;
+    char *names = NULL;
+    FILE *out = NULL;
+
+    for (size_t i = 0; i < run->handlers.count && count < MOST_RECOGNISED; i++) {
+        uint64_t function = run->handlers.handlers[i].function;
+        char text[512];
+        size_t j = 0;
+
+        while (j < count && told[j] != function)
+            j++;
+        if (function < TRACE_RECOGNISED || j < count)
+            continue;
+        if (!out)
+            out = open_memstream(&names, &size);
+        if (!out)
+            return NULL;
+        fprintf(out, "%s%s", count ? ", " : "",
+                recorded_run_function(run, (uint32_t)(function - TRACE_RECOGNISED), text, sizeof(text)));
+        told[count++] = function;
+    }
+    if (out && fclose(out) != 0)
+        free(take_pointer(names));
+    return names;
+}
+
 static void note_facts(struct cascade_run_facts *facts, const struct recorded_run *run)
 {
     size_t edges;
@@ -144,6 +178,7 @@ static void note_facts(struct cascade_run_facts *facts, const struct recorded_ru
         .lost = run->trace.lost,
         .unmatched = run->causality.unmatched,
         .calls_incomplete = run->frames.incomplete,
+        .recognised = recognised_names(run),
     };
     for (size_t i = 0; i < run->trace.process_count; i++)
         facts->processes_without_locks += !run->trace.processes[i].locks;
@@ -202,7 +237,8 @@ int cascades_find(const struct cascade_source *sources, size_t count, const char
         return error_no_memory(err), -ENOMEM;
     for (size_t i = 0; i < count && r == 0; i++) {
         runs->count = i + 1;
-        r = recorded_run_read(&runs->runs[i], sources[i].store, sources[i].run_id, sink, err);
+        r = recorded_run_read(&runs->runs[i], sources[i].store, sources[i].run_id, sink, options->recognise,
+                              err);
         if (r < 0)
             return r;
         note_facts(&ret_result->facts[i], &runs->runs[i]);

@@ -16,8 +16,9 @@
 
 struct cascade_options {
     struct search_options search;
-    bool origins; /* source and sink must be of different jobs; false: an ablation of table 4 */
-    bool loops;   /* sources must grow with the workload; false: an ablation, too */
+    bool origins;   /* source and sink must be of different jobs; false: an ablation of table 4 */
+    bool loops;     /* sources must grow with the workload; false: an ablation, too */
+    bool recognise; /* handlers of events that were not declared (event_loops.h) */
 };
 
 /* Where something happened. Strings are never NULL; "" and 0: not known. */
@@ -60,6 +61,7 @@ struct cascade_run_facts {
     uint64_t lost, unmatched;
     uint64_t processes_without_locks;
     bool calls_incomplete, search_complete;
+    char *recognised; /* handlers that were not declared, with commas between them; NULL: none */
 };
 
 struct cascade_source {

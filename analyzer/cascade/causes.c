@@ -48,6 +48,7 @@ struct thread_state {
     uint32_t depth;           /* of handlers */
     uint32_t begin, last;     /* its first node, and the youngest */
     uint32_t wait_began;      /* event: the wait on a condition that is under way */
+    uint32_t woken;           /* the node of the last wait outside handlers */
     bool over;                /* its end was seen; the exit of its process may follow */
     size_t seen;              /* of its events */
     struct hb_cause *handled; /* the last nodes of its handlers */
@@ -277,6 +278,20 @@ static int note_beginning(struct finder *finder, struct thread_state *state, uin
     return r;
 }
 
+/* What a handler does that was recognised comes after the wait before it, and after what ended that. */
+static void cause_recognised(struct finder *finder, uint32_t woken)
+{
+    size_t count = 0;
+    const struct hb_edge *edges = NULL;
+
+    if (woken == HB_NONE)
+        return;
+    edges = hb_causes(finder->causality->graph, woken, &count);
+    for (size_t i = 0; i < count; i++)
+        add_cause(finder, edges[i].from, edges[i].kind);
+    add_cause(finder, woken, HB_INSIDE);
+}
+
 /* A handler begins: after its event was queued, and after the beginnings of those queued before. */
 static int cause_handler(struct finder *finder, const struct sync_event *event, struct waited *queued)
 {
@@ -290,6 +305,8 @@ static int cause_handler(struct finder *finder, const struct sync_event *event, 
     add_cause(finder, enqueued, HB_ENQUEUE);
     add_cause(finder, finder->causality->begun[finder->next_handler], HB_FIFO);
     add_cause(finder, state->begin, HB_INSIDE);
+    if (event->other >= TRACE_RECOGNISED)
+        cause_recognised(finder, state->woken);
     return r;
 }
 
@@ -515,6 +532,8 @@ static int add_event(struct finder *finder, uint32_t number)
         return r;
     finder->causality->node_of[number] = node;
     state->last = node;
+    if (!state->depth && trace_only_waits(event))
+        state->woken = node;
     if (state->begin == HB_NONE && !state->depth) /* what a handler does is not before the next one */
         state->begin = node;
     r = leave_mark(finder, event, waited, number, node);
@@ -568,7 +587,7 @@ int causality_find(const struct cascade_trace *trace, const struct handlers *han
     for (size_t i = 0; i < trace->thread_count; i++) {
         struct thread_state *state = &finder->threads[i];
 
-        state->line = state->base_line = state->begin = state->last = HB_NONE;
+        state->line = state->base_line = state->begin = state->last = state->woken = HB_NONE;
         state->wait_began = TRACE_NONE;
     }
     r = hb_graph_new(&ret_causality->graph);

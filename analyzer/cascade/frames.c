@@ -203,6 +203,16 @@ static int add_loop(struct frames *frames, const struct timed_loop *loop)
     return 0;
 }
 
+/* Whether the call is the handler of an event, whose beginning stands just before it. */
+static bool is_handler(const struct frame_reader *reader, uint32_t thread, uint64_t seq)
+{
+    const struct trace_thread *of = &reader->trace->threads[thread];
+    size_t behind = cascade_trace_before(reader->trace, thread, seq);
+    const struct sync_event *before = behind ? &reader->trace->events[of->events[behind - 1]] : NULL;
+
+    return before && before->kind == SYNC_HANDLER && before->phase == SYNC_BEGIN && before->position == seq;
+}
+
 /* Callees one behind the other, from `from` to `to` - 1. */
 struct piece {
     size_t from, to;
@@ -214,12 +224,14 @@ static int note_piece(struct frame_reader *reader, uint32_t thread, const struct
                       const struct piece *piece)
 {
     struct steps steps = {.count = 0};
+    bool dispatches = false; /* each iteration handles an event of its own: that is no loop of any of them */
     const struct step *step;
     struct timed_loop loop;
     struct doing doing;
     int r = 0;
 
     for (size_t i = piece->from; i < piece->to; i++) {
+        dispatches = dispatches || is_handler(reader, thread, frame->callees[i].seq);
         doing = look(reader, thread, frame->callees[i].seq, frame->callees[i].end);
         add_step(&steps, frame->callees[i].function, &doing);
     }
@@ -242,7 +254,7 @@ static int note_piece(struct frame_reader *reader, uint32_t thread, const struct
             continue;
         loop.step = steps.steps[i].function;
         loop.iterations = steps.steps[i].calls;
-        loop.recognised = piece->recognised && &steps.steps[i] == step;
+        loop.recognised = piece->recognised && !dispatches && &steps.steps[i] == step;
         r = add_loop(reader->frames, &loop);
     }
     return r;
@@ -340,6 +352,8 @@ static int note_sink(struct frame_reader *reader, uint32_t thread, const struct 
     struct frames *frames = reader->frames;
 
     frames->sink_calls++;
+    if (is_handler(reader, thread, frame->seq))
+        first--; /* it waits for its thread, too */
     if (first == last)
         return 0;
     if (array_reserve(&frames->sinks, &frames->sink_capacity, frames->sink_count + 1) < 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 enum { MOST_STEPS = 64 /* back to the root */ };
@@ -80,6 +81,17 @@ static uint32_t cause_of(const struct causality *causality, uint32_t event, enum
     return TRACE_NONE;
 }
 
+/* Who queued the event; of a handler that was recognised, who woke its thread. */
+static uint32_t handler_cause(const struct causality *causality, uint32_t first)
+{
+    static const enum hb_edge_kind kinds[] = {HB_ENQUEUE, HB_SIGNAL, HB_POST};
+    uint32_t cause = TRACE_NONE;
+
+    for (size_t i = 0; i < ARRAY_SIZE(kinds) && cause == TRACE_NONE; i++)
+        cause = cause_of(causality, first, kinds[i]);
+    return cause;
+}
+
 /* Whether the event belongs to a job that somebody else began. */
 static bool has_cause(const struct origins *origins, uint32_t event)
 {
@@ -102,7 +114,7 @@ static uint32_t step_back(const struct origins *origins, uint32_t event, struct 
     if (handler != TRACE_NONE) {
         first = origins->handlers->handlers[handler].first;
         *ret_job = (struct job){JOB_EVENT, first};
-        return cause_of(origins->causality, first, HB_ENQUEUE);
+        return handler_cause(origins->causality, first);
     }
     *ret_job = (struct job){JOB_THREAD, origins->trace->events[event].thread};
     first =

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/cascade/event_loops.h"
 #include "analyzer/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -77,7 +78,7 @@ static const struct site_name *find_site(const struct recorded_run *run, uint32_
     return NULL;
 }
 
-/* The handler's own function, since it begins before it is called; NULL: another event. */
+/* A declared handler's own function, since it begins before it is called; NULL: another event. */
 static const char *handler_name(const struct recorded_run *run, uint32_t event)
 {
     const struct sync_event *of = &run->trace.events[event];
@@ -93,7 +94,10 @@ struct event_place recorded_run_place(const struct recorded_run *run, uint32_t e
     const char *handler = handler_name(run, event);
     const struct site_name *site = find_site(run, run->trace.events[event].site);
     const struct tracestore_function *function = recorded_run_find(run, run->frames.function_of[event]);
+    const struct sync_event *of = &run->trace.events[event];
 
+    if (of->kind == SYNC_HANDLER && of->other >= TRACE_RECOGNISED)
+        function = recorded_run_find(run, (uint32_t)(of->other - TRACE_RECOGNISED));
     if (handler)
         return (struct event_place){handler, "", 0};
     if (site && *site->function)
@@ -180,24 +184,32 @@ static int read_functions(struct recorded_run *run, struct tracestore *store, co
 
 /* ------------------------------------------------------------------------------------------ calls */
 
+DEFINE_CLEANUP(cleanup_event_loop_reader, struct event_loop_reader *, event_loop_reader_free)
 DEFINE_CLEANUP(cleanup_frame_reader, struct frame_reader *, frame_reader_free)
 DEFINE_CLEANUP(cleanup_event_iter, struct event_iter *, event_iter_free)
 
+/* Who reads a thread's stream of calls. */
+struct call_reader {
+    void *context;
+    int (*event)(void *context, uint32_t thread, const struct event *event);
+    int (*end)(void *context, uint32_t thread);
+};
+
 static int read_stream(struct tracestore *store, const struct tracestore_thread *thread,
-                       struct frame_reader *reader, uint32_t number, struct error *err)
+                       const struct call_reader *reader, uint32_t number, struct error *err)
 {
     CLEANUP(cleanup_event_iter) struct event_iter *iter = NULL;
     struct event event;
     int r = event_iter_open(store, thread->thread_id, 0, &iter, err);
 
     while (r == 0 && (r = event_iter_next(iter, &event, err)) == 0) {
-        r = frame_reader_event(reader, number, &event);
+        r = reader->event(reader->context, number, &event);
         if (r < 0)
             return error_no_memory(err), -ENOMEM;
     }
     if (r < 0)
         return r;
-    return frame_reader_end(reader, number) < 0 ? error_no_memory(err), -ENOMEM : 0;
+    return reader->end(reader->context, number) < 0 ? error_no_memory(err), -ENOMEM : 0;
 }
 
 /* The number of the thread with that label among those of the trace; TRACE_NONE: it has no sync events. */
@@ -213,16 +225,13 @@ static uint32_t find_thread(const struct recorded_run *run, const char *label)
     return TRACE_NONE;
 }
 
-static int read_calls(struct recorded_run *run, struct tracestore *store, struct error *err)
+static int read_streams(struct recorded_run *run, struct tracestore *store, const struct call_reader *reader,
+                        struct error *err)
 {
-    CLEANUP(cleanup_frame_reader) struct frame_reader *reader = NULL;
     struct tracestore_thread *threads = NULL;
     size_t count = 0;
-    int r = frame_reader_new(&run->trace, run->kinds, run->kind_count, &run->frames, &reader);
+    int r = tracestore_threads(store, run->run_id, &threads, &count, err);
 
-    if (r < 0)
-        return error_no_memory(err), -ENOMEM;
-    r = tracestore_threads(store, run->run_id, &threads, &count, err);
     for (size_t i = 0; i < count && r == 0; i++) {
         uint32_t number = find_thread(run, threads[i].label);
 
@@ -231,6 +240,55 @@ static int read_calls(struct recorded_run *run, struct tracestore *store, struct
     }
     tracestore_threads_free(threads, count);
     return r;
+}
+
+static int on_loop_event(void *context, uint32_t thread, const struct event *event)
+{
+    return event_loop_reader_event(context, thread, event);
+}
+
+static int on_loop_end(void *context, uint32_t thread)
+{
+    return event_loop_reader_end(context, thread);
+}
+
+/* Handlers that were not declared. */
+static int recognise_handlers(struct recorded_run *run, struct tracestore *store, struct error *err)
+{
+    CLEANUP(cleanup_event_loop_reader) struct event_loop_reader *loops = NULL;
+    struct call_reader reader = {NULL, on_loop_event, on_loop_end};
+    int r = event_loop_reader_new(&run->trace, run->kinds, run->kind_count, &loops);
+
+    if (r < 0)
+        return error_no_memory(err), -ENOMEM;
+    reader.context = loops;
+    r = read_streams(run, store, &reader, err);
+    if (r < 0)
+        return r;
+    r = event_loops_mark(loops, &run->trace);
+    return r < 0 ? error_say(err, r, "looking for the handlers of events: there are too many events") : 0;
+}
+
+static int on_frame_event(void *context, uint32_t thread, const struct event *event)
+{
+    return frame_reader_event(context, thread, event);
+}
+
+static int on_frame_end(void *context, uint32_t thread)
+{
+    return frame_reader_end(context, thread);
+}
+
+static int read_frames(struct recorded_run *run, struct tracestore *store, struct error *err)
+{
+    CLEANUP(cleanup_frame_reader) struct frame_reader *frames = NULL;
+    struct call_reader reader = {NULL, on_frame_event, on_frame_end};
+    int r = frame_reader_new(&run->trace, run->kinds, run->kind_count, &run->frames, &frames);
+
+    if (r < 0)
+        return error_no_memory(err), -ENOMEM;
+    reader.context = frames;
+    return read_streams(run, store, &reader, err);
 }
 
 /* ------------------------------------------------------------------------------------------ the whole */
@@ -251,17 +309,19 @@ static int find_relations(struct recorded_run *run, struct error *err)
 }
 
 int recorded_run_read(struct recorded_run *run, struct tracestore *store, int64_t run_id, const char *sink,
-                      struct error *err)
+                      bool recognise, struct error *err)
 {
     int r;
 
     *run = (struct recorded_run){.run_id = run_id};
     r = cascade_trace_read(&run->trace, store, run_id, err);
     if (r == 0)
+        r = read_functions(run, store, sink, err);
+    if (r == 0 && recognise)
+        r = recognise_handlers(run, store, err);
+    if (r == 0)
         r = find_relations(run, err);
     if (r == 0)
-        r = read_functions(run, store, sink, err);
-    if (r == 0)
         r = read_sites(run, store, err);
-    return r < 0 ? r : read_calls(run, store, err);
+    return r < 0 ? r : read_frames(run, store, err);
 }

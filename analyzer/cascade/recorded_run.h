@@ -31,10 +31,10 @@ struct recorded_run {
 };
 
 /* Reads a run and finds what must and what may come before what; the sink is the function of that name,
- * demangled or not, with or without its parameters. NULL: none. -ENODATA: it has no sync events. Release in
- * any case. */
+ * demangled or not, with or without its parameters. NULL: none. `recognise`: handlers of events that nobody
+ * has declared, too (event_loops.h). -ENODATA: it has no sync events. Release in any case. */
 int recorded_run_read(struct recorded_run *run, struct tracestore *store, int64_t run_id, const char *sink,
-                      struct error *err);
+                      bool recognise, struct error *err);
 void recorded_run_release(struct recorded_run *run);
 
 /* The name of a function for people, without "@plt"; "?" where there is none. Borrowed; stubs' names are put

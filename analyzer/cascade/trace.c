@@ -229,6 +229,57 @@ int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const st
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------------ inserting */
+
+static int compare_insertions(const void *a, const void *b)
+{
+    const struct trace_insertion *first = a, *second = b;
+
+    if (first->at != second->at)
+        return first->at < second->at ? -1 : 1;
+    return second->event.phase - first->event.phase;
+}
+
+int cascade_trace_insert(struct cascade_trace *trace, struct trace_insertion *insertions, size_t count)
+{
+    size_t total = trace->count + count, from = 0, inserted = 0;
+    struct sync_event *events;
+
+    if (total >= TRACE_NONE)
+        return -EOVERFLOW;
+    events = calloc(total + 1, sizeof(*events));
+    if (!events)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_thread *thread = &trace->threads[insertions[i].event.thread];
+
+        if (array_reserve(&thread->events, &thread->capacity, thread->count + count) < 0) {
+            free(events);
+            return -ENOMEM;
+        }
+    }
+    qsort(insertions, count, sizeof(*insertions), compare_insertions);
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        trace->threads[i].count = 0;
+        trace->threads[i].open = TRACE_NONE;
+    }
+    for (size_t i = 0; i < total; i++) {
+        struct trace_thread *thread;
+
+        if (inserted < count && insertions[inserted].at <= from)
+            events[i] = insertions[inserted++].event;
+        else
+            events[i] = trace->events[from++];
+        thread = &trace->threads[events[i].thread];
+        thread->events[thread->count++] = (uint32_t)i;
+    }
+    free(trace->events);
+    trace->events = events;
+    trace->count = total;
+    trace->capacity = total + 1;
+    return 0;
+}
+
 /* ------------------------------------------------------------------------------------------ kinds */
 
 enum lock_action trace_lock_action(const struct sync_event *event)

@@ -21,6 +21,9 @@
 
 #define TRACE_NONE UINT32_MAX
 
+/* `other` of a handler that was recognised, not declared: this and its function_id. */
+#define TRACE_RECOGNISED (UINT64_C(1) << 32)
+
 struct trace_process {
     char *label, *exe;
     int64_t process_id, pid;
@@ -61,6 +64,16 @@ int cascade_trace_process(struct cascade_trace *trace, const struct trace_proces
 
 /* Appends the next event of a process; of all processes, they come by time. -ENOMEM, -EOVERFLOW (2^32). */
 int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const struct sync_event *event);
+
+/* An event that comes before the event `at` of the trace, or behind its last one. */
+struct trace_insertion {
+    uint32_t at;
+    struct sync_event event; /* `thread` is a number of `threads` */
+};
+
+/* Puts events in between, which numbers all of them anew; the insertions are sorted, ends first. -ENOMEM,
+ * -EOVERFLOW (2^32): then the trace is as it was. */
+int cascade_trace_insert(struct cascade_trace *trace, struct trace_insertion *insertions, size_t count);
 
 /* Reads the run's events. A run without: -ENODATA. Release the trace also after a failure. */
 int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, int64_t run_id,

@@ -115,7 +115,7 @@ static int run_filter(sqlite3_vtab_cursor *base, int index_number, const char *i
 
     recorded_run_release(&cursor->run);
     cursor->head.row = -1;
-    r = recorded_run_read(&cursor->run, store_of(base), sqlite3_value_int64(argv[0]), NULL, &err);
+    r = recorded_run_read(&cursor->run, store_of(base), sqlite3_value_int64(argv[0]), NULL, true, &err);
     cursor->has_run = r == 0;
     if (r < 0 && r != -ENODATA)
         return vtab_fail(base->pVtab, r, &err);
@@ -278,7 +278,7 @@ static int cascades_next(sqlite3_vtab_cursor *base)
 static int cascades_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text, int argc,
                            sqlite3_value **argv)
 {
-    static const struct cascade_options options = {{SEARCH_MUST_HOPS, true}, true, true};
+    static const struct cascade_options options = {{SEARCH_MUST_HOPS, true}, true, true, true};
     struct cascades_cursor *cursor = (struct cascades_cursor *)base;
     const char *runs = (const char *)sqlite3_value_text(argv[0]),
                *sink = (const char *)sqlite3_value_text(argv[1]);

@@ -13,7 +13,8 @@
 pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER, catalog_lock = PTHREAD_MUTEX_INITIALIZER,
                 job_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
-struct moment copying = MOMENT, scanning = MOMENT, localising = MOMENT, cleaning = MOMENT, arriving = MOMENT;
+struct moment copying = MOMENT, scanning = MOMENT, localising = MOMENT, cleaning = MOMENT, arriving = MOMENT,
+              streaming = MOMENT;
 
 static pthread_mutex_t answer_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool localised;
@@ -57,9 +58,11 @@ void copy_file(void)
     pthread_mutex_lock(&disk_lock);
     moment_comes(&copying);
     moment_await(&arriving);
-    while ((bytes = read(from, block, BLOCK)) > 0)
+    while ((bytes = read(from, block, BLOCK)) > 0) {
+        COUNT_ITERATION();
         if (write(to, block, (size_t)bytes) != bytes)
             exit(1);
+    }
     pthread_mutex_unlock(&disk_lock);
     close(from);
     close(to);
@@ -102,6 +105,7 @@ void scan_directory(void)
     while (directory && (entry = readdir(directory))) {
         struct stat status;
 
+        COUNT_ITERATION();
         if (!strncmp(entry->d_name, "block", 5))
             fstatat(dirfd(directory), entry->d_name, &status, 0);
     }
@@ -114,9 +118,11 @@ void scan_directory(void)
 void clean_table(void)
 {
     moment_comes(&cleaning);
+    moment_await(&streaming);
     for (unsigned i = 0; i < size; i++) {
         char path[512];
 
+        COUNT_ITERATION();
         snprintf(path, sizeof(path), "%s/row%u", folder, i);
         unlink(path);
     }
@@ -137,8 +143,10 @@ void wait_localised(void)
 void *localiser(void *unused)
 {
     sem_wait(&wanted);
-    for (unsigned i = 0; i < size; i++)
+    for (unsigned i = 0; i < size; i++) {
+        COUNT_ITERATION();
         usleep(500);
+    }
     __atomic_store_n(&localised, true, __ATOMIC_RELEASE);
     return unused;
 }

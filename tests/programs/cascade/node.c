@@ -109,7 +109,7 @@ static void *heart(void *master)
     if (plans("copy3"))
         moment_await(&renewing);
     for (int i = 0; i < HEARTBEATS; i++) {
-        uint64_t begin = now_us();
+        struct instant begin = now();
 
         if (!plans("scan") && !plans("localise"))
             moment_comes(&arriving);
@@ -167,6 +167,7 @@ static void serve_stream(int connection, char request)
         tell(connection, 'h');
         request = hear(connection);
     }
+    moment_comes(&streaming);
     if (plans("cleanup"))
         open_stream();
     tell(connection, request);
@@ -174,7 +175,7 @@ static void serve_stream(int connection, char request)
 
 static void serve_request(int connection, char request)
 {
-    uint64_t begin;
+    struct instant begin;
 
     if (request == 'c' && (plans("copy1") || plans("copy2") || plans("copy3") || plans("boot")))
         copy_file();
@@ -188,7 +189,7 @@ static void serve_request(int connection, char request)
         moment_comes(&writing);
         moment_await(&scanning);
     }
-    begin = now_us();
+    begin = now();
     if ((request == 't' && plans("localise")) || (request == 'w' && plans("scan")))
         moment_comes(&arriving);
     if (request == 't' && plans("localise")) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 const char *folder;
 unsigned size;
 bool hit;
+uint64_t *iterations;
 static const char *plan;
 
 bool plans(const char *word)
@@ -90,17 +92,21 @@ void moment_await(struct moment *moment)
     pthread_mutex_unlock(&moment->mutex);
 }
 
-uint64_t now_us(void)
+struct instant now(void)
 {
-    struct timespec now;
+    struct timespec time;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (struct instant){(uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000,
+                            __atomic_load_n(iterations, __ATOMIC_RELAXED)};
 }
 
-void note_sink(const char *name, uint64_t begin_us)
+void note_sink(const char *name, struct instant begin)
 {
-    printf("sink %s %lu\n", name, (unsigned long)(now_us() - begin_us));
+    struct instant end = now();
+
+    printf("sink %s %lu %lu\n", name, (unsigned long)(end.us - begin.us),
+           (unsigned long)(end.iterations - begin.iterations));
     fflush(stdout);
 }
 
@@ -126,11 +132,11 @@ static void stream_file(int connection)
 void be_peer(uint16_t node)
 {
     int connection = connect_to(node);
-    uint64_t begin;
+    struct instant begin;
 
     tell(connection, 'h'); /* until the node is there and, to hit, handles the event before */
     hear(connection);
-    begin = now_us();
+    begin = now();
     stream_file(connection);
     note_sink("stream_file", begin);
     close(connection);
@@ -158,6 +164,11 @@ int main(int argc, char **argv)
     size = (unsigned)atoi(argv[2]);
     plan = argv[3];
     hit = argc > 4;
+    iterations = mmap(NULL, sizeof(*iterations), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (iterations == MAP_FAILED) {
+        perror("mmap");
+        return 1;
+    }
     master_listener = listen_anywhere(&master);
     node_listener = listen_anywhere(&node);
     if (fork() == 0) {

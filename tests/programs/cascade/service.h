@@ -19,7 +19,8 @@
  * under a lock that the heartbeat only reads, too
  *
  * With `hit` and one of copy1, copy2, copy3, cleanup, scan, localise the threads wait for each other so that
- * the chain is hit. At the end each sink's longest time is printed: "sink NAME MICROSECONDS".
+ * the chain is hit. Of each call of a sink is printed how long it took, and how many iterations of the loops
+ * above there were meanwhile: "sink NAME MICROSECONDS ITERATIONS".
  */
 #ifndef CASCADE_SERVICE_H
 #define CASCADE_SERVICE_H
@@ -61,15 +62,22 @@ struct moment {
 void moment_comes(struct moment *moment);
 void moment_await(struct moment *moment);
 
-/* How long the sink took, at most. */
-uint64_t now_us(void);
-void note_sink(const char *name, uint64_t begin_us);
+/* Iterations so far of the loops that take long, in all processes. */
+extern uint64_t *iterations;
+#define COUNT_ITERATION() __atomic_fetch_add(iterations, 1, __ATOMIC_RELAXED)
+
+/* What a call of a sink took. */
+struct instant {
+    uint64_t us, iterations;
+};
+struct instant now(void);
+void note_sink(const char *name, struct instant begin);
 
 /* jobs.c: what takes long. */
 extern pthread_mutex_t disk_lock, catalog_lock, job_lock;
 extern pthread_rwlock_t table_lock;
 extern struct moment copying, scanning, localising, cleaning; /* what is to be hit is under way */
-extern struct moment arriving;                                /* the sink begins */
+extern struct moment arriving, streaming;                     /* the sink begins */
 void copy_file(void);
 void write_header(void);
 void scan_directory(void);

@@ -253,6 +253,8 @@ static bool say_input(struct script *script, const char *word, char **rest)
         append_both(script, SYNC_READ, 0, 0, next_number(rest));
     else if (!strcmp(word, "write"))
         append_both(script, SYNC_WRITE, 0, 0, next_number(rest));
+    else if (!strcmp(word, "poll"))
+        append_both(script, SYNC_POLL, 0, 0, next_number(rest));
     else if (!strcmp(word, "sleep"))
         append_both(script, SYNC_SLEEP, 0, 1000, 0);
     else

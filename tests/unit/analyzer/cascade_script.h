@@ -11,6 +11,7 @@
  *     channel K L                              K is one end of a connection, L the other one
  *     accept K   send K N   recv K N           N bytes, whose positions go on from one to the next
  *     read N   write N   io   sleep            of a file
+ *     poll N                                   N descriptors are ready
  *     enqueue E   handler E N   handled        N: number of the declared function
  *     lost N
  *     N*[ ... ]                                the words between the brackets, N times

@@ -31,7 +31,7 @@ static void tear_down(void)
 
 TestSuite(cascade, .init = set_up, .fini = tear_down);
 
-static const struct cascade_options all_checks = {{SEARCH_MUST_HOPS, true}, true, true};
+static const struct cascade_options all_checks = {{SEARCH_MUST_HOPS, true}, true, true, true};
 
 /* The script with every "%" replaced by the size, for two sizes. */
 static struct cascade_result find_in(const char *script, const struct cascade_options *options)
@@ -211,4 +211,55 @@ Test(cascade, no_sync_events)
     trace_writer_free(writer);
     cr_assert_eq(cascades_find(&source, 1, "heartbeat", &all_checks, &result, &err), -ENODATA);
     cascade_result_release(&result);
+}
+
+/* A thread that polls and then calls whatever is to be done: what one of its handlers does delays the others.
+ */
+#define REQUEST(channel, what) "call dispatch call epoll@ poll 1 ret call " what " recv " channel " 10 "
+#define EVENT_LOOP(rounds) \
+    "0.0 channel k l\n0.0 channel m n\n1.0 send l 100\n2.0 send n 100\n" \
+    "0.1 call serve " rounds "*[ " REQUEST("k", "list") "%*[ call read@ read 10 ret ] call read@ read 0 ret " \
+    "ret ret " REQUEST("m", "heartbeat") "ret ret ]\n"
+
+Test(cascade, recognised_handlers)
+{
+    struct cascade_options options = all_checks;
+
+    expect(EVENT_LOOP("3"), &all_checks, "list>read pool:heartbeat heartbeat");
+    options.recognise = false;
+    expect(EVENT_LOOP("3"), &options, "");
+}
+
+Test(cascade, too_few_rounds_for_an_event_loop)
+{
+    expect(EVENT_LOOP("1"), &all_checks, "");
+}
+
+/* What is called between two waits, as by a client that asks and waits for the answer, and nothing else is
+ * done by that thread: no event is handled for another one. */
+Test(cascade, waiting_for_an_answer)
+{
+    expect(
+        "0.0 channel k l\n0.1 call ask 3*[ call put send k 10 ret call epoll@ poll 1 ret ]\n"
+        "0.2 call heartbeat send k 1 ret",
+        &all_checks, "");
+}
+
+/* A queue under a lock: who signals is the cause of what the worker does then, so that it is the same job. */
+Test(cascade, recognised_worker)
+{
+    const char *script =
+        "0.0 create 1 create 2 begin - \n0.1 begin 0\n0.2 begin 0\n0.1 call work lock q wait c q\n"
+        "0.2 call ask lock q signal c unlock q ret\n"
+        "0.1 woken c q unlock q call list %*[ call read@ read 10 ret ] call read@ read 0 ret ret lock q wait "
+        "c q\n"
+        "0.2 call ask lock q signal c unlock q ret\n"
+        "0.1 woken c q unlock q call heartbeat write 1 ret lock q wait c q\n"
+        "0.2 call ask lock q signal c unlock q ret\n"
+        "0.1 woken c q unlock q call heartbeat write 1 ret lock q wait c q\n";
+    struct cascade_options options = all_checks;
+
+    expect(script, &all_checks, "");
+    options.origins = false;
+    expect(script, &options, "list>read pool:heartbeat heartbeat");
 }
