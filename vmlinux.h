@@ -150,6 +150,7 @@ struct sock_common { /* some of these are in unions of the kernel's */
     __be16 skc_dport;
     __u16 skc_num;
     unsigned short skc_family;
+    unsigned long skc_flags;
     possible_net_t skc_net;
     struct in6_addr skc_v6_daddr;
     struct in6_addr skc_v6_rcv_saddr;
@@ -169,12 +170,23 @@ struct sock {
     struct socket *sk_socket;
 };
 
+struct inet_sock {
+    struct sock sk;
+};
+
+struct inet_connection_sock {
+    struct inet_sock icsk_inet;
+};
+
 struct tcp_sock {
+    struct inet_connection_sock inet_conn;
     __u32 copied_seq;
+    __u32 rcv_nxt;
     __u32 write_seq;
 };
 
 struct unix_sock {
+    struct sock sk;
     struct sock *peer;
 };
 

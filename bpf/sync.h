@@ -111,6 +111,8 @@ static __always_inline int sync_function(struct pt_regs *ctx)
 #define SYNC_AF_INET 2
 #define SYNC_AF_INET6 10
 #define SYNC_PROTOCOL_TCP 6
+#define SYNC_SOCK_DGRAM 2
+#define SYNC_SOCK_DONE 1 /* a bit of skc_flags: a FIN was received (tcp_fin) */
 
 /* The file of a descriptor of the current process, or NULL. */
 static __always_inline struct file *sync_file(struct task_struct *task, __s32 fd)
@@ -147,6 +149,21 @@ static __always_inline void sync_describe_peer(struct wire_sync_file *record, st
     __builtin_memcpy(record->remote, &inode, sizeof(inode));
 }
 
+/* The sequence number behind the last byte of the stream. One who has received all up to the end has counted
+ * the FIN as well (tcp_recvmsg_locked), which is no byte. */
+static __always_inline __u32 sync_tcp_position(struct sock *sk, bool sends)
+{
+    struct tcp_sock *tcp = (struct tcp_sock *)sk;
+    __u32 position;
+
+    if (sends)
+        return BPF_CORE_READ(tcp, write_seq);
+    position = BPF_CORE_READ(tcp, copied_seq);
+    if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> SYNC_SOCK_DONE & 1 && position == BPF_CORE_READ(tcp, rcv_nxt))
+        position--;
+    return position;
+}
+
 static __always_inline void sync_describe_socket(struct wire_sync_file *record, struct socket *socket,
                                                  bool sends)
 {
@@ -175,8 +192,7 @@ static __always_inline void sync_describe_socket(struct wire_sync_file *record, 
     record->remote_port = (__u16)(port << 8 | port >> 8);
     record->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
     if (BPF_CORE_READ(sk, sk_protocol) == SYNC_PROTOCOL_TCP)
-        record->position = sends ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq)
-                                 : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+        record->position = sync_tcp_position(sk, sends);
 }
 
 static __always_inline void sync_describe_file(struct wire_sync_file *record, struct file *file, bool sends)
@@ -313,6 +329,42 @@ static __always_inline int sync_call_begins(const struct pt_regs *at, __u64 numb
     return 0;
 }
 
+/* A sockaddr_in or sockaddr_in6. */
+struct sync_address {
+    __u16 family, port;
+    __u8 v4[4];
+    __u8 v6[16];
+};
+
+/* Where a datagram goes to or comes from that is not of a connection: the target's memory says so. */
+static __always_inline void sync_name_peer(struct wire_sync_file *record, const struct sync_call *call,
+                                           const struct sync_registers *registers)
+{
+    struct sync_address address;
+    __u64 at = 0;
+
+    if (record->type != SYNC_SOCK_DGRAM || record->remote_port ||
+        (record->family != SYNC_AF_INET && record->family != SYNC_AF_INET6))
+        return;
+    if (call->peer_in)
+        at = sync_register(registers, call->peer_in);
+    else if (call->message_in &&
+             bpf_probe_read_user(&at, sizeof(at), (const void *)sync_register(registers, call->message_in)))
+        return; /* msg_name comes first */
+    __builtin_memset(&address, 0, sizeof(address));
+    if (!at ||
+        bpf_probe_read_user(&address, record->family == SYNC_AF_INET ? 8 : sizeof(address), (const void *)at))
+        return;
+    if (address.family != record->family)
+        return;
+    record->named = 1;
+    record->remote_port = (__u16)(address.port << 8 | address.port >> 8);
+    if (record->family == SYNC_AF_INET)
+        __builtin_memcpy(record->remote, address.v4, sizeof(address.v4));
+    else
+        __builtin_memcpy(record->remote, address.v6, sizeof(address.v6));
+}
+
 static __always_inline void sync_emit_file_end(const struct hit *hit, const struct sync_call *call,
                                                const struct sync_registers *registers, __s64 result)
 {
@@ -333,6 +385,8 @@ static __always_inline void sync_emit_file_end(const struct hit *hit, const stru
     record->sync.fd = fd;
     record->peeked = call->peek_in && sync_register(registers, call->peek_in) & SYNC_MSG_PEEK;
     sync_describe_file(record, file, call->sends);
+    if (result > 0)
+        sync_name_peer(record, call, registers);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 

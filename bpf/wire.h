@@ -134,9 +134,9 @@ struct wire_sync_file {
     struct wire_sync sync;
     __u16 family, type; /* of a socket: AF_, SOCK_; 0: it is none */
     __u16 peeked;       /* nothing was taken out */
-    __u16 unused;
-    __u32 net;      /* inode of its network namespace */
-    __u32 position; /* TCP: sequence number behind the last byte that was sent, or received */
+    __u16 named;        /* `remote` is that of this datagram; the socket is not connected */
+    __u32 net;          /* inode of its network namespace */
+    __u32 position;     /* TCP: sequence number behind the last byte that was sent, or received */
     __u16 local_port, remote_port;
     __u32 unused2;
     __u8 local[16], remote[16]; /* 4 or 16 bytes; of a unix socket `remote` is the peer's inode */
@@ -154,11 +154,12 @@ enum sync_shape {
 
 struct sync_call {
     __u8 operation, shape;
-    __u8 fd;      /* number of an argument */
-    __u8 peek_in; /* number of the argument that MSG_PEEK is in, 0: in none */
-    __u8 wake;    /* of a futex: the operation if it wakes */
-    __u8 sends;   /* `position` is that of sending */
-    __u8 unused[2];
+    __u8 fd;         /* number of an argument */
+    __u8 peek_in;    /* number of the argument that MSG_PEEK is in, 0: in none */
+    __u8 wake;       /* of a futex: the operation if it wakes */
+    __u8 sends;      /* `position` is that of sending */
+    __u8 peer_in;    /* number of the argument that points to the other end's address, 0: none does */
+    __u8 message_in; /* number of the argument that points to a struct msghdr, 0: none does */
 };
 
 #define SYNC_CALLS 512

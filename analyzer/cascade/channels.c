@@ -22,6 +22,7 @@ struct direction {
     char *key;
     struct sent *sent;
     size_t first, count, capacity;
+    bool datagrams;
     UT_hash_handle hh;
 };
 
@@ -99,11 +100,88 @@ static int add_channel(struct channels *channels, const struct sync_channel *cha
 {
     size_t at = channel->channel - 1;
 
-    if (!channel->channel || !has_positions(channel) || !*channel->local || !*channel->remote)
+    if (!channel->channel || !*channel->local || !*channel->remote)
+        return 0;
+    if (channel->kind == SYNC_CHANNEL_UDP) {
+        channels->outgoing[at] = get_direction(channels, channel, channel->local, channel->remote);
+        if (channels->outgoing[at])
+            channels->outgoing[at]->datagrams = true;
+        return channels->outgoing[at] ? 0 : -ENOMEM;
+    }
+    if (!has_positions(channel))
         return 0;
     channels->outgoing[at] = get_direction(channels, channel, channel->local, channel->remote);
     channels->incoming[at] = get_direction(channels, channel, channel->remote, channel->local);
     return channels->outgoing[at] && channels->incoming[at] ? 0 : -ENOMEM;
+}
+
+/* ------------------------------------------------------------------------------------------ datagrams */
+
+/* One end of UDP. */
+struct endpoint {
+    size_t host; /* the length of its address in the text */
+    const char *text;
+    unsigned long port;
+};
+
+static struct endpoint endpoint_of(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+
+    return (struct endpoint){.host = colon ? (size_t)(colon - text) : strlen(text),
+                             .text = text,
+                             .port = colon ? strtoul(colon + 1, NULL, 10) : 0};
+}
+
+static bool is_host(const struct endpoint *endpoint, const char *host)
+{
+    return endpoint->host == strlen(host) && !strncmp(endpoint->text, host, endpoint->host);
+}
+
+/* A socket that is bound to no address in particular has one of its host's. */
+static bool is_wildcard(const struct endpoint *endpoint)
+{
+    return is_host(endpoint, "0.0.0.0") || is_host(endpoint, "[::]");
+}
+
+static bool can_be_same(const struct endpoint *a, const struct endpoint *b)
+{
+    return a->port == b->port &&
+           (is_wildcard(a) || is_wildcard(b) || (a->host == b->host && !strncmp(a->text, b->text, a->host)));
+}
+
+static bool is_loopback(const struct endpoint *endpoint)
+{
+    return !strncmp(endpoint->text, "127.", 4) || is_host(endpoint, "[::1]");
+}
+
+/* Whether what is sent over the one channel can be received over the other one. */
+static bool can_reach(const struct sync_channel *from, const struct sync_channel *to)
+{
+    struct endpoint source = endpoint_of(from->local), target = endpoint_of(from->remote),
+                    received_from = endpoint_of(to->remote), receiver = endpoint_of(to->local);
+
+    return can_be_same(&source, &received_from) && can_be_same(&target, &receiver) &&
+           (from->net == to->net || !is_loopback(&target));
+}
+
+/* Of those who could have sent the channel's datagrams the only one; when there are several, nobody knows. */
+static void find_sender(struct channels *channels, const struct cascade_trace *trace,
+                        const struct sync_channel *to)
+{
+    struct direction *found = NULL;
+
+    for (size_t i = 0; i < trace->channel_count; i++) {
+        const struct sync_channel *from = &trace->channels[i];
+        struct direction *direction = from->channel ? channels->outgoing[from->channel - 1] : NULL;
+
+        if (from->kind != SYNC_CHANNEL_UDP || !direction || direction == found || !can_reach(from, to))
+            continue;
+        if (found)
+            return;
+        found = direction;
+    }
+    channels->incoming[to->channel - 1] = found;
 }
 
 DEFINE_CLEANUP(cleanup_channels, struct channels *, channels_free)
@@ -124,20 +202,21 @@ int channels_new(const struct cascade_trace *trace, struct channels **ret_channe
         return -ENOMEM;
     for (size_t i = 0; i < trace->channel_count && r == 0; i++)
         r = add_channel(channels, &trace->channels[i]);
+    for (size_t i = 0; i < trace->channel_count && r == 0; i++)
+        if (trace->channels[i].kind == SYNC_CHANNEL_UDP && trace->channels[i].channel &&
+            *trace->channels[i].remote)
+            find_sender(channels, trace, &trace->channels[i]);
     if (r == 0)
         *ret_channels = take_pointer(channels);
     return r;
 }
 
+/* ------------------------------------------------------------------------------------------ sending */
+
 static struct direction *find(struct direction *const *directions, size_t count,
                               const struct sync_event *event)
 {
     return event->object && event->object <= count ? directions[event->object - 1] : NULL;
-}
-
-bool channels_matched(const struct channels *channels, const struct sync_event *event)
-{
-    return find(channels->outgoing, channels->count, event);
 }
 
 int channels_send(struct channels *channels, const struct sync_event *event, uint32_t node)
@@ -181,20 +260,36 @@ static size_t find_sent(const struct direction *direction, uint64_t from, uint64
     return found;
 }
 
+/* The oldest datagram of that size, which is used up. */
+static size_t take_datagram(struct direction *direction, uint64_t size, uint32_t *ret_nodes)
+{
+    for (size_t i = direction->first; i < direction->count; i++) {
+        struct sent *sent = &direction->sent[i];
+
+        if (sent->to - sent->from != size)
+            continue;
+        *ret_nodes = sent->node;
+        sent->to = sent->from; /* no datagram that is received has no bytes */
+        while (direction->first < direction->count &&
+               direction->sent[direction->first].to == direction->sent[direction->first].from)
+            direction->first++;
+        return 1;
+    }
+    return 0;
+}
+
 size_t channels_receive(struct channels *channels, const struct sync_event *event, uint32_t *ret_nodes,
                         size_t most)
 {
     struct direction *direction = find(channels->incoming, channels->count, event);
     uint64_t from = event->other, to = event->other + (uint64_t)event->result;
-    size_t found;
 
     if (!direction || event->result <= 0)
         return 0;
     forget(direction);
+    if (direction->datagrams)
+        return most ? take_datagram(direction, (uint64_t)event->result, ret_nodes) : 0;
     while (direction->first < direction->count && is_passed(direction->sent[direction->first].to, from))
         direction->first++;
-    found = find_sent(direction, from, to, ret_nodes, most);
-    /* A receive that met the end of the stream, too, may be one too far (tcp_recvmsg counts the FIN); and
-     * what was sent just before is before it in any case. */
-    return found ? found : find_sent(direction, from - 1, to, ret_nodes, most);
+    return find_sent(direction, from, to, ret_nodes, most);
 }

@@ -2,6 +2,10 @@
 /*
  * Which send a receive's bytes are from: the two ends of connections, and the positions of bytes in each of
  * their directions (store/sync_events.h says what they count).
+ *
+ * Datagrams of UDP have no positions. One that is received is the oldest of its size that was sent from there to
+ * there and has not been received: when some are lost, or change places, it may be an older one than it really
+ * was, which was sent before it all the same.
  */
 #ifndef TRACECTL_ANALYZER_CASCADE_CHANNELS_H
 #define TRACECTL_ANALYZER_CASCADE_CHANNELS_H
@@ -20,8 +24,5 @@ int channels_send(struct channels *channels, const struct sync_event *event, uin
 /* The nodes of the sends that the receive has bytes of, the youngest `most` of them; returns how many. */
 size_t channels_receive(struct channels *channels, const struct sync_event *event, uint32_t *ret_nodes,
                         size_t most);
-
-/* Whether the event's channel is of a kind whose bytes are matched. */
-bool channels_matched(const struct channels *channels, const struct sync_event *event);
 
 #endif

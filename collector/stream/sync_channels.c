@@ -17,11 +17,14 @@
 
 #define ADDRESS_ROOM (INET6_ADDRSTRLEN + 16)
 
-/* What a channel is known by: of a pipe the direction, too, since both ends are one inode. */
+/* What a channel is known by: of a pipe the direction, too, since both ends are one inode; of a socket that
+ * is not connected, whom the datagram is for or from. */
 struct channel_key {
     uint64_t inode;
     uint32_t device;
-    uint32_t end; /* 0, or of a pipe 1 to read from, 2 to write to */
+    uint16_t end; /* 0, or of a pipe 1 to read from, 2 to write to */
+    uint16_t remote_port;
+    uint8_t remote[16];
 };
 
 struct sync_known_channel {
@@ -188,6 +191,10 @@ int sync_channel_of(struct streams *streams, const struct traced_process *proces
     key.device = (uint32_t)record->other;
     if (S_ISFIFO(mode))
         key.end = sends ? 2 : 1;
+    if (file && file->named) {
+        key.remote_port = file->remote_port;
+        memcpy(key.remote, file->remote, sizeof(key.remote));
+    }
     if (streams->channels)
         HASH_FIND(hh, streams->channels->known, &key, sizeof(key), channel);
     *ret_channel = channel;

@@ -74,9 +74,15 @@ const size_t sync_library_function_count = ARRAY_SIZE(sync_library_functions);
     { \
         .operation = SYNC_##kind, .shape = SYNC_SHAPE_FD, .fd = (number), .sends = true \
     }
-#define PEEKS(number) \
+#define PEEKS(number, peer, message) \
     { \
-        .operation = SYNC_RECEIVE, .shape = SYNC_SHAPE_FD, .peek_in = (number) \
+        .operation = SYNC_RECEIVE, .shape = SYNC_SHAPE_FD, .peek_in = (number), .peer_in = (peer), \
+        .message_in = (message) \
+    }
+#define TELLS(peer, message) \
+    { \
+        .operation = SYNC_SEND, .shape = SYNC_SHAPE_FD, .sends = true, .peer_in = (peer), \
+        .message_in = (message) \
     }
 
 static const struct sync_call calls[SYNC_CALLS] = {
@@ -93,10 +99,10 @@ static const struct sync_call calls[SYNC_CALLS] = {
     [SYS_sendfile] = SENDS(WRITE, 0),
     [SYS_splice] = SENDS(WRITE, 2),
     [SYS_copy_file_range] = SENDS(WRITE, 2),
-    [SYS_recvfrom] = PEEKS(3),
-    [SYS_recvmsg] = PEEKS(2),
-    [SYS_sendto] = SENDS(SEND, 0),
-    [SYS_sendmsg] = SENDS(SEND, 0),
+    [SYS_recvfrom] = PEEKS(3, 4, 0),
+    [SYS_recvmsg] = PEEKS(2, 0, 1),
+    [SYS_sendto] = TELLS(4, 0),
+    [SYS_sendmsg] = TELLS(0, 1),
     [SYS_recvmmsg] = OF_FD(IO, 0),
     [SYS_sendmmsg] = OF_FD(IO, 0),
     [SYS_accept] = {.operation = SYNC_ACCEPT, .shape = SYNC_SHAPE_ACCEPT},
