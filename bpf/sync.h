@@ -159,7 +159,8 @@ static __always_inline __u32 sync_tcp_position(struct sock *sk, bool sends)
     if (sends)
         return BPF_CORE_READ(tcp, write_seq);
     position = BPF_CORE_READ(tcp, copied_seq);
-    if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> SYNC_SOCK_DONE & 1 && position == BPF_CORE_READ(tcp, rcv_nxt))
+    if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> SYNC_SOCK_DONE & 1 &&
+        position == BPF_CORE_READ(tcp, rcv_nxt))
         position--;
     return position;
 }

@@ -128,7 +128,7 @@ const char *sync_phase_name(unsigned phase);
 enum sync_channel_kind {
     SYNC_CHANNEL_FILE = 1,
     SYNC_CHANNEL_TCP,
-    SYNC_CHANNEL_UDP, /* `remote` is "" unless the socket is connected; no positions: 0 */
+    SYNC_CHANNEL_UDP, /* one for each peer of a socket that is not connected; no positions: 0 */
     SYNC_CHANNEL_UNIX,
     SYNC_CHANNEL_PIPE,
     SYNC_CHANNEL_OTHER, /* another socket, an eventfd... */

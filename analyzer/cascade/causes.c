@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "analyzer/cascade/channels.h"
+#include "analyzer/cascade/waited.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -15,25 +16,6 @@ enum {
     MOST_SENDS = 16,      /* that one receive is given */
     MOST_SIGNALS = 64,    /* of a condition that are remembered */
     MOST_QUEUE_LINES = 16 /* of a pool's thread: who queued for it, the youngest ones */
-};
-
-/* What an address, or a number, stands for. */
-enum what { WHAT_CONDITION, WHAT_SEMAPHORE, WHAT_BARRIER, WHAT_EVENT, WHAT_THREAD, WHAT_CHILD };
-
-struct mark {
-    uint32_t event, node;
-    uint32_t round; /* of a barrier */
-    bool taken;     /* a signal: by a wait */
-};
-
-/* Signals, posts, arrivals, queued events of one object; the creation and the end of a thread or process. */
-struct waited {
-    unsigned char key[TRACE_KEY_SIZE]; /* object; process and what it is */
-    struct mark *marks;
-    size_t first, count, capacity;
-    uint32_t round;       /* of a barrier: that is not full yet */
-    uint32_t made, ended; /* nodes */
-    UT_hash_handle hh;
 };
 
 /* Of one who queues events for a pool of one thread: the youngest event of his that began, and the line of
@@ -71,49 +53,6 @@ struct finder {
 };
 
 /* ------------------------------------------------------------------------------------------ marks */
-
-/* NULL: no memory. */
-static struct waited *get_waited(struct finder *finder, enum what what, uint32_t process, uint64_t object)
-{
-    unsigned char key[TRACE_KEY_SIZE];
-    struct waited *found;
-
-    trace_key(key, object, (uint64_t)process << 32 | what);
-    HASH_FIND(hh, finder->waited, key, sizeof(key), found);
-    if (found)
-        return found;
-    found = calloc(1, sizeof(*found));
-    if (!found)
-        return NULL;
-    memcpy(found->key, key, sizeof(key));
-    found->made = found->ended = HB_NONE;
-    HASH_ADD(hh, finder->waited, key, sizeof(found->key), found);
-    if (!found->hh.tbl) {
-        free(found);
-        return NULL;
-    }
-    return found;
-}
-
-static void forget_waited(struct finder *finder, struct waited *waited)
-{
-    HASH_DEL(finder->waited, waited);
-    free(waited->marks);
-    free(waited);
-}
-
-static int add_mark(struct waited *waited, uint32_t event, uint32_t node)
-{
-    if (waited->first > 64 && waited->first > waited->count / 2) {
-        waited->count -= waited->first;
-        memmove(waited->marks, waited->marks + waited->first, waited->count * sizeof(*waited->marks));
-        waited->first = 0;
-    }
-    if (array_reserve(&waited->marks, &waited->capacity, waited->count + 1) < 0)
-        return -ENOMEM;
-    waited->marks[waited->count++] = (struct mark){event, node, waited->round, false};
-    return 0;
-}
 
 static void add_cause(struct finder *finder, uint32_t node, enum hb_edge_kind kind)
 {
@@ -407,12 +346,12 @@ static int leave_mark(struct finder *finder, const struct sync_event *event, str
     case SYNC_COND_BROADCAST:
         while (waited->count - waited->first >= MOST_SIGNALS)
             waited->first++;
-        return add_mark(waited, number, node);
+        return waited_mark(waited, number, node);
     case SYNC_SEM_POST:
     case SYNC_ENQUEUE:
-        return add_mark(waited, number, node);
+        return waited_mark(waited, number, node);
     case SYNC_BARRIER_WAIT:
-        return event->phase == SYNC_BEGIN ? add_mark(waited, number, node) : 0;
+        return event->phase == SYNC_BEGIN ? waited_mark(waited, number, node) : 0;
     case SYNC_SEND:
         return channels_send(finder->channels, event, node);
     default:
@@ -428,35 +367,37 @@ static struct waited *waited_of(struct finder *finder, const struct sync_event *
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_THREAD_CREATE:
     case SYNC_THREAD_JOIN:
-        return get_waited(finder, WHAT_THREAD, thread->process, event->other);
+        return waited_get(&finder->waited, WHAT_THREAD, thread->process, event->other);
     case SYNC_THREAD_BEGIN:
     case SYNC_THREAD_END:
-        return get_waited(finder, WHAT_THREAD, thread->process, thread->number);
+        return waited_get(&finder->waited, WHAT_THREAD, thread->process, thread->number);
     case SYNC_PROCESS_FORK:
-        return get_waited(finder, WHAT_CHILD, 0, event->other);
+        return waited_get(&finder->waited, WHAT_CHILD, 0, event->other);
     case SYNC_PROCESS_BEGIN:
     case SYNC_PROCESS_EXIT:
-        return get_waited(finder, WHAT_CHILD, 0, (uint64_t)finder->trace->processes[thread->process].pid);
+        return waited_get(&finder->waited, WHAT_CHILD, 0,
+                          (uint64_t)finder->trace->processes[thread->process].pid);
     case SYNC_PROCESS_WAIT:
-        return get_waited(finder, WHAT_CHILD, 0, (uint64_t)event->result);
+        return waited_get(&finder->waited, WHAT_CHILD, 0, (uint64_t)event->result);
     case SYNC_COND_WAIT:
     case SYNC_COND_TIMEDWAIT:
     case SYNC_COND_SIGNAL:
     case SYNC_COND_BROADCAST:
-        return get_waited(finder, WHAT_CONDITION, thread->process, event->object);
+        return waited_get(&finder->waited, WHAT_CONDITION, thread->process, event->object);
     case SYNC_SEM_WAIT:
     case SYNC_SEM_TRYWAIT:
     case SYNC_SEM_TIMEDWAIT:
     case SYNC_SEM_POST:
-        return get_waited(finder, WHAT_SEMAPHORE, thread->process, event->object);
+        return waited_get(&finder->waited, WHAT_SEMAPHORE, thread->process, event->object);
     case SYNC_BARRIER_WAIT:
-        return get_waited(finder, WHAT_BARRIER, thread->process, event->object);
+        return waited_get(&finder->waited, WHAT_BARRIER, thread->process, event->object);
     case SYNC_ENQUEUE:
     case SYNC_DEQUEUE:
-        return get_waited(finder, WHAT_EVENT, thread->process, event->object);
+        return waited_get(&finder->waited, WHAT_EVENT, thread->process, event->object);
     case SYNC_HANDLER:
-        return event->phase == SYNC_BEGIN ? get_waited(finder, WHAT_EVENT, thread->process, event->object)
-                                          : &finder->nothing;
+        return event->phase == SYNC_BEGIN
+                   ? waited_get(&finder->waited, WHAT_EVENT, thread->process, event->object)
+                   : &finder->nothing;
     default:
         return &finder->nothing;
     }
@@ -540,7 +481,7 @@ static int add_event(struct finder *finder, uint32_t number)
     if (r == 0 && event->kind == SYNC_HANDLER && event->phase == SYNC_END)
         r = end_handler(finder, state, node);
     if (is_used_up(event, waited))
-        forget_waited(finder, waited);
+        forwaited_get(&finder->waited, waited);
     return r;
 }
 
@@ -551,7 +492,7 @@ static void finder_release(struct finder *finder)
     struct waited *waited = NULL, *next = NULL;
 
     HASH_ITER (hh, finder->waited, waited, next)
-        forget_waited(finder, waited);
+        forwaited_get(&finder->waited, waited);
     for (size_t i = 0; finder->threads && i < finder->trace->thread_count; i++)
         free(finder->threads[i].handled);
     free(finder->threads);

@@ -3,9 +3,9 @@
  * Which send a receive's bytes are from: the two ends of connections, and the positions of bytes in each of
  * their directions (store/sync_events.h says what they count).
  *
- * Datagrams of UDP have no positions. One that is received is the oldest of its size that was sent from there to
- * there and has not been received: when some are lost, or change places, it may be an older one than it really
- * was, which was sent before it all the same.
+ * Datagrams of UDP have no positions. One that is received is the oldest of its size that was sent from there
+ * to there and has not been received: when some are lost, or change places, it may be an older one than it
+ * really was, which was sent before it all the same.
  */
 #ifndef TRACECTL_ANALYZER_CASCADE_CHANNELS_H
 #define TRACECTL_ANALYZER_CASCADE_CHANNELS_H

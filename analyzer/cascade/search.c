@@ -39,6 +39,7 @@ struct search {
     struct visit *visited;
     uint32_t *loops; /* by thread, then by first event */
     size_t loop_count;
+    bool *at_once; /* by thread: it receives without waiting */
     uint32_t *rivals;
     size_t rival_capacity;
 };
@@ -181,6 +182,19 @@ static int add_rivals(struct search *search, uint32_t number, uint32_t event, st
 
 /* ------------------------------------------------------------------------------------------ causes */
 
+/* The node that knows what was over before the region began. The sink's first event may itself have waited.
+ */
+static uint32_t node_before(const struct search *search, const struct region *region)
+{
+    const struct hb_graph *graph = search->input->causality->graph;
+    uint32_t event = event_at(search, region->thread, region->from),
+             node = search->input->causality->node_of[event], index = hb_index_of(graph, node);
+
+    if (region->nearer != TRACE_NONE || !index || search->input->trace->events[event].kind == SYNC_HANDLER)
+        return node;
+    return hb_line_node(graph, region->line, index - 1);
+}
+
 /* What happened in another line before the cause, and not before the region `number` began. */
 static int add_cause(struct search *search, uint32_t number, uint32_t event, const struct hb_edge *edge)
 {
@@ -192,7 +206,7 @@ static int add_cause(struct search *search, uint32_t number, uint32_t event, con
 
     if (edge->kind == HB_FIFO || edge->kind == HB_INSIDE || cause == TRACE_NONE || line == nearer->line)
         return 0;
-    known = hb_known(graph, line, input->causality->node_of[event_at(search, nearer->thread, nearer->from)]);
+    known = hb_known(graph, line, node_before(search, nearer));
     if (known > hb_index_of(graph, edge->from))
         return 0; /* it was over before the region began */
     region = (struct region){
@@ -212,11 +226,21 @@ static int add_cause(struct search *search, uint32_t number, uint32_t event, con
     return add_region(search, &region);
 }
 
+/* Whether the event waited for its causes. One who receives without blocking does not, unless he has polled
+ * before; in the handler of an event that somebody else has polled for there is nothing to wait for. */
+static bool waited_for_causes(const struct search *search, uint32_t event, bool polled)
+{
+    const struct sync_event *of = &search->input->trace->events[event];
+
+    return of->kind != SYNC_RECEIVE || polled || !search->at_once[of->thread];
+}
+
 static int follow(struct search *search, uint32_t number)
 {
     const struct search_input *input = search->input;
     const struct region region = search->regions[number];
     struct waits waits = {.count = 0};
+    bool polled = false;
     int r = 0;
 
     for (size_t i = region.from; i <= region.to && r == 0; i++) {
@@ -226,11 +250,12 @@ static int follow(struct search *search, uint32_t number)
 
         if (line_of(search, event) != region.line)
             continue;
+        polled = polled || input->trace->events[event].kind == SYNC_POLL;
         /* How a section itself begins is what the chain came from. */
         if (input->contention->section_of[event] != TRACE_NONE &&
             input->contention->section_of[event] != region.section)
             r = add_rivals(search, number, event, &waits);
-        if (region.hops >= search->options->must_hops)
+        if (region.hops >= search->options->must_hops || !waited_for_causes(search, event, polled))
             continue;
         edges = hb_causes(input->causality->graph, input->causality->node_of[event], &count);
         for (size_t j = 0; j < count && r == 0; j++)
@@ -337,6 +362,24 @@ static int add_sink(struct search *search, uint32_t number)
     return add_region(search, &region);
 }
 
+/* A thread that has received nothing because nothing was there does not block; one does, or does not, with
+ * all of its connections. */
+static int find_threads(struct search *search)
+{
+    const struct cascade_trace *trace = search->input->trace;
+
+    search->at_once = calloc(trace->thread_count + 1, sizeof(*search->at_once));
+    if (!search->at_once)
+        return -ENOMEM;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct sync_event *event = &trace->events[i];
+
+        if (event->kind == SYNC_RECEIVE && event->result == -EAGAIN)
+            search->at_once[event->thread] = true;
+    }
+    return 0;
+}
+
 /* Of the calls of the sink, some of each thread. */
 static int add_sinks(struct search *search)
 {
@@ -365,6 +408,7 @@ static void release_search(struct search *search)
     }
     free(search->regions);
     free(search->loops);
+    free(search->at_once);
     free(search->rivals);
 }
 
@@ -378,6 +422,8 @@ int search_cascades(const struct search_input *input, const struct search_option
 
     *ret_found = (struct found_cascades){.complete = true};
     r = sort_loops(&search);
+    if (r == 0)
+        r = find_threads(&search);
     if (r == 0)
         r = add_sinks(&search);
     for (; r == 0 && search.next < search.count; search.next++) {

@@ -6,7 +6,8 @@
  * A region is a stretch of a line. From each region lead
  *   - contentions: at each locking and each beginning of a handler, to the sections that may delay it;
  *   - causes: at each event with a cause in another line, to what happened there before the cause and not
- *     before the region began. Of these at most `must_hops` are in a chain.
+ *     before the region began. Of these at most `must_hops` are in a chain. A thread that receives without
+ *     blocking waits for nobody unless it has polled in the region.
  * A loop inside a region, of a chain with at least one contention, that is concurrent with the end of the
  * sink, is the source of a cascade.
  */

@@ -2,6 +2,7 @@
 #include "tests/unit/analyzer/cascade_script.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +248,9 @@ static bool say_input(struct script *script, const char *word, char **rest)
         say_bytes(script, SYNC_SEND, rest);
     else if (!strcmp(word, "recv"))
         say_bytes(script, SYNC_RECEIVE, rest);
+    else if (!strcmp(word, "empty"))
+        append_both(script, SYNC_RECEIVE, script->channels[channel_at(script, next_word(rest))].number, 0,
+                    -EAGAIN);
     else if (!strcmp(word, "accept"))
         append_both(script, SYNC_ACCEPT, script->channels[channel_at(script, next_word(rest))].number, 0, 0);
     else if (!strcmp(word, "read"))

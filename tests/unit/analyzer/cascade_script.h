@@ -10,6 +10,7 @@
  *     fork P   start P   exit   reap P         processes, by their numbers
  *     channel K L                              K is one end of a connection, L the other one
  *     accept K   send K N   recv K N           N bytes, whose positions go on from one to the next
+ *     empty K                                  there is nothing to be received
  *     read N   write N   io   sleep            of a file
  *     poll N                                   N descriptors are ready
  *     enqueue E   handler E N   handled        N: number of the declared function

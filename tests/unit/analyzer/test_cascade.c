@@ -263,3 +263,21 @@ Test(cascade, recognised_worker)
     options.origins = false;
     expect(script, &options, "list>read pool:heartbeat heartbeat");
 }
+
+/* Who sends is held up by the copying; the heartbeat waits for it, but not when it only looks whether there
+ * is something to be received. */
+#define HELD_UP_SENDER \
+    "0.0 channel k l\n" THREADS "0.1 " COPY "0.3 call ask lock a send l 10 unlock a ret\n0.2 "
+
+Test(cascade, receives_that_block)
+{
+    expect(HELD_UP_SENDER "call heartbeat recv k 10 ret", &all_checks,
+           "copy>read lock:ask cause:heartbeat heartbeat");
+}
+
+Test(cascade, receives_that_do_not_block)
+{
+    expect(HELD_UP_SENDER "call look empty k ret call heartbeat recv k 10 ret", &all_checks, "");
+    expect(HELD_UP_SENDER "call look empty k ret call heartbeat poll 1 recv k 10 ret", &all_checks,
+           "copy>read lock:ask cause:heartbeat heartbeat");
+}
