@@ -481,7 +481,7 @@ static int add_event(struct finder *finder, uint32_t number)
     if (r == 0 && event->kind == SYNC_HANDLER && event->phase == SYNC_END)
         r = end_handler(finder, state, node);
     if (is_used_up(event, waited))
-        forwaited_get(&finder->waited, waited);
+        waited_forget(&finder->waited, waited);
     return r;
 }
 
@@ -492,7 +492,7 @@ static void finder_release(struct finder *finder)
     struct waited *waited = NULL, *next = NULL;
 
     HASH_ITER (hh, finder->waited, waited, next)
-        forwaited_get(&finder->waited, waited);
+        waited_forget(&finder->waited, waited);
     for (size_t i = 0; finder->threads && i < finder->trace->thread_count; i++)
         free(finder->threads[i].handled);
     free(finder->threads);
