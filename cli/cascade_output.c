@@ -170,8 +170,8 @@ static json_t *json_run(const struct cascade_run_facts *facts, uint64_t size)
         cli_json_count(facts->sink_calls), "lost", cli_json_count(facts->lost), "unmatched_messages",
         cli_json_count(facts->unmatched), "processes_without_locks",
         cli_json_count(facts->processes_without_locks), "sink_regions", cli_json_count(facts->sink_regions),
-        "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete, "recognised_handlers",
-        facts->recognised ? cli_json_text(facts->recognised) : json_null());
+        "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete,
+        "recognised_handlers", facts->recognised ? cli_json_text(facts->recognised) : json_null());
 }
 
 void cli_cascade_json(const struct cascade_result *result, const char *sink)
