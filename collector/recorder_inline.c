@@ -3,20 +3,31 @@
 
 #include "base/clock.h"
 
-static int on_call(void *context, uint32_t tid, const struct agent_record *record)
+static uint16_t tick_of(const struct agent_record *record)
+{
+    return (uint16_t)(record->sp >> AGENT_TICK_SHIFT);
+}
+
+/* Hands them on tick by tick. */
+static int on_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count)
 {
     struct recorder *recorder = context;
-    const struct stream_inline_call call = {
-        .function = record->function - 1,
-        .return_address = record->return_address,
-        .sp = agent_record_sp(record),
-        .ns = inline_backend_time(recorder->inlined, (uint16_t)(record->sp >> AGENT_TICK_SHIFT)),
-    };
+    size_t from = 0;
+    int r = 0;
 
-    recorder->inline_calls++;
+    recorder->inline_calls += count;
     if (!tid) /* a child that is not followed */
         return 0;
-    return streams_inline_call(recorder->streams, tid, &call);
+    while (!r && from < count) {
+        size_t to = from + 1;
+
+        while (to < count && tick_of(&records[to]) == tick_of(&records[from]))
+            to++;
+        r = streams_inline_calls(recorder->streams, tid, &records[from], to - from,
+                                 inline_backend_time(recorder->inlined, tick_of(&records[from])));
+        from = to;
+    }
+    return r;
 }
 
 static int on_lost(void *context, uint32_t tid, uint64_t calls)
@@ -37,7 +48,7 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
 
 int recorder_inline_open(struct recorder *recorder, struct error *err)
 {
-    const struct agent_sink sink = {.call = on_call, .lost = on_lost, .context = recorder};
+    const struct agent_sink sink = {.calls = on_calls, .lost = on_lost, .context = recorder};
 
     if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
         return 0;

@@ -115,6 +115,8 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
  * about 16 KiB from the first event on (30 KiB with call sites), which grows with what the thread does that
  * it has not done before, up to 5 MiB with codec 2 (twice that with call sites), and the payload.
  */
+#define SEGMENT_NO_ANCHOR SIZE_MAX
+
 struct segment_builder {
     const struct codec *codec;
     struct codec_encoder *encoder; /* NULL until the first event */
@@ -135,7 +137,7 @@ struct segment_builder {
     uint64_t anchor_ns;   /* the last anchor, in this segment or before it, 0: none */
     uint64_t previous_index;
     uint64_t anchor_index;
-    size_t anchor_at; /* where in `time` the last anchor stands; SIZE_MAX: none in this segment */
+    size_t anchor_at; /* where in `time` the last anchor stands; SEGMENT_NO_ANCHOR: none in this segment */
 
     struct open_call *open; /* calls open now */
     size_t depth, open_capacity;
@@ -153,6 +155,11 @@ void segment_builder_release(struct segment_builder *builder);
 int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site, bool assumed);
 int segment_builder_return(struct segment_builder *builder);
 int segment_builder_lost(struct segment_builder *builder);
+
+/* Appends steps, as many as *ret_done says. Errors as above, -EINVAL also in a stream with call sites. After
+ * -E2BIG those behind *ret_done have left no trace; of the others' some may have been appended. */
+int segment_builder_steps(struct segment_builder *builder, const struct thread_step *steps, size_t count,
+                          size_t *ret_done);
 
 /* The next event happened at `ns`; a time before the last anchor is taken for that anchor's. */
 int segment_builder_anchor(struct segment_builder *builder, uint64_t ns);

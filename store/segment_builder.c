@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes a segment event by event: dictionary, times, the calls open at its start, the code, and call sites.
- */
+/* Begins and closes segments: dictionary, times, the calls open at its start, the code, and call sites. */
 #include "base/cleanup.h"
 #include "store/segment.h"
-
-#define NO_ANCHOR SIZE_MAX
 
 DEFINE_CLEANUP(cleanup_closed, struct closed_segment *, closed_segment_free)
 
 void segment_builder_init(struct segment_builder *builder, const struct codec *codec, uint8_t flags)
 {
-    *builder = (struct segment_builder){.codec = codec, .flags = flags, .anchor_at = NO_ANCHOR};
+    *builder = (struct segment_builder){.codec = codec, .flags = flags, .anchor_at = SEGMENT_NO_ANCHOR};
 }
 
 void segment_builder_release(struct segment_builder *builder)
@@ -76,161 +73,6 @@ size_t segment_builder_memory(const struct segment_builder *builder)
                  sites->model.open_capacity * sizeof(*sites->model.open) +
                  sites->model.last_capacity * sizeof(*sites->model.last);
     return bytes;
-}
-
-/* ------------------------------------------------------------------------------------------ events */
-
-/* The sites of a thread that goes on after its end: those of the calls that are open are not known any more.
- */
-static int start_sites(struct segment_builder *builder)
-{
-    AUTO_FREE uint32_t *unknown = calloc(builder->depth + 1, sizeof(*unknown));
-
-    if (!unknown)
-        return -ENOMEM;
-    builder->sites = site_encoder_new(builder->codec);
-    if (builder->sites && site_encoder_begin(builder->sites, unknown, builder->depth) == 0)
-        return 0;
-    site_encoder_free(take_pointer(builder->sites));
-    return -ENOMEM;
-}
-
-/* Room for one word: an append after it cannot fail. */
-static inline int prepare(struct segment_builder *builder)
-{
-    if (!builder->encoder) {
-        builder->encoder = builder->codec->encoder_new();
-        if (!builder->encoder)
-            return -ENOMEM;
-    }
-    if (builder->flags & SEGMENT_CALL_SITES && !builder->sites && start_sites(builder))
-        return -ENOMEM;
-    return builder->codec->reserve(builder->encoder);
-}
-
-static inline void append(struct segment_builder *builder, uint16_t word)
-{
-    builder->codec->encode(builder->encoder, word);
-    builder->event_count++;
-}
-
-/* The local id of `function`. An entry that no event names, for lack of memory, does no harm. */
-static inline int find_function(struct segment_builder *builder, uint32_t function, uint16_t *ret_local)
-{
-    uint16_t local = dictionary_local(&builder->functions, function);
-    int code;
-
-    if (!local) {
-        if (array_reserve(&builder->calls, &builder->calls_capacity, builder->functions.count + 1))
-            return -ENOMEM;
-        code = dictionary_add(&builder->functions, function, &local);
-        if (code)
-            return code;
-        builder->calls[local - 1] = 0;
-    }
-    *ret_local = local;
-    return 0;
-}
-
-int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site, bool assumed)
-{
-    uint64_t seq = builder->first_seq + builder->event_count;
-    bool opens = !(builder->flags & SEGMENT_CALLS_ONLY);
-    uint16_t local, local_site = 0;
-    uint32_t slot;
-    bool unforeseen;
-    int code;
-
-    if (function == TRACESTORE_NO_FUNCTION || function == TRACESTORE_LOST_FUNCTION ||
-        (site && !(builder->flags & SEGMENT_CALL_SITES)))
-        return -EINVAL;
-    code = find_function(builder, function, &local);
-    if (!code)
-        code = prepare(builder);
-    if (!code && builder->sites)
-        code = site_encoder_prepare(builder->sites, local, site, &local_site);
-    if (code)
-        return code;
-    slot = assumed_history_slot(builder->depth ? builder->open[builder->depth - 1].local : 0, local);
-    unforeseen = assumed != assumed_history_predicts(&builder->history, slot);
-    if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1) ||
-        bit_runs_reserve(&builder->assumed, unforeseen))
-        return -ENOMEM;
-    append(builder, local);
-    builder->calls[local - 1]++;
-    bit_runs_add(&builder->assumed, unforeseen);
-    if (unforeseen)
-        assumed_history_correct(&builder->history, slot);
-    if (builder->sites)
-        site_encoder_call(builder->sites, local, local_site, opens);
-    if (opens)
-        builder->open[builder->depth++] = (struct open_call){
-            .seq = seq, .ns = builder->anchor_ns, .function = function, .assumed = assumed, .local = local};
-    return 0;
-}
-
-int segment_builder_return(struct segment_builder *builder)
-{
-    int code;
-
-    if (!builder->depth)
-        return -EINVAL;
-    if (builder->depth == builder->low_depth &&
-        array_reserve(&builder->returned, &builder->returned_capacity, builder->returned_count + 1))
-        return -ENOMEM;
-    code = prepare(builder);
-    if (code)
-        return code;
-    append(builder, 0);
-    if (builder->sites)
-        site_encoder_return(builder->sites);
-    builder->depth--;
-    if (builder->depth < builder->low_depth) {
-        builder->low_depth = builder->depth;
-        builder->returned[builder->returned_count++] = builder->open[builder->depth].function;
-    }
-    return 0;
-}
-
-int segment_builder_lost(struct segment_builder *builder)
-{
-    uint16_t local;
-    int code = find_function(builder, TRACESTORE_LOST_FUNCTION, &local);
-
-    if (!code)
-        code = prepare(builder);
-    if (!code)
-        append(builder, local);
-    return code;
-}
-
-/* An anchor at the place of the last one replaces it, so that a thread that only waits does not grow. */
-int segment_builder_anchor(struct segment_builder *builder, uint64_t ns)
-{
-    bool replaces = builder->anchor_at != NO_ANCHOR && builder->anchor_index == builder->event_count;
-    uint64_t from_ns = replaces ? builder->previous_ns : builder->anchor_ns;
-    uint64_t from_index = replaces                          ? builder->previous_index
-                          : builder->anchor_at == NO_ANCHOR ? 0
-                                                            : builder->anchor_index;
-
-    if (ns < builder->anchor_ns)
-        ns = builder->anchor_ns;
-    if (bytes_reserve(&builder->time, 3 * VARINT_MAX_BYTES))
-        return -ENOMEM;
-    if (replaces)
-        builder->time.size = builder->anchor_at;
-    if (!builder->time.size) /* the anchor before the segment: there was none */
-        bytes_add_varint(&builder->time, 0);
-    builder->anchor_at = builder->time.size;
-    bytes_add_varint(&builder->time, builder->event_count - from_index);
-    bytes_add_varint(&builder->time, ns - from_ns);
-    builder->previous_ns = from_ns;
-    builder->previous_index = from_index;
-    builder->anchor_ns = ns;
-    builder->anchor_index = builder->event_count;
-    if (!builder->first_ns)
-        builder->first_ns = ns;
-    return 0;
 }
 
 size_t segment_builder_bytes(const struct segment_builder *builder)
@@ -407,7 +249,7 @@ static void begin_next(struct segment_builder *builder, struct beginning *beginn
     builder->event_count = 0;
     builder->low_depth = builder->depth;
     builder->first_ns = builder->anchor_ns;
-    builder->anchor_at = NO_ANCHOR;
+    builder->anchor_at = SEGMENT_NO_ANCHOR;
 }
 
 static int begin_next_sites(struct segment_builder *builder)

@@ -84,6 +84,26 @@ int thread_writer_return(struct thread_writer *thread)
     return 0;
 }
 
+#define STEPS_AT_ONCE 256 /* by so much a segment may become too long */
+
+int thread_writer_steps(struct thread_writer *thread, const struct thread_step *steps, size_t count)
+{
+    size_t done = 0, appended_now;
+    int code = 0;
+
+    while (!code && done < count) {
+        size_t piece = count - done < STEPS_AT_ONCE ? count - done : STEPS_AT_ONCE;
+
+        code = segment_builder_steps(&thread->builder, &steps[done], piece, &appended_now);
+        done += appended_now;
+        if (appended_now)
+            appended(thread);
+        if (code == -E2BIG)
+            code = writer_close_segment(thread);
+    }
+    return code;
+}
+
 static void set_bound(struct thread_writer *thread, uint64_t ns)
 {
     uint64_t least = thread->builder.anchor_ns;

@@ -338,6 +338,16 @@ int thread_writer_call_from(struct thread_writer *thread, uint32_t function_id, 
 int thread_writer_call_assumed(struct thread_writer *thread, uint32_t function_id, uint32_t site_id);
 int thread_writer_return(struct thread_writer *thread);
 
+/* What mostly happens: so many returns, then a call. */
+struct thread_step {
+    uint64_t returns;
+    uint32_t function_id;
+    bool assumed; /* as in thread_writer_call_assumed */
+};
+/* Appends many, as one by one, for less. -EINVAL also in a thread described with call_sites; on failure some
+ * of them have been appended. */
+int thread_writer_steps(struct thread_writer *thread, const struct thread_step *steps, size_t count);
+
 /* The next event appended happened at `ns`. Between two anchors a reader knows an interval only. */
 int thread_writer_anchor(struct thread_writer *thread, uint64_t ns);
 

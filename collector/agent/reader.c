@@ -231,13 +231,14 @@ static bool give_up(struct agent_reader *reader, struct reader_thread *thread)
 static int read_records(struct agent_reader *reader, struct reader_thread *thread, size_t limit)
 {
     const struct agent_record *records = records_of(reader, thread, thread->first);
-    int r = 0;
+    size_t from = thread->position;
 
-    while (!r && thread->position < limit && is_written(&records[thread->position])) {
-        thread->hole_since = 0;
-        r = reader->sink.call(reader->sink.context, thread->of, &records[thread->position++]);
-    }
-    return r;
+    while (thread->position < limit && is_written(&records[thread->position]))
+        thread->position++;
+    if (thread->position == from)
+        return 0;
+    thread->hole_since = 0;
+    return reader->sink.calls(reader->sink.context, thread->of, &records[from], thread->position - from);
 }
 
 /* Reads the first chunk, which others follow. Returns 1 when it is read and left, 0 when a record of it is

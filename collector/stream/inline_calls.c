@@ -28,12 +28,12 @@ struct known_caller {
 };
 
 static struct known_caller look_up(const struct streams *streams, const struct traced_process *process,
-                                   const struct stream_inline_call *call)
+                                   uint32_t function, uint32_t low)
 {
-    struct known_caller caller = {.low = call->return_address, .is_known = true};
+    struct known_caller caller = {.low = low, .is_known = true};
 
-    caller.return_address = return_address_of(process, call->return_address);
-    caller.caller = streams_caller_of(streams, process, call->function, caller.return_address);
+    caller.return_address = return_address_of(process, low);
+    caller.caller = streams_caller_of(streams, process, function, caller.return_address);
     caller.depth =
         caller.caller == CALL_STACK_NO_CALLER ? streams_caller_depth(process, caller.return_address) : 0;
     return caller;
@@ -41,18 +41,18 @@ static struct known_caller look_up(const struct streams *streams, const struct t
 
 /* Where the call came from. Who calls main() is known by more than the place. */
 static struct known_caller caller_of(const struct streams *streams, struct traced_process *process,
-                                     const struct stream_inline_call *call)
+                                     uint32_t function, uint32_t low)
 {
-    bool is_main = process->image && call->function == process->image->main_function;
+    bool is_main = process->image && function == process->image->main_function;
     struct known_caller *known;
 
     if (!process->callers)
         process->callers = calloc(KNOWN_CALLERS, sizeof(*process->callers));
     if (!process->callers || is_main)
-        return look_up(streams, process, call);
-    known = &process->callers[(call->return_address ^ call->return_address >> 10) % KNOWN_CALLERS];
-    if (!known->is_known || known->low != call->return_address)
-        *known = look_up(streams, process, call);
+        return look_up(streams, process, function, low);
+    known = &process->callers[(low ^ low >> 10) % KNOWN_CALLERS];
+    if (!known->is_known || known->low != low)
+        *known = look_up(streams, process, function, low);
     return *known;
 }
 
@@ -81,32 +81,112 @@ static bool on_signal_stack(struct traced_thread *thread, uint64_t sp, uint64_t 
     const struct call_stack *stack = &thread->stack;
     uint64_t innermost = stack->depth ? stack->frames[stack->depth - 1].sp : sp;
 
-    if ((sp > innermost || innermost - sp > NEAR) && is_handler(thread->process, return_address))
+    if ((sp > innermost || innermost - sp > NEAR) && is_handler(thread->process, return_address)) {
+        thread->signal_stacks += thread->signal_stack != sp;
         thread->signal_stack = sp;
+    }
     return thread->signal_stack && sp <= thread->signal_stack && thread->signal_stack - sp < SIGNAL_STACK;
 }
 
-int streams_inline_call(struct streams *streams, uint32_t tid, const struct stream_inline_call *call)
+/* A call that has to be worked out. `ret_step` is what it was. */
+static int write_call(struct streams *streams, struct traced_thread *thread,
+                      const struct agent_record *record, uint64_t ns, struct thread_step *ret_step)
 {
-    struct traced_thread *thread = registry_thread(&streams->registry, tid);
     struct call_evidence evidence = {
-        .sp = call->sp,
-        .function = call->function,
-        .caller = CALL_STACK_NO_CALLER,
+        .sp = agent_record_sp(record),
+        .function = record->function - 1,
         .return_unseen = true,
     };
-    struct known_caller caller;
+    struct known_caller caller =
+        caller_of(streams, thread->process, evidence.function, record->return_address);
 
-    if (!thread) {
-        streams->counts.strays++;
-        return 0;
-    }
-    caller = caller_of(streams, thread->process, call);
     evidence.return_address = caller.return_address;
     evidence.caller = caller.caller;
     evidence.caller_depth = caller.depth;
-    evidence.on_signal_stack = on_signal_stack(thread, call->sp, evidence.return_address);
-    return streams_write_call(streams, thread, &evidence, evidence.return_address, call->ns);
+    evidence.on_signal_stack = on_signal_stack(thread, evidence.sp, evidence.return_address);
+    return streams_write_call(streams, thread, &evidence, evidence.return_address, ns, ret_step);
+}
+
+/* What is known of the thread's paths is of what its records and stacks are read with now. */
+static void expect_paths(struct traced_thread *thread)
+{
+    inline_paths_expect(&thread->paths, &thread->stack, thread->process->epoch + thread->signal_stacks);
+}
+
+/* Learns from it what such a call does. */
+static int write_new_call(struct streams *streams, struct traced_thread *thread,
+                          const struct agent_record *record, uint64_t ns)
+{
+    uint64_t signal_stacks = thread->signal_stacks;
+    struct thread_step step;
+    uint32_t from;
+    int r;
+
+    expect_paths(thread);
+    from = inline_paths_stack(&thread->paths, &thread->stack);
+    r = write_call(streams, thread, record, ns, &step);
+    if (!r && from && signal_stacks == thread->signal_stacks)
+        inline_paths_learn(&thread->paths, &thread->stack, from, record, &step);
+    return r;
+}
+
+#define STEPS_AT_ONCE 256
+
+/* Writes the first calls, as far as such were met before; returns how many. */
+static int write_known_calls(struct streams *streams, struct traced_thread *thread,
+                             const struct agent_record *records, size_t count, size_t *ret_written)
+{
+    struct thread_step steps[STEPS_AT_ONCE];
+    size_t known;
+    int r;
+
+    *ret_written = 0;
+    expect_paths(thread);
+    do {
+        size_t left = count - *ret_written;
+
+        known = inline_paths_follow(&thread->paths, &thread->stack, &records[*ret_written],
+                                    left < STEPS_AT_ONCE ? left : STEPS_AT_ONCE, steps);
+        r = known ? thread_writer_steps(thread->writer, steps, known) : 0;
+        if (r)
+            return error_set(&streams->error, r, NULL, "cannot append an event");
+        *ret_written += known;
+    } while (known == STEPS_AT_ONCE);
+    return 0;
+}
+
+/* Whether what calls do can be looked up: not where each is told with its place, or nothing is inferred. */
+static bool has_paths(const struct streams *streams, const struct traced_thread *thread)
+{
+    return !streams->options.call_sites && thread->process->returns != TRACE_RETURNS_NONE;
+}
+
+int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
+                         size_t count, uint64_t ns)
+{
+    struct traced_thread *thread = registry_thread(&streams->registry, tid);
+    size_t done = 0, written;
+    int r = 0;
+
+    if (!thread) {
+        streams->counts.strays += count;
+        return 0;
+    }
+    if (!has_paths(streams, thread)) {
+        while (!r && done < count)
+            r = write_call(streams, thread, &records[done++], ns, NULL);
+        return r;
+    }
+    /* The first call may be told with its time, between the returns before it and itself. */
+    if (streams_wants_anchor(streams, thread, ns) && count)
+        r = write_new_call(streams, thread, &records[done++], ns);
+    while (!r && done < count) {
+        r = write_known_calls(streams, thread, &records[done], count - done, &written);
+        done += written;
+        if (!r && done < count)
+            r = write_new_call(streams, thread, &records[done++], ns);
+    }
+    return r;
 }
 
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls)

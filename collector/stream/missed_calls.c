@@ -6,6 +6,13 @@
 #include "base/array.h"
 #include "collector/stream/streams_private.h"
 
+/* What a call says of the stack is another thing from now on. */
+static void begin_epoch(struct streams *streams)
+{
+    for (struct traced_process *process = streams->registry.processes; process; process = process->hh.next)
+        process->epoch++;
+}
+
 int streams_function_missed(struct streams *streams, uint32_t function)
 {
     if (array_reserve(&streams->missed, &streams->missed_capacity, (size_t)function + 1))
@@ -13,6 +20,7 @@ int streams_function_missed(struct streams *streams, uint32_t function)
     while (streams->missed_count <= function)
         streams->missed[streams->missed_count++] = false;
     streams->missed[function] = true;
+    begin_epoch(streams);
     return 0;
 }
 
@@ -36,6 +44,7 @@ int streams_returns_unseen(struct streams *streams, const bool *of, size_t count
     struct traced_thread *thread = NULL, *next = NULL;
     int r = 0;
 
+    begin_epoch(streams);
     HASH_ITER (hh, streams->registry.threads, thread, next)
         if (!r && lose_returns(&thread->stack, of, count) && thread->writer)
             r = thread_writer_infers(thread->writer, err);

@@ -31,6 +31,7 @@ int process_code_set(struct traced_process *process, const struct stream_code *c
     free(process->code);
     free(process->callers); /* looked up in the old code */
     process->callers = NULL;
+    process->epoch++;
     process->code = copy;
     process->code_count = count;
     process->returns = returns_of(process);

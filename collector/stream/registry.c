@@ -6,6 +6,11 @@
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/sync_streams.h"
 
+void registry_init(struct registry *registry)
+{
+    *registry = (struct registry){.paths_memory_left = REGISTRY_PATHS_MEMORY};
+}
+
 struct traced_process *registry_process(struct registry *registry, pid_t pid)
 {
     struct traced_process *process;
@@ -50,6 +55,7 @@ struct traced_thread *registry_add_thread(struct registry *registry, struct trac
     thread->process = process;
     thread->number = process->next_thread++;
     thread->started_ns = started_ns;
+    inline_paths_init(&thread->paths, &registry->paths_memory_left);
     HASH_ADD(hh, registry->threads, tid, sizeof(thread->tid), thread);
     return thread;
 }
@@ -60,6 +66,7 @@ void registry_remove_thread(struct registry *registry, struct traced_thread *thr
         registry->last = NULL;
     HASH_DEL(registry->threads, thread);
     call_stack_release(&thread->stack);
+    inline_paths_release(&thread->paths);
     sync_thread_free(thread->sync);
     free(thread);
 }

@@ -11,6 +11,7 @@
 
 #include "collector/image_table.h"
 #include "collector/stream/call_stack.h"
+#include "collector/stream/inline_paths.h"
 
 struct goroutine_streams;
 struct sync_stream;
@@ -36,7 +37,8 @@ struct traced_process {
     struct sync_stream *sync;             /* NULL: nothing yet, or nobody wants to know */
     bool from_start;                      /* the recording saw it begin */
     struct known_caller *callers;         /* of inline calls, in inline_calls.c; NULL: none looked up yet */
-    bool uncertain;                       /* one of the answers of streams_uncertain_processes */
+    uint64_t epoch; /* goes up when something changes that its records and stacks are read with */
+    bool uncertain; /* one of the answers of streams_uncertain_processes */
     UT_hash_handle hh;
 };
 
@@ -50,16 +52,21 @@ struct traced_thread {
     struct sync_thread *sync; /* NULL: nothing yet */
     uint64_t last_anchor_ns;  /* 0: none yet */
     uint64_t signal_stack;    /* where a handler was entered on a stack of its own last; 0: nowhere */
+    uint64_t signal_stacks;   /* how often that has changed */
+    struct inline_paths paths;
     UT_hash_handle hh;
 };
 
-/* All zero is empty. */
+#define REGISTRY_PATHS_MEMORY ((size_t)64 << 20)
+
 struct registry {
+    size_t paths_memory_left; /* bytes, for all threads' inline_paths; all may take REGISTRY_PATHS_MEMORY */
     struct traced_process *processes;
     struct traced_thread *threads;
     struct traced_thread *last; /* found last: records come in runs of one thread */
 };
 
+void registry_init(struct registry *registry);
 void registry_release(struct registry *registry);
 
 struct traced_process *registry_process(struct registry *registry, pid_t pid);

@@ -28,6 +28,7 @@ int streams_new(const struct stream_options *options, struct image_table *images
     streams->options = *options;
     streams->images = images;
     streams->writer = writer;
+    registry_init(&streams->registry);
     streams->to_realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
     *ret_streams = streams;
     return 0;
@@ -193,6 +194,7 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
     process->exe = program->exe;
     process->argv = program->argv;
     process->image = program->image;
+    process->epoch++;
     process->rank = program->rank;
     process->from_start |= program->starting;
     r = begin_goroutines(streams, process, program);
@@ -279,13 +281,18 @@ static int cannot_append(struct streams *streams, int code)
     return error_set(&streams->error, code, NULL, "cannot append an event");
 }
 
+bool streams_wants_anchor(const struct streams *streams, const struct traced_thread *thread, uint64_t ns)
+{
+    if (streams->options.times == STREAM_TIMES_NONE || !ns)
+        return false;
+    /* Times of inline calls are those of ticks, which may lie before one that was told already. */
+    return streams->options.times != STREAM_TIMES_ANCHOR || ns >= thread->last_anchor_ns + ANCHOR_NS;
+}
+
 /* Says when the event that follows happened, if that is due. */
 static int anchor(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
-    if (streams->options.times == STREAM_TIMES_NONE || !ns)
-        return 0;
-    /* Times of inline calls are those of ticks, which may lie before one that was told already. */
-    if (streams->options.times == STREAM_TIMES_ANCHOR && ns < thread->last_anchor_ns + ANCHOR_NS)
+    if (!streams_wants_anchor(streams, thread, ns))
         return 0;
     thread->last_anchor_ns = ns;
     return thread_writer_anchor(thread->writer, streams_realtime(streams, ns));
@@ -365,7 +372,8 @@ static int append_call(struct streams *streams, struct traced_thread *thread, ui
 }
 
 int streams_write_call(struct streams *streams, struct traced_thread *thread,
-                       const struct call_evidence *call, uint64_t return_address, uint64_t ns)
+                       const struct call_evidence *call, uint64_t return_address, uint64_t ns,
+                       struct thread_step *ret_step)
 {
     struct call_evidence evidence = *call;
     struct call_effect effect = {0};
@@ -382,6 +390,9 @@ int streams_write_call(struct streams *streams, struct traced_thread *thread,
     if (thread->process->returns != TRACE_RETURNS_NONE &&
         call_stack_call(&thread->stack, &evidence, streams_entry_function(thread->process), &effect))
         return no_memory(streams);
+    if (ret_step)
+        *ret_step = (struct thread_step){
+            .returns = effect.closed, .function_id = function_id, .assumed = effect.assumed};
     r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
         r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
@@ -404,7 +415,7 @@ static int handle_call(struct streams *streams, const struct wire_call *record)
     struct traced_thread *thread = thread_of(streams, &record->header);
     const struct call_evidence call = evidence_of(streams, record);
 
-    return thread ? streams_write_call(streams, thread, &call, 0, record->header.ns) : 0;
+    return thread ? streams_write_call(streams, thread, &call, 0, record->header.ns, NULL) : 0;
 }
 
 static int handle_call_from(struct streams *streams, const struct wire_call_from *record)
@@ -419,7 +430,7 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
     call.return_address = record->return_address;
     if (call.caller == CALL_STACK_NO_CALLER)
         call.caller_depth = streams_caller_depth(thread->process, record->return_address);
-    return streams_write_call(streams, thread, &call, record->return_address, record->call.header.ns);
+    return streams_write_call(streams, thread, &call, record->return_address, record->call.header.ns, NULL);
 }
 
 static int handle_return(struct streams *streams, const struct wire_call *record)
@@ -602,6 +613,7 @@ static int handle_exec(struct streams *streams, const struct wire_exec *record)
         return streams->error.code;
     call_stack_replace(&thread->stack, streams_entry_function(process));
     process->image = NULL;
+    process->epoch++;
     return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
                                     &streams->error);
 }

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/agent/record.h"
 #include "collector/go/observer.h"
 #include "collector/image_table.h"
 #include "store/tracestore.h"
@@ -94,16 +95,10 @@ const struct error *streams_error(const struct streams *streams);
  * frees them. -ENOMEM. */
 int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
 
-/* A call that an inline probe has recorded. */
-struct stream_inline_call {
-    uint32_t function;       /* its number in the image table */
-    uint32_t return_address; /* the low half */
-    uint64_t sp;             /* at the function's entry */
-    uint64_t ns;             /* the call came after this and before the next such time, CLOCK_MONOTONIC */
-};
-
-/* Translates it; on failure streams_error() says more. */
-int streams_inline_call(struct streams *streams, uint32_t tid, const struct stream_inline_call *call);
+/* Translates calls that a thread's inline probes have recorded, one after the other, all of the same tick:
+ * they came after `ns` (CLOCK_MONOTONIC) and before the next tick. On failure streams_error() says more. */
+int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
+                         size_t count, uint64_t ns);
 
 /* Calls of a thread for which its inline probes found no room, at this place. */
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);

@@ -39,9 +39,14 @@ struct thread_writer *streams_thread_writer(struct streams *streams, struct trac
  * the kernel's trampoline of a return probe. */
 int streams_site(struct streams *streams, const struct traced_process *process, uint64_t return_address,
                  uint32_t *ret_site_id);
-/* A call that has come, and where it came from: 0 when that is not known. */
+/* A call that has come, and where it came from: 0 when that is not known. `ret_step` (or NULL): what it was
+ * to the thread's stream. */
 int streams_write_call(struct streams *streams, struct traced_thread *thread,
-                       const struct call_evidence *call, uint64_t return_address, uint64_t ns);
+                       const struct call_evidence *call, uint64_t return_address, uint64_t ns,
+                       struct thread_step *ret_step);
+
+/* Whether an event that happened at `ns` is told with its time. */
+bool streams_wants_anchor(const struct streams *streams, const struct traced_thread *thread, uint64_t ns);
 
 /* Whether all calls of the function have been seen. */
 static inline bool streams_sees_all(const struct streams *streams, uint32_t function)

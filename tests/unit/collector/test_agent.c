@@ -15,11 +15,13 @@ static int64_t told[CALLS_MAX];
 static uint32_t told_of[CALLS_MAX];
 static size_t told_count;
 
-static int on_call(void *context, uint32_t tid, const struct agent_record *record)
+static int on_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count)
 {
     (void)context;
-    told_of[told_count] = tid;
-    told[told_count++] = record->function;
+    for (size_t i = 0; i < count; i++) {
+        told_of[told_count] = tid;
+        told[told_count++] = records[i].function;
+    }
     return 0;
 }
 
@@ -42,7 +44,7 @@ static void clear_slots(void)
 
 static void begin(void)
 {
-    const struct agent_sink sink = {.call = on_call, .lost = on_lost};
+    const struct agent_sink sink = {.calls = on_calls, .lost = on_lost};
 
     told_count = 0;
     cr_assert_eq(agent_area_new(16, RINGS, &area, NULL), 0);
