@@ -155,15 +155,38 @@ static int encode(struct codec_encoder *base, uint16_t word)
     return 0;
 }
 
+/* As go_on() for each of the words that are believed, up to one that makes memory crowded. */
+static size_t follow_run(struct prediction *prediction, const uint16_t *words, size_t count)
+{
+    uint32_t mask = prediction->words_mask, position = prediction->position, at = prediction->match_at;
+    uint32_t room = prediction->words_limit - position, depth = prediction->depth;
+    uint16_t *ring = prediction->words;
+    size_t done = 0;
+
+    count = count > room ? (size_t)room + 1 : count;
+    while (done < count && depth <= prediction->frames_limit && words[done] == ring[at & mask]) {
+        uint16_t word = words[done++];
+
+        ring[position++ & mask] = word;
+        at++;
+        depth = follow_frames(prediction, depth, word);
+    }
+    prediction->position = position;
+    prediction->match_length += at - prediction->match_at;
+    prediction->match_at = at;
+    prediction->depth = depth;
+    prediction->crowded = position > prediction->words_limit || depth > prediction->frames_limit;
+    return done;
+}
+
 static size_t follow(struct codec_encoder *base, const uint16_t *words, size_t count)
 {
     struct prediction_encoder *encoder = (struct prediction_encoder *)base;
     struct prediction *prediction = &encoder->prediction;
     size_t followed = 0;
 
-    if (is_believed(prediction))
-        while (followed < count && !prediction->crowded && words[followed] == believed_word(prediction))
-            go_on(prediction, words[followed++]);
+    if (is_believed(prediction) && !prediction->crowded)
+        followed = follow_run(prediction, words, count);
     encoder->run += (uint32_t)followed;
     return followed;
 }

@@ -71,23 +71,30 @@ STEP_INLINE struct call_frame *current_frame(const struct prediction *prediction
     return frame_at(prediction, prediction->depth);
 }
 
-/* The word happens: the history and the calls that are open follow it. */
-STEP_INLINE void follow_word(struct prediction *prediction, uint16_t word)
+/* The calls that are open at `depth` follow a word; returns how deep they are behind it. */
+STEP_INLINE uint32_t follow_frames(const struct prediction *prediction, uint32_t depth, uint16_t word)
 {
-    struct call_frame *frame = current_frame(prediction);
+    struct call_frame *frame = frame_at(prediction, depth);
 
-    prediction->words[prediction->position++ & prediction->words_mask] = word;
     if (word) {
         frame->last_but_one = frame->last;
         frame->last = word;
         frame->path = (frame->path + word) * PATH_MULTIPLIER;
         frame->path ^= frame->path >> 15;
-        *frame_at(prediction, ++prediction->depth) = (struct call_frame){.function = word};
-    } else if (prediction->depth) {
-        prediction->depth--;
+        *frame_at(prediction, ++depth) = (struct call_frame){.function = word};
+    } else if (depth) {
+        depth--;
     } else {
         *frame = (struct call_frame){0};
     }
+    return depth;
+}
+
+/* The word happens: the history and the calls that are open follow it. */
+STEP_INLINE void follow_word(struct prediction *prediction, uint16_t word)
+{
+    prediction->words[prediction->position++ & prediction->words_mask] = word;
+    prediction->depth = follow_frames(prediction, prediction->depth, word);
     if (UNLIKELY(prediction->position > prediction->words_limit ||
                  prediction->depth > prediction->frames_limit))
         prediction->crowded = true;

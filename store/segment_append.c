@@ -150,21 +150,27 @@ struct step_words {
     bool assumed[WORDS_AT_ONCE];
 };
 
+/* Whether no call of the segment is assumed, and none of the words. */
+static bool is_foreseen(const struct segment_builder *builder, const struct step_words *words)
+{
+    return !words->any_assumed && !builder->assumed.section.size && !builder->assumed.bit;
+}
+
 /* Room for what is kept of so many words beside the code. */
 static int prepare_words(struct segment_builder *builder, const struct step_words *words)
 {
     size_t returns = words->count < builder->low_depth ? words->count : builder->low_depth;
-    bool foreseen = !words->any_assumed && !builder->assumed.section.size && !builder->assumed.bit;
 
     if (prepare(builder) ||
         array_reserve(&builder->open, &builder->open_capacity, builder->depth + words->count) ||
         array_reserve(&builder->returned, &builder->returned_capacity, builder->returned_count + returns))
         return -ENOMEM;
-    return foreseen ? 0 : bytes_reserve(&builder->assumed.section, words->count * VARINT_MAX_BYTES);
+    return is_foreseen(builder, words)
+               ? 0
+               : bytes_reserve(&builder->assumed.section, words->count * VARINT_MAX_BYTES);
 }
 
-static void note_words(struct segment_builder *builder, const struct step_words *words, size_t from,
-                       size_t to)
+static void note_any(struct segment_builder *builder, const struct step_words *words, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
         uint16_t word = words->words[i];
@@ -174,6 +180,47 @@ static void note_words(struct segment_builder *builder, const struct step_words 
         else
             note_return(builder);
     }
+}
+
+/* The same where no call is assumed, which is how it mostly is: what counts up and down stays in registers.
+ */
+static void note_foreseen(struct segment_builder *builder, const uint16_t *words, size_t count)
+{
+    const uint32_t *ids = builder->functions.ids;
+    uint64_t seq = builder->first_seq + builder->event_count, ns = builder->anchor_ns;
+    size_t depth = builder->depth, low_depth = builder->low_depth, calls = 0;
+    bool opens = !(builder->flags & SEGMENT_CALLS_ONLY);
+    struct open_call *open = builder->open;
+
+    for (size_t i = 0; i < count; i++, seq++) {
+        uint16_t word = words[i];
+
+        if (!word) {
+            if (--depth < low_depth) {
+                low_depth = depth;
+                builder->returned[builder->returned_count++] = open[depth].function;
+            }
+            continue;
+        }
+        calls++;
+        builder->calls[word - 1]++;
+        if (opens)
+            open[depth++] =
+                (struct open_call){.seq = seq, .ns = ns, .function = ids[word - 1], .local = word};
+    }
+    builder->event_count += count;
+    builder->assumed.length += calls;
+    builder->depth = depth;
+    builder->low_depth = low_depth;
+}
+
+static void note_words(struct segment_builder *builder, const struct step_words *words, size_t from,
+                       size_t to)
+{
+    if (is_foreseen(builder, words))
+        note_foreseen(builder, &words->words[from], to - from);
+    else
+        note_any(builder, words, from, to);
 }
 
 static int append_words(struct segment_builder *builder, struct step_words *words)
@@ -216,7 +263,7 @@ static int add_step(struct segment_builder *builder, struct step_words *words, c
     if (!is_function(step->function_id) || step->returns > *depth)
         return -EINVAL;
     code = find_function(builder, step->function_id, &local);
-    for (uint64_t i = 0; !code && i < step->returns; i++)
+    for (uint32_t i = 0; !code && i < step->returns; i++)
         code = add_word(builder, words, 0, false);
     *depth += !(builder->flags & SEGMENT_CALLS_ONLY);
     *depth -= step->returns;

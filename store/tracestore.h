@@ -340,7 +340,7 @@ int thread_writer_return(struct thread_writer *thread);
 
 /* What mostly happens: so many returns, then a call. */
 struct thread_step {
-    uint64_t returns;
+    uint32_t returns;
     uint32_t function_id;
     bool assumed; /* as in thread_writer_call_assumed */
 };

@@ -46,7 +46,7 @@ struct call_frame {
     uint32_t stack; /* number of the stack that it is the innermost frame of (inline_paths.h); 0: none */
     bool on_signal_stack;
     bool return_unseen; /* no return probe */
-    size_t probed;      /* calls with a return probe, from the outermost one to this one */
+    uint32_t probed;    /* calls with a return probe, from the outermost one to this one */
 };
 
 /* All zero is an empty stack. */

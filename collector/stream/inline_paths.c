@@ -12,14 +12,14 @@
 
 /* What a record does to a stack. */
 struct path_step {
-    uint64_t sp;    /* of the record, without the tick */
-    uint64_t place; /* function and return address, as they stand in it */
-    uint32_t from;  /* the stack; 0: free */
-    uint32_t next;  /* the step that followed last; 0: none yet */
+    uint64_t place;          /* function and return address, as they stand in the record */
+    struct call_frame frame; /* that it puts on the stack, with the record's stack pointer */
+    uint32_t from;           /* the stack before it */
+    uint32_t next;           /* the step that followed last; 0: none yet */
     struct thread_step effect;
-    struct call_frame frame; /* that it puts on the stack */
 };
 
+_Static_assert(sizeof(struct path_step) <= 64, "no more than a line of the cache");
 _Static_assert(offsetof(struct agent_record, return_address) == 4, "one word with the function");
 
 static uint64_t place_of(const struct agent_record *record)
@@ -79,6 +79,11 @@ void inline_paths_expect(struct inline_paths *paths, struct call_stack *stack, u
     forget(paths, stack);
 }
 
+static bool is_step_of(const struct path_step *step, uint32_t from, uint64_t place, uint64_t sp)
+{
+    return step->place == place && step->frame.sp == sp && step->from == from;
+}
+
 /* The slot of a step, or the free one where it belongs. */
 static uint32_t *step_slot(const struct inline_paths *paths, uint32_t from, uint64_t place, uint64_t sp)
 {
@@ -87,7 +92,7 @@ static uint32_t *step_slot(const struct inline_paths *paths, uint32_t from, uint
     for (; paths->step_table[at]; at = (at + 1) & mask) {
         const struct path_step *step = &paths->steps[paths->step_table[at]];
 
-        if (step->from == from && step->place == place && step->sp == sp)
+        if (is_step_of(step, from, place, sp))
             break;
     }
     return &paths->step_table[at];
@@ -119,7 +124,7 @@ static void fill_tables(struct inline_paths *paths)
     for (uint32_t i = 1; i <= paths->count; i++) {
         const struct path_step *step = &paths->steps[i];
 
-        *step_slot(paths, step->from, step->place, step->sp) = i;
+        *step_slot(paths, step->from, step->place, step->frame.sp) = i;
     }
     for (uint32_t i = EMPTY_STACK + 1; i <= paths->frame_count; i++)
         *frame_slot(paths, paths->below[i], &paths->frames[i]) = i;
@@ -223,11 +228,6 @@ uint32_t inline_paths_stack(struct inline_paths *paths, struct call_stack *stack
 
 /* ------------------------------------------------------------------------------------ steps */
 
-static bool is_step_of(const struct path_step *step, uint32_t from, uint64_t place, uint64_t sp)
-{
-    return step->place == place && step->sp == sp && step->from == from;
-}
-
 /* The step of a record from a stack, 0: it is not known. It is remembered to follow the last one. */
 static uint32_t find_step(struct inline_paths *paths, uint32_t from, uint64_t place, uint64_t sp)
 {
@@ -243,26 +243,28 @@ size_t inline_paths_follow(struct inline_paths *paths, struct call_stack *stack,
 {
     uint32_t from = stack->depth ? stack->frames[stack->depth - 1].stack : EMPTY_STACK;
     uint32_t step = paths->last ? paths->steps[paths->last].next : 0;
-    size_t done = 0;
+    size_t depth = stack->depth, done = 0;
 
     if (!from || !paths->count)
         return 0;
-    for (; done < count && stack->depth < stack->capacity; done++) {
-        uint64_t place = place_of(&records[done]), sp = records[done].sp & AGENT_SP_MASK;
-        const struct path_step *taken;
+    for (; done < count && depth < stack->capacity; done++) {
+        uint64_t place = place_of(&records[done]), sp = agent_record_sp(&records[done]);
+        const struct path_step *taken = &paths->steps[step];
 
-        if (!step || !is_step_of(&paths->steps[step], from, place, sp))
+        if (!step || !is_step_of(taken, from, place, sp)) {
             step = find_step(paths, from, place, sp);
-        if (!step)
-            break;
-        taken = &paths->steps[step];
+            if (!step)
+                break;
+            taken = &paths->steps[step];
+        }
         ret_steps[done] = taken->effect;
-        stack->depth -= taken->effect.returns;
-        stack->frames[stack->depth++] = taken->frame;
+        depth -= taken->effect.returns;
+        stack->frames[depth++] = taken->frame;
         from = taken->frame.stack;
         paths->last = step;
         step = taken->next;
     }
+    stack->depth = depth;
     paths->served += (uint32_t)done;
     return done;
 }
@@ -270,7 +272,7 @@ size_t inline_paths_follow(struct inline_paths *paths, struct call_stack *stack,
 void inline_paths_learn(struct inline_paths *paths, struct call_stack *stack, uint32_t from,
                         const struct agent_record *record, const struct thread_step *step)
 {
-    uint64_t place = place_of(record), sp = record->sp & AGENT_SP_MASK;
+    uint64_t place = place_of(record), sp = agent_record_sp(record);
     uint32_t *slot;
 
     if (!make_room(paths, stack) || !number_frames(paths, stack))
@@ -279,7 +281,6 @@ void inline_paths_learn(struct inline_paths *paths, struct call_stack *stack, ui
     if (!*slot) {
         *slot = ++paths->count;
         paths->steps[*slot] = (struct path_step){
-            .sp = sp,
             .place = place,
             .from = from,
             .effect = *step,

@@ -392,7 +392,7 @@ int streams_write_call(struct streams *streams, struct traced_thread *thread,
         return no_memory(streams);
     if (ret_step)
         *ret_step = (struct thread_step){
-            .returns = effect.closed, .function_id = function_id, .assumed = effect.assumed};
+            .returns = (uint32_t)effect.closed, .function_id = function_id, .assumed = effect.assumed};
     r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
         r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */

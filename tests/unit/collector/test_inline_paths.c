@@ -86,8 +86,9 @@ static struct thread_step work_out(struct call_stack *stack, const struct agent_
     struct call_effect effect;
 
     cr_assert_eq(call_stack_call(stack, &evidence, NEVER_RETURNS, &effect), 0);
-    return (struct thread_step){
-        .returns = effect.closed, .function_id = evidence.function + 100, .assumed = effect.assumed};
+    return (struct thread_step){.returns = (uint32_t)effect.closed,
+                                .function_id = evidence.function + 100,
+                                .assumed = effect.assumed};
 }
 
 static void expect_step(const struct thread_step *step, const struct thread_step *expected, size_t at)

@@ -24,7 +24,7 @@ static struct steps steps_of(const struct stream *stream, enum assumed_kind kind
 {
     struct steps result = {.steps = calloc(stream->count + 1, sizeof(*result.steps))};
     struct generator generator = {11};
-    uint64_t returns = 0;
+    uint32_t returns = 0;
 
     for (size_t i = 0; i < stream->count; i++) {
         if (stream->events[i] == TRACESTORE_LOST_FUNCTION)
@@ -46,7 +46,7 @@ static struct steps steps_of(const struct stream *stream, enum assumed_kind kind
 static void append_one_by_one(struct segment_builder *builder, const struct thread_step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        for (uint64_t r = 0; r < steps[i].returns; r++)
+        for (uint32_t r = 0; r < steps[i].returns; r++)
             cr_assert_eq(segment_builder_return(builder), 0);
         cr_assert_eq(segment_builder_call(builder, steps[i].function_id, 0, steps[i].assumed), 0);
     }
