@@ -22,6 +22,19 @@ struct kept_record {
     int woke;
 };
 
+/* One open socket, with all that leads to it. */
+static struct {
+    struct files_struct files;
+    struct fdtable table;
+    struct file *open[8];
+    struct file file;
+    struct inode inode;
+    struct super_block block;
+    struct socket socket;
+    struct tcp_sock tcp; /* its first member is the struct sock */
+    struct net net;
+} sockets;
+
 static struct {
     struct entry entries[MAX_ENTRIES * 4];
     unsigned long map_room;
@@ -223,6 +236,7 @@ bool bpf_session_is_return(void)
 void kernel_reset(void)
 {
     memset(&kernel, 0, sizeof(kernel));
+    memset(&sockets, 0, sizeof(sockets));
     memset(&totals, 0, sizeof(totals));
     memset(go_conducts, 0, sizeof(go_conducts));
     losing_threads = 0;
@@ -234,6 +248,7 @@ void kernel_reset(void)
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
     kernel.current_task.group_leader = &kernel.leader;
+    kernel.current_task.files = &sockets.files;
     kernel.readable = 1;
     kernel.current_task.mm = &kernel.mm;
     kernel_set_main_stack(0x7ffd20000000);
@@ -419,26 +434,95 @@ void kernel_set_go_worker(uint32_t tgid, uint32_t worker)
         state->worker = worker;
 }
 
+static struct pt_regs registers_of(const struct kernel_registers *at)
+{
+    return (struct pt_regs){.r15 = at->r15,
+                            .r14 = at->r14,
+                            .r13 = at->r13,
+                            .r12 = at->r12,
+                            .bp = at->bp,
+                            .bx = at->bx,
+                            .r11 = at->r11,
+                            .r10 = at->r10,
+                            .r9 = at->r9,
+                            .r8 = at->r8,
+                            .ax = at->ax,
+                            .cx = at->cx,
+                            .dx = at->dx,
+                            .si = at->si,
+                            .di = at->di,
+                            .ip = at->ip,
+                            .flags = at->flags,
+                            .sp = at->sp};
+}
+
+void kernel_sync_hit(uint32_t tgid, uint32_t tid, uint64_t cookie, const struct kernel_registers *at)
+{
+    struct pt_regs registers = registers_of(at);
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    kernel.cookie = cookie;
+    on_sync(&registers);
+}
+
+void kernel_set_sync_call(uint32_t number, const struct sync_call *call)
+{
+    bpf_map_update_elem(&sync_calls, &number, call, BPF_ANY);
+}
+
+void kernel_system_call(uint32_t tgid, uint32_t tid, uint32_t number, const uint64_t arguments[6],
+                        int64_t result)
+{
+    struct pt_regs registers = {.di = arguments[0],
+                                .si = arguments[1],
+                                .dx = arguments[2],
+                                .r10 = arguments[3],
+                                .r8 = arguments[4],
+                                .r9 = arguments[5],
+                                .orig_ax = number};
+    struct bpf_raw_tracepoint_args begin = {{(__u64)&registers, number}},
+                                   end = {{(__u64)&registers, (__u64)result}};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    on_sys_enter(&begin);
+    on_sys_exit(&end);
+}
+
+void kernel_set_socket(const struct kernel_socket *socket)
+{
+    struct sock *sk = &sockets.tcp.inet_conn.icsk_inet.sk;
+    struct sock_common *common = &sk->__sk_common;
+
+    sockets.files.fdt = &sockets.table;
+    sockets.table.max_fds = sizeof(sockets.open) / sizeof(*sockets.open);
+    sockets.table.fd = sockets.open;
+    sockets.open[KERNEL_SOCKET] = &sockets.file;
+    sockets.file.f_inode = &sockets.inode;
+    sockets.file.private_data = &sockets.socket;
+    sockets.inode.i_mode = SYNC_S_IFSOCK;
+    sockets.inode.i_ino = KERNEL_SOCKET_INODE;
+    sockets.inode.i_sb = &sockets.block;
+    sockets.socket.type = (short)socket->type;
+    sockets.socket.sk = sk;
+    common->skc_family = socket->family;
+    common->skc_net.net = &sockets.net;
+    sockets.net.ns.inum = KERNEL_NET;
+    common->skc_rcv_saddr = socket->local;
+    common->skc_daddr = socket->remote;
+    common->skc_num = socket->local_port;
+    common->skc_dport = (__u16)(socket->remote_port << 8 | socket->remote_port >> 8);
+    common->skc_flags = socket->had_fin ? 1ul << SYNC_SOCK_DONE : 0;
+    sk->sk_protocol = socket->is_tcp ? SYNC_PROTOCOL_TCP : 17;
+    sockets.tcp.copied_seq = socket->copied;
+    sockets.tcp.rcv_nxt = socket->next;
+    sockets.tcp.write_seq = socket->written;
+}
+
 void kernel_go_hit(uint32_t tgid, uint32_t tid, uint32_t index, const struct kernel_registers *at)
 {
-    struct pt_regs registers = {.r15 = at->r15,
-                                .r14 = at->r14,
-                                .r13 = at->r13,
-                                .r12 = at->r12,
-                                .bp = at->bp,
-                                .bx = at->bx,
-                                .r11 = at->r11,
-                                .r10 = at->r10,
-                                .r9 = at->r9,
-                                .r8 = at->r8,
-                                .ax = at->ax,
-                                .cx = at->cx,
-                                .dx = at->dx,
-                                .si = at->si,
-                                .di = at->di,
-                                .ip = at->ip,
-                                .flags = at->flags,
-                                .sp = at->sp};
+    struct pt_regs registers = registers_of(at);
 
     kernel.current_task.tgid = (int)tgid;
     kernel.current_task.pid = (int)tid;
@@ -561,6 +645,13 @@ uint32_t kernel_pending_go(uint32_t tid)
     const struct loss *loss = host_lookup(&losses, &tid);
 
     return loss ? loss->go : 0;
+}
+
+uint32_t kernel_pending_sync(uint32_t tid)
+{
+    const struct loss *loss = host_lookup(&losses, &tid);
+
+    return loss ? loss->sync : 0;
 }
 
 uint64_t kernel_losing_threads(void)

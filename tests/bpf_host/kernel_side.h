@@ -72,6 +72,24 @@ struct kernel_registers {
 void kernel_go_hit(uint32_t tgid, uint32_t tid, uint32_t index, const struct kernel_registers *at);
 unsigned kernel_threads_held(void);
 
+/* Thread `tid` of `tgid` meets a probe on a function that synchronises. */
+void kernel_sync_hit(uint32_t tgid, uint32_t tid, uint64_t cookie, const struct kernel_registers *at);
+
+/* What is recorded of a system call; a call of it, from its beginning to its end with that result. */
+void kernel_set_sync_call(uint32_t number, const struct sync_call *call);
+void kernel_system_call(uint32_t tgid, uint32_t tid, uint32_t number, const uint64_t arguments[6],
+                        int64_t result);
+
+/* The one socket that processes have, as descriptor KERNEL_SOCKET. Ports as numbers, 0: none. */
+enum { KERNEL_SOCKET = 3, KERNEL_SOCKET_INODE = 77, KERNEL_NET = 5 };
+struct kernel_socket {
+    uint16_t family, type, local_port, remote_port;
+    uint32_t local, remote;
+    int is_tcp, had_fin;
+    uint32_t copied, next, written; /* TCP: copied_seq, rcv_nxt, write_seq */
+};
+void kernel_set_socket(const struct kernel_socket *socket);
+
 /* The alternate signal stack of all threads from here on. */
 void kernel_set_signal_stack(uint64_t start, uint64_t size);
 
@@ -105,6 +123,7 @@ int kernel_record_woke(size_t index);
 uint32_t kernel_pending_calls(uint32_t tid);
 uint32_t kernel_pending_returns(uint32_t tid);
 uint32_t kernel_pending_go(uint32_t tid);
+uint32_t kernel_pending_sync(uint32_t tid);
 uint64_t kernel_losing_threads(void);
 uint64_t kernel_unplaced(void);
 uint64_t kernel_life_cycle_lost(void);
