@@ -18,13 +18,21 @@ static void print_place(const char *head, const struct cascade_place *place)
     printf(", thread %s of %s\n", place->thread, place->program);
 }
 
+/* "1", or "1+2" where the test was recorded in parts. */
+static void print_parts(const struct trace_parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        printf("%s%" PRId64, i ? "+" : "", parts->runs[i]);
+}
+
 static void print_runs(const struct cascade_result *result, const struct cascade_report *report)
 {
     const char *before = "   seen    in run";
 
     for (size_t i = 0; i < result->runs; i++)
         if (report->runs & 1u << i) {
-            printf("%s %" PRId64, before, result->facts[i].run_id);
+            printf("%s ", before);
+            print_parts(&result->facts[i].parts);
             before = ",";
         }
     putchar('\n');
@@ -61,23 +69,36 @@ static void print_report(const struct cascade_result *result, size_t number)
 /* What the run did not see, or the analysis did not look at. */
 static void print_gaps(const struct cascade_run_facts *facts)
 {
-    if (facts->recognised)
-        printf("run %" PRId64 ": taken for handlers of events: %s\n", facts->run_id, facts->recognised);
-    if (facts->lost)
-        printf("run %" PRId64 ": %" PRIu64 " events of locks and messages are missing\n", facts->run_id,
-               facts->lost);
-    if (facts->calls_incomplete)
-        printf("run %" PRId64 ": calls are missing, and with them loops perhaps\n", facts->run_id);
-    if (facts->processes_without_locks)
-        printf("run %" PRId64 ": the locks of %" PRIu64 " of its processes are not seen\n", facts->run_id,
-               facts->processes_without_locks);
-    if (facts->unmatched)
-        printf("run %" PRId64 ": %" PRIu64 " messages came from somebody who was not recorded\n",
-               facts->run_id, facts->unmatched);
-    if (!facts->search_complete)
-        printf("run %" PRId64 ": there are more chains than were looked at\n", facts->run_id);
-    if (facts->sink_calls && !facts->sink_regions)
-        printf("run %" PRId64 ": the sink never takes a lock, waits or receives\n", facts->run_id);
+    const struct {
+        bool tell;
+        const char *before;
+        uint64_t count;
+        const char *behind;
+    } gaps[] = {
+        {facts->lost, "", facts->lost, " events of locks and messages are missing"},
+        {facts->calls_incomplete, "calls are missing, and with them loops perhaps", 0, ""},
+        {facts->processes_without_locks, "the locks of ", facts->processes_without_locks,
+         " of its processes are not seen"},
+        {facts->unmatched, "", facts->unmatched, " messages came from somebody who was not recorded"},
+        {!facts->search_complete, "there are more chains than were looked at", 0, ""},
+        {facts->sink_calls && !facts->sink_regions, "the sink never takes a lock, waits or receives", 0, ""},
+    };
+
+    if (facts->recognised) {
+        fputs("run ", stdout);
+        print_parts(&facts->parts);
+        printf(": taken for handlers of events: %s\n", facts->recognised);
+    }
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+        if (!gaps[i].tell)
+            continue;
+        fputs("run ", stdout);
+        print_parts(&facts->parts);
+        printf(": %s", gaps[i].before);
+        if (gaps[i].count)
+            printf("%" PRIu64, gaps[i].count);
+        puts(gaps[i].behind);
+    }
 }
 
 void cli_cascade_text(const struct cascade_result *result, const char *sink)
@@ -154,7 +175,7 @@ static json_t *json_report(const struct cascade_result *result, const struct cas
 
     for (size_t i = 0; i < result->runs; i++)
         if (report->runs & 1u << i)
-            json_array_append_new(runs, json_integer(result->facts[i].run_id));
+            json_array_append_new(runs, json_integer(result->facts[i].parts.runs[0]));
     json_object_set_new(sink, "job", cli_json_text(report->sink_job));
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "severity", cascade_severity_name(report->severity),
                      "source", json_loop(result, report), "chain", json_chain(report), "sink", sink, "runs",
@@ -163,15 +184,19 @@ static json_t *json_report(const struct cascade_result *result, const struct cas
 
 static json_t *json_run(const struct cascade_run_facts *facts, uint64_t size)
 {
+    json_t *parts = json_array();
+
+    for (size_t i = 0; i < facts->parts.count; i++)
+        json_array_append_new(parts, json_integer(facts->parts.runs[i]));
     return json_pack(
-        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "run", (json_int_t)facts->run_id,
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "run", (json_int_t)facts->parts.runs[0],
         "size", size ? cli_json_count(size) : json_null(), "events", cli_json_count(facts->events), "edges",
         cli_json_count(facts->edges), "critical_sections", cli_json_count(facts->sections), "sink_calls",
         cli_json_count(facts->sink_calls), "lost", cli_json_count(facts->lost), "unmatched_messages",
         cli_json_count(facts->unmatched), "processes_without_locks",
         cli_json_count(facts->processes_without_locks), "sink_regions", cli_json_count(facts->sink_regions),
         "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete,
-        "recognised_handlers", facts->recognised ? cli_json_text(facts->recognised) : json_null());
+        "recognised_handlers", facts->recognised ? cli_json_text(facts->recognised) : json_null(), "parts", parts);
 }
 
 void cli_cascade_json(const struct cascade_result *result, const char *sink)

@@ -21,8 +21,9 @@ enum {
 };
 
 struct cascade_arguments {
-    const char *runs[GROWTH_MOST_RUNS];
-    size_t run_count;
+    const char *runs[GROWTH_MOST_RUNS * TRACE_MOST_PARTS]; /* parts of one test stand side by side */
+    size_t test_of[GROWTH_MOST_RUNS * TRACE_MOST_PARTS];
+    size_t run_count, test_count;
     uint64_t sizes[GROWTH_MOST_RUNS];
     size_t size_count;
     const char *sink, *svg;
@@ -57,11 +58,21 @@ static void parse_sizes(struct cascade_arguments *arguments, char *text, const s
     }
 }
 
-static void add_run(struct cascade_arguments *arguments, const char *run, const struct argp_state *state)
+/* "RUN", or "RUN+RUN": recorded at the same time. */
+static void add_test(struct cascade_arguments *arguments, char *text, const struct argp_state *state)
 {
-    if (arguments->run_count == GROWTH_MOST_RUNS)
+    size_t parts = 0;
+    char *part;
+
+    if (arguments->test_count == GROWTH_MOST_RUNS)
         argp_error(state, "more than %d runs", GROWTH_MOST_RUNS);
-    arguments->runs[arguments->run_count++] = run;
+    while ((part = strsep(&text, "+"))) {
+        if (parts++ == TRACE_MOST_PARTS)
+            argp_error(state, "more than %d runs of one test", TRACE_MOST_PARTS);
+        arguments->test_of[arguments->run_count] = arguments->test_count;
+        arguments->runs[arguments->run_count++] = part;
+    }
+    arguments->test_count++;
 }
 
 static void check(const struct cascade_arguments *arguments, struct argp_state *state)
@@ -70,9 +81,9 @@ static void check(const struct cascade_arguments *arguments, struct argp_state *
         argp_error(state, "no RUN");
     if (!arguments->sink)
         argp_error(state, "no --sink: the function whose time matters");
-    if (arguments->size_count && arguments->size_count != arguments->run_count)
+    if (arguments->size_count && arguments->size_count != arguments->test_count)
         argp_error(state, "--sizes has %zu numbers for %zu runs", arguments->size_count,
-                   arguments->run_count);
+                   arguments->test_count);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -110,7 +121,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         arguments->options.loops = false;
         return 0;
     case ARGP_KEY_ARG:
-        add_run(arguments, arg, state);
+        add_test(arguments, arg, state);
         return 0;
     case ARGP_KEY_END:
         check(arguments, state);
@@ -123,14 +134,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     options,
     parse,
-    "RUN [RUN...]",
+    "RUN[+RUN...] [RUN[+RUN...]...]",
     "Predict which loops would delay FUNC if the workload were larger."
     "\v"
     "The runs are recorded with --sync, small, and of different sizes: a loop is a source when it takes time "
     "(input, output, sleeping, waiting) and its iterations grow from run to run. From FUNC backwards, over "
     "the locks and threads that it may have to wait for and the messages, signals and events that must come "
     "before, each chain that leads to such a loop of another job is a report. Nothing of it need have "
-    "happened in a run. One run alone shows no growth: its loops are only possible sources.\n\n"
+    "happened in a run. One run alone shows no growth: its loops are only possible sources. Where the "
+    "processes of one test were recorded by themselves, RUN+RUN "
+    "joins them.\n\n"
     "Exit status 1: something is reported.",
     .children = cli_common_children,
 };
@@ -150,22 +163,42 @@ static int tagged_size(struct tracestore *store, int64_t run_id, uint64_t *ret_s
     return r < 0 ? r : 0;
 }
 
+/* Whether both are the same store, opened twice. */
+static bool is_same_store(struct tracestore *a, struct tracestore *b)
+{
+    return !strcmp(sqlite3_db_filename(tracestore_db(a), "main"),
+                   sqlite3_db_filename(tracestore_db(b), "main"));
+}
+
+static int add_part(struct cascade_source *source, const struct loop_source *from, struct error *err)
+{
+    int r = 0;
+
+    if (!source->parts.count)
+        source->store = from->store;
+    else if (!is_same_store(source->store, from->store))
+        return error_say(err, -EINVAL, "joining run %s with others: they are in different stores",
+                         from->run->name);
+    if (!source->size)
+        r = tagged_size(from->store, from->run->run_id, &source->size, err);
+    source->parts.runs[source->parts.count++] = from->run->run_id;
+    return r;
+}
+
 static int find(const struct cascade_arguments *arguments, const struct loops_input *input,
                 struct cascade_result *ret_result, struct error *err)
 {
-    struct cascade_source sources[GROWTH_MOST_RUNS];
+    struct cascade_source sources[GROWTH_MOST_RUNS] = {0};
     int r = 0;
 
-    for (size_t i = 0; i < input->count && r == 0; i++) {
-        sources[i].store = input->sources[i].store;
-        sources[i].run_id = input->runs[i].run_id;
+    for (size_t i = 0; i < arguments->size_count; i++)
         sources[i].size = arguments->sizes[i];
-        if (!arguments->size_count)
-            r = tagged_size(sources[i].store, sources[i].run_id, &sources[i].size, err);
-    }
+    for (size_t i = 0; i < input->count && r == 0; i++)
+        r = add_part(&sources[arguments->test_of[i]], &input->sources[i], err);
     if (r < 0)
         return r;
-    return cascades_find(sources, input->count, arguments->sink, &arguments->options, ret_result, err);
+    return cascades_find(sources, arguments->test_count, arguments->sink, &arguments->options, ret_result,
+                         err);
 }
 
 static int run(int argc, char **argv)

@@ -167,7 +167,7 @@ static void note_facts(struct cascade_run_facts *facts, const struct recorded_ru
 
     hb_edges(run->causality.graph, &edges);
     *facts = (struct cascade_run_facts){
-        .run_id = run->run_id,
+        .parts = run->parts,
         .events = run->trace.count,
         .nodes = hb_node_count(run->causality.graph),
         .edges = edges,
@@ -237,7 +237,7 @@ int cascades_find(const struct cascade_source *sources, size_t count, const char
         return error_no_memory(err), -ENOMEM;
     for (size_t i = 0; i < count && r == 0; i++) {
         runs->count = i + 1;
-        r = recorded_run_read(&runs->runs[i], sources[i].store, sources[i].run_id, sink, options->recognise,
+        r = recorded_run_read(&runs->runs[i], sources[i].store, &sources[i].parts, sink, options->recognise,
                               err);
         if (r < 0)
             return r;

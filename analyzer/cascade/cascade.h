@@ -55,7 +55,7 @@ struct cascade_report {
 
 /* What a run was like, and what of it is not known. */
 struct cascade_run_facts {
-    int64_t run_id;
+    struct trace_parts parts;
     uint64_t events, nodes, edges, sections, chains;
     uint64_t sink_calls, sink_regions; /* of the sink; those in which something happened */
     uint64_t lost, unmatched;
@@ -64,9 +64,10 @@ struct cascade_run_facts {
     char *recognised; /* handlers that were not declared, with commas between them; NULL: none */
 };
 
+/* One test: a run, or several that recorded different processes of it at the same time. */
 struct cascade_source {
     struct tracestore *store;
-    int64_t run_id;
+    struct trace_parts parts;
     uint64_t size; /* of the workload; 0: not known */
 };
 

@@ -2,6 +2,7 @@
 #include "analyzer/cascade/recorded_run.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,13 +159,43 @@ static bool is_named(const char *name, const char *sink)
     return !strncmp(name, sink, length) && (!name[length] || name[length] == '(' || name[length] == '@');
 }
 
-static int read_functions(struct recorded_run *run, struct tracestore *store, const char *sink,
-                          struct error *err)
+static int compare_functions(const void *a, const void *b)
 {
-    int r = tracestore_functions(store, run->run_id, &run->functions, &run->function_count, err);
+    const struct tracestore_function *first = a, *second = b;
+
+    return first->function_id < second->function_id ? -1 : first->function_id > second->function_id;
+}
+
+/* Appends the functions of a run; one that several runs have stands there more than once. */
+static int add_functions(struct recorded_run *run, struct tracestore *store, int64_t run_id,
+                         struct error *err)
+{
+    AUTO_FREE struct tracestore_function *functions = NULL;
+    size_t count = 0, room = run->function_count;
+    int r = tracestore_functions(store, run_id, &functions, &count, err);
 
     if (r < 0)
         return r;
+    if (array_reserve(&run->functions, &room, run->function_count + count + 1) < 0) {
+        tracestore_functions_free(take_pointer(functions), count);
+        return error_no_memory(err), -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        run->functions[run->function_count++] = functions[i];
+    return 0;
+}
+
+static int read_functions(struct recorded_run *run, struct tracestore *store, const char *sink,
+                          struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < run->parts.count && r == 0; i++)
+        r = add_functions(run, store, run->parts.runs[i], err);
+    if (r < 0)
+        return r;
+    if (run->parts.count > 1)
+        qsort(run->functions, run->function_count, sizeof(*run->functions), compare_functions);
     if (run->function_count)
         run->kind_count = (size_t)run->functions[run->function_count - 1].function_id + 1;
     run->kinds = calloc(run->kind_count + 1, sizeof(*run->kinds));
@@ -225,20 +256,36 @@ static uint32_t find_thread(const struct recorded_run *run, const char *label)
     return TRACE_NONE;
 }
 
-static int read_streams(struct recorded_run *run, struct tracestore *store, const struct call_reader *reader,
-                        struct error *err)
+static int read_part(struct recorded_run *run, struct tracestore *store, int64_t run_id,
+                     const struct call_reader *reader, struct error *err)
 {
     struct tracestore_thread *threads = NULL;
     size_t count = 0;
-    int r = tracestore_threads(store, run->run_id, &threads, &count, err);
+    int r = tracestore_threads(store, run_id, &threads, &count, err);
 
     for (size_t i = 0; i < count && r == 0; i++) {
-        uint32_t number = find_thread(run, threads[i].label);
+        char label[128];
+        uint32_t number;
 
+        if (run->parts.count > 1)
+            snprintf(label, sizeof(label), "%" PRId64 ":%s", run_id, threads[i].label);
+        else
+            snprintf(label, sizeof(label), "%s", threads[i].label);
+        number = find_thread(run, label);
         if (number != TRACE_NONE)
             r = read_stream(store, &threads[i], reader, number, err);
     }
     tracestore_threads_free(threads, count);
+    return r;
+}
+
+static int read_streams(struct recorded_run *run, struct tracestore *store, const struct call_reader *reader,
+                        struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < run->parts.count && r == 0; i++)
+        r = read_part(run, store, run->parts.runs[i], reader, err);
     return r;
 }
 
@@ -308,13 +355,13 @@ static int find_relations(struct recorded_run *run, struct error *err)
     return r < 0 ? error_say(err, r, "looking for cascades: there are too many events") : 0;
 }
 
-int recorded_run_read(struct recorded_run *run, struct tracestore *store, int64_t run_id, const char *sink,
-                      bool recognise, struct error *err)
+int recorded_run_read(struct recorded_run *run, struct tracestore *store, const struct trace_parts *parts,
+                      const char *sink, bool recognise, struct error *err)
 {
     int r;
 
-    *run = (struct recorded_run){.run_id = run_id};
-    r = cascade_trace_read(&run->trace, store, run_id, err);
+    *run = (struct recorded_run){.parts = *parts};
+    r = cascade_trace_read(&run->trace, store, parts, err);
     if (r == 0)
         r = read_functions(run, store, sink, err);
     if (r == 0 && recognise)

@@ -15,7 +15,7 @@ struct site_name {
 };
 
 struct recorded_run {
-    int64_t run_id;
+    struct trace_parts parts;
     struct cascade_trace trace;
     struct handlers handlers;
     struct causality causality;
@@ -30,11 +30,12 @@ struct recorded_run {
     size_t site_count, site_capacity;
 };
 
-/* Reads a run and finds what must and what may come before what; the sink is the function of that name,
- * demangled or not, with or without its parameters. NULL: none. `recognise`: handlers of events that nobody
- * has declared, too (event_loops.h). -ENODATA: it has no sync events. Release in any case. */
-int recorded_run_read(struct recorded_run *run, struct tracestore *store, int64_t run_id, const char *sink,
-                      bool recognise, struct error *err);
+/* Reads a run, or those that are parts of one, and finds what must and what may come before what; the sink is
+ * the function of that name, demangled or not, with or without its parameters. NULL: none. `recognise`:
+ * handlers of events that nobody has declared, too (event_loops.h). -ENODATA: it has no sync events. Release
+ * in any case. */
+int recorded_run_read(struct recorded_run *run, struct tracestore *store, const struct trace_parts *parts,
+                      const char *sink, bool recognise, struct error *err);
 void recorded_run_release(struct recorded_run *run);
 
 /* The name of a function for people, without "@plt"; "?" where there is none. Borrowed; stubs' names are put

@@ -75,8 +75,16 @@ struct trace_insertion {
  * -EOVERFLOW (2^32): then the trace is as it was. */
 int cascade_trace_insert(struct cascade_trace *trace, struct trace_insertion *insertions, size_t count);
 
-/* Reads the run's events. A run without: -ENODATA. Release the trace also after a failure. */
-int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, int64_t run_id,
+/* What happened at the same time, and was recorded as one run or as several. */
+enum { TRACE_MOST_PARTS = 8 };
+struct trace_parts {
+    int64_t runs[TRACE_MOST_PARTS];
+    size_t count;
+};
+
+/* Reads the runs' events. A run without: -ENODATA. Of several runs the processes are labelled "RUN:P", and
+ * their channels and declared functions are numbered anew. Release the trace also after a failure. */
+int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, const struct trace_parts *parts,
                        struct error *err);
 
 /* The thread with that number in the process; TRACE_NONE: it has no event. */

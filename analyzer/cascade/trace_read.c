@@ -4,19 +4,51 @@
 #include <stdlib.h>
 
 #include "analyzer/cascade/trace.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 
 struct process_stream {
     struct sync_event_iter *iter;
     struct sync_event next;
     bool ended;
+    uint64_t channels, functions; /* of the runs before */
 };
 
-static void free_streams(struct process_stream **streams)
+/* By process of the trace. */
+struct streams {
+    struct process_stream *items;
+    size_t count, capacity;
+};
+
+static void free_streams(struct streams *streams)
 {
-    for (size_t i = 0; *streams && (*streams)[i].iter; i++)
-        sync_event_iter_free((*streams)[i].iter);
-    free(*streams);
+    for (size_t i = 0; i < streams->count; i++)
+        sync_event_iter_free(streams->items[i].iter);
+    free(streams->items);
+}
+
+/* The numbers that several runs have used for different things. */
+static void number_anew(const struct process_stream *stream, struct sync_event *event)
+{
+    switch ((enum sync_event_kind)event->kind) {
+    case SYNC_SEND:
+    case SYNC_RECEIVE:
+    case SYNC_ACCEPT:
+    case SYNC_CONNECT:
+    case SYNC_READ:
+    case SYNC_WRITE:
+    case SYNC_IO:
+        event->object += event->object ? stream->channels : 0;
+        break;
+    case SYNC_ENQUEUE:
+    case SYNC_DEQUEUE:
+    case SYNC_HANDLER:
+    case SYNC_SINK:
+        event->other += stream->functions;
+        break;
+    default:
+        break;
+    }
 }
 
 static int advance(struct process_stream *stream, struct error *err)
@@ -26,6 +58,7 @@ static int advance(struct process_stream *stream, struct error *err)
     if (r < 0)
         return r;
     stream->ended = r > 0;
+    number_anew(stream, &stream->next);
     return 0;
 }
 
@@ -52,38 +85,82 @@ static int merge(struct cascade_trace *trace, struct process_stream *streams, si
     }
 }
 
-static int read_events(struct cascade_trace *trace, struct tracestore *store,
-                       const struct sync_process *processes, size_t count, struct error *err)
-{
-    CLEANUP(free_streams) struct process_stream *streams = calloc(count + 1, sizeof(*streams));
-    int r = streams ? 0 : -ENOMEM;
-
-    for (size_t i = 0; i < count && r == 0; i++) {
-        const struct sync_process *from = &processes[i];
-        const struct trace_process process = {
-            .label = from->label,
-            .exe = from->exe,
-            .process_id = from->process_id,
-            .pid = from->pid,
-            .from_start = from->from_start,
-            .locks = from->library,
-        };
-        uint32_t number;
-
-        if (cascade_trace_process(trace, &process, &number) < 0)
-            return error_no_memory(err), -ENOMEM;
-        r = sync_event_iter_open(store, from->process_id, &streams[i].iter, err);
-        if (r == 0)
-            r = advance(&streams[i], err);
-    }
-    return r < 0 ? r : merge(trace, streams, count, err);
-}
-
-int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, int64_t run_id,
+static int add_process(struct cascade_trace *trace, struct tracestore *store, const struct sync_process *from,
+                       const struct process_stream *bases, bool joined, struct streams *streams,
                        struct error *err)
 {
+    AUTO_FREE char *label = NULL;
+    struct trace_process process = {
+        .exe = from->exe,
+        .process_id = from->process_id,
+        .pid = from->pid,
+        .from_start = from->from_start,
+        .locks = from->library,
+    };
+    struct process_stream *stream;
+    uint32_t number;
+    int r = joined ? asprintf(&label, "%" PRId64 ":%s", from->run_id, from->label)
+                   : asprintf(&label, "%s", from->label);
+
+    if (r < 0)
+        label = NULL;
+    process.label = label;
+    if (!label || array_reserve(&streams->items, &streams->capacity, streams->count + 1) < 0 ||
+        cascade_trace_process(trace, &process, &number) < 0)
+        return error_no_memory(err), -ENOMEM;
+    stream = &streams->items[streams->count];
+    *stream = *bases;
+    r = sync_event_iter_open(store, from->process_id, &stream->iter, err);
+    if (r < 0)
+        return r;
+    streams->count++;
+    return advance(stream, err);
+}
+
+/* Appends the run's channels and declared functions to those of the runs before. */
+static int add_names(struct cascade_trace *trace, struct tracestore *store, int64_t run_id,
+                     struct process_stream *bases, struct error *err)
+{
+    AUTO_FREE struct sync_function *functions = NULL;
+    AUTO_FREE struct sync_channel *channels = NULL;
+    size_t channel_count = 0, function_count = 0, channel_room = 0, function_room = 0;
+    int r = sync_channels(store, run_id, &channels, &channel_count, err);
+
+    if (r < 0)
+        return r;
+    channel_room = trace->channel_count;
+    if (array_reserve(&trace->channels, &channel_room, trace->channel_count + channel_count + 1) < 0) {
+        sync_channels_free(take_pointer(channels), channel_count);
+        return error_no_memory(err), -ENOMEM;
+    }
+    for (size_t i = 0; i < channel_count; i++) {
+        channels[i].channel += bases->channels;
+        trace->channels[trace->channel_count++] = channels[i];
+    }
+    r = sync_functions(store, run_id, &functions, &function_count, err);
+    if (r < 0)
+        return r;
+    function_room = trace->function_count;
+    if (array_reserve(&trace->functions, &function_room, trace->function_count + function_count + 1) < 0) {
+        sync_functions_free(take_pointer(functions), function_count);
+        return error_no_memory(err), -ENOMEM;
+    }
+    for (size_t i = 0; i < function_count; i++) {
+        functions[i].number += bases->functions;
+        trace->functions[trace->function_count++] = functions[i];
+    }
+    if (trace->channel_count)
+        bases->channels = trace->channels[trace->channel_count - 1].channel;
+    if (trace->function_count)
+        bases->functions = trace->functions[trace->function_count - 1].number;
+    return 0;
+}
+
+static int add_run(struct cascade_trace *trace, struct tracestore *store, int64_t run_id, bool joined,
+                   struct process_stream *bases, struct streams *streams, struct error *err)
+{
     struct sync_process *processes = NULL;
-    size_t count;
+    size_t count = 0;
     int r = sync_processes(store, run_id, &processes, &count, err);
 
     if (r < 0)
@@ -93,12 +170,20 @@ int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, in
                       "looking for cascades in run %" PRId64
                       ": it has no events of locks and messages (record it with --sync)",
                       run_id);
-    if (r == 0)
-        r = read_events(trace, store, processes, count, err);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = add_process(trace, store, &processes[i], bases, joined, streams, err);
     sync_processes_free(processes, count);
-    if (r == 0)
-        r = sync_channels(store, run_id, &trace->channels, &trace->channel_count, err);
-    if (r == 0)
-        r = sync_functions(store, run_id, &trace->functions, &trace->function_count, err);
-    return r;
+    return r < 0 ? r : add_names(trace, store, run_id, bases, err);
+}
+
+int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, const struct trace_parts *parts,
+                       struct error *err)
+{
+    CLEANUP(free_streams) struct streams streams = {0};
+    struct process_stream bases = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < parts->count && r == 0; i++)
+        r = add_run(trace, store, parts->runs[i], parts->count > 1, &bases, &streams, err);
+    return r < 0 ? r : merge(trace, streams.items, streams.count, err);
 }

@@ -110,12 +110,14 @@ static int run_filter(sqlite3_vtab_cursor *base, int index_number, const char *i
                       sqlite3_value **argv)
 {
     struct run_cursor *cursor = (struct run_cursor *)base;
+    struct trace_parts parts = {.count = 1};
     struct error err = {0};
     int r;
 
     recorded_run_release(&cursor->run);
     cursor->head.row = -1;
-    r = recorded_run_read(&cursor->run, store_of(base), sqlite3_value_int64(argv[0]), NULL, true, &err);
+    parts.runs[0] = sqlite3_value_int64(argv[0]);
+    r = recorded_run_read(&cursor->run, store_of(base), &parts, NULL, true, &err);
     cursor->has_run = r == 0;
     if (r < 0 && r != -ENODATA)
         return vtab_fail(base->pVtab, r, &err);
@@ -169,7 +171,7 @@ static int hb_edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
     uint32_t event = run->causality.event_of[column < 5 ? edge->from : edge->to];
 
     if (column == 0)
-        sqlite3_result_int64(context, run->run_id);
+        sqlite3_result_int64(context, run->parts.runs[0]);
     else if (column == 1)
         result_text(context, hb_edge_name(edge->kind));
     else if (column == 2 || column == 5)
@@ -213,7 +215,7 @@ static int critical_sections_column(sqlite3_vtab_cursor *base, sqlite3_context *
     struct event_place place = recorded_run_place(run, section->first);
 
     if (column == 0)
-        sqlite3_result_int64(context, run->run_id);
+        sqlite3_result_int64(context, run->parts.runs[0]);
     else if (column == 1)
         result_thread(context, run, section->first);
     else if (column == 2)
@@ -275,6 +277,25 @@ static int cascades_next(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
+/* "1" or "1+2"; `end` is behind it, at `text` when it is neither. */
+static bool parse_parts(const char *text, char **ret_end, struct trace_parts *ret_parts)
+{
+    const char *at = text;
+
+    while (ret_parts->count < TRACE_MOST_PARTS) {
+        int64_t run_id = strtoll(at, ret_end, 10);
+
+        if (*ret_end == at)
+            break;
+        ret_parts->runs[ret_parts->count++] = run_id;
+        if (**ret_end != '+')
+            return true;
+        at = *ret_end + 1;
+    }
+    *ret_end = (char *)text;
+    return false;
+}
+
 static int cascades_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text, int argc,
                            sqlite3_value **argv)
 {
@@ -289,8 +310,8 @@ static int cascades_filter(sqlite3_vtab_cursor *base, int index_number, const ch
     int r;
 
     for (; runs && *runs && count < GROWTH_MOST_RUNS; runs = end + (*end == ',')) {
-        sources[count++] = (struct cascade_source){store_of(base), strtoll(runs, &end, 10), 0};
-        if (end == runs)
+        sources[count++] = (struct cascade_source){.store = store_of(base)};
+        if (!parse_parts(runs, &end, &sources[count - 1].parts))
             break;
     }
     cascade_result_release(&cursor->result);

@@ -55,7 +55,23 @@ in_namespaces() {
     same 1 "$(q "SELECT count(DISTINCT net) = 2 FROM sync_channels WHERE run_id = $(run_id spaces) AND kind IN (2, 3)")"
 }
 
+# The two programs recorded by themselves, at the same time: as parts of one test the messages have their senders.
+in_two_runs() {
+    spawn "$TRACECTL" -q record -n server --sync -- "$NET" serve 127.0.0.1 47812
+    local server=$spawned run
+    record client --sync -- "$NET" ask 127.0.0.1 47812
+    wait "$server"
+    "$TRACECTL" cascade --json client --sink main >"$WORK/alone.json" || true
+    "$TRACECTL" cascade --json client+server --sink main >"$WORK/joined.json" || true
+    same 3 "$(json_get runs.0.unmatched_messages <"$WORK/alone.json")"
+    same 0 "$(json_get runs.0.unmatched_messages <"$WORK/joined.json")"
+    same "[$(run_id client),$(run_id server)]" "$(json_get runs.0.parts <"$WORK/joined.json" | tr -d ' \n')"
+    "$TRACECTL" -q record -d "$WORK/other.db" -n elsewhere --sync -- "$PROGRAMS/sync_counts" 1 >/dev/null
+    fails_with 3 "$TRACECTL" cascade "client+$WORK/other.db:elsewhere" --sink main
+}
+
 run_case "datagrams and bytes between two programs" on_one_host
+run_case "the same of programs that were recorded by themselves" in_two_runs
 if ip netns add "$ONE" 2>/dev/null; then
     remove_namespaces
     trap 'remove_namespaces; cleanup' EXIT

@@ -50,7 +50,8 @@ static struct cascade_result find_in(const char *script, const struct cascade_op
             else
                 *out++ = *c;
         *out = '\0';
-        sources[i] = (struct cascade_source){store, cascade_script_write(store, text), sizes[i]};
+        sources[i] = (struct cascade_source){
+            .store = store, .parts = {{cascade_script_write(store, text)}, 1}, .size = sizes[i]};
     }
     cr_assert_eq(cascades_find(sources, 2, "heartbeat", options, &result, &err), 0, "%s", err.message);
     return result;
@@ -200,13 +201,13 @@ Test(cascade, too_many_causes)
 Test(cascade, no_sync_events)
 {
     const struct trace_run_description run = {.name = "plain", .started_ns = 1000};
-    struct cascade_source source = {store, 0, 0};
+    struct cascade_source source = {.store = store};
     struct cascade_result result;
     struct trace_writer *writer;
     struct error err = {0};
 
     cr_assert_eq(trace_writer_begin(store, &run, NULL, &writer, NULL), 0);
-    source.run_id = trace_writer_run_id(writer);
+    source.parts = (struct trace_parts){{trace_writer_run_id(writer)}, 1};
     cr_assert_eq(trace_writer_end(writer, 2000, 0, NULL), 0);
     trace_writer_free(writer);
     cr_assert_eq(cascades_find(&source, 1, "heartbeat", &all_checks, &result, &err), -ENODATA);
