@@ -188,15 +188,16 @@ static json_t *json_run(const struct cascade_run_facts *facts, uint64_t size)
 
     for (size_t i = 0; i < facts->parts.count; i++)
         json_array_append_new(parts, json_integer(facts->parts.runs[i]));
-    return json_pack(
-        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "run", (json_int_t)facts->parts.runs[0],
-        "size", size ? cli_json_count(size) : json_null(), "events", cli_json_count(facts->events), "edges",
-        cli_json_count(facts->edges), "critical_sections", cli_json_count(facts->sections), "sink_calls",
-        cli_json_count(facts->sink_calls), "lost", cli_json_count(facts->lost), "unmatched_messages",
-        cli_json_count(facts->unmatched), "processes_without_locks",
-        cli_json_count(facts->processes_without_locks), "sink_regions", cli_json_count(facts->sink_regions),
-        "calls_incomplete", facts->calls_incomplete, "search_complete", facts->search_complete,
-        "recognised_handlers", facts->recognised ? cli_json_text(facts->recognised) : json_null(), "parts", parts);
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "run",
+                     (json_int_t)facts->parts.runs[0], "size", size ? cli_json_count(size) : json_null(),
+                     "events", cli_json_count(facts->events), "edges", cli_json_count(facts->edges),
+                     "critical_sections", cli_json_count(facts->sections), "sink_calls",
+                     cli_json_count(facts->sink_calls), "lost", cli_json_count(facts->lost),
+                     "unmatched_messages", cli_json_count(facts->unmatched), "processes_without_locks",
+                     cli_json_count(facts->processes_without_locks), "sink_regions",
+                     cli_json_count(facts->sink_regions), "calls_incomplete", facts->calls_incomplete,
+                     "search_complete", facts->search_complete, "recognised_handlers",
+                     facts->recognised ? cli_json_text(facts->recognised) : json_null(), "parts", parts);
 }
 
 void cli_cascade_json(const struct cascade_result *result, const char *sink)
