@@ -94,7 +94,7 @@ static int on_slots_lent(struct recorder *recorder, const struct wire_slots *rec
         .pid = streams_process_of(recorder->streams, record->parent_tid),
         .lender = record->parent_tid,
         .borrower = record->header.tid,
-        .offset = (uint32_t)record->cursor,
+        .offset = agent_cursor_offset(record->cursor),
         .wanted = record->followed,
     };
 
@@ -116,10 +116,10 @@ static int handle_record(void *context, const void *record, size_t size)
     if (header->kind == WIRE_SLOTS_LENT && size >= sizeof(struct wire_slots))
         return on_slots_lent(recorder, record);
     if (header->kind == WIRE_SLOTS_BACK && size >= sizeof(struct wire_inline))
-        return inline_backend_take_back(recorder->inlined, header->tid, (uint32_t)place->cursor);
+        return inline_backend_take_back(recorder->inlined, header->tid, agent_cursor_offset(place->cursor));
     if (header->kind == WIRE_INLINE && size >= sizeof(struct wire_inline))
         return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, header->tid),
-                                      header->tid, (uint32_t)place->cursor);
+                                      header->tid, agent_cursor_offset(place->cursor));
     return streams_handle(recorder->streams, record, size);
 }
 

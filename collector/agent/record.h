@@ -59,8 +59,8 @@
 #define AGENT_TID 0x2d0u   /* u32: struct pthread's own: the id of the thread that runs */
 
 /* In the high half of the cursor stands how many records still have room, as a negative number, in the low
- * half the offset in the chunks of the next record. A chunk that is full has 0 there, and what comes on top
- * keeps it from being negative until the agent has seen it. */
+ * half the offset in the chunks of the next record. A chunk that is full has 0 there, or as many as have come
+ * on top, by which the low half is too far, too. */
 #define AGENT_ONE_RECORD ((1ull << 32) + sizeof(struct agent_record))
 
 #define AGENT_FRAME_BYTES 152 /* the red zone, and three registers */
@@ -73,6 +73,14 @@ struct agent_record {
 
 #define AGENT_SP_MASK ((1ull << 48) - 1)
 #define AGENT_TICK_SHIFT 48
+
+/* The offset in the chunks behind the last record that was given out. */
+static inline uint32_t agent_cursor_offset(uint64_t cursor)
+{
+    uint64_t too_far = cursor >> 63 ? 0 : cursor >> 32;
+
+    return (uint32_t)cursor - (uint32_t)too_far * (uint32_t)sizeof(struct agent_record);
+}
 
 /* The stack pointer at the function's entry: it points to the return address. */
 static inline uint64_t agent_record_sp(const struct agent_record *record)

@@ -119,6 +119,17 @@ static int64_t cursor_into(uint32_t number)
     return (int64_t)((uint64_t)-records << 32 | start);
 }
 
+/* While there is no chunk for it, a thread asks for one at every so many calls. Until then the high half of
+ * its cursor says how many it has made since it asked. */
+#define ASK_EVERY 16
+
+static int has_just_asked(int64_t value)
+{
+    int64_t since = value >> 32;
+
+    return since > 1 && since <= ASK_EVERY;
+}
+
 /* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
 static int next_chunk(uint32_t tid)
 {
@@ -130,7 +141,8 @@ static int next_chunk(uint32_t tid)
         return 1; /* a handler has got one */
     number = take_chunk();
     if (number >= agent_head.chunk_count) {
-        swap_cursor(full, (int64_t)chunk_end(full)); /* so that it never counts up to being negative */
+        /* It has asked, and never counts up to being negative. */
+        swap_cursor(full, (int64_t)AGENT_ONE_RECORD + (int64_t)chunk_end(full));
         return 0;
     }
     chunk = chunk_at(number * agent_head.chunk_bytes);
@@ -142,14 +154,18 @@ static int next_chunk(uint32_t tid)
     return 1;
 }
 
-/* Where the collector will find it at the right place: behind the last record that there was room for. */
+/* Where the collector will find it at the right place: behind the last record that there was room for. Only
+ * the thread and its signal handlers write there: one instruction that need not be locked. */
 static void count_loss(void)
 {
     struct agent_chunk *last = last_chunk(cursor());
 
     if (agent_head.quiet) /* the recording is over */
         return;
-    __atomic_fetch_add(last ? &last->lost_after : &agent_head.unplaced, 1, __ATOMIC_RELAXED);
+    if (last)
+        __asm__ volatile("incq %0" : "+m"(last->lost_after) : : "cc");
+    else
+        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
 }
 
 /* `frame`: the stack pointer of the stub. */
@@ -162,7 +178,7 @@ void agent_slow(uint32_t function, const uint64_t *frame)
     if (tid)
         claim(tid);
     do {
-        if (!tid || !next_chunk(tid)) {
+        if (!tid || has_just_asked(cursor()) || !next_chunk(tid)) {
             count_loss();
             return;
         }

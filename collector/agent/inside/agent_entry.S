@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The first instruction of the agent: a stub's `call`, with the function in ecx (collector/agent/record.h). */
+/*
+ * The first instruction of the agent: a stub's `call`, with the function in ecx (collector/agent/record.h).
+ * The stub has saved the flags but the direction, and popfq takes as long as everything else here.
+ */
     .section .text.entry,"ax",@progbits
     .globl agent_entry
 agent_entry:
@@ -27,6 +30,9 @@ agent_entry:
     pop %rdi
     pop %rsi
     pop %rax
-    popfq
+    testl $0x400,(%rsp)
+    jz 1f
+    std
+1:  lea 8(%rsp),%rsp
     ret
     .section .note.GNU-stack,"",@progbits

@@ -66,7 +66,9 @@ static void end(void)
     agent_area_free(area);
 }
 
-/* A stub's slow path. */
+#define STATUS_FLAGS 0x8d5u /* which the stub restores */
+
+/* A stub's slow path, where the program goes through a string backwards. */
 static void call_agent(uint32_t function)
 {
     void *entry = head + AGENT_SLOW_OFFSET;
@@ -74,16 +76,17 @@ static void call_agent(uint32_t function)
 
     __asm__ volatile(
         "lea -152(%%rsp),%%rsp\n\t"
-        "stc\n\t"
+        "std\n\t"
         "pushfq; pop %0\n\t"
         "mov %2,%%ecx\n\t"
         "call *%3\n\t"
         "pushfq; pop %1\n\t"
+        "cld\n\t"
         "lea 152(%%rsp),%%rsp"
         : "=&r"(flags_before), "=&r"(flags_after)
         : "r"(function), "r"(entry)
         : "rcx", "rdx", "memory", "cc");
-    cr_assert_eq(flags_before, flags_after);
+    cr_assert_eq(flags_before & ~STATUS_FLAGS, flags_after & ~STATUS_FLAGS);
 }
 
 static void read_all(uint64_t now)
