@@ -120,14 +120,16 @@ static int64_t cursor_into(uint32_t number)
 }
 
 /* While there is no chunk for it, a thread asks for one at every so many calls. Until then the high half of
- * its cursor says how many it has made since it asked. */
+ * its cursor is ASKED and how many it has made since. A thread whose chunk is only full has less there: a
+ * handler that comes before it could ask does so itself. */
+#define ASKED (1 << 16)
 #define ASK_EVERY 16
 
 static int has_just_asked(int64_t value)
 {
-    int64_t since = value >> 32;
+    int64_t calls = value >> 32;
 
-    return since > 1 && since <= ASK_EVERY;
+    return calls > ASKED && calls < ASKED + ASK_EVERY;
 }
 
 /* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
@@ -142,7 +144,7 @@ static int next_chunk(uint32_t tid)
     number = take_chunk();
     if (number >= agent_head.chunk_count) {
         /* It has asked, and never counts up to being negative. */
-        swap_cursor(full, (int64_t)AGENT_ONE_RECORD + (int64_t)chunk_end(full));
+        swap_cursor(full, ASKED * (int64_t)AGENT_ONE_RECORD + (int64_t)chunk_end(full));
         return 0;
     }
     chunk = chunk_at(number * agent_head.chunk_bytes);

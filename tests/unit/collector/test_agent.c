@@ -160,6 +160,64 @@ Test(agent, what_finds_no_chunk_is_counted_at_its_place)
     end();
 }
 
+/* What a stub does before it calls the agent. */
+static void find_no_room(void)
+{
+    uint64_t cursor = AGENT_ONE_RECORD;
+
+    __asm__ volatile("xaddq %0,%%fs:%c1" : "+r"(cursor) : "i"(AGENT_CURSOR) : "memory", "cc");
+    cr_assert_geq((int64_t)cursor, 0);
+}
+
+Test(agent, who_finds_no_chunk_does_not_ask_each_time_and_loses_no_count)
+{
+    uint32_t room, calls, lost = 0, told_calls = 0;
+    uint64_t taken;
+
+    begin();
+    room = (uint32_t)(agent_area_records(area) * area->chunk_count);
+    for (uint32_t i = 1; i <= room; i++)
+        call_agent(i);
+    for (calls = room; calls < room + 40; calls++) {
+        find_no_room();
+        call_agent(calls + 1);
+    }
+    read_all(0); /* there are free chunks now */
+    taken = area->head->taken;
+    for (; area->head->taken == taken; calls++) {
+        cr_assert_lt(calls, room + 60, "it has not asked again");
+        find_no_room();
+        call_agent(calls + 1);
+    }
+    read_all(0);
+    for (size_t i = 0; i < told_count; i++) {
+        lost += told[i] < 0 ? (uint32_t)-told[i] : 0;
+        told_calls += told[i] > 0;
+    }
+    cr_assert_geq(lost, 40);
+    cr_assert_eq(lost + told_calls, calls);
+    cr_assert_eq(told[told_count - 1], calls);
+    end();
+}
+
+/* A handler comes between a stub that found its chunk full and the agent's question for another one. */
+Test(agent, a_handler_asks_for_the_thread_that_it_interrupts)
+{
+    uint32_t room;
+
+    begin();
+    room = (uint32_t)agent_area_records(area);
+    for (uint32_t i = 1; i <= room; i++)
+        call_agent(i);
+    find_no_room();
+    find_no_room();
+    call_agent(room + 1); /* of the handler */
+    call_agent(room + 2); /* of the one that was interrupted */
+    read_all(0);
+    expect_told(1, room + 2);
+    end();
+}
+
 Test(agent, is_quiet_when_told)
 {
     begin();
