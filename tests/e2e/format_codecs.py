@@ -249,10 +249,9 @@ class Unpacking:
         return bytes(plain)
 
 
-# ------------------------------------------------------------------------------------------------ codec 2
+# ------------------------------------------------------------------------------------------------ codecs 2 and 3
 
 VOICES = 6
-BELIEVED = 400
 LOGISTIC = [22, 36, 60, 98, 162, 267, 439, 720, 1179, 1921, 3108, 4971, 7812, 11955, 17625, 24743, 32768]
 LOGISTIC += [65536 - LOGISTIC[32 - i] for i in range(17, 33)]
 
@@ -331,12 +330,13 @@ class Table:
 
 
 class Prediction:
-    """The model of codec 2, and the words that it decodes."""
+    """The model of codec 2, or of codec 3 by its two other numbers, and the words that it decodes."""
 
     # The voices are in the order of the document; None for a word is "silent", or "none is excluded".
 
-    def __init__(self, code):
+    def __init__(self, code, believed, heads_share):
         self.code = Arithmetic(code)
+        self.believed = believed
         self.decoded = []
         self.words = [0] * 64
         self.position = 0
@@ -345,8 +345,8 @@ class Prediction:
         self.known = 1
         self.long = self.near = self.far = 0
         self.contexts = [Table([Slot() for _ in range(64)], 65536, 2, Slot.copy) for _ in range(5)]
-        self.near_heads = Table([0] * 64, 65536, 2, int)
-        self.far_heads = Table([0] * 64, 65536, 2, int)
+        self.near_heads = Table([0] * 64, 65536, heads_share, int)
+        self.far_heads = Table([0] * 64, 65536, heads_share, int)
         self.tree = Table([FRESH] * 64, 262144, 32, int)
         self.at = self.length = 0
         self.trust = [[start(65536 - 24576 // (level + 1), 2) for level in range(32)] for _ in range(VOICES)]
@@ -361,7 +361,7 @@ class Prediction:
     def decode(self, count):
         while self.position < count:
             excluded = None
-            if self.length >= BELIEVED:
+            if self.length >= self.believed:
                 if not self.believe(count):
                     break
                 excluded = self.word_at(self.at)
@@ -619,14 +619,18 @@ class Prediction:
             self.try_match(near, 12)
 
 
-def decode_prediction(code, count):
+def decode_prediction(code, count, believed=400, heads_share=2):
     need(len(code) > 0 and code[-1] == count & 255, "a wrong number of words")
-    model = Prediction(code[:-1])
+    model = Prediction(code[:-1], believed, heads_share)
     model.decode(count)
     return model.decoded
 
 
-DECODERS = {1: decode_parlot, 2: decode_prediction}
+def decode_eager(code, count):
+    return decode_prediction(code, count, 12, 8)
+
+
+DECODERS = {1: decode_parlot, 2: decode_prediction, 3: decode_eager}
 
 
 def decode(codec, code, count):

@@ -22,7 +22,7 @@ from format_codecs import MASK32, MASK64, Arithmetic, Bytes, Damaged, K, Unpacki
 
 APPLICATION_ID = 0x74726163
 VERSION = 1
-KNOWN_FEATURES = {"sealed segments", "function lists"}
+KNOWN_FEATURES = {"sealed segments", "eager segments", "function lists"}
 LOST = 0xFFFFFFFF
 CALLS_ONLY, CALL_SITES, ASSUMED, PACKED = 1, 2, 4, 8
 # Of the numbers in packed sections.

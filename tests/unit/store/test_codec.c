@@ -229,7 +229,10 @@ Test(codec, known_answers)
     const uint8_t parlot_one[] = {0x01, 1}, parlot_loop[] = {0x11, 1, 2, 0x11, 1, 6},
                   parlot_high[] = {0x23, 0x34, 0x12, 1};
     const uint8_t none[] = {0}, prediction_one[] = {0x40, 1}, prediction_loop[] = {0x7d, 0x03, 12},
-                  prediction_high[] = {0x00, 0x07, 0x72, 0xff, 0xff, 0x29, 3};
+                  prediction_high[] = {0x00, 0x07, 0x72, 0xff, 0xff, 0x29, 3},
+                  prediction_rounds[] = {0x7d, 0x03, 0xce, 0x2b, 41},
+                  eager_rounds[] = {0x7d, 0x03, 0x00, 0x5f, 41};
+    uint16_t rounds[41] = {[40] = 3};
 
     expect_bytes(&codec_parlot, NULL, 0, NULL, 0);
     expect_bytes(&codec_parlot, one, ARRAY_SIZE(one), parlot_one, sizeof(parlot_one));
@@ -239,6 +242,10 @@ Test(codec, known_answers)
     expect_bytes(&codec_prediction, one, ARRAY_SIZE(one), prediction_one, sizeof(prediction_one));
     expect_bytes(&codec_prediction, loop, ARRAY_SIZE(loop), prediction_loop, sizeof(prediction_loop));
     expect_bytes(&codec_prediction, high, ARRAY_SIZE(high), prediction_high, sizeof(prediction_high));
+    for (size_t i = 0; i < 40; i++)
+        rounds[i] = loop[i % 4];
+    expect_bytes(&codec_prediction, rounds, ARRAY_SIZE(rounds), prediction_rounds, sizeof(prediction_rounds));
+    expect_bytes(&codec_eager, rounds, ARRAY_SIZE(rounds), eager_rounds, sizeof(eager_rounds));
     expect_bytes(&codec_eager, NULL, 0, none, sizeof(none));
     expect_bytes(&codec_eager, one, ARRAY_SIZE(one), prediction_one, sizeof(prediction_one));
     expect_bytes(&codec_eager, high, ARRAY_SIZE(high), prediction_high, sizeof(prediction_high));
