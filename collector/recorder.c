@@ -15,7 +15,7 @@
 #include "collector/go/govern.h"
 #include "collector/privileges.h"
 #include "collector/recorder_inline.h"
-#include "collector/self_test/costs.h"
+#include "collector/self_test/known_costs.h"
 #include "collector/target/process.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
@@ -300,8 +300,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
 }
 
-/* What hits take on this machine, half a second long; where that cannot be measured, what they took
- * elsewhere. */
+/* What hits take on this machine, measured half a second long or known; where that cannot be measured, what
+ * they took elsewhere. */
 static struct go_budget calibrate(struct go_budget budget)
 {
     const struct site_costs other = SITE_COSTS_DEFAULT;
@@ -309,7 +309,7 @@ static struct go_budget calibrate(struct go_budget budget)
 
     if (!(budget.share > 0))
         return budget;
-    probe_costs_measure(&costs);
+    known_costs(KNOWN_COSTS_FOLDER, &costs);
     budget.emulated_ns = costs.delivers ? (uint32_t)costs.recorded_ns[COST_CALL_BRANCH] : other.call_emulated;
     budget.single_stepped_ns =
         costs.delivers ? (uint32_t)costs.recorded_ns[COST_CALL_SINGLE_STEPPED] : other.call_single_stepped;

@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -74,7 +75,7 @@ DEFINE_CLEANUP(cleanup_btf, struct btf *, btf__free)
 
 /* Whether a task can be met in the last moment before it leaves its memory: at an exec since Linux 6.10, and
  * at its end since 6.16, where that tracepoint comes earlier and has one more argument. */
-bool uprobe_kernel_tells_slots(void)
+static bool look_for_slot_tracepoints(void)
 {
     CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
     const struct btf_type *type;
@@ -86,6 +87,22 @@ bool uprobe_kernel_tells_slots(void)
     type = btf__type_by_id(kernel, type->type);
     return btf_is_func_proto(type) &&
            btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
+}
+
+static bool has_slot_tracepoints;
+
+static void find_slot_tracepoints(void)
+{
+    has_slot_tracepoints = look_for_slot_tracepoints();
+}
+
+/* Once: the kernel stays the same, and its types take tens of milliseconds to read. */
+bool uprobe_kernel_tells_slots(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find_slot_tracepoints);
+    return has_slot_tracepoints;
 }
 
 /* Loads the skeleton with the session program or with the one that older kernels know. */

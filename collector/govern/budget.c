@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "collector/govern/budget_state.h"
 #include "collector/plan/cost.h"
-#include "collector/self_test/costs.h"
+#include "collector/self_test/known_costs.h"
 
 /* A hit in a program takes longer than in a loop of hits: it finds other things in the caches, and leaves
  * others. */
@@ -43,7 +43,7 @@ static struct budget_costs measure(void)
     struct probe_costs costs = {0};
     double skipped;
 
-    probe_costs_measure(&costs);
+    known_costs(KNOWN_COSTS_FOLDER, &costs);
     if (!costs.delivers)
         return (struct budget_costs){.emulated_ns = COLD * other.call_emulated,
                                      .single_stepped_ns = COLD * other.call_single_stepped,
