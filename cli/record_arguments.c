@@ -176,7 +176,7 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
         arguments->recorder.backend = RECORDER_INLINE;
     else
         argp_error(state, "--backend is auto, inline or uprobe, not '%s'", text);
-    arguments->insists_on_inline = !strcmp(text, "inline");
+    arguments->recorder.insists_on_inline = !strcmp(text, "inline");
 }
 
 static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -266,7 +266,7 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
 {
     if (arguments->declaration_count && !arguments->recorder.sync)
         argp_error(state, "--sink, --handler, --enqueue and --dequeue need --sync");
-    if (arguments->insists_on_inline && recorder_inline_refusal(&arguments->recorder))
+    if (arguments->recorder.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
         argp_error(state, "--backend inline does not go with %s (auto leaves it to the kernel's probes)",
                    recorder_inline_refusal(&arguments->recorder));
     if (!arguments->command && !arguments->pids.count)

@@ -23,7 +23,6 @@ struct record_arguments {
     bool exit_status; /* exit with the command's status */
     bool has_budget;  /* --budget was said */
     bool dry_run;     /* say what would be probed, and do nothing */
-    bool insists_on_inline;
 };
 
 /* Parses into a struct record_arguments, which record_arguments_init has filled with the defaults. */

@@ -349,7 +349,8 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     int r;
 
     /* An inferred return has no moment of its own. */
-    if (image.returns == PLAN_RETURNS_AUTO && options->times == STREAM_TIMES_FULL)
+    if (image.returns == PLAN_RETURNS_AUTO && options->times == STREAM_TIMES_FULL &&
+        !options->insists_on_inline)
         image.returns = PLAN_RETURNS_PROBE;
     if (!recorder)
         return error_no_memory(err);

@@ -8,16 +8,25 @@ static uint16_t tick_of(const struct agent_record *record)
     return (uint16_t)(record->sp >> AGENT_TICK_SHIFT);
 }
 
-/* Hands them on tick by tick. */
-static int on_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count)
+/* Each call with its own time. */
+static int take_timed_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
+                            const uint64_t *stamps, size_t count)
 {
-    struct recorder *recorder = context;
+    int r = 0;
+
+    for (size_t i = 0; !r && i < count; i++)
+        r = streams_inline_calls(recorder->streams, tid, &records[i], 1,
+                                 inline_backend_moment(recorder->inlined, tick_of(&records[i]), stamps[i]));
+    return r;
+}
+
+/* Tick by tick. */
+static int take_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
+                      size_t count)
+{
     size_t from = 0;
     int r = 0;
 
-    recorder->inline_calls += count;
-    if (!tid) /* a child that is not followed */
-        return 0;
     while (!r && from < count) {
         size_t to = from + 1;
 
@@ -30,6 +39,18 @@ static int on_calls(void *context, uint32_t tid, const struct agent_record *reco
     return r;
 }
 
+static int on_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *stamps,
+                    size_t count)
+{
+    struct recorder *recorder = context;
+
+    recorder->inline_calls += count;
+    if (!tid) /* a child that is not followed */
+        return 0;
+    return stamps ? take_timed_calls(recorder, tid, records, stamps, count)
+                  : take_calls(recorder, tid, records, count);
+}
+
 static int on_lost(void *context, uint32_t tid, uint64_t calls)
 {
     struct recorder *recorder = context;
@@ -39,8 +60,10 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
 {
-    if (options->times == STREAM_TIMES_FULL)
-        return "--time full: inline probes do not look at the clock";
+    if (options->times == STREAM_TIMES_FULL && !options->insists_on_inline)
+        return "--time full: inline probes do not see when calls return";
+    if (options->times == STREAM_TIMES_FULL && !inline_backend_has_clock())
+        return "--time full: this machine's time stamp counter is not stable";
     if (options->returns == PLAN_RETURNS_PROBE || options->returns == PLAN_RETURNS_SITES)
         return "--returns probe or sites: inline probes see no returns";
     return NULL;
@@ -48,11 +71,15 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
 
 int recorder_inline_open(struct recorder *recorder, struct error *err)
 {
+    const struct inline_options inlined = {
+        .ring_bytes = recorder->options.ring_bytes,
+        .timed = recorder->options.times == STREAM_TIMES_FULL,
+    };
     const struct agent_sink sink = {.calls = on_calls, .lost = on_lost, .context = recorder};
 
     if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
         return 0;
-    return inline_backend_new(recorder->options.ring_bytes, &sink, &recorder->inlined, err);
+    return inline_backend_new(&inlined, &sink, &recorder->inlined, err);
 }
 
 /* ------------------------------------------------------------------------------------ reading */

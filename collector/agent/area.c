@@ -49,7 +49,7 @@ static void fill_head(struct agent_area *area, size_t area_bytes)
     head->collector = (uint32_t)getpid();
     head->agent_bytes = sizeof(agent_code);
     head->area_bytes = area_bytes;
-    head->chunks_bytes = area->chunk_bytes * area->chunk_count;
+    head->chunks_bytes = area->apart_bytes;
     head->tick = 1;
     memcpy((uint8_t *)head + AGENT_SLOW_OFFSET, agent_code, sizeof(agent_code));
     for (uint32_t i = 0; i < area->chunk_count; i++)
@@ -58,7 +58,8 @@ static void fill_head(struct agent_area *area, size_t area_bytes)
     __atomic_store_n(&head->given, area->given, __ATOMIC_RELEASE);
 }
 
-int agent_area_new(size_t stub_bytes, size_t ring_bytes, struct agent_area **ret_area, struct error *err)
+int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
+                   struct error *err)
 {
     struct agent_area *area = calloc(1, sizeof(*area));
     size_t bytes;
@@ -73,7 +74,10 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, struct agent_area **ret
         area->chunk_count = 2;
     area->stub_bytes = stub_bytes;
     area->near_bytes = whole_pages(AGENT_STUBS_OFFSET + stub_bytes);
-    bytes = area->near_bytes + area->chunk_bytes * area->chunk_count;
+    area->apart_bytes = area->chunk_bytes * area->chunk_count;
+    if (timed)
+        area->apart_bytes += area->apart_bytes / 2;
+    bytes = area->near_bytes + area->apart_bytes;
     area->free = calloc(area->chunk_count, sizeof(*area->free));
     area->fd = memory_file(bytes);
     if (area->free && area->fd >= 0)
@@ -87,6 +91,8 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, struct agent_area **ret
     }
     area->stubs = (uint8_t *)area->head + AGENT_STUBS_OFFSET;
     area->chunks = (uint8_t *)area->head + area->near_bytes;
+    if (timed)
+        area->times = (uint64_t *)(area->chunks + area->chunk_bytes * area->chunk_count);
     fill_head(area, bytes);
     *ret_area = area;
     return 0;
@@ -97,11 +103,18 @@ void agent_area_free(struct agent_area *area)
     if (!area)
         return;
     if (area->head)
-        munmap(area->head, area->near_bytes + area->chunk_bytes * area->chunk_count);
+        munmap(area->head, area->near_bytes + area->apart_bytes);
     if (area->fd >= 0)
         close(area->fd);
     free(area->free);
     free(area);
+}
+
+void agent_area_placed(struct agent_area *area, uint64_t apart)
+{
+    area->head->chunks = apart;
+    if (area->times)
+        area->head->times = apart + area->chunk_bytes * area->chunk_count - apart / 2;
 }
 
 bool agent_area_taken(struct agent_area *area, uint32_t *ret_number)

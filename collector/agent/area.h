@@ -23,17 +23,23 @@ struct agent_area {
     size_t near_bytes;       /* head, agent and stubs: what is mapped near the program's code */
     size_t stub_bytes;
     uint8_t *chunks;
+    uint64_t *times; /* behind the chunks, of each 16 bytes of them one word; NULL: none are kept */
     size_t chunk_bytes, chunk_count;
-    uint32_t *free; /* as in the head, where nobody else writes */
-    uint64_t given; /* so many entries have been made in it */
-    uint64_t seen;  /* so many of those that were taken have been told by agent_area_taken() */
+    size_t apart_bytes; /* chunks and times: what is mapped anywhere */
+    uint32_t *free;     /* as in the head, where nobody else writes */
+    uint64_t given;     /* so many entries have been made in it */
+    uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
 };
 
 #define AGENT_CHUNK_BYTES 16384u /* 1020 records */
 
 /* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
- * -ENOMEM, -EMFILE. */
-int agent_area_new(size_t stub_bytes, size_t ring_bytes, struct agent_area **ret_area, struct error *err);
+ * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */
+int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
+                   struct error *err);
+
+/* The target has chunks and times mapped at `apart`. */
+void agent_area_placed(struct agent_area *area, uint64_t apart);
 
 /* The target may keep its own mappings. Accepts NULL. */
 void agent_area_free(struct agent_area *area);
@@ -56,6 +62,15 @@ static inline size_t agent_area_records(const struct agent_area *area)
 static inline struct agent_chunk *agent_area_chunk(const struct agent_area *area, uint32_t number)
 {
     return (struct agent_chunk *)(area->chunks + number * area->chunk_bytes);
+}
+
+/* Where the times of records from `record` on are kept; NULL: nowhere. */
+static inline const uint64_t *agent_area_times(const struct agent_area *area,
+                                               const struct agent_record *record)
+{
+    size_t offset = (size_t)((const uint8_t *)record - area->chunks);
+
+    return area->times ? &area->times[offset / sizeof(*record)] : NULL;
 }
 
 static inline const struct agent_record *agent_chunk_records(const struct agent_chunk *chunk)

@@ -238,7 +238,8 @@ static int read_records(struct agent_reader *reader, struct reader_thread *threa
     if (thread->position == from)
         return 0;
     thread->hole_since = 0;
-    return reader->sink.calls(reader->sink.context, thread->of, &records[from], thread->position - from);
+    return reader->sink.calls(reader->sink.context, thread->of, &records[from],
+                              agent_area_times(reader->area, &records[from]), thread->position - from);
 }
 
 /* Reads the first chunk, which others follow. Returns 1 when it is read and left, 0 when a record of it is

@@ -25,7 +25,9 @@ struct agent_reader;
 
 /* Who takes what is read; what they return below 0 ends the reading and is returned. */
 struct agent_sink {
-    int (*calls)(void *context, uint32_t tid, const struct agent_record *records, size_t count);
+    /* `times`: the time stamp counter at each of the calls; NULL: is not kept. */
+    int (*calls)(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
+                 size_t count);
     int (*lost)(void *context, uint32_t tid, uint64_t calls);
     void *context;
 };

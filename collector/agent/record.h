@@ -46,6 +46,15 @@
  *     call   HEAD + AGENT_SLOW_OFFSET   # keeps all but rcx, rdx and the flags; writes the record or counts
  * it jmp    back
  *
+ * Where the moment of each call is wanted, the time stamp counter goes to a word of its own behind the chunks
+ * (agent_time_at), before the return address; the flags wait in the record meanwhile:
+ *
+ *     mov    %eax,4(%rcx)
+ *     rdtsc ; shl $32,%rdx ; or %rdx,%rax
+ *     mov    %rcx,%rdx ; shr %rdx ; add HEAD.times(%rip),%rdx
+ *     mov    %rax,(%rdx)
+ *     mov    4(%rcx),%eax
+ *
  * HEAD is the address where the process has the head of its area mapped, near its code.
  */
 #ifndef TRACECTL_COLLECTOR_AGENT_RECORD_H
@@ -88,6 +97,13 @@ static inline uint64_t agent_record_sp(const struct agent_record *record)
     return (record->sp & AGENT_SP_MASK) + AGENT_FRAME_BYTES;
 }
 
+/* The address of a record's time: so that a stub has little to work out, `times` is where the times begin
+ * less half the address of the first chunk. A record has twice the bytes of its time. */
+static inline uint64_t agent_time_at(uint64_t times, uint64_t record)
+{
+    return times + record / 2;
+}
+
 /* Starts a chunk; records follow. `state` and what comes with it are the agent's, who has taken the chunk. */
 struct agent_chunk {
     uint32_t tid;        /* of the thread that it belongs to; 0: not said yet */
@@ -113,7 +129,8 @@ struct agent_head {
     uint32_t collector;                          /* process id, of whoever reads */
     uint32_t agent_bytes;                        /* length of the agent's code at AGENT_SLOW_OFFSET */
     uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
-    uint64_t chunks_bytes;                       /* of the chunks at its end */
+    uint64_t chunks_bytes;                       /* of what is at its end: the chunks, and their times */
+    uint64_t times;                              /* 0: none are kept; else see agent_time_at() */
     uint32_t tick __attribute__((aligned(64)));  /* counts up while the collector is there, never 0 in its low
                                                     16 bits; beside nothing that a target writes */
     uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
@@ -123,7 +140,7 @@ struct agent_head {
 };
 
 #define AGENT_MAGIC "tracectl"
-#define AGENT_VERSION 1
+#define AGENT_VERSION 2
 
 #define AGENT_HEAD_BYTES 32768u
 #define AGENT_CHUNKS_MAX 7168u
@@ -131,9 +148,10 @@ struct agent_head {
 #define AGENT_CODE_BYTES 4096u             /* room for the agent */
 #define AGENT_STUBS_OFFSET (AGENT_HEAD_BYTES + AGENT_CODE_BYTES)
 
-_Static_assert(sizeof(struct agent_record) == 16, "agent_record");
+_Static_assert(sizeof(struct agent_record) == 2 * sizeof(uint64_t), "agent_record");
 _Static_assert(sizeof(struct agent_chunk) == 64, "agent_chunk");
 _Static_assert(__builtin_offsetof(struct agent_head, chunks) == 16, "agent_head.chunks");
+_Static_assert(__builtin_offsetof(struct agent_head, times) == 56, "agent_head.times");
 _Static_assert(__builtin_offsetof(struct agent_head, tick) == 64, "agent_head.tick");
 _Static_assert(sizeof(struct agent_head) + AGENT_CHUNKS_MAX * sizeof(uint32_t) <= AGENT_HEAD_BYTES,
                "agent_head");

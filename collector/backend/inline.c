@@ -53,13 +53,23 @@ struct inline_backend {
     struct member *members;
     struct loan *loans;
     struct inline_guard guard;
-    uint64_t unplaced;     /* of families that are gone */
-    uint64_t times[TICKS]; /* when each tick began */
+    uint64_t unplaced; /* of families that are gone */
+    bool timed;
+    uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
+    uint64_t stamps[TICKS]; /* the time stamp counter then */
     uint32_t tick;
 };
 
-int inline_backend_new(size_t ring_bytes, const struct agent_sink *sink, struct inline_backend **ret_backend,
-                       struct error *err)
+/* What both clocks say at the beginning of the tick. */
+static void begin_tick(struct inline_backend *backend, uint32_t tick)
+{
+    backend->tick = tick;
+    backend->times[tick] = clock_ns(CLOCK_MONOTONIC);
+    backend->stamps[tick] = __builtin_ia32_rdtsc();
+}
+
+int inline_backend_new(const struct inline_options *options, const struct agent_sink *sink,
+                       struct inline_backend **ret_backend, struct error *err)
 {
     struct inline_backend *backend = calloc(1, sizeof(*backend));
     int r;
@@ -71,10 +81,10 @@ int inline_backend_new(size_t ring_bytes, const struct agent_sink *sink, struct 
         free(backend);
         return r;
     }
-    backend->ring_bytes = ring_bytes ? ring_bytes : RING_BYTES;
+    backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
+    backend->timed = options->timed;
     backend->sink = *sink;
-    backend->tick = 1;
-    backend->times[1] = clock_ns(CLOCK_MONOTONIC);
+    begin_tick(backend, 1);
     *ret_backend = backend;
     return 0;
 }
@@ -220,6 +230,7 @@ static int prepare(const struct inline_target *target, struct live_patch *patch,
         .functions = target->functions,
         .first_number = 1 + target->first_function,
         .load_bias = target->load_bias,
+        .timed = patch->area->times != NULL,
         .stubs = patch->area->stubs,
     };
     int r = room_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
@@ -247,7 +258,8 @@ static int make_area(const struct inline_backend *backend, const struct inline_i
                      struct family *family, struct error *err)
 {
     struct stat file;
-    int r = agent_area_new(inlined->stub_bytes, backend->ring_bytes, &family->patch.area, err);
+    int r =
+        agent_area_new(inlined->stub_bytes, backend->ring_bytes, backend->timed, &family->patch.area, err);
 
     if (r)
         return r;
@@ -405,10 +417,14 @@ static int look(struct inline_backend *backend, struct family *family)
     return agent_reader_look(family->reader, backend->times[backend->tick]);
 }
 
+static uint32_t next_tick(uint32_t tick)
+{
+    return tick % (TICKS - 1) + 1; /* never 0 */
+}
+
 int inline_backend_look(struct inline_backend *backend)
 {
-    backend->tick = backend->tick % (TICKS - 1) + 1; /* never 0 */
-    backend->times[backend->tick] = clock_ns(CLOCK_MONOTONIC);
+    begin_tick(backend, next_tick(backend->tick));
     return for_each_family(backend, look);
 }
 
@@ -460,6 +476,34 @@ void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
 uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick)
 {
     return backend->times[tick];
+}
+
+uint64_t inline_backend_moment(const struct inline_backend *backend, uint16_t tick, uint64_t stamp)
+{
+    uint32_t from = tick, to = next_tick(tick);
+    uint64_t stamps, times;
+
+    if (from == backend->tick) { /* it has not ended: as long as the one before */
+        to = from;
+        from = from > 1 ? from - 1 : TICKS - 1;
+    }
+    stamps = backend->stamps[to] - backend->stamps[from];
+    times = backend->times[to] - backend->times[from];
+    if (!backend->stamps[from] || backend->stamps[to] <= backend->stamps[from] ||
+        backend->times[to] < backend->times[from] || stamp < backend->stamps[tick])
+        return backend->times[tick];
+    return backend->times[tick] +
+           (uint64_t)((double)(stamp - backend->stamps[tick]) * ((double)times / (double)stamps));
+}
+
+bool inline_backend_has_clock(void)
+{
+    AUTO_FCLOSE FILE *file =
+        fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
+    char text[256] = "";
+
+    /* The kernel takes it off the list when it finds it unstable (kernel/time/clocksource.c). */
+    return file && fgets(text, sizeof(text), file) && strstr(text, "tsc");
 }
 
 uint64_t inline_backend_unplaced(struct inline_backend *backend)

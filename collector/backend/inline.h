@@ -26,9 +26,16 @@
 
 struct inline_backend;
 
-/* `ring_bytes`: of each patched process together with its children; 0: 32 MiB. */
-int inline_backend_new(size_t ring_bytes, const struct agent_sink *sink, struct inline_backend **ret_backend,
-                       struct error *err);
+struct inline_options {
+    size_t ring_bytes; /* of each patched process together with its children; 0: 32 MiB */
+    bool timed;        /* each call comes with the time stamp counter, see inline_backend_moment() */
+};
+
+int inline_backend_new(const struct inline_options *options, const struct agent_sink *sink,
+                       struct inline_backend **ret_backend, struct error *err);
+
+/* Whether the processors' time stamp counters go alike and for ever, as the kernel says. */
+bool inline_backend_has_clock(void);
 
 /* Processes that are patched stay so: inline_backend_detach() comes before. Accepts NULL. */
 void inline_backend_free(struct inline_backend *backend);
@@ -84,6 +91,9 @@ void inline_backend_end_process(struct inline_backend *backend, pid_t pid);
 
 /* When a tick began, in CLOCK_MONOTONIC; 0: not known. */
 uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick);
+
+/* When the time stamp counter was `stamp`, in a call of that tick; in CLOCK_MONOTONIC, to the microsecond. */
+uint64_t inline_backend_moment(const struct inline_backend *backend, uint16_t tick, uint64_t stamp);
 
 /* Lets nobody take another chunk, and restores the code of all processes. `err` tells of the first one whose
  * code could not be restored: it runs on, its stubs quiet. */

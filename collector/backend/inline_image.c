@@ -202,6 +202,7 @@ static int emit_one(const struct inline_order *order, const struct displace_site
         .address = order->head + AGENT_STUBS_OFFSET + at,
         .function = order->functions[index].address + order->load_bias,
         .head = order->head,
+        .timed = order->timed,
         .code = site->code,
         .displacement = displacement,
     };

@@ -59,6 +59,7 @@ struct inline_order {
     uint32_t first_number; /* what the records of function 0 say */
     uint64_t load_bias;
     uint64_t head;  /* where the area is to be mapped */
+    bool timed;     /* it keeps times */
     uint8_t *stubs; /* `stub_bytes` of room, for what goes to head + AGENT_STUBS_OFFSET */
 };
 

@@ -117,8 +117,7 @@ static int bring_descriptor(struct remote *remote, uint64_t page, int fd, int *r
 
 static int map_area(struct remote *remote, const struct live_patch *patch, int fd, struct error *err)
 {
-    const struct agent_area *area = patch->area;
-    uint64_t chunks_bytes = area->chunk_bytes * area->chunk_count;
+    struct agent_area *area = patch->area;
     int64_t result;
     uint64_t apart;
     int r = call(remote, "cannot map the stubs", &result, err, SYS_mmap, patch->head, area->near_bytes,
@@ -130,12 +129,12 @@ static int map_area(struct remote *remote, const struct live_patch *patch, int f
         r = call(remote, "cannot map the head", &result, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
                  PROT_READ | PROT_WRITE, 0, 0, 0);
     if (!r)
-        r = room_apart(remote_pid(remote), chunks_bytes, &apart, err);
+        r = room_apart(remote_pid(remote), area->apart_bytes, &apart, err);
     if (!r)
-        r = call(remote, "cannot map the rings", &result, err, SYS_mmap, apart, chunks_bytes,
+        r = call(remote, "cannot map the rings", &result, err, SYS_mmap, apart, area->apart_bytes,
                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)fd, area->near_bytes);
     if (!r)
-        area->head->chunks = (uint64_t)result;
+        agent_area_placed(area, (uint64_t)result);
     return r;
 }
 
@@ -346,7 +345,7 @@ static int restore(void *context, struct remote *remote, struct error *err)
         .near_start = patch->head,
         .near_end = patch->head + patch->area->near_bytes,
         .chunks_start = patch->area->head->chunks,
-        .chunks_end = patch->area->head->chunks + patch->area->chunk_bytes * patch->area->chunk_count,
+        .chunks_end = patch->area->head->chunks + patch->area->apart_bytes,
     };
     int others;
 

@@ -9,6 +9,7 @@
 #ifndef TRACECTL_COLLECTOR_BACKEND_STUB_H
 #define TRACECTL_COLLECTOR_BACKEND_STUB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct stub_order {
     uint64_t address;    /* where the stub's first byte will be */
     uint64_t function;   /* where the function's first byte is */
     uint64_t head;       /* where the area's head is (collector/agent/record.h), within reach of the stub */
+    bool timed;          /* the area keeps times */
     const uint8_t *code; /* the function's own first bytes, all that are displaced */
     const struct displacement *displacement;
 };

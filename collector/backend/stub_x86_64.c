@@ -2,6 +2,7 @@
 #include "collector/backend/stub_x86_64.h"
 
 #include <elf.h>
+#include <string.h>
 
 #include "collector/agent/record.h"
 #include "collector/backend/relocate_x86_64.h"
@@ -15,7 +16,7 @@ _Static_assert(STUB_X86_64_SLOW_FRAME == AGENT_FRAME_BYTES + 8, "a call pushes e
 
 /* What a stub has besides what it displaces. Of that, all but the last instruction have four bytes at most:
  * two times `loop` is what grows most. The fuzzer looks for longer ones. */
-#define APPEND_BYTES 128
+#define APPEND_BYTES 160
 #define STUB_MAX (APPEND_BYTES + 2 * 9 + RELOCATED_BYTES)
 
 /* ---------------------------------------------------------------------------------------------- forms */
@@ -94,6 +95,23 @@ static void store_return_address(struct machine_code *code)
     EMIT(code, 0x89, 0x51, offsetof(struct agent_record, return_address)); /* mov %edx, ADDRESS(%rcx) */
 }
 
+/* The flags, which are in eax, wait where the return address will be stored. */
+static void store_time(struct machine_code *code, uint64_t times)
+{
+    const uint8_t waiting = offsetof(struct agent_record, return_address);
+
+    EMIT(code, 0x89, 0x41, waiting);  /* mov %eax, ADDRESS(%rcx) */
+    EMIT(code, 0x0f, 0x31);           /* rdtsc */
+    EMIT(code, 0x48, 0xc1, 0xe2, 32); /* shl $32, %rdx */
+    EMIT(code, 0x48, 0x09, 0xd0);     /* or %rdx, %rax */
+    EMIT(code, 0x48, 0x89, 0xca);     /* mov %rcx, %rdx */
+    EMIT(code, 0x48, 0xd1, 0xea);     /* shr %rdx */
+    EMIT(code, 0x48, 0x03, 0x15);     /* add TIMES(%rip), %rdx */
+    machine_code_distance(code, times, 0);
+    EMIT(code, 0x48, 0x89, 0x02);    /* mov %rax, (%rdx) */
+    EMIT(code, 0x8b, 0x41, waiting); /* mov ADDRESS(%rcx), %eax */
+}
+
 static void store_number(struct machine_code *code, uint32_t number)
 {
     EMIT(code, 0xc7, 0x01); /* movl $NUMBER, (%rcx) */
@@ -129,8 +147,8 @@ static size_t emit_slow(struct machine_code *code, const struct stub_order *orde
 {
     load_number(code, order->number);
     call(code, order->head + AGENT_SLOW_OFFSET);
-    EMIT(code, 0xeb, 0); /* jmp leave */
-    return code->size - 1;
+    EMIT(code, 0xe9, 0, 0, 0, 0); /* jmp leave */
+    return code->size - 4;
 }
 
 static void emit_append(struct machine_code *code, const struct stub_order *order)
@@ -146,6 +164,8 @@ static void emit_append(struct machine_code *code, const struct stub_order *orde
     make_address(code, order->head + offsetof(struct agent_head, chunks));
     store_stack_pointer(code);
     store_tick(code, order->head + offsetof(struct agent_head, tick));
+    if (order->timed)
+        store_time(code, order->head + offsetof(struct agent_head, times));
     store_return_address(code);
     store_number(code, order->number);
 }
@@ -179,8 +199,11 @@ static int emit(const struct stub_order *order, uint8_t *bytes, size_t room, str
 
     stub.entry = (uint16_t)code.size;
     emit_append(&code, order);
-    if (!code.error)
-        bytes[to_leave] = (uint8_t)(code.size - (to_leave + 1));
+    if (!code.error) {
+        uint32_t distance = (uint32_t)(code.size - (to_leave + sizeof(distance)));
+
+        memcpy(bytes + to_leave, &distance, sizeof(distance));
+    }
     restore(&code);
     emit_displaced(&code, order, &stub);
     if (code.error)

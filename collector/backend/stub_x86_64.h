@@ -20,6 +20,7 @@
  *             mov    %rsp, 8(%rcx)
  *             movzwl HEAD.tick(%rip), %edx
  *             mov    %dx, 14(%rcx)
+ *             (the time stamp counter, where it is wanted: collector/agent/record.h)
  *             mov    152(%rsp), %edx          the return address
  *             mov    %edx, 4(%rcx)
  *             movl   $NUMBER, (%rcx)          last: the record is whole

@@ -82,9 +82,29 @@ options_that_rule_it_out() {
     local status=0
     record full --backend auto --time full -- "$PROGRAMS/million" 10 >/dev/null
     backend_of full | grep "^the kernel's probes: --time full" >/dev/null
-    "$TRACECTL" record --backend inline --time full -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
+    "$TRACECTL" record --backend inline --returns probe -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
     same 2 "$status"
-    grep -q 'does not go with --time full' "$WORK/err"
+    grep -q 'does not go with --returns probe' "$WORK/err"
+}
+
+# Who insists on inline probes has the time of every call, in the order of the calls, within those of the recording and of
+# the kernel's probes.
+every_call_has_its_time() {
+    local id plain before after
+    before=$(date +%s%N)
+    record timed --backend inline --time full -- "$PROGRAMS/million" 20000 >/dev/null
+    after=$(date +%s%N)
+    id=$(run_id timed)
+    backend_of timed | grep '^[0-9]* functions by inline probes' >/dev/null
+    record plain --backend inline -- "$PROGRAMS/million" 20000 >/dev/null
+    plain=$(run_id plain)
+    same 0 "$(q "SELECT count(*) FROM (SELECT seq, kind, function_id, depth FROM events WHERE run_id = $id
+        EXCEPT SELECT seq, kind, function_id, depth FROM events WHERE run_id = $plain)")"
+    same 0 "$(q "SELECT sum(kind = 'call' AND ns_error > 0) FROM events WHERE run_id = $id")"
+    same 0 "$(q "SELECT count(*) FROM (SELECT ns < lag(ns) OVER (ORDER BY seq) AS back FROM events
+        WHERE run_id = $id) WHERE back")"
+    same 1 "$(q "SELECT min(ns) > $before AND max(ns) < $after FROM events WHERE run_id = $id")"
+    same 1 "$(q "SELECT count(DISTINCT ns) > 19000 FROM events WHERE run_id = $id AND kind = 'call'")"
 }
 
 # More calls than there is room for are counted, to the last one.
@@ -182,6 +202,7 @@ if [ -x /usr/bin/python3 ]; then
 fi
 run_case "--dry-run" dry_run
 run_case "options that rule out inline probes" options_that_rule_it_out
+run_case "the time of every call" every_call_has_its_time
 run_case "losses are counted to the last call" losses_are_counted
 run_case "calls that are open at the end" open_at_the_end
 run_case "a running process, three times, and its code is as before" on_a_running_process

@@ -11,8 +11,9 @@ OPTIONS = {
     "all images": ["--images", "all"],
     "no hold": ["--no-hold"],
     "inline": ["--backend", "inline"],
+    "inline, timed": ["--backend", "inline", "--time", "full"],
 }
-EVERY = ("auto", "infer", "probe", "sites", "none", "all images", "inline")
+EVERY = ("auto", "infer", "probe", "sites", "none", "all images", "inline", "inline, timed")
 EACH_RETURN = ("auto", "infer", "probe", "sites", "none", "inline")
 TWO = ("auto", "infer", "inline")
 

@@ -188,6 +188,8 @@ void agent_slow(uint32_t function, const uint64_t *frame)
     } while (place >= 0);
     record = (struct agent_record *)(agent_head.chunks + (uint32_t)place);
     record->sp = (uint64_t)frame | (uint64_t)agent_head.tick << AGENT_TICK_SHIFT;
+    if (agent_head.times)
+        *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = __builtin_ia32_rdtsc();
     record->return_address = (uint32_t)frame[AGENT_FRAME_BYTES / sizeof(*frame)];
     __atomic_store_n(&record->function, function, __ATOMIC_RELEASE);
 }

@@ -12,7 +12,8 @@
 #define PAGE 4096
 #define STUBS_BYTES (256 << 10)
 #define CHUNKS_AT (AGENT_STUBS_OFFSET + STUBS_BYTES)
-#define AREA_BYTES (CHUNKS_AT + (AREA_RECORDS + 16) * sizeof(struct agent_record))
+#define TIMES_AT (CHUNKS_AT + (AREA_RECORDS + 16) * sizeof(struct agent_record))
+#define AREA_BYTES (TIMES_AT + (AREA_RECORDS + 16) * sizeof(uint64_t))
 #define REACH (1UL << 30) /* half of it, to be sure */
 
 static uint8_t stack[MACHINE_STACK] __attribute__((aligned(64)));
@@ -185,6 +186,18 @@ void machine_open_area(const void *near)
     stubs_used = 0;
 }
 
+void machine_keep_times(void)
+{
+    struct agent_head *head = (struct agent_head *)area;
+
+    head->times = (uint64_t)area + TIMES_AT - head->chunks / 2;
+}
+
+const uint64_t *machine_times(void)
+{
+    return (const uint64_t *)(area + TIMES_AT);
+}
+
 void machine_give_room(size_t count)
 {
     uint64_t cursor = (uint64_t)-count << 32;
@@ -228,6 +241,7 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
         .address = (uint64_t)stubs + stubs_used,
         .function = (uint64_t)function,
         .head = (uint64_t)area,
+        .timed = ((const struct agent_head *)area)->times != 0,
         .code = function,
         .displacement = displacement,
     };

@@ -45,6 +45,10 @@ uint64_t machine_return_address(void);
 /* The area: a head, the slow path, stubs and chunks, within reach of the code at `near`. Once a test. */
 void machine_open_area(const void *near);
 
+/* From now on probes keep times, of record i in machine_times()[i]. */
+void machine_keep_times(void);
+const uint64_t *machine_times(void);
+
 /* Clears the records and gives this thread room for `count`, AREA_RECORDS at most. */
 void machine_give_room(size_t count);
 

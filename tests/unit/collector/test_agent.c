@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The agent itself, run in this process, and the reader of what it and the stubs write. */
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,13 +14,16 @@ enum { RINGS = 4 * AGENT_CHUNK_BYTES, CALLS_MAX = 8192 };
 /* What the reader has handed on: functions, and losses as minus their number. And whose they were. */
 static int64_t told[CALLS_MAX];
 static uint32_t told_of[CALLS_MAX];
+static uint64_t told_at[CALLS_MAX]; /* 0: no time */
 static size_t told_count;
 
-static int on_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count)
+static int on_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
+                    size_t count)
 {
     (void)context;
     for (size_t i = 0; i < count; i++) {
         told_of[told_count] = tid;
+        told_at[told_count] = times ? times[i] : 0;
         told[told_count++] = records[i].function;
     }
     return 0;
@@ -42,25 +46,32 @@ static void clear_slots(void)
     __asm__ volatile("movq $0,%%fs:%c0; movl $0,%%fs:%c1" : : "i"(AGENT_CURSOR), "i"(AGENT_OWNER) : "memory");
 }
 
-static void begin(void)
+static void begin_with(bool timed)
 {
     const struct agent_sink sink = {.calls = on_calls, .lost = on_lost};
+    void *apart;
 
     told_count = 0;
-    cr_assert_eq(agent_area_new(16, RINGS, &area, NULL), 0);
+    cr_assert_eq(agent_area_new(16, RINGS, timed, &area, NULL), 0);
     cr_assert_eq(agent_reader_new(area, &sink, &reader), 0);
     head = mmap(NULL, area->near_bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, area->fd, 0);
     cr_assert_neq(head, MAP_FAILED);
-    area->head->chunks = (uint64_t)mmap(NULL, area->chunk_bytes * area->chunk_count, PROT_READ | PROT_WRITE,
-                                        MAP_SHARED, area->fd, (off_t)area->near_bytes);
-    cr_assert_neq((void *)area->head->chunks, MAP_FAILED);
+    apart =
+        mmap(NULL, area->apart_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, (off_t)area->near_bytes);
+    cr_assert_neq(apart, MAP_FAILED);
+    agent_area_placed(area, (uint64_t)apart);
     clear_slots();
+}
+
+static void begin(void)
+{
+    begin_with(false);
 }
 
 static void end(void)
 {
     clear_slots();
-    munmap((void *)area->head->chunks, area->chunk_bytes * area->chunk_count);
+    munmap((void *)area->head->chunks, area->apart_bytes);
     munmap(head, area->near_bytes);
     agent_reader_free(reader);
     agent_area_free(area);
@@ -101,6 +112,28 @@ static void expect_told(uint32_t from, uint32_t to)
     for (uint32_t i = from; i <= to; i++)
         cr_assert_eq(told[i - from], i);
     told_count = 0;
+}
+
+/* Each call has a time of its own, also behind the end of a chunk and in one that is used again. */
+Test(agent, calls_come_with_their_times)
+{
+    uint64_t before = __builtin_ia32_rdtsc();
+    uint32_t calls;
+
+    begin_with(true);
+    calls = 2 * (uint32_t)agent_area_records(area) + 7;
+    for (int round = 0; round < 5; round++) {
+        for (uint32_t i = 1; i <= calls; i++)
+            call_agent(i);
+        read_all(0);
+        for (uint32_t i = 0; i < calls; i++) {
+            cr_assert_gt(told_at[i], before, "call %u of round %d", i, round);
+            before = told_at[i];
+        }
+        expect_told(1, calls);
+    }
+    cr_assert_lt(before, __builtin_ia32_rdtsc());
+    end();
 }
 
 Test(agent, calls_come_in_order_over_chunks)

@@ -201,6 +201,26 @@ Test(stub_x86_64, every_form_does_what_it_did)
     }
 }
 
+Test(stub_x86_64, every_form_does_what_it_did_with_times)
+{
+    uint64_t seed = 4, before = __builtin_ia32_rdtsc(), last;
+
+    open_subjects();
+    machine_keep_times();
+    for (size_t i = 0; i < ARRAY_SIZE(subjects); i++) {
+        struct displacement displacement = displace(&subjects[i]);
+
+        compare(&subjects[i], &displacement, (uint32_t)i + 1, &seed);
+        cr_assert_geq(machine_times()[0], before, "%s", subjects[i].name);
+        for (size_t call = 0; machine_records()[call].function; call++) {
+            last = machine_times()[call];
+            cr_assert_geq(last, before, "%s", subjects[i].name);
+            before = last;
+        }
+        cr_assert_leq(before, __builtin_ia32_rdtsc(), "%s", subjects[i].name);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- at random */
 
 /* Pieces without a way out, in which every register field may be any but rsp. */
@@ -318,16 +338,14 @@ static void step_through(const struct subject *subject, size_t room, uint64_t *s
 
 /* The trap flag gives a signal between any two instructions. With little room the chunk runs full at each of
  * these places in turn. */
-Test(stub_x86_64, a_signal_between_any_two_instructions_loses_nothing)
+static void step_through_all(uint64_t seed)
 {
     const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     static const struct subject nested_subject = {"nested", subject_reads_odd_registers,
                                                   subject_reads_odd_registers_end};
     struct displacement displacement = displace(&nested_subject);
     struct machine_probe probe;
-    uint64_t seed = 3;
 
-    open_subjects();
     cr_assert_eq(sigaction(SIGTRAP, &action, NULL), 0);
     machine_probe(&probe, nested_subject.begin, &displacement, 2);
     nested = (void (*)(void))nested_subject.begin;
@@ -337,6 +355,19 @@ Test(stub_x86_64, a_signal_between_any_two_instructions_loses_nothing)
     for (size_t room = 0; room < 80; room++)
         step_through(&subjects[0], room, &seed);
     machine_unprobe(&probe);
+}
+
+Test(stub_x86_64, a_signal_between_any_two_instructions_loses_nothing)
+{
+    open_subjects();
+    step_through_all(3);
+}
+
+Test(stub_x86_64, a_signal_between_any_two_instructions_loses_no_time)
+{
+    open_subjects();
+    machine_keep_times();
+    step_through_all(5);
 }
 
 /* ---------------------------------------------------------------------------------------------- bounds */
