@@ -35,7 +35,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit otf2 libgvc
+LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit ncursesw otf2 libgvc
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter

@@ -27,6 +27,9 @@
 /* What a CPU may spend in a tick; 0: there is no budget. */
 __u32 budget_ns;
 
+/* Hits are counted, and none is recorded: what `tracectl top` looks at. */
+__u32 count_only;
+
 /* Some places have more than one link at present. */
 __u32 regrouping;
 
@@ -165,7 +168,7 @@ static __always_inline bool budget_takes(const struct hit *hit, __u64 cookie)
         __sync_fetch_and_add(&slot->recorded, 1);
         if (behind)
             __sync_fetch_and_add(&behind->recorded, 1);
-        return true;
+        return !count_only;
     }
     leave_out(slot, hit->tid, index);
     if (behind)

@@ -1,28 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tracectl top RUN: functions by calls, from the catalog. */
+/* tracectl top: functions by calls, of a run from its catalog, or live (top_live.h). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "cli/top_live.h"
 
 struct top_input {
     const char *run;
-    long limit; /* 0: all */
+    struct top_options live;
 };
+
+enum { KEY_DELAY = 256, KEY_ITERATIONS, KEY_BUDGET, KEY_FUNCTIONS, KEY_EXCLUDE, KEY_IMAGES };
+
+static double parse_decimal(const char *option, const char *text, double low, double high,
+                            struct argp_state *state)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= low && value <= high))
+        argp_error(state, "%s is a number from %g to %g, not '%s'", option, low, high, text);
+    return value;
+}
+
+static void parse_choice(int (*add)(struct function_choice *, const char *, struct error *),
+                         struct top_input *input, const char *text, struct argp_state *state)
+{
+    struct error err = {0};
+
+    if (add(&input->live.choice, text, &err) < 0)
+        argp_error(state, "%s", err.message);
+}
+
+static void check(const struct top_input *input, struct argp_state *state)
+{
+    const int subjects = (input->run != NULL) + (input->live.pids.count > 0) + (input->live.config != NULL);
+
+    if (!subjects)
+        argp_error(
+            state,
+            "top needs a run (tracectl runs lists them), a running process (-p PID) or a daemon (-c FILE)");
+    if (subjects > 1)
+        argp_error(state, "one of a run, -p and -c at a time");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct top_input *input = state->input;
-    char *end;
+    struct top_options *live = &input->live;
 
     switch (key) {
     case 'n':
-        input->limit = strtol(arg, &end, 10);
-        if (!*arg || *end || input->limit < 0)
-            argp_error(state, "'%s' is not a number of functions", arg);
+        live->limit = cli_parse_number(state, "--limit", arg, 0, 1000000000);
+        return 0;
+    case 'p':
+        pid_list_parse(&live->pids, arg, state);
+        return 0;
+    case 'c':
+        live->config = arg;
+        return 0;
+    case 'b':
+        live->batch = true;
+        return 0;
+    case KEY_DELAY:
+        live->delay_ns = (uint64_t)(1e9 * parse_decimal("--delay", arg, 0.1, 86400, state));
+        return 0;
+    case KEY_ITERATIONS:
+        live->iterations = cli_parse_number(state, "--iterations", arg, 1, 1000000000);
+        return 0;
+    case KEY_BUDGET:
+        live->budget = parse_decimal("--budget", arg, 0.01, 1000, state) / 100;
+        return 0;
+    case KEY_FUNCTIONS:
+        parse_choice(function_choice_only, input, arg, state);
+        return 0;
+    case KEY_EXCLUDE:
+        parse_choice(function_choice_exclude, input, arg, state);
+        return 0;
+    case KEY_IMAGES:
+        parse_choice(function_choice_images, input, arg, state);
         return 0;
     case ARGP_KEY_ARG:
         if (input->run)
@@ -30,8 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         input->run = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!input->run)
-            argp_error(state, "top needs a run (tracectl runs lists them)");
+        check(input, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -39,14 +100,38 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all)", 0},
+    {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all; a screen shows as many as fit)",
+     1},
+    {"pid", 'p', "PID[,PID...]", 0,
+     "Look at running processes and their children: what they call at the moment", 2},
+    {"config", 'c', "FILE", 0, "Look at what the daemon of FILE records", 2},
+    {"batch", 'b', 0, 0, "Print text, one table below the other, in place of a screen", 2},
+    {"delay", KEY_DELAY, "SECONDS", 0, "Time between two looks (default 1)", 2},
+    {"iterations", KEY_ITERATIONS, "N", 0, "End after N looks", 2},
+    {"budget", KEY_BUDGET, "PCT", 0,
+     "With -p: what counting may take of the processes' CPU time, in percent (default 5). Functions that are "
+     "too "
+     "hot for it are not counted for a time",
+     2},
+    {"functions", KEY_FUNCTIONS, "REGEX", 0, "With -p: count only functions whose name matches", 2},
+    {"exclude", KEY_EXCLUDE, "REGEX", 0, "With -p: do not count functions whose name matches", 2},
+    {"images", KEY_IMAGES, "main|all|GLOB[,GLOB...]", 0, "With -p: as for record (default main)", 2},
     {0},
 };
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "RUN",
-    .doc = "Show the functions of a run that were called most.",
+    .args_doc = "RUN\n-p PID\n-c FILE",
+    .doc =
+        "Show the functions of a run that were called most; or, until Ctrl-C, those that running processes "
+        "call "
+        "most at the moment.\v"
+        "With -p the calls are counted in the kernel and nothing is stored. PROBE says traced (each call is "
+        "counted), limited (counted, and kept at a limit) or out: the function is too hot for the budget and "
+        "has "
+        "no probe, ~ is what it was called when it was seen last. Keys on the screen: arrows, Page Up and "
+        "Down, "
+        "q. With --json a document a line.",
     .children = cli_common_children,
 };
 
@@ -92,7 +177,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     AUTO_JSON json_t *functions = json_array();
     struct table *table = NULL;
     struct tracestore_totals totals;
-    int64_t limit = input->limit ? input->limit : -1;
+    int64_t limit = input->live.limit ? (int64_t)input->live.limit : -1;
     int r = tracestore_run_totals(store, run->run_id, &totals, err);
 
     if (r == 0)
@@ -119,23 +204,36 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int top_run(const struct top_input *input, struct error *err)
 {
-    struct top_input input = {.limit = 20};
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_RUN struct tracestore_run run = {0};
+    int r = cli_open_run(input->run, TRACESTORE_READ, &store, &run, err);
+
+    return r < 0 ? r : print(store, &run, input, err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct top_input input = {
+        .live = {.limit = 20, .delay_ns = 1000000000, .budget = 0.05, .batch = !isatty(STDOUT_FILENO)}};
     struct error err = {0};
+    int r;
 
     cli_parse(&cmd_top, argc, argv, &input);
-    if (cli_open_run(input.run, TRACESTORE_READ, &store, &run, &err) < 0 ||
-        print(store, &run, &input, &err) < 0)
-        return cli_fail(&err);
-    return cli_finish(EXIT_NOTHING_FOUND);
+    input.live.batch |= cli.json;
+    if (input.run)
+        r = top_run(&input, &err);
+    else
+        r = input.live.config ? top_daemon(&input.live, &err) : top_processes(&input.live, &err);
+    pid_list_release(&input.live.pids);
+    function_choice_release(&input.live.choice);
+    return r < 0 ? cli_fail(&err) : cli_finish(EXIT_NOTHING_FOUND);
 }
 
 const struct command cmd_top = {
     .name = "top",
-    .summary = "functions of a run by calls",
+    .summary = "functions by calls, of a run or of what runs",
     .argp = &argp,
     .run = run,
 };

@@ -11,7 +11,8 @@ static void on_signal(int number)
     came = 1;
     if (number == SIGINT && interrupts_until_stop-- > 0)
         return;
-    recorder_stop(running);
+    if (running)
+        recorder_stop(running);
 }
 
 void signals_stop(struct recorder *recorder, bool with_command)

@@ -7,8 +7,9 @@
 
 #include "collector/recorder.h"
 
-/* SIGINT, SIGTERM and SIGHUP stop this recorder from now on. Ctrl-C goes to the command as well, which may
- * end by it or not: `with_command`, only a second one is for us. */
+/* SIGINT, SIGTERM and SIGHUP stop this recorder from now on (NULL: signals_came() says so, and no more).
+ * Ctrl-C goes to the command as well, which may end by it or not: `with_command`, only a second one is for
+ * us. */
 void signals_stop(struct recorder *recorder, bool with_command);
 
 /* They do nothing any more: what is left to do is short and must not be cut off. */

@@ -318,10 +318,9 @@ static struct go_budget calibrate(struct go_budget budget)
     return budget;
 }
 
-int recorder_open(struct tracestore *store, const struct recorder_options *options,
-                  struct recorder **ret_recorder, struct error *err)
+static struct uprobe_options uprobe_options_of(const struct recorder_options *options)
 {
-    const struct uprobe_options uprobe = {
+    return (struct uprobe_options){
         .ring_bytes = options->ring_bytes,
         .budget_ns = options->budget > 0 ? budget_tick_ns(options->budget) : 0,
         .with_time = options->times != STREAM_TIMES_NONE,
@@ -330,11 +329,16 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .no_hold = options->no_hold,
         .goroutines = options->goroutines != GO_DETAIL_NONE,
         .conducts = options->go_delays,
+        .count_only = options->count_only,
         .sync = options->sync,
         .inlined = options->backend == RECORDER_INLINE,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };
-    struct image_table_options image = {
+}
+
+static struct image_table_options image_options_of(const struct recorder_options *options)
+{
+    return (struct image_table_options){
         .want_image = options->want_image,
         .want = options->want,
         .context = options->want_context,
@@ -345,6 +349,13 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         .go_functions = options->go_functions,
         .go_delays = options->go_delays,
     };
+}
+
+int recorder_open(struct tracestore *store, const struct recorder_options *options,
+                  struct recorder **ret_recorder, struct error *err)
+{
+    const struct uprobe_options uprobe = uprobe_options_of(options);
+    struct image_table_options image = image_options_of(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
 

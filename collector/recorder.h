@@ -55,6 +55,7 @@ struct recorder_options {
     enum plan_returns returns;
     enum recorder_backend backend;
     bool insists_on_inline;     /* even where the kernel's probes would tell more */
+    bool count_only;            /* with a budget: calls are only counted, and none is stored */
     bool discreet;              /* neither arguments nor the environment of processes are read */
     size_t ring_bytes;          /* 0: the default */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */

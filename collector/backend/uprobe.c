@@ -133,6 +133,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     skeleton->rodata->tells_slots = options->inlined && uprobe_kernel_tells_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->bss->budget_ns = options->budget_ns;
+    skeleton->bss->count_only = options->count_only;
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;

@@ -30,6 +30,7 @@ struct uprobe_options {
     bool sync;          /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
     bool inlined;       /* processes have inline probes */
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
+    bool count_only;    /* with a budget: calls are counted in its slots, and none is recorded */
     bool no_hold;       /* stop nobody at exec or fork: a parent could see it */
 };
 

@@ -296,6 +296,11 @@ void kernel_set_budget(uint32_t ns)
     budget_ns = ns;
 }
 
+void kernel_set_counting(int on)
+{
+    count_only = (__u32)on;
+}
+
 void kernel_set_regrouping(int on)
 {
     regrouping = (__u32)on;

@@ -71,6 +71,23 @@ Test(budget_side, without_a_budget_nothing_is_counted)
     cr_assert_eq(kernel_budget_slot(3)->recorded, 0);
 }
 
+Test(budget_side, calls_may_be_counted_alone)
+{
+    const struct budget_slot *slot = kernel_budget_slot(3);
+
+    kernel_set_counting(1);
+    for (unsigned tick = 0; tick < 50; tick++) {
+        calls(3, 40);
+        kernel_tick();
+    }
+    kernel_set_counting(0);
+    cr_assert_eq(slot->recorded + slot->missed, 50 * 40);
+    cr_assert_gt(slot->missed, 0);
+    cr_assert_eq(count_records(WIRE_CALL, 3), 0);
+    calls(3, 1);
+    cr_assert_eq(slot->recorded + slot->missed, 50 * 40 + 1);
+}
+
 Test(budget_side, what_was_saved_up_is_for_bursts_and_one_function_does_not_take_all_of_it)
 {
     kernel_budget_slot(3)->limit = 10;
