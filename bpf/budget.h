@@ -71,7 +71,6 @@ static __always_inline bool is_done(__u32 tid, __u32 index, __u8 tag)
     return done && (__u32)*done == index && (__s8)((__u8)(*done >> 32) - tag) > 0;
 }
 
-/* Whether this program is the one that deals with the hit. */
 static __always_inline bool has_turn(const struct budget_slot *slot, __u32 tid, __u32 index, __u64 cookie)
 {
     __u8 tag = COOKIE_TAG(cookie);
@@ -147,6 +146,15 @@ static __always_inline void leave_out(struct budget_slot *slot, __u32 tid, __u32
         count_loss(tid, false);
 }
 
+/* Whether this program is the one that deals with the hit. To be asked once, and first. */
+static __always_inline bool budget_has_turn(const struct hit *hit, __u64 cookie)
+{
+    __u32 index = (__u32)cookie;
+    struct budget_slot *slot = budget_ns ? bpf_map_lookup_elem(&budget_slots, &index) : 0;
+
+    return !slot || has_turn(slot, hit->tid, index, cookie);
+}
+
 /* Whether a hit is to be recorded. The call that comes right behind an entry (COOKIE_NEXT_) shares its fate.
  */
 static __always_inline bool budget_takes(const struct hit *hit, __u64 cookie)
@@ -159,8 +167,6 @@ static __always_inline bool budget_takes(const struct hit *hit, __u64 cookie)
     slot = bpf_map_lookup_elem(&budget_slots, &index);
     if (!slot)
         return true;
-    if (!has_turn(slot, hit->tid, index, cookie))
-        return false;
     if (cookie & (COOKIE_NEXT_CALL | COOKIE_NEXT_JUMP))
         behind = bpf_map_lookup_elem(&budget_slots, &next);
     /* A return belongs to a call that was recorded, or says something about the stack. */

@@ -9,6 +9,7 @@
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
+#include "bpf/trigger.h"
 
 /* Stopped after an exec, or while new libraries are probed, until the collector lets go: since when
  * (CLOCK_MONOTONIC). The guard lets go what has stood too long, whatever the collector does. */
@@ -126,6 +127,7 @@ static __always_inline void forget_program(struct process_state *state, __u32 tg
     bpf_map_delete_elem(&shadows, &tgid);
     bpf_map_delete_elem(&stacks, &tgid);
     bpf_map_delete_elem(&callbacks, &tgid);
+    bpf_map_delete_elem(&trigger_windows, &tgid);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -174,6 +176,7 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     bpf_map_delete_elem(&stacks, &tid);
     bpf_map_delete_elem(&shadows, &tid);
     bpf_map_delete_elem(&callbacks, &tid);
+    bpf_map_delete_elem(&trigger_windows, &tid);
     record = reserve_life_cycle(sizeof(*record), WIRE_EXIT, tid);
     if (!record)
         return 0;

@@ -31,6 +31,7 @@
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 #include "bpf/sync.h"
+#include "bpf/trigger.h"
 #include "bpf/wire.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -128,18 +129,41 @@ static __always_inline void emit_next(const struct hit *hit, const struct pt_reg
         emit(hit, &moment, WIRE_CALL);
 }
 
+/* With a trigger: whether the hit is inside a window, of which it says so when one ends or begins. */
+static __always_inline bool trigger_takes(struct hit *hit, __u64 sp, __u64 cookie, bool *ret_opens)
+{
+    struct moment end = {};
+    int verdict;
+
+    verdict = trigger_verdict_of(hit, sp, cookie, &end.sp);
+    if (end.sp) {
+        end.sp += 8; /* just above its slot, as after a return */
+        hit->stamped = with_time;
+        emit(hit, &end, WIRE_RETURN);
+    }
+    *ret_opens = verdict == TRIGGER_OPENS;
+    if (verdict == TRIGGER_OUTSIDE) {
+        count_outside(cookie);
+        return false;
+    }
+    hit->stamped |= with_time && *ret_opens;
+    return true;
+}
+
 /* At a call, or at a RET. Returns 0 when the return is to be caught, else 1. */
 static __always_inline int on_call(struct pt_regs *ctx)
 {
     struct hit hit = current_hit();
     struct moment moment;
-    bool catch_return;
+    bool catch_return, opens = false;
     __u64 cookie;
 
     if (!hit.flags)
         return 1;
     cookie = bpf_get_attach_cookie(ctx);
-    if (!budget_takes(&hit, cookie)) {
+    moment = call_at(ctx, cookie);
+    if (!budget_has_turn(&hit, cookie) ||
+        (trigger_share && !trigger_takes(&hit, moment.sp, cookie, &opens)) || !budget_takes(&hit, cookie)) {
         if (hit.stamped)
             stamp_next();
         return 1;
@@ -148,13 +172,15 @@ static __always_inline int on_call(struct pt_regs *ctx)
         count_loss(hit.tid, cookie & COOKIE_AT_RETURN);
         return 1;
     }
-    moment = call_at(ctx, cookie);
     if (cookie & COOKIE_AT_RETURN) {
         moment.sp += 8; /* RET is about to take the address away */
         emit(&hit, &moment, WIRE_RETURN);
+        window_may_end(hit.tid, moment.sp);
         return 1;
     }
     catch_return = can_probe_return(&hit, &moment);
+    if (opens && catch_return)
+        window_is_probed(hit.tid);
     if (cookie & COOKIE_WANT_RETURN_ADDRESS || !(catch_return || cookie & COOKIE_CALLS_ONLY))
         emit_call_from(&hit, &moment, catch_return || cookie & (COOKIE_RETURN_SEEN | COOKIE_CALLS_ONLY));
     else
@@ -173,6 +199,7 @@ static __always_inline int on_return(struct pt_regs *ctx)
         return 0;
     moment.cookie = bpf_get_attach_cookie(ctx);
     emit(&hit, &moment, WIRE_RETURN);
+    window_may_end(hit.tid, moment.sp);
     return 0;
 }
 

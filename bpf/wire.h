@@ -232,23 +232,26 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 
 #define COOKIE_TAG(cookie) ((__u8)((cookie) >> COOKIE_TAG_SHIFT))
 
-#define MAX_BUDGET_PROBES (1u << 17) /* when recording has a budget */
+#define MAX_BUDGET_PROBES (1u << 17) /* when recording has a budget or a trigger */
 
 /*
- * What is counted of a probe when recording has a budget; in the map `budget_slots` by the probe's index,
- * which the collector has mapped. Every call is in one of the two counts, or lost and counted there.
+ * What is counted of a probe when recording has a budget or a trigger; in the map `budget_slots` by the
+ * probe's index, which the collector has mapped. Every call is in one of the three counts, or lost and
+ * counted there.
  */
 struct budget_slot {
     __u64 window; /* tick in the high half; calls recorded in it in the low half */
     __u64 recorded, missed;
+    __u64 outside; /* calls that no trigger's window was open for */
     __u32 cost_ns; /* of a recorded call, set by the collector as all that follows */
     __u32 limit;   /* calls in a tick; 0: any number */
     __u8 tag;      /* whose hits count: those of the link with this tag */
     __u8 told;     /* a WIRE_LIMITED has been sent since the collector took it back */
-    __u8 unused[6];
+    __u8 trigger;  /* the function opens windows (bpf/trigger.h) */
+    __u8 unused[5];
 };
 
-_Static_assert(sizeof(struct budget_slot) == 40, "budget_slot");
+_Static_assert(sizeof(struct budget_slot) == 48, "budget_slot");
 
 /* How far the recording is; the collector says so to the kernel side. News of processes come in every phase.
  */

@@ -20,9 +20,25 @@
 
 /* ------------------------------------------------------------------------------------ the recording */
 
+/* What is left out must be known also when the recording does not come to its end. */
+static int add_trigger_tag(struct recorder *recorder, const struct record_arguments *arguments,
+                           struct error *err)
+{
+    AUTO_FREE char *value = NULL;
+
+    if (!arguments->trigger_text)
+        return 0;
+    if (asprintf(&value, "%s, %g %% of the times", arguments->trigger_text,
+                 100 * arguments->recorder.trigger_share) < 0) {
+        value = NULL;
+        return error_no_memory(err);
+    }
+    return recorder_tag(recorder, "trigger", value, err);
+}
+
 static int add_tags(struct recorder *recorder, const struct record_arguments *arguments, struct error *err)
 {
-    int r = 0;
+    int r = add_trigger_tag(recorder, arguments, err);
 
     for (size_t i = 0; !r && i < arguments->tag_count; i++) {
         char *value = strchr(arguments->tags[i], '=');
@@ -34,6 +50,15 @@ static int add_tags(struct recorder *recorder, const struct record_arguments *ar
     return r;
 }
 
+static int check_trigger(const struct recorder *recorder, const struct record_arguments *arguments,
+                         struct error *err)
+{
+    if (!arguments->trigger_text || recorder_has_trigger(recorder))
+        return 0;
+    return error_say(err, -ENOENT, "no function that can be seen matches --trigger '%s'",
+                     arguments->trigger_text);
+}
+
 static int start_targets(struct recorder *recorder, const struct record_arguments *arguments,
                          struct error *err)
 {
@@ -43,6 +68,9 @@ static int start_targets(struct recorder *recorder, const struct record_argument
         r = recorder_launch(recorder, 0, arguments->command, err);
     for (size_t i = 0; !r && i < arguments->pids.count; i++)
         r = recorder_attach(recorder, arguments->pids.items[i], err);
+    /* A command's image is not known before it runs. */
+    if (!r && recorder_images(recorder))
+        r = check_trigger(recorder, arguments, err);
     return r;
 }
 
@@ -86,7 +114,9 @@ static int record(struct tracestore *store, struct recorder *recorder,
     if (!r)
         r = record_stacks_keep(stacks, store, recorder_run_id(recorder), err);
     record_stacks_free(stacks);
-    return r ? r : nothing_traced(recorder, arguments->recorder.sync, err);
+    if (!r)
+        r = nothing_traced(recorder, arguments->recorder.sync, err);
+    return r ? r : check_trigger(recorder, arguments, err);
 }
 
 /* A recording that failed: what it has is kept as an unfinished run, and the command is waited for, so that
@@ -228,10 +258,10 @@ static int run_record(int argc, char **argv)
     options = join_words(argv + 1, " ");
     arguments.recorder.command = command;
     arguments.recorder.options = options;
-    arguments.recorder.want = function_choice_wants;
+    arguments.recorder.want = record_arguments_wants;
     arguments.recorder.want_image =
-        function_choice_has_images(&arguments.choice) ? function_choice_wants_image : NULL;
-    arguments.recorder.want_context = &arguments.choice;
+        function_choice_has_images(&arguments.choice) ? record_arguments_wants_image : NULL;
+    arguments.recorder.want_context = &arguments;
     if (arguments.dry_run) {
         r = record_preview(&arguments, &err);
         record_arguments_release(&arguments);

@@ -16,6 +16,8 @@ enum {
     KEY_EXCLUDE,
     KEY_FILTER,
     KEY_FILTER_FILE,
+    KEY_TRIGGER,
+    KEY_TRIGGER_SHARE,
     KEY_IMAGES,
     KEY_SOURCE,
     KEY_TIME,
@@ -57,6 +59,13 @@ static const struct argp_option record_options[] = {
      "before them. image:GLOB has these images probed besides the programs themselves",
      2},
     {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 2},
+    {"trigger", KEY_TRIGGER, "REGEX", 0,
+     "Record only what a thread calls between entry and return of a function whose name matches; all other "
+     "calls "
+     "are counted, and said to be left out",
+     2},
+    {"trigger-share", KEY_TRIGGER_SHARE, "PCT", 0,
+     "With --trigger: so many of the times, chosen at random (default 100)", 2},
     {"images", KEY_IMAGES, "main|all|GLOB[,GLOB]", 0,
      "Which images: the programs themselves (main, the default), all, or those whose path or file name "
      "matches",
@@ -224,6 +233,45 @@ static void parse_tag(struct record_arguments *arguments, char *text, struct arg
     arguments->tags[arguments->tag_count++] = text;
 }
 
+static void parse_trigger(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    struct error err = {0};
+
+    if (function_choice_only(&arguments->triggers, text, &err))
+        argp_error(state, "%s", err.message);
+    arguments->trigger_text = text;
+    arguments->recorder.opens = function_choice_wants;
+    arguments->recorder.opens_context = &arguments->triggers;
+    arguments->recorder.go_functions = true;
+}
+
+static void parse_trigger_share(struct record_arguments *arguments, const char *text,
+                                struct argp_state *state)
+{
+    char *end;
+    double percent = strtod(text, &end);
+
+    if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 100))
+        argp_error(state, "--trigger-share is a number of percent up to 100, not '%s'", text);
+    arguments->recorder.trigger_share = percent / 100;
+    arguments->has_share = true;
+}
+
+bool record_arguments_wants(void *context, struct elf_image *image, const struct image_function *function)
+{
+    struct record_arguments *arguments = context;
+
+    return function_choice_wants(&arguments->choice, image, function) ||
+           (arguments->trigger_text && function_choice_wants(&arguments->triggers, image, function));
+}
+
+bool record_arguments_wants_image(void *context, const char *path, enum image_kind kind)
+{
+    struct record_arguments *arguments = context;
+
+    return function_choice_wants_image(&arguments->choice, path, kind);
+}
+
 static void parse_choice(int (*add)(struct function_choice *, const char *, struct error *),
                          struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
@@ -269,6 +317,8 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
     if (arguments->recorder.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
         argp_error(state, "--backend inline does not go with %s (auto leaves it to the kernel's probes)",
                    recorder_inline_refusal(&arguments->recorder));
+    if (arguments->has_share && !arguments->trigger_text)
+        argp_error(state, "--trigger-share needs --trigger");
     if (!arguments->command && !arguments->pids.count)
         argp_error(state, "name a command or a process: record -- COMMAND, record -p PID");
     if (arguments->command && arguments->pids.count)
@@ -339,6 +389,12 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_FILTER_FILE:
         arguments->filter_file = arg;
+        return 0;
+    case KEY_TRIGGER:
+        parse_trigger(arguments, arg, state);
+        return 0;
+    case KEY_TRIGGER_SHARE:
+        parse_trigger_share(arguments, arg, state);
         return 0;
     case KEY_IMAGES:
         parse_choice(function_choice_images, arguments, arg, state);
@@ -452,12 +508,14 @@ const struct argp record_argp = {
 void record_arguments_init(struct record_arguments *arguments)
 {
     *arguments = (struct record_arguments){
-        .recorder = {.times = STREAM_TIMES_ANCHOR, .follow_children = true, .output = -1}};
+        .recorder = {
+            .times = STREAM_TIMES_ANCHOR, .follow_children = true, .trigger_share = 1, .output = -1}};
 }
 
 void record_arguments_release(struct record_arguments *arguments)
 {
     function_choice_release(&arguments->choice);
+    function_choice_release(&arguments->triggers);
     pid_list_release(&arguments->pids);
     free(arguments->tags);
     for (size_t i = 0; i < arguments->declaration_count; i++)

@@ -12,6 +12,8 @@
 struct record_arguments {
     struct recorder_options recorder;
     struct function_choice choice;
+    struct function_choice triggers; /* what opens windows, if anything does (trigger_text) */
+    const char *trigger_text;
     const char *filter, *filter_file; /* which choice.filter is made of */
     struct pid_list pids;
     struct sync_declaration *declarations; /* sinks, handlers... */
@@ -22,6 +24,7 @@ struct record_arguments {
     uint64_t duration_ns;
     bool exit_status; /* exit with the command's status */
     bool has_budget;  /* --budget was said */
+    bool has_share;   /* --trigger-share was said */
     bool dry_run;     /* say what would be probed, and do nothing */
 };
 
@@ -30,6 +33,11 @@ extern const struct argp record_argp;
 
 void record_arguments_init(struct record_arguments *arguments);
 void record_arguments_release(struct record_arguments *arguments);
+
+/* Whether a function is probed: it was chosen, or opens windows. The signature is that of
+ * recorder_options.want. */
+bool record_arguments_wants(void *arguments, struct elf_image *image, const struct image_function *function);
+bool record_arguments_wants_image(void *arguments, const char *path, enum image_kind kind);
 
 /* `words` with `separator` between them; NULL: no memory. The caller frees it. */
 char *join_words(char **words, const char *separator);

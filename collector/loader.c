@@ -43,6 +43,7 @@ struct loader {
     struct inline_backend *inlined; /* NULL: there are no inline probes */
     struct streams *streams;
     struct sync_probes *sync; /* NULL: none */
+    struct trigger *trigger;  /* NULL: none */
     struct budget *budget;    /* NULL: none */
     bool libraries, skipped, unpatched, discreet;
     struct attachment *attachments;
@@ -66,6 +67,11 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
     loader->sync = sync;
     *ret_loader = loader;
     return 0;
+}
+
+void loader_set_trigger(struct loader *loader, struct trigger *trigger)
+{
+    loader->trigger = trigger;
 }
 
 void loader_set_budget(struct loader *loader, struct budget *budget)
@@ -170,6 +176,8 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
 {
     int r = image->shared ? 0 : make_way(loader, image, err);
 
+    if (!r && loader->trigger)
+        r = trigger_enrol(loader->trigger, image, err);
     if (r)
         return r;
     if (!image->shared)

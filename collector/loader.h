@@ -20,6 +20,7 @@
 #include "collector/image_table.h"
 #include "collector/stream/streams.h"
 #include "collector/sync/probes.h"
+#include "collector/trigger.h"
 
 struct loader;
 
@@ -30,6 +31,9 @@ int loader_new(struct image_table *images, struct uprobe_backend *backend, struc
                struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
                struct error *err);
 void loader_free(struct loader *loader);
+
+/* Calls are recorded in windows from now on; before anything is attached. */
+void loader_set_trigger(struct loader *loader, struct trigger *trigger);
 
 /* Calls may cost so much from now on; before anything is attached. */
 void loader_set_budget(struct loader *loader, struct budget *budget);

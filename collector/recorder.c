@@ -241,6 +241,28 @@ static int consume(void *context, struct error *err)
     return recorder_consume(context, err);
 }
 
+static int begin_trigger(struct recorder *recorder, uint64_t from_ns, struct error *err)
+{
+    const struct trigger_options options = {
+        .opens = recorder->options.opens,
+        .context = recorder->options.opens_context,
+        .backend = recorder->backend,
+        .images = recorder->images,
+        .writer = recorder->writer,
+        .from_ns = from_ns,
+    };
+    int r = trigger_new(&options, &recorder->trigger, err);
+
+    if (!r)
+        loader_set_trigger(recorder->loader, recorder->trigger);
+    return r;
+}
+
+bool recorder_has_trigger(const struct recorder *recorder)
+{
+    return recorder->trigger && trigger_is_there(recorder->trigger);
+}
+
 static int begin_budget(struct recorder *recorder, struct tracestore *store, struct error *err)
 {
     const struct budget_options options = {
@@ -297,6 +319,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
                        options->want_image != NULL, recorder->sync, &recorder->loader, err);
     if (!r && options->discreet)
         loader_be_discreet(recorder->loader);
+    if (!r && options->opens)
+        r = begin_trigger(recorder, run.started_ns, err);
     return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
 }
 
@@ -318,6 +342,12 @@ static struct go_budget calibrate(struct go_budget budget)
     return budget;
 }
 
+/* Of 2^32 - 1, at least one. */
+static uint32_t trigger_share(double share)
+{
+    return share >= 1 ? UINT32_MAX : share * UINT32_MAX < 1 ? 1 : (uint32_t)(share * UINT32_MAX);
+}
+
 static struct uprobe_options uprobe_options_of(const struct recorder_options *options)
 {
     return (struct uprobe_options){
@@ -329,6 +359,7 @@ static struct uprobe_options uprobe_options_of(const struct recorder_options *op
         .no_hold = options->no_hold,
         .goroutines = options->goroutines != GO_DETAIL_NONE,
         .conducts = options->go_delays,
+        .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
         .count_only = options->count_only,
         .sync = options->sync,
         .inlined = options->backend == RECORDER_INLINE,
@@ -500,8 +531,9 @@ void recorder_release_forgotten(struct recorder *recorder)
 static int flush(void *context, struct error *err)
 {
     struct recorder *recorder = context;
+    int r = recorder->trigger ? trigger_look(recorder->trigger, err) : 0;
 
-    return trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+    return r ? r : trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
 }
 
 /* Commits if it is time, or if much has gathered. Another process may keep the store locked for long: nothing
@@ -595,6 +627,7 @@ void recorder_free(struct recorder *recorder)
     recorder_commands_release(&recorder->commands);
     loader_free(recorder->loader);
     budget_free(recorder->budget);
+    trigger_free(recorder->trigger);
     sync_probes_free(recorder->sync);
     streams_free(recorder->streams);
     trace_writer_free(recorder->writer);

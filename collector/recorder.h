@@ -54,7 +54,12 @@ struct recorder_options {
     bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
     enum recorder_backend backend;
-    bool insists_on_inline;     /* even where the kernel's probes would tell more */
+    bool insists_on_inline; /* even where the kernel's probes would tell more */
+    /* Which functions open windows, outside of which nothing is recorded (trigger.h); NULL: there are none.
+     */
+    bool (*opens)(void *context, struct elf_image *image, const struct image_function *function);
+    void *opens_context;
+    double trigger_share;       /* how many of the windows are recorded: 1 is all */
     bool count_only;            /* with a budget: calls are only counted, and none is stored */
     bool discreet;              /* neither arguments nor the environment of processes are read */
     size_t ring_bytes;          /* 0: the default */
@@ -122,6 +127,9 @@ int recorder_abandon(struct recorder *recorder, struct error *err);
 
 /* Waits for the commands to end that were launched and still run; no probe is on them any more. */
 void recorder_wait(struct recorder *recorder);
+
+/* Whether a function has been met that opens windows. */
+bool recorder_has_trigger(const struct recorder *recorder);
 
 int64_t recorder_run_id(const struct recorder *recorder);
 

@@ -26,6 +26,8 @@ static int store_blind_spots(struct recorder *recorder, struct error *err)
         r = trace_writer_loss(recorder->writer, now, 0, "life-cycle records lost", err);
     if (!r && lost.processes)
         r = trace_writer_loss(recorder->writer, now, 0, "too many processes at once", err);
+    if (!r && recorder->trigger)
+        r = trigger_finish(recorder->trigger, now, err);
     if (!r && recorder->budget)
         r = budget_finish(recorder->budget, err);
     return r ? r : image_table_store_blind(recorder->images, recorder->writer, err);

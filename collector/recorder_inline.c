@@ -60,6 +60,8 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
 {
+    if (options->opens)
+        return "--trigger: inline probes record every call";
     if (options->times == STREAM_TIMES_FULL && !options->insists_on_inline)
         return "--time full: inline probes do not see when calls return";
     if (options->times == STREAM_TIMES_FULL && !inline_backend_has_clock())

@@ -12,6 +12,7 @@
 #include "collector/recorder.h"
 #include "collector/recorder_commands.h"
 #include "collector/target/exec_guard.h"
+#include "collector/trigger.h"
 
 struct recorder {
     struct recorder_options options;
@@ -22,6 +23,7 @@ struct recorder {
     struct image_table *images;
     struct streams *streams;
     struct loader *loader;
+    struct trigger *trigger;  /* NULL: all calls are recorded */
     struct budget *budget;    /* NULL: calls may cost what they do */
     struct sync_probes *sync; /* NULL: none */
     struct go_watch *watch;   /* NULL: nobody watches */

@@ -123,10 +123,12 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         bpf_map__set_max_entries(skeleton->maps.go_probes, 1);
     if (!options->conducts)
         bpf_map__set_max_entries(skeleton->maps.go_delays, 1);
-    if (!options->budget_ns) {
-        bpf_map__set_max_entries(skeleton->maps.budget_slots, 1);
+    if (!options->budget_ns)
         bpf_map__set_max_entries(skeleton->maps.regrouped, 1);
-    }
+    if (!options->budget_ns && !options->trigger_share)
+        bpf_map__set_max_entries(skeleton->maps.budget_slots, 1);
+    if (!options->trigger_share)
+        bpf_map__set_max_entries(skeleton->maps.trigger_windows, 1);
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
@@ -134,6 +136,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->bss->budget_ns = options->budget_ns;
     skeleton->bss->count_only = options->count_only;
+    skeleton->bss->trigger_share = options->trigger_share;
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -207,7 +210,7 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         uprobe_backend_free(backend);
         return error_set(err, r, NULL, "cannot map the ring buffer");
     }
-    r = options->budget_ns ? map_budget(backend) : 0;
+    r = options->budget_ns || options->trigger_share ? map_budget(backend) : 0;
     if (r) {
         uprobe_backend_free(backend);
         return error_set(err, r, NULL, "cannot map the counts of probes");

@@ -30,8 +30,9 @@ struct uprobe_options {
     bool sync;          /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
     bool inlined;       /* processes have inline probes */
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
-    bool count_only;    /* with a budget: calls are counted in its slots, and none is recorded */
-    bool no_hold;       /* stop nobody at exec or fork: a parent could see it */
+    uint32_t trigger_share; /* of 2^32 - 1: of the windows that triggers open; 0: there are none */
+    bool count_only;        /* with a budget: calls are counted in its slots, and none is recorded */
+    bool no_hold;           /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.

@@ -18,8 +18,8 @@ struct budget_costs {
 struct budget_probe {
     uint32_t function;
     uint32_t recorded_ns, missed_ns;
-    bool is_return;            /* on a RET */
-    uint64_t recorded, missed; /* at the last look */
+    bool is_return;                     /* on a RET */
+    uint64_t recorded, missed, outside; /* at the last look */
 };
 
 /* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */

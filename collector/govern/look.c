@@ -23,18 +23,22 @@ static void read_probe(struct budget *budget, size_t index, uint64_t now_ns)
     struct budget_function *function = &budget->functions[probe->function];
     uint64_t recorded = __atomic_load_n(&budget->slots[index].recorded, __ATOMIC_RELAXED);
     uint64_t missed = __atomic_load_n(&budget->slots[index].missed, __ATOMIC_RELAXED);
+    uint64_t outside = __atomic_load_n(&budget->slots[index].outside, __ATOMIC_RELAXED);
     uint64_t more = recorded - probe->recorded, left_out = missed - probe->missed;
+    uint64_t elsewhere = outside - probe->outside; /* no window was open: paid, and told by trigger.c */
 
-    if (!more && !left_out)
+    if (!more && !left_out && !elsewhere)
         return;
-    budget_unit(budget, probe->function)->cost_ns += more * probe->recorded_ns + left_out * probe->missed_ns;
+    budget_unit(budget, probe->function)->cost_ns +=
+        more * probe->recorded_ns + (left_out + elsewhere) * probe->missed_ns;
     probe->recorded = recorded;
     probe->missed = missed;
+    probe->outside = outside;
     if (probe->is_return)
         return;
     function->recorded += more;
     function->missed += left_out;
-    function->recent_calls += (double)(more + left_out);
+    function->recent_calls += (double)(more + left_out + elsewhere);
     if (left_out)
         function->last_missed_ns = now_ns;
 }

@@ -55,6 +55,7 @@ static struct {
     struct {
         __u64 address, value;
     } slots[16];
+    unsigned randoms;
     __u64 memory_start, memory_size;
     const void *memory;
 } kernel;
@@ -224,6 +225,12 @@ int bpf_send_signal_task(struct task_struct *task, int signal, enum pid_type typ
     return 0;
 }
 
+/* Counts up, so that every other one is below one half. */
+unsigned bpf_get_prandom_u32(void)
+{
+    return (unsigned)kernel.randoms++ * 0x80000000u;
+}
+
 bool bpf_session_is_return(void)
 {
     return kernel.is_return;
@@ -244,6 +251,7 @@ void kernel_reset(void)
     phase = PHASE_RECORDING;
     regrouping = 0;
     budget_ns = 0;
+    trigger_share = 0;
     kernel.map_room = MAX_ENTRIES;
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
@@ -299,6 +307,11 @@ void kernel_set_budget(uint32_t ns)
 void kernel_set_counting(int on)
 {
     count_only = (__u32)on;
+}
+
+void kernel_set_trigger(uint32_t share)
+{
+    trigger_share = share;
 }
 
 void kernel_set_regrouping(int on)

@@ -42,7 +42,8 @@ void kernel_set_instruction(uint64_t address);
 /* What a CPU may spend in a tick; that probes are being moved to another link; what is counted of a probe, of
  * the first 64. */
 void kernel_set_budget(uint32_t ns);
-void kernel_set_counting(int on); /* calls are counted, and not recorded */
+void kernel_set_trigger(uint32_t share); /* of 2^32 - 1 */
+void kernel_set_counting(int on);        /* calls are counted, and not recorded */
 void kernel_set_regrouping(int on);
 struct budget_slot *kernel_budget_slot(uint32_t index);
 

@@ -31,6 +31,7 @@ void host_submit(void *record, unsigned long long flags);
 #define bpf_ringbuf_submit(record, flags) host_submit(record, flags)
 
 unsigned long long bpf_ktime_get_ns(void);
+unsigned bpf_get_prandom_u32(void);
 unsigned long long bpf_jiffies64(void);
 long bpf_loop(unsigned turns, void *callback, void *context, unsigned long long flags);
 struct task_struct *bpf_get_current_task_btf(void);
