@@ -101,7 +101,7 @@ static void print_gaps(const struct cascade_run_facts *facts)
     }
 }
 
-void cli_cascade_text(const struct cascade_result *result, const char *sink)
+void cli_cascade_text(const struct cascade_result *result, const struct loops_input *input, const char *sink)
 {
     uint64_t calls = 0;
 
@@ -121,6 +121,7 @@ void cli_cascade_text(const struct cascade_result *result, const char *sink)
         puts("\none run shows no growth: record it at another size, too, and name both");
     for (size_t i = 0; i < result->runs; i++)
         print_gaps(&result->facts[i]);
+    completeness_print(input->completeness, input->count);
 }
 
 /* ------------------------------------------------------------------------------------------ JSON */
@@ -200,11 +201,12 @@ static json_t *json_run(const struct cascade_run_facts *facts, uint64_t size)
                      facts->recognised ? cli_json_text(facts->recognised) : json_null(), "parts", parts);
 }
 
-void cli_cascade_json(const struct cascade_result *result, const char *sink)
+void cli_cascade_json(const struct cascade_result *result, const struct loops_input *input, const char *sink)
 {
     json_t *runs = json_array(), *reports = json_array();
     AUTO_JSON json_t *document =
-        json_pack("{s:o, s:o, s:o}", "sink", cli_json_text(sink), "runs", runs, "cascades", reports);
+        json_pack("{s:o, s:o, s:o, s:o}", "sink", cli_json_text(sink), "runs", runs, "cascades", reports,
+                  "completeness", completeness_json(input->completeness, input->count));
 
     for (size_t i = 0; i < result->runs; i++)
         json_array_append_new(runs, json_run(&result->facts[i], result->sizes[i]));

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "cli/call_tree.h"
 #include "cli/command.h"
+#include "cli/completeness.h"
 #include "cli/output.h"
 
 #define DEEPEST_INDENT 60 /* from here on the depth is written as a number */
@@ -373,14 +374,26 @@ static int print_threads(struct tracestore *store, const struct tracestore_threa
     return r;
 }
 
+static void print_json_end(const struct completeness *completeness)
+{
+    AUTO_JSON json_t *array = completeness_json(completeness, 1);
+
+    fputs("], \"completeness\": ", stdout);
+    json_dumpf(array, stdout, JSON_COMPACT);
+    puts("}");
+}
+
 static int print(struct tracestore *store, const struct tracestore_run *run, const struct calls_input *input,
                  struct error *err)
 {
     struct tracestore_thread *threads = NULL;
     struct names names = {0};
+    struct completeness completeness;
     size_t count = 0;
     int r = tracestore_threads(store, run->run_id, &threads, &count, err);
 
+    if (r == 0)
+        r = completeness_read(store, run->run_id, &completeness, err);
     if (r == 0)
         r = tracestore_functions(store, run->run_id, &names.functions, &names.count, err);
     if (r == 0 && cli.json)
@@ -388,7 +401,9 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     if (r == 0) {
         r = print_threads(store, threads, count, input, &names, err);
         if (cli.json)
-            puts("]}");
+            print_json_end(&completeness);
+        else
+            completeness_print(&completeness, 1);
     }
     tracestore_functions_free(names.functions, names.count);
     tracestore_threads_free(threads, count);

@@ -218,9 +218,9 @@ static int run(int argc, char **argv)
     if (r < 0)
         return cli_fail(&err);
     if (cli.json)
-        cli_cascade_json(&result, arguments.sink);
+        cli_cascade_json(&result, &input, arguments.sink);
     else
-        cli_cascade_text(&result, arguments.sink);
+        cli_cascade_text(&result, &input, arguments.sink);
     return cli_finish(result.count ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
 

@@ -134,9 +134,10 @@ static json_t *clusters_json(const struct objects *objects, const uint32_t *labe
     return clusters;
 }
 
-static void print_json(const struct cluster_arguments *arguments, const struct run_loops *run,
+static void print_json(const struct cluster_arguments *arguments, const struct loops_input *input,
                        const struct objects *objects, const struct clustering *clustering)
 {
+    const struct run_loops *run = &input->summary.runs[0];
     AUTO_JSON json_t *document = json_object();
 
     json_object_set_new(document, "run", json_integer(run->run_id));
@@ -147,6 +148,7 @@ static void print_json(const struct cluster_arguments *arguments, const struct r
     json_object_set_new(document, "clusters",
                         clustering->labels ? clusters_json(objects, clustering->labels) : json_null());
     json_object_set_new(document, "unknown", cli_objects_json_unknown(run));
+    json_object_set_new(document, "completeness", completeness_json(input->completeness, 1));
     cli_json_print(document);
 }
 
@@ -186,19 +188,19 @@ static void print_clusters(const struct objects *objects, const struct clusterin
     }
 }
 
-static int print_text(const struct cluster_arguments *arguments, const struct run_loops *run,
+static int print_text(const struct cluster_arguments *arguments, const struct loops_input *input,
                       const struct objects *objects, const struct clustering *clustering, struct error *err)
 {
     int r;
 
-    printf("run %" PRId64 ": %zu %s by %s, %s linkage\n\n", run->run_id, objects->count,
+    printf("run %" PRId64 ": %zu %s by %s, %s linkage\n\n", input->summary.runs[0].run_id, objects->count,
            cli_objects_key(objects), attribute_kind_name(arguments->objects.kind),
            linkage_name(arguments->method));
     r = print_tree(objects, clustering, err);
     if (r == 0 && clustering->labels)
         print_clusters(objects, clustering, arguments->clusters);
     if (r == 0)
-        cli_objects_print_unknown(run);
+        cli_objects_print_unknown(input);
     return r;
 }
 
@@ -225,7 +227,6 @@ static int run(int argc, char **argv)
     CLEANUP(cli_objects_release) struct objects objects = {0};
     CLEANUP(clustering_release) struct clustering clustering = {0};
     struct cluster_arguments arguments = {0};
-    const struct run_loops *loops;
     struct error err = {0};
     int r;
 
@@ -233,12 +234,11 @@ static int run(int argc, char **argv)
     r = cli_objects_read(&arguments.objects, &input, &objects, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
-    loops = &input.summary.runs[0];
     r = make_clusters(&arguments, &objects, &clustering, &err);
     if (r == 0 && cli.json)
-        print_json(&arguments, loops, &objects, &clustering);
+        print_json(&arguments, &input, &objects, &clustering);
     else if (r == 0)
-        r = print_text(&arguments, loops, &objects, &clustering, &err);
+        r = print_text(&arguments, &input, &objects, &clustering, &err);
     return r < 0 ? cli_fail(&err) : cli_finish(EXIT_NOTHING_FOUND);
 }
 

@@ -64,10 +64,12 @@ static void print_numbers(const struct similarity *similarity, size_t row)
 }
 
 /* Row by row: as a document in memory a large matrix would take fifty times its size. */
-static void print_json(const struct jsm_arguments *arguments, const struct run_loops *run,
+static void print_json(const struct jsm_arguments *arguments, const struct loops_input *input,
                        const struct objects *objects, const struct similarity *similarity)
 {
-    AUTO_JSON json_t *labels = cli_objects_labels(objects), *unknown = cli_objects_json_unknown(run);
+    const struct run_loops *run = &input->summary.runs[0];
+    AUTO_JSON json_t *labels = cli_objects_labels(objects), *unknown = cli_objects_json_unknown(run),
+                     *completeness = completeness_json(input->completeness, 1);
 
     printf("{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
            attribute_kind_name(arguments->objects.kind), cli_objects_key(objects));
@@ -80,6 +82,8 @@ static void print_json(const struct jsm_arguments *arguments, const struct run_l
     }
     printf("\n  ],\n  \"unknown\": ");
     json_dumpf(unknown, stdout, JSON_COMPACT);
+    printf(",\n  \"completeness\": ");
+    json_dumpf(completeness, stdout, JSON_COMPACT);
     puts("\n}");
 }
 
@@ -123,7 +127,7 @@ static void print_cell(double value, int width)
         printf("  %*.2f", width, value < 0.01 ? 0.01 : value > 0.99 ? 0.99 : value);
 }
 
-static void print_text(const struct run_loops *run, const struct objects *objects,
+static void print_text(const struct loops_input *input, const struct objects *objects,
                        const struct similarity *similarity)
 {
     int width = CELL;
@@ -147,7 +151,7 @@ static void print_text(const struct run_loops *run, const struct objects *object
             "%zu of %zu %s are left out for want of room: a file or a pipe gets all, --csv and --json, "
             "too\n",
             objects->count - shown, objects->count, cli_objects_key(objects));
-    cli_objects_print_unknown(run);
+    cli_objects_print_unknown(input);
 }
 
 /* ------------------------------------------------------------------------------------------ the command */
@@ -171,7 +175,6 @@ static int run(int argc, char **argv)
     CLEANUP(cli_objects_release) struct objects objects = {0};
     CLEANUP(similarity_release) struct similarity similarity = {0};
     struct jsm_arguments arguments = {0};
-    const struct run_loops *loops;
     struct error err = {0};
     int r;
 
@@ -179,15 +182,14 @@ static int run(int argc, char **argv)
     r = cli_objects_read(&arguments.objects, &input, &objects, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
-    loops = &input.summary.runs[0];
     if (similarity_of_sets(objects.sets, objects.count, &similarity) < 0)
         return error_no_memory(&err), cli_fail(&err);
     if (cli.json)
-        print_json(&arguments, loops, &objects, &similarity);
+        print_json(&arguments, &input, &objects, &similarity);
     else if (arguments.csv)
         print_csv(&objects, &similarity);
     else
-        print_text(loops, &objects, &similarity);
+        print_text(&input, &objects, &similarity);
     return cli_finish(EXIT_NOTHING_FOUND);
 }
 

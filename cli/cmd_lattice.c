@@ -58,7 +58,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 struct view {
     const struct lattice_arguments *arguments;
-    const struct loop_summary *summary;
+    const struct loops_input *input;
+    const struct loop_summary *summary; /* of the input */
     const struct objects *objects;
     struct lattice lattice;
     struct lattice_objects members;
@@ -188,7 +189,8 @@ static void print_json(const struct view *view)
 {
     const struct run_loops *run = &view->summary->runs[0];
     AUTO_JSON json_t *labels = cli_objects_labels(view->objects), *loops = cli_loops_legend(view->summary),
-                     *unknown = cli_objects_json_unknown(run);
+                     *unknown = cli_objects_json_unknown(run),
+                     *completeness = completeness_json(view->input->completeness, 1);
 
     printf("{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
            attribute_kind_name(view->arguments->objects.kind), cli_objects_key(view->objects));
@@ -204,6 +206,8 @@ static void print_json(const struct view *view)
     json_dumpf(loops, stdout, JSON_COMPACT);
     printf(",\n  \"unknown\": ");
     json_dumpf(unknown, stdout, JSON_COMPACT);
+    printf(",\n  \"completeness\": ");
+    json_dumpf(completeness, stdout, JSON_COMPACT);
     puts("\n}");
 }
 
@@ -337,7 +341,7 @@ static void print_text(const struct view *view)
         print_concept(view, view->order[i], colour);
     putchar('\n');
     cli_loops_print_legend(view->summary, NULL);
-    cli_objects_print_unknown(&view->summary->runs[0]);
+    cli_objects_print_unknown(view->input);
 }
 
 /* ------------------------------------------------------------------------------------------ the command */
@@ -361,7 +365,8 @@ static int run(int argc, char **argv)
     CLEANUP(cli_objects_release) struct objects objects = {0};
     struct lattice_arguments arguments = {0};
     CLEANUP(view_release)
-    struct view view = {.arguments = &arguments, .summary = &input.summary, .objects = &objects};
+    struct view view = {
+        .arguments = &arguments, .input = &input, .summary = &input.summary, .objects = &objects};
     struct error err = {0};
     int r;
 

@@ -54,9 +54,10 @@ static json_t *json_progress(const struct loop_summary *summary, const struct th
                      "share", (double)progress->iterations / (double)progress->furthest);
 }
 
-static void print_json(const struct nlr_arguments *arguments, const struct loop_summary *summary,
+static void print_json(const struct nlr_arguments *arguments, const struct loops_input *input,
                        const struct thread_progress *progress)
 {
+    const struct loop_summary *summary = &input->summary;
     const struct run_loops *run = &summary->runs[0];
     json_t *threads = json_array(), *unknown = json_array();
     AUTO_JSON json_t *document =
@@ -83,6 +84,7 @@ static void print_json(const struct nlr_arguments *arguments, const struct loop_
             json_array_append_new(unknown, cli_loops_json_gap(thread->label, NULL, &thread->gaps[gap]));
     }
     cli_loops_json_gaps(run, NULL, unknown);
+    json_object_set_new(document, "completeness", completeness_json(input->completeness, 1));
     cli_json_print(document);
 }
 
@@ -183,9 +185,10 @@ static void print_entries(const struct loop_summary *summary, const struct threa
     }
 }
 
-static int print_text(const struct nlr_arguments *arguments, const struct loop_summary *summary,
+static int print_text(const struct nlr_arguments *arguments, const struct loops_input *input,
                       const struct thread_progress *progress)
 {
+    const struct loop_summary *summary = &input->summary;
     AUTO_FREE bool *wanted = calloc(summary->table.number_count + 1, sizeof(*wanted));
     const struct run_loops *run = &summary->runs[0];
     AUTO_FREE struct fold *folds = fold_threads(arguments, run);
@@ -203,6 +206,7 @@ static int print_text(const struct nlr_arguments *arguments, const struct loop_s
         cli_loops_mark(summary, thread->loops.elements, thread->loops.count, wanted);
     }
     cli_loops_print_legend(summary, wanted);
+    completeness_print(input->completeness, 1);
     cli_loops_print_gaps(run, "");
     return 0;
 }
@@ -250,9 +254,9 @@ static int run(int argc, char **argv)
     progress = calloc(input.summary.runs[0].thread_count + 1, sizeof(*progress));
     r = progress ? progress_of_run(&input.summary.runs[0], progress) : -ENOMEM;
     if (r >= 0 && cli.json)
-        print_json(&arguments, &input.summary, progress);
+        print_json(&arguments, &input, progress);
     else if (r >= 0)
-        r = print_text(&arguments, &input.summary, progress);
+        r = print_text(&arguments, &input, progress);
     if (r < 0) {
         error_no_memory(&err);
         return cli_fail(&err);

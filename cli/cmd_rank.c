@@ -124,6 +124,8 @@ static void print_json(const struct rank_arguments *arguments, const struct rank
     json_object_set_new(document, "varies", unranked_json(ranking, UNRANKED_VARIES));
     json_object_set_new(document, "unknown", unranked_json(ranking, UNRANKED_UNKNOWN));
     json_object_set_new(document, "no_rank", unranked_json(ranking, UNRANKED_NO_RANK));
+    json_object_set_new(document, "completeness",
+                        completeness_json(input->runs.completeness, input->runs.count));
     cli_json_print(document);
 }
 
@@ -224,6 +226,7 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     print_unranked(ranking, UNRANKED_VARIES, "not in all normal runs: ");
     print_unranked(ranking, UNRANKED_UNKNOWN, "not ranked, events are missing: ");
     print_unranked(ranking, UNRANKED_NO_RANK, "not ranked, without an MPI rank: ");
+    completeness_print(input->runs.completeness, input->runs.count);
     if (input->runs.count == 2 && ranking_suspects(&ranking->threads))
         printf("How much normal runs differ among themselves is not known: name more with --baseline.\n");
     printf("\n");

@@ -98,27 +98,36 @@ static int write_file(const struct report_arguments *arguments, const struct htm
     return r;
 }
 
-static int say_result(const struct report_arguments *arguments, const struct html_report *report)
+static int say_result(const struct report_arguments *arguments, const struct loops_input *input,
+                      const struct html_report *report)
 {
     AUTO_JSON json_t *document = NULL;
 
     if (cli.json) {
-        document = json_pack("{s:o, s:I, s:I}", "file", cli_json_text(arguments->output), "runs",
-                             (json_int_t)report->run_count, "suspects", (json_int_t)report->suspects);
+        document = json_pack("{s:o, s:I, s:I, s:o}", "file", cli_json_text(arguments->output), "runs",
+                             (json_int_t)report->run_count, "suspects", (json_int_t)report->suspects,
+                             "completeness", completeness_json(input->completeness, input->count));
         cli_json_print(document);
     }
     return cli_finish(EXIT_NOTHING_FOUND);
 }
 
-static int write_report(const struct report_arguments *arguments, const struct html_report *of_runs)
+static int write_report(const struct report_arguments *arguments, const struct loops_input *input,
+                        const struct html_report *of_runs)
 {
     const struct loop_source *last = &of_runs->sources[of_runs->run_count - 1];
     struct report_goroutines goroutines = {last->store, last->run->run_id};
+    AUTO_FREE char(*complete)[HTML_REPORT_LINE] = calloc(input->count, sizeof(*complete));
     CLEANUP(report_order_release) struct report_order order = {0};
     struct html_report report = *of_runs;
     struct error err = {0};
     int r = report_has_goroutines(&goroutines, &err);
 
+    if (!complete)
+        r = error_no_memory(&err);
+    for (size_t i = 0; complete && i < input->count; i++)
+        completeness_text(&input->completeness[i], complete[i], sizeof(complete[i]));
+    report.complete = (const char(*)[HTML_REPORT_LINE])complete;
     if (r > 0) {
         report.write_goroutines = report_write_goroutines;
         report.context = &goroutines;
@@ -130,7 +139,7 @@ static int write_report(const struct report_arguments *arguments, const struct h
     if (r >= 0)
         r = strcmp(arguments->output, "-") != 0 ? write_file(arguments, &report, &err)
                                                 : html_report_write(&report, stdout, &err);
-    return r < 0 ? cli_fail(&err) : say_result(arguments, &report);
+    return r < 0 ? cli_fail(&err) : say_result(arguments, input, &report);
 }
 
 /* ------------------------------------------------------------------------------------------ one run */
@@ -160,7 +169,7 @@ static int report_one(const struct report_arguments *arguments)
         .linkage = ranking->linkage_count ? ranking->linkages[0] : LINKAGE_WARD,
     };
 
-    return r < 0 ? cli_loops_fail(r, &err) : write_report(arguments, &report);
+    return r < 0 ? cli_loops_fail(r, &err) : write_report(arguments, &input, &report);
 }
 
 /* ------------------------------------------------------------------------------------------ comparisons */
@@ -208,19 +217,20 @@ static int report_comparison(const struct report_arguments *arguments)
         return cli_loops_fail(r, &err);
     suspects = ranking_suspects(&input.ranking.threads);
     row = choose_row(&input.ranking, suspects);
-    return write_report(arguments, &(struct html_report){
-                                       .sources = input.runs.sources,
-                                       .run_count = input.runs.count,
-                                       .summary = input.views[row->view].summary,
-                                       .filter = input.views[row->view].filter,
-                                       .max_body = input.views[row->view].max_body,
-                                       .attributes = row->attributes,
-                                       .linkage = row->linkage,
-                                       .ranking = &input.ranking,
-                                       .views = input.views,
-                                       .shown_row = row,
-                                       .suspects = suspects,
-                                   });
+    return write_report(arguments, &input.runs,
+                        &(struct html_report){
+                            .sources = input.runs.sources,
+                            .run_count = input.runs.count,
+                            .summary = input.views[row->view].summary,
+                            .filter = input.views[row->view].filter,
+                            .max_body = input.views[row->view].max_body,
+                            .attributes = row->attributes,
+                            .linkage = row->linkage,
+                            .ranking = &input.ranking,
+                            .views = input.views,
+                            .shown_row = row,
+                            .suspects = suspects,
+                        });
 }
 
 /* ------------------------------------------------------------------------------------------ the command */

@@ -286,28 +286,26 @@ static void nesting_text(const struct tracestore_thread *threads, size_t count)
 }
 
 /* One line, where some functions were not seen all the time. */
-static int complete_text(struct tracestore *store, const struct tracestore_run *run, struct error *err)
+static void complete_text(const struct completeness *completeness)
 {
-    struct completeness completeness;
     char text[256];
-    int r = completeness_read(store, run->run_id, &completeness, err);
 
-    if (r)
-        return r;
-    completeness_text(&completeness, text, sizeof(text));
+    completeness_text(completeness, text, sizeof(text));
     if (*text)
         printf("complete  %s\n", text);
-    return 0;
 }
 
 static int show_text(struct tracestore *store, const struct tracestore_run *run,
                      const struct tracestore_totals *totals, const struct tracestore_thread *threads,
                      size_t count, struct error *err)
 {
-    int r = 0;
+    struct completeness completeness;
+    int r = completeness_read(store, run->run_id, &completeness, err);
 
+    if (r)
+        return r;
     facts_text(run, totals);
-    r = complete_text(store, run, err);
+    complete_text(&completeness);
     nesting_text(threads, count);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sections); i++) {
         r = section_text(store, run->run_id, &sections[i], err);
@@ -322,10 +320,15 @@ static int show_json(struct tracestore *store, const struct tracestore_run *run,
                      size_t count, struct error *err)
 {
     AUTO_JSON json_t *document = facts_json(run, totals);
-    int r = 0;
+    struct completeness completeness;
+    int r;
 
     if (!document)
         return error_no_memory(err);
+    r = completeness_read(store, run->run_id, &completeness, err);
+    if (r)
+        return r;
+    json_object_set_new(document, "completeness", completeness_json(&completeness, 1));
     json_object_set_new(document, "threads", threads_json(threads, count));
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sections); i++)
         r = section_json(store, run->run_id, &sections[i], document, err);

@@ -7,6 +7,7 @@
 #include "analyzer/picture/order_picture.h"
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/completeness.h"
 #include "cli/output.h"
 #include "cli/stat_live.h"
 #include "cli/stat_order.h"
@@ -174,14 +175,16 @@ static void print_doubts(const struct recorded_sample *recorded)
 }
 
 static int print_recorded(const struct stat_input *input, const struct recorded_sample *recorded,
-                          struct error *err)
+                          const struct completeness *completeness, struct error *err)
 {
     AUTO_ORDER_TREE struct order_tree *order = NULL;
     AUTO_JSON json_t *document = NULL;
     int r;
 
-    if (!cli.json)
+    if (!cli.json) {
         print_doubts(recorded);
+        completeness_print(completeness, 1);
+    }
     if (!cli.json && input->stacks)
         return stat_stacks_text(stdout, recorded->set);
     r = order_tree_new(recorded->set, &recorded->source, input->everything, &order, err);
@@ -197,6 +200,7 @@ static int print_recorded(const struct stat_input *input, const struct recorded_
     json_object_set_new(document, "stacks", stat_stacks_json(recorded->set));
     json_object_set_new(document, "uncertain", json_integer((json_int_t)recorded->uncertain));
     json_object_set_new(document, "unplaced", json_integer((json_int_t)recorded->unplaced));
+    json_object_set_new(document, "completeness", completeness_json(completeness, 1));
     cli_json_print(document);
     return 0;
 }
@@ -206,14 +210,17 @@ static int run_recorded(const struct stat_input *input, struct error *err)
     AUTO_RECORDED_SAMPLE struct recorded_sample *recorded = NULL;
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_RUN struct tracestore_run found = {0};
+    struct completeness completeness;
     uint64_t at_ns = input->at_ns;
     int r = cli_open_run(input->run, TRACESTORE_READ, &store, &found, err);
 
+    if (r == 0)
+        r = completeness_read(store, found.run_id, &completeness, err);
     if (r == 0 && at_ns && at_ns < found.started_ns)
         at_ns += found.started_ns;
     if (r == 0)
         r = recorded_sample_new(store, found.run_id, at_ns, &recorded, err);
-    return r == 0 ? print_recorded(input, recorded, err) : r;
+    return r == 0 ? print_recorded(input, recorded, &completeness, err) : r;
 }
 
 static int run(int argc, char **argv)

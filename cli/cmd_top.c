@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/completeness.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/top_live.h"
@@ -176,10 +177,13 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     AUTO_STATEMENT sqlite3_stmt *statement = NULL;
     AUTO_JSON json_t *functions = json_array();
     struct table *table = NULL;
+    struct completeness completeness;
     struct tracestore_totals totals;
     int64_t limit = input->live.limit ? (int64_t)input->live.limit : -1;
     int r = tracestore_run_totals(store, run->run_id, &totals, err);
 
+    if (r == 0)
+        r = completeness_read(store, run->run_id, &completeness, err);
     if (r == 0)
         r = cli_prepare(store, &statement, err, top_sql, 2, run->run_id, limit);
     if (r == 0 && !cli.json)
@@ -194,12 +198,17 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
         table_free(table);
         return r;
     }
-    if (!cli.json)
-        return table_free(table) < 0 ? error_no_memory(err) : 0;
+    if (!cli.json) {
+        if (table_free(table) < 0)
+            return error_no_memory(err);
+        completeness_print(&completeness, 1);
+        return 0;
+    }
     AUTO_JSON json_t *document =
-        json_pack("{s:I, s:o, s:I, s:I, s:b, s:O}", "run", (json_int_t)run->run_id, "name",
+        json_pack("{s:I, s:o, s:I, s:I, s:b, s:O, s:o}", "run", (json_int_t)run->run_id, "name",
                   cli_json_text(run->name), "calls", (json_int_t)totals.calls, "lost",
-                  (json_int_t)totals.lost, "complete", totals.complete, "functions", functions);
+                  (json_int_t)totals.lost, "complete", totals.complete, "functions", functions,
+                  "completeness", completeness_json(&completeness, 1));
     cli_json_print(document);
     return 0;
 }

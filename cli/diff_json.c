@@ -228,6 +228,8 @@ void diff_print_json(const struct diff_report *report)
         json_object_set_new(document, "pairs", diff_pairs_json(report));
     json_object_set_new(document, "loops", cli_loops_legend(summary));
     json_object_set_new(document, "unknown", unknown_json(report));
+    json_object_set_new(document, "completeness",
+                        completeness_json(report->input->completeness, report->input->count));
     json_object_set_new(document, "only_normal", one_sided_json(&report->comparison, true));
     json_object_set_new(document, "only_faulty", one_sided_json(&report->comparison, false));
     cli_json_print(document);

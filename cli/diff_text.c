@@ -151,6 +151,7 @@ static void print_unknown(const struct diff_report *report)
     const struct loop_summary *summary = &report->input->summary;
     size_t unknown = 0;
 
+    completeness_print(report->input->completeness, report->input->count);
     cli_loops_print_gaps(summary_run(summary, false), "normal");
     cli_loops_print_gaps(summary_run(summary, true), "faulty");
     for (size_t i = 0; i < report->comparison.count; i++)

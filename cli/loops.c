@@ -88,6 +88,7 @@ void cli_runs_close(struct loops_input *input)
     }
     free(input->runs);
     free(input->sources);
+    free(input->completeness);
     input->count = 0;
 }
 
@@ -95,7 +96,8 @@ int cli_runs_open(const char *const *runs, size_t count, struct loops_input *ret
 {
     ret_input->runs = calloc(count, sizeof(*ret_input->runs));
     ret_input->sources = calloc(count, sizeof(*ret_input->sources));
-    if (!ret_input->runs || !ret_input->sources)
+    ret_input->completeness = calloc(count, sizeof(*ret_input->completeness));
+    if (!ret_input->runs || !ret_input->sources || !ret_input->completeness)
         return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         struct loop_source *source = &ret_input->sources[i];
@@ -104,6 +106,8 @@ int cli_runs_open(const char *const *runs, size_t count, struct loops_input *ret
         source->run = &ret_input->runs[i];
         ret_input->count = i + 1;
         r = cli_open_run(runs[i], TRACESTORE_READ, &source->store, &ret_input->runs[i], err);
+        if (r >= 0)
+            r = completeness_read(source->store, source->run->run_id, &ret_input->completeness[i], err);
         if (r < 0)
             return r;
     }
@@ -309,11 +313,15 @@ static void print_events(uint64_t events)
 
 void cli_loops_print_gaps(const struct run_loops *run, const char *side)
 {
+    enum { MOST_BLIND = 8 };
     const char *space = *side ? " " : "";
 
-    for (size_t i = 0; i < run->blind_count; i++)
+    for (size_t i = 0; i < run->blind_count && i < MOST_BLIND; i++)
         printf("unknown: %s was not observed all the time in the %s%srun (%s)\n", run->blind[i].name, side,
                space, run->blind[i].cause);
+    if (run->blind_count > MOST_BLIND)
+        printf("unknown: so were %zu more (tracectl show %" PRId64 " lists them)\n",
+               run->blind_count - MOST_BLIND, run->run_id);
     for (size_t i = 0; i < run->loss_count; i++) {
         printf("unknown: the %s%srun lost ", side, space);
         print_events(run->losses[i].events);

@@ -7,6 +7,7 @@
 #include <argp.h>
 
 #include "analyzer/loop_summary.h"
+#include "cli/completeness.h"
 #include "cli/output.h"
 
 struct loops_arguments {
@@ -23,6 +24,7 @@ extern const struct argp cli_loops_argp;
 struct loops_input {
     struct tracestore_run *runs;
     struct loop_source *sources; /* the runs with their stores */
+    struct completeness *completeness;
     size_t count;
     struct loop_summary summary;
 };
@@ -63,7 +65,7 @@ void cli_loops_print_legend(const struct loop_summary *summary, const bool *want
 /* Marks the numbers of the loops in the sequence, and of those inside them. */
 void cli_loops_mark(const struct loop_summary *summary, const struct nlr_element *elements, size_t count,
                     bool *wanted);
-/* A line for each thing that the run did not see. */
+/* A line for each thing that the run did not see; of functions, for the first ones. */
 void cli_loops_print_gaps(const struct run_loops *run, const char *side);
 
 #endif

@@ -178,8 +178,11 @@ json_t *cli_objects_json_unknown(const struct run_loops *run)
     return unknown;
 }
 
-void cli_objects_print_unknown(const struct run_loops *run)
+void cli_objects_print_unknown(const struct loops_input *input)
 {
+    const struct run_loops *run = &input->summary.runs[0];
+
+    completeness_print(input->completeness, 1);
     for (size_t i = 0; i < run->thread_count; i++) {
         const struct thread_loops *thread = &run->threads[i];
 

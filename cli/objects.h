@@ -42,10 +42,10 @@ int cli_objects_read(const struct objects_arguments *arguments, struct loops_inp
 const char *cli_objects_key(const struct objects *objects);
 json_t *cli_objects_labels(const struct objects *objects);
 
-/* What is unknown of the run: in JSON as nlr has it; as text a line for each thread that lost events and for
- * each thing that the run did not see. */
+/* What is unknown of the run: in JSON as nlr has it; as text a line for how complete it is, for each
+ * thread that lost events and for each thing that the run did not see. */
 json_t *cli_objects_json_unknown(const struct run_loops *run);
-void cli_objects_print_unknown(const struct run_loops *run);
+void cli_objects_print_unknown(const struct loops_input *input);
 
 /* {"entries": ["MPI_Init", {"loop": "L0"}], "frequency": 1}; "log10" in place of "frequency" when it is that.
  */

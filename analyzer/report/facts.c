@@ -22,7 +22,7 @@ static void finalize(sqlite3_stmt **statement)
 struct run_facts {
     const struct tracestore_run *run;
     struct tracestore_totals totals;
-    const char *role;
+    const char *complete;
 };
 
 static void print_time(struct html_table *table, uint64_t ns)
@@ -115,6 +115,11 @@ static void fact_lost(struct html_table *table, const struct run_facts *facts)
                      facts->totals.complete ? "" : " and an unknown number more");
 }
 
+static void fact_complete(struct html_table *table, const struct run_facts *facts)
+{
+    html_cell(table, *facts->complete ? facts->complete : "all functions that were to be recorded");
+}
+
 static void fact_size(struct html_table *table, const struct run_facts *facts)
 {
     print_bytes(table, facts->totals.stored_bytes);
@@ -127,7 +132,8 @@ static const struct fact {
     {"Name", fact_name},         {"Command", fact_command},    {"Started", fact_started},
     {"Took", fact_took},         {"Exit status", fact_status}, {"Host", fact_host},
     {"Recorder", fact_recorder}, {"Threads", fact_threads},    {"Functions called", fact_functions},
-    {"Events", fact_events},     {"Events lost", fact_lost},   {"Stored", fact_size},
+    {"Events", fact_events},     {"Events lost", fact_lost},   {"Complete", fact_complete},
+    {"Stored", fact_size},
 };
 
 const char *report_role(const struct report *report, size_t run, char text[32])
@@ -163,6 +169,7 @@ int report_facts(struct report *report, struct error *err)
         if (r < 0)
             return r;
         all[i].run = report_run(report, i);
+        all[i].complete = report->input->complete[i];
         titles[i + 1] = report_role(report, i, roles[i]);
     }
     html_table_begin(&table, report->out, "What was recorded", titles, runs + 1);

@@ -15,9 +15,12 @@
 #include "analyzer/order/recorded.h"
 #include "analyzer/ranking.h"
 
+enum { HTML_REPORT_LINE = 256 };
+
 struct html_report {
     const struct loop_source *sources; /* one run; or the normal ones, the faulty one last */
     size_t run_count;
+    const char (*complete)[HTML_REPORT_LINE]; /* how much of each run was seen; "": all */
 
     /* What pictures, loops and differences are made with, of these runs. */
     const struct loop_summary *summary;
