@@ -67,8 +67,8 @@ extern const char
 
 int top_print(const struct top_view *view, unsigned long limit, struct error *err);
 
-/* The screen. top_screen_key() answers a key, if one was pressed, and says whether it is to end. What is shown
- * must live until it is shown again. */
+/* The screen. top_screen_key() answers a key, if one was pressed, and says whether it is to end. What is
+ * shown must live until it is shown again. */
 int top_screen_open(struct error *err);
 void top_screen_show(const struct top_view *view);
 bool top_screen_key(void);

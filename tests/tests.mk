@@ -270,6 +270,7 @@ stress: packages-build-demo-test-bench
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/stress/churn
 	$(Q)O=$(O) tests/stress/attach_cycles
+	$(Q)O=$(O) tests/stress/daemon
 
 # What measures the codecs, with the store's objects.
 $(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)

@@ -39,11 +39,11 @@ static json_t *recording(const struct worker *worker, uint64_t now)
                      worker->target, "pid", (json_int_t)worker->process.pid, "path",
                      text_or_unknown(worker->process.path), "recorder", (json_int_t)worker->pid, "run",
                      (json_int_t)figures->run, "seconds", (double)(now - worker->begun_ns) / 1e9, "processes",
-                     (json_int_t)figures->pid_count, "calls", (json_int_t)figures->recorded, "missed_calls",
-                     (json_int_t)figures->missed, "functions_out", (json_int_t)figures->budget.out,
-                     "memory_bytes", (json_int_t)worker->memory_bytes, "state",
-                     worker->stopping ? "ending" : (figures->run ? "recording" : "beginning"), "functions",
-                     hot_functions(figures));
+                     (json_int_t)figures->process_count, "calls", (json_int_t)figures->recorded,
+                     "missed_calls", (json_int_t)figures->missed, "functions_out",
+                     (json_int_t)figures->budget.out, "memory_bytes", (json_int_t)worker->memory_bytes,
+                     "state", worker->stopping ? "ending" : (figures->run ? "recording" : "beginning"),
+                     "functions", hot_functions(figures));
 }
 
 static char *status(const struct service *service)
@@ -98,7 +98,7 @@ static void per_recording(FILE *out, const struct service *service, const char *
 
 static double processes(const struct worker *worker)
 {
-    return (double)worker_figures(worker)->pid_count;
+    return (double)worker_figures(worker)->process_count;
 }
 
 static double calls(const struct worker *worker)

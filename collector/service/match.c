@@ -74,6 +74,13 @@ bool service_process_read(pid_t pid, struct service_process *ret_process)
     return true;
 }
 
+uint64_t service_process_started(pid_t pid)
+{
+    struct service_process process = {.pid = pid};
+
+    return read_stat(&process) ? process.started : 0;
+}
+
 bool service_cgroup_path(const char *text, char *ret_path, size_t size)
 {
     static const char *const hierarchies[] = {"0::", "1:name=systemd:"};

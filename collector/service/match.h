@@ -9,16 +9,26 @@
 
 #include "collector/service/config.h"
 
+/* When a process started, in clock ticks since the machine began; with its number, a name for ever: numbers
+ * are used again. */
+struct service_identity {
+    pid_t pid;
+    uint64_t started;
+};
+
 /* What a target asks for. Nothing of its arguments or its environment. */
 struct service_process {
     pid_t pid, parent;
-    uint64_t started;  /* in clock ticks since the machine began; with the pid, a name for ever */
+    uint64_t started;  /* as in struct service_identity */
     char path[4096];   /* of the executable, without " (deleted)" */
     char cgroup[4096]; /* in the unified hierarchy, or in systemd's; "" if unknown */
 };
 
 /* Reads it from /proc. False: it has gone, has no executable (a thread of the kernel's), or is a zombie. */
 bool service_process_read(pid_t pid, struct service_process *ret_process);
+
+/* When it started, 0: it has gone, or is a zombie. */
+uint64_t service_process_started(pid_t pid);
 
 bool service_target_matches(const struct service_target *target, const struct service_process *process);
 

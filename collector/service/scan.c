@@ -14,7 +14,8 @@
 #define ANCESTORS_MAX 64
 
 struct kin {
-    pid_t pid, parent;
+    struct service_identity process;
+    pid_t parent;
 };
 
 struct candidate {
@@ -67,7 +68,7 @@ static void look_at(const struct service *service, pid_t pid, struct survey *sur
     if (!service_process_read(pid, &process) || is_own(&process))
         return;
     if (!array_reserve(&survey->kin, &survey->kin_capacity, survey->kin_count + 1))
-        survey->kin[survey->kin_count++] = (struct kin){process.pid, process.parent};
+        survey->kin[survey->kin_count++] = (struct kin){{process.pid, process.started}, process.parent};
     for (size_t i = 0; i < service->config.target_count; i++)
         if (service_target_matches(&service->config.targets[i], &process))
             add_candidate(survey, &process, i);
@@ -90,26 +91,32 @@ static void look_around(const struct service *service, struct survey *survey)
     closedir(proc);
 }
 
-static pid_t parent_of(const struct survey *survey, pid_t pid)
+/* NULL: it was not seen. */
+static const struct kin *find_kin(const struct survey *survey, pid_t pid)
 {
     for (size_t i = 0; i < survey->kin_count; i++)
-        if (survey->kin[i].pid == pid)
-            return survey->kin[i].parent;
-    return 0;
+        if (survey->kin[i].process.pid == pid)
+            return &survey->kin[i];
+    return NULL;
 }
 
-/* Whether a recording of the target has the process. */
-static bool is_recorded(const struct service *service, const char *target, pid_t pid)
+static bool is_same(struct service_identity a, struct service_identity b)
+{
+    return a.pid == b.pid && a.started == b.started;
+}
+
+bool service_has_process(const struct service *service, const char *target, struct service_identity process)
 {
     for (size_t i = 0; i < service->worker_count; i++) {
         const struct worker_figures *figures = worker_figures(&service->workers[i]);
 
         if (strcmp(service->workers[i].target, target) != 0)
             continue;
-        if (service->workers[i].process.pid == pid)
+        if (is_same(process, (struct service_identity){service->workers[i].process.pid,
+                                                       service->workers[i].process.started}))
             return true;
-        for (size_t p = 0; p < figures->pid_count; p++)
-            if (figures->pids[p] == pid)
+        for (size_t p = 0; p < figures->process_count; p++)
+            if (is_same(process, figures->processes[p]))
                 return true;
     }
     return false;
@@ -128,10 +135,11 @@ static bool has_recorded_ancestor(const struct service *service, const struct su
                                   const struct candidate *candidate)
 {
     const char *target = service->config.targets[candidate->target].name;
-    pid_t pid = candidate->process->parent;
+    const struct kin *ancestor = find_kin(survey, candidate->process->parent);
 
-    for (unsigned i = 0; pid > 0 && i < ANCESTORS_MAX; i++, pid = parent_of(survey, pid))
-        if (is_candidate(survey, candidate->target, pid) || is_recorded(service, target, pid))
+    for (unsigned i = 0; ancestor && i < ANCESTORS_MAX; i++, ancestor = find_kin(survey, ancestor->parent))
+        if (is_candidate(survey, candidate->target, ancestor->process.pid) ||
+            service_has_process(service, target, ancestor->process))
             return true;
     return false;
 }
@@ -177,7 +185,7 @@ static void forget_rests(struct service *service, const struct survey *survey)
     size_t kept = 0;
 
     for (size_t i = 0; i < service->rest_count; i++)
-        if (parent_of(survey, service->rests[i].pid))
+        if (find_kin(survey, service->rests[i].pid))
             service->rests[kept++] = service->rests[i];
     service->rest_count = kept;
 }
@@ -192,9 +200,10 @@ void service_scan(struct service *service)
     for (size_t i = 0; i < survey.candidate_count; i++) {
         const struct candidate *candidate = &survey.candidates[i];
         const struct service_target *target = &service->config.targets[candidate->target];
+        const struct service_identity identity = {candidate->process->pid, candidate->process->started};
 
         if (service_rests(service, candidate->process, now) ||
-            is_recorded(service, target->name, candidate->process->pid) ||
+            service_has_process(service, target->name, identity) ||
             has_recorded_ancestor(service, &survey, candidate) ||
             (has_recording(service, target->name) && !is_known_newcomer(service, candidate)))
             continue;

@@ -67,6 +67,9 @@ void service_stop_worker(struct service *service, struct worker *worker, const c
 /* Looks at /proc for processes of targets that nobody records, and begins to (scan.c). */
 void service_scan(struct service *service);
 
+/* Whether a recording of the target has the process, and not one that had its number before. */
+bool service_has_process(const struct service *service, const char *target, struct service_identity process);
+
 /* Begins one (workers.c). */
 void service_begin(struct service *service, const struct service_target *target,
                    const struct service_process *process);

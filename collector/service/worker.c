@@ -58,12 +58,13 @@ static void list_processes(const struct recorder *recorder, struct worker_figure
 
     if (!proc)
         return;
-    while (figures->pid_count < WORKER_PIDS && (entry = readdir(proc))) {
+    while (figures->process_count < WORKER_PIDS && (entry = readdir(proc))) {
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
 
         if (pid > 0 && !*end && recorder_knows_process(recorder, (pid_t)pid))
-            figures->pids[figures->pid_count++] = (pid_t)pid;
+            figures->processes[figures->process_count++] =
+                (struct service_identity){(pid_t)pid, service_process_started((pid_t)pid)};
     }
     closedir(proc);
 }

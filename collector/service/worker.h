@@ -31,8 +31,8 @@ struct worker_figures {
     uint64_t segments_closed_early, dropped_runs;
     bool has_budget;
     struct govern_totals budget;
-    pid_t pids[WORKER_PIDS]; /* that it records, as far as there is room */
-    size_t pid_count;
+    struct service_identity processes[WORKER_PIDS]; /* that it records, as far as there is room */
+    size_t process_count;
     struct worker_function hot[WORKER_HOT];
     size_t hot_count;
 };

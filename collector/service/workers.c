@@ -53,7 +53,7 @@ void service_begin(struct service *service, const struct service_target *target,
 {
     struct worker worker = {.process = *process, .begun_ns = clock_ns(CLOCK_MONOTONIC)};
 
-    if (service->worker_count == service->config.max_recordings) {
+    if (service->worker_count >= service->config.max_recordings) {
         if (!service->full)
             service_log("warning", "too-many", "limit", service_number((long long)service->worker_count),
                         "target", target->name, "remedy", "raise max-recordings");
