@@ -118,8 +118,9 @@ bad_usage() {
 }
 
 of_a_daemon() {
-    local daemon
+    local busy daemon
     start_busy 1000
+    busy=$spawned
     cat >"$WORK/tracectl.conf" <<EOF
 [daemon]
 store = $WORK/daemon.db
@@ -139,7 +140,7 @@ EOF
     "$TRACECTL" top -c "$WORK/tracectl.conf" --iterations 1 --delay 0.2 | grep -E 'traced +busy +both$' >/dev/null
     kill -TERM "$daemon"
     wait "$daemon"
-    pkill -TERM -x busy
+    end_busy "$busy"
 }
 
 run_case "calls are counted" counts
