@@ -157,6 +157,14 @@ ends_cleanly() {
     wait_until 10 grep -q '^unharmed' "$WORK/served.out"
 }
 
+# As systemd reads it, where there is one: no word that it does not know, and none that is missing.
+unit_is_right() {
+    command -v systemd-analyze >/dev/null || return 0
+    sed "s|/usr/local/bin/tracectl|$TRACECTL|" "$ROOT/docs/examples/tracectl.service" >"$WORK/tracectl.service"
+    systemd-analyze verify --man=no "$WORK/tracectl.service" 2>&1 | tee "$WORK/verify"
+    lacks . "$WORK/verify"
+}
+
 run_case "a target appears and is recorded" target_appears
 run_case "a second target, by control group" second_by_cgroup
 run_case "a bad configuration changes nothing" bad_reload
@@ -166,4 +174,5 @@ run_case "kill -9 of the daemon: no probe is left, and it begins again" daemon_k
 run_case "kill -9 of a recorder: the daemon goes on" recorder_killed
 run_case "kill -9 of the target" target_killed
 run_case "SIGTERM ends all recordings cleanly" ends_cleanly
+run_case "the systemd unit is right" unit_is_right
 finish
