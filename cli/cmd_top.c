@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/top_live.h"
+#include "cli/top_times.h"
 
 struct top_input {
     const char *run;
@@ -124,9 +125,13 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN\n-p PID\n-c FILE",
     .doc =
-        "Show the functions of a run that were called most; or, until Ctrl-C, those that running processes "
+        "Show the functions of a run that were called most, with the time that they took where each event "
+        "has one (record --time full); or, until Ctrl-C, those that running processes "
         "call "
         "most at the moment.\v"
+        "TIME is what calls took whose returns are known, with all that they called, so that recursive calls "
+        "count "
+        "again; SELF is without.\n\n"
         "With -p the calls are counted in the kernel and nothing is stored. PROBE says traced (each call is "
         "counted), limited (counted, and kept at a limit) or out: the function is too hot for the budget and "
         "has "
@@ -140,40 +145,65 @@ static const struct argp argp = {
 static const char top_sql[] =
     "SELECT c.name, sum(c.calls) AS calls, count(DISTINCT c.thread_id), i.path, coalesce(f.file, ''), "
     "coalesce(f.line, 0), EXISTS (SELECT 1 FROM blind b WHERE b.run_id = c.run_id AND b.function_id = "
-    "c.function_id) "
+    "c.function_id), c.function_id "
     "FROM call_counts c JOIN functions f ON f.function_id = c.function_id "
     "JOIN images i ON i.image_id = f.image_id WHERE c.run_id = ?1 GROUP BY c.function_id "
     "ORDER BY calls DESC, c.name, c.function_id LIMIT ?2";
 
-enum top_column { TOP_NAME, TOP_CALLS, TOP_THREADS, TOP_IMAGE, TOP_FILE, TOP_LINE, TOP_BLIND };
+enum top_column { TOP_NAME, TOP_CALLS, TOP_THREADS, TOP_IMAGE, TOP_FILE, TOP_LINE, TOP_BLIND, TOP_ID };
 
-static json_t *row_json(sqlite3_stmt *row, uint64_t all)
+static json_t *row_json(sqlite3_stmt *row, uint64_t all, const struct top_times *times)
 {
+    const struct function_time *time = top_times_of(times, sqlite3_column_int64(row, TOP_ID));
     uint64_t calls = (uint64_t)sqlite3_column_int64(row, TOP_CALLS);
 
     return json_pack(
-        "{s:o, s:I, s:f, s:I, s:o, s:o, s:I, s:b}", "name", cli_json_text(cli_text(row, TOP_NAME)), "calls",
-        (json_int_t)calls, "percent", all ? 100.0 * (double)calls / (double)all : 0.0, "threads",
+        "{s:o, s:I, s:f, s:I, s:o, s:o, s:I, s:b, s:o, s:o}", "name", cli_json_text(cli_text(row, TOP_NAME)),
+        "calls", (json_int_t)calls, "percent", all ? 100.0 * (double)calls / (double)all : 0.0, "threads",
         (json_int_t)sqlite3_column_int64(row, TOP_THREADS), "image", cli_json_text(cli_text(row, TOP_IMAGE)),
         "file", cli_json_text(cli_text(row, TOP_FILE)), "line",
-        (json_int_t)sqlite3_column_int64(row, TOP_LINE), "muted", sqlite3_column_int(row, TOP_BLIND));
+        (json_int_t)sqlite3_column_int64(row, TOP_LINE), "muted", sqlite3_column_int(row, TOP_BLIND),
+        "total_ns", time->calls ? cli_json_count(time->total_ns) : json_null(), "self_ns",
+        time->calls ? cli_json_count(time->self_ns) : json_null());
 }
 
-static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all)
+/* Unknown when no call's return is. */
+static void cell_ms(struct table *table, const struct function_time *time, uint64_t ns)
 {
+    if (time->calls)
+        table_cell_format(table, "%.3f ms", (double)ns / 1e6);
+    else
+        table_cell(table, "?");
+}
+
+static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all, const struct top_times *times)
+{
+    const struct function_time *time = top_times_of(times, sqlite3_column_int64(row, TOP_ID));
     uint64_t calls = (uint64_t)sqlite3_column_int64(row, TOP_CALLS);
     int muted = sqlite3_column_int(row, TOP_BLIND);
 
     table_cell_count(table, calls);
     table_cell_format(table, "%.1f%%", all ? 100.0 * (double)calls / (double)all : 0.0);
+    if (times->known) {
+        cell_ms(table, time, time->total_ns);
+        cell_ms(table, time, time->self_ns);
+    }
     table_cell(table, cli_text(row, TOP_THREADS));
     table_cell_format(table, "%s%s", cli_text(row, TOP_NAME), muted ? " (muted at times: more calls)" : "");
 }
 
-static int print(struct tracestore *store, const struct tracestore_run *run, const struct top_input *input,
-                 struct error *err)
+static struct table *begin_table(bool timed)
 {
-    static const char *const titles[] = {">CALLS", ">SHARE", ">THREADS", "FUNCTION"};
+    static const char *const plain[] = {">CALLS", ">SHARE", ">THREADS", "FUNCTION"};
+    static const char *const with_times[] = {">CALLS", ">SHARE", ">TIME", ">SELF", ">THREADS", "FUNCTION"};
+
+    return timed ? table_new(stdout, with_times, ARRAY_SIZE(with_times), cli_colour())
+                 : table_new(stdout, plain, ARRAY_SIZE(plain), cli_colour());
+}
+
+static int print(struct tracestore *store, const struct tracestore_run *run, const struct top_input *input,
+                 const struct top_times *times, struct error *err)
+{
     AUTO_STATEMENT sqlite3_stmt *statement = NULL;
     AUTO_JSON json_t *functions = json_array();
     struct table *table = NULL;
@@ -187,12 +217,12 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     if (r == 0)
         r = cli_prepare(store, &statement, err, top_sql, 2, run->run_id, limit);
     if (r == 0 && !cli.json)
-        table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
+        table = begin_table(times->known);
     while (r == 0 && (r = cli_step(statement, err)) == 0) {
         if (cli.json)
-            json_array_append_new(functions, row_json(statement, totals.calls));
+            json_array_append_new(functions, row_json(statement, totals.calls, times));
         else
-            row_text(table, statement, totals.calls);
+            row_text(table, statement, totals.calls, times);
     }
     if (r < 0) {
         table_free(table);
@@ -217,9 +247,15 @@ static int top_run(const struct top_input *input, struct error *err)
 {
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_RUN struct tracestore_run run = {0};
+    struct top_times times = {0};
     int r = cli_open_run(input->run, TRACESTORE_READ, &store, &run, err);
 
-    return r < 0 ? r : print(store, &run, input, err);
+    if (!r)
+        r = top_times_read(store, run.run_id, &times, err);
+    if (!r)
+        r = print(store, &run, input, &times, err);
+    top_times_release(&times);
+    return r;
 }
 
 static int run(int argc, char **argv)

@@ -319,6 +319,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
                        options->want_image != NULL, recorder->sync, &recorder->loader, err);
     if (!r && options->discreet)
         loader_be_discreet(recorder->loader);
+    if (!r && options->times == STREAM_TIMES_FULL)
+        r = recorder_tag(recorder, "times", "full", err);
     if (!r && options->opens)
         r = begin_trigger(recorder, run.started_ns, err);
     return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);

@@ -144,7 +144,26 @@ times_are_kept() { # none, anchor or full
 }
 
 for ((i = 1; i <= ${FORTY_RUNS:-3}; i++)); do
-    run_case "40 functions on 8 threads are counted exactly, run $i" forty_is_exact "forty$i"
+    # Where each event has a time, top says how long functions took; what cannot be is not said.
+times_of_functions() {
+    record timed --time full -- "$PROGRAMS/million" 2000 >/dev/null
+    record untimed -- "$PROGRAMS/million" 2000 >/dev/null
+    "$TRACECTL" top untimed | grep TIME && fail "times that were not recorded"
+    "$TRACECTL" top timed | grep -E '^ *CALLS +SHARE +TIME +SELF +THREADS +FUNCTION$' >/dev/null
+    "$TRACECTL" --json top timed -n 0 >"$WORK/timed.json"
+    python3 - "$WORK/timed.json" <<'PY'
+import json, sys
+
+functions = {function["name"]: function for function in json.load(open(sys.argv[1]))["functions"]}
+main, row, cell, leaf = (functions[name] for name in ("main", "row", "cell", "leaf"))
+assert main["total_ns"] >= row["total_ns"] >= cell["total_ns"] >= leaf["total_ns"] > 0
+assert leaf["self_ns"] == leaf["total_ns"]
+assert cell["self_ns"] == cell["total_ns"] - leaf["total_ns"], (cell, leaf)
+assert row["self_ns"] == row["total_ns"] - cell["total_ns"], (row, cell)
+PY
+}
+
+run_case "40 functions on 8 threads are counted exactly, run $i" forty_is_exact "forty$i"
 done
 run_case "calls and returns balance" balance forty1
 run_case "seq has no gap" sequence_has_no_gap
@@ -163,4 +182,5 @@ run_case "a tight program is counted exactly" self_counting million
 for time in none anchor full; do
     run_case "--time $time" times_are_kept $time
 done
+run_case "times of functions" times_of_functions
 finish

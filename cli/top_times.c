@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/top_times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/output.h"
+
+/* Calls come thread by thread in the order of their ends: those that a call has made come before it. */
+static const char calls_sql[] =
+    "SELECT thread_id, function_id, depth, duration_ns FROM calls WHERE run_id = ?1 AND state = 'returned'";
+
+enum { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_DURATION };
+
+/* What the calls of each depth have taken since the last one further out ended. */
+struct inner {
+    uint64_t *ns;
+    size_t count, capacity;
+};
+
+static int make_room(struct top_times *times, size_t function, struct inner *inner, size_t depth)
+{
+    if (array_reserve(&times->functions, &times->capacity, function + 1) ||
+        array_reserve(&inner->ns, &inner->capacity, depth + 2) || !inner->ns)
+        return -ENOMEM;
+    while (times->count <= function)
+        times->functions[times->count++] = (struct function_time){0};
+    while (inner->count <= depth + 1)
+        inner->ns[inner->count++] = 0;
+    return 0;
+}
+
+static int add_call(struct top_times *times, struct inner *inner, sqlite3_stmt *row)
+{
+    size_t function = (size_t)sqlite3_column_int64(row, CALL_FUNCTION);
+    size_t depth = (size_t)sqlite3_column_int64(row, CALL_DEPTH);
+    uint64_t duration = (uint64_t)sqlite3_column_int64(row, CALL_DURATION), inside;
+
+    if (make_room(times, function, inner, depth))
+        return -ENOMEM;
+    inside = inner->ns[depth + 1] < duration ? inner->ns[depth + 1] : duration;
+    times->functions[function].calls++;
+    times->functions[function].total_ns += duration;
+    times->functions[function].self_ns += duration - inside;
+    inner->ns[depth] += duration;
+    inner->ns[depth + 1] = 0;
+    return 0;
+}
+
+static int read_calls(struct tracestore *store, int64_t run_id, struct top_times *times, struct error *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    struct inner inner = {0};
+    int64_t thread = 0;
+    int r = cli_prepare(store, &row, err, calls_sql, 1, run_id);
+
+    while (!r && (r = cli_step(row, err)) == 0) {
+        if (thread != sqlite3_column_int64(row, CALL_THREAD))
+            memset(inner.ns, 0, inner.count * sizeof(*inner.ns));
+        thread = sqlite3_column_int64(row, CALL_THREAD);
+        if (add_call(times, &inner, row))
+            r = error_no_memory(err);
+    }
+    free(inner.ns);
+    return r < 0 ? r : 0;
+}
+
+int top_times_read(struct tracestore *store, int64_t run_id, struct top_times *ret_times, struct error *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *tag = NULL;
+    int r =
+        cli_prepare(store, &tag, err,
+                    "SELECT 1 FROM tags WHERE run_id = ?1 AND key = 'times' AND value = 'full'", 1, run_id);
+
+    *ret_times = (struct top_times){0};
+    if (!r)
+        r = cli_step(tag, err);
+    if (r)
+        return r < 0 ? r : 0;
+    ret_times->known = true;
+    return read_calls(store, run_id, ret_times, err);
+}
+
+void top_times_release(struct top_times *times)
+{
+    free(times->functions);
+    *times = (struct top_times){0};
+}
+
+const struct function_time *top_times_of(const struct top_times *times, int64_t function_id)
+{
+    static const struct function_time none;
+
+    return function_id >= 0 && (size_t)function_id < times->count ? &times->functions[function_id] : &none;
+}
