@@ -27,8 +27,8 @@ static int make_room(struct top_times *times, size_t function, struct inner *inn
         return -ENOMEM;
     while (times->count <= function)
         times->functions[times->count++] = (struct function_time){0};
-    while (inner->count <= depth + 1)
-        inner->ns[inner->count++] = 0;
+    memset(&inner->ns[inner->count], 0, (inner->capacity - inner->count) * sizeof(*inner->ns));
+    inner->count = inner->capacity;
     return 0;
 }
 
@@ -57,7 +57,7 @@ static int read_calls(struct tracestore *store, int64_t run_id, struct top_times
     int r = cli_prepare(store, &row, err, calls_sql, 1, run_id);
 
     while (!r && (r = cli_step(row, err)) == 0) {
-        if (thread != sqlite3_column_int64(row, CALL_THREAD))
+        if (thread != sqlite3_column_int64(row, CALL_THREAD) && inner.ns)
             memset(inner.ns, 0, inner.count * sizeof(*inner.ns));
         thread = sqlite3_column_int64(row, CALL_THREAD);
         if (add_call(times, &inner, row))
