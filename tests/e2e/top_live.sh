@@ -75,7 +75,7 @@ text() {
 # A screen, until somebody presses q.
 screen() {
     start_busy 1000
-    { sleep 2 && printf q && sleep 30; } |
+    { sleep 2 && printf q && sleep 2; } |
         TERM=vt100 timeout 20 script -qec "$TRACECTL top -p $spawned --delay 0.3" /dev/null >"$WORK/screen" || fail "status $?"
     grep -q 'calls/s counted' "$WORK/screen"
     grep -q 'plus_one' "$WORK/screen"
