@@ -5,13 +5,22 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "collector/backend/proxy.h"
+
+static int close_one(void *context)
+{
+    const int *fd = context;
+
+    return close(*fd);
+}
+
 static void *close_all(void *context)
 {
     struct closer *closer = context;
     int fd;
 
     while (read(closer->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd)) {
-        close(fd);
+        proxy_do(close_one, &fd);
         __atomic_fetch_sub(&closer->pending, 1, __ATOMIC_RELAXED);
     }
     return NULL;

@@ -17,6 +17,7 @@
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
 #include "collector/backend/closer.h"
+#include "collector/backend/proxy.h"
 #include "collector/target/process.h"
 
 /* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
@@ -239,6 +240,13 @@ bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
     return backend->sessions;
 }
 
+static int make_link(void *context)
+{
+    int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, context, sizeof(struct link_create_attr));
+
+    return fd < 0 ? -errno : fd;
+}
+
 /* One link on `count` places. Returns its descriptor, or a negative errno. */
 static int create_link(const struct bpf_program *program, uint32_t type, const struct uprobe_sites *sites,
                        pid_t pid)
@@ -252,9 +260,8 @@ static int create_link(const struct bpf_program *program, uint32_t type, const s
         .count = (uint32_t)sites->count,
         .pid = (uint32_t)pid,
     };
-    int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
-    return fd < 0 ? -errno : fd;
+    return proxy_do(make_link, &attr);
 }
 
 static int keep_link(struct uprobe_backend *backend, int fd, pid_t pid, unsigned part)
@@ -301,10 +308,28 @@ static int attach_sites(struct uprobe_backend *backend, const struct attachment_
     return r ? r : attach_sites(backend, kind, &second);
 }
 
+/* The links from `first` on. */
+struct last_links {
+    const struct uprobe_backend *backend;
+    size_t first;
+};
+
+static int close_last_links(void *context)
+{
+    const struct last_links *last = context;
+
+    for (size_t i = last->backend->link_count; i > last->first; i--)
+        close(last->backend->links[i - 1].fd);
+    return 0;
+}
+
 static void close_links_from(struct uprobe_backend *backend, size_t first)
 {
-    while (backend->link_count > first)
-        close(backend->links[--backend->link_count].fd);
+    struct last_links last = {backend, first};
+
+    if (backend->link_count > first)
+        proxy_do(close_last_links, &last);
+    backend->link_count = first;
 }
 
 /* All sites, or none. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Work in the kernel that must not be cut short by a SIGKILL for the collector.
+ *
+ * Probes come and go one place after the other. When the process that the kernel works for has a SIGKILL
+ * pending, it cannot touch the target's pages any more: it gives up in the middle and leaves the breakpoints
+ * that are there
+ * ("failed to unregister, leaking uprobe", kernel/events/uprobes.c). So somebody else does it: a process that
+ * lives as long as the work, shares the collector's descriptors, and goes on when the collector is killed.
+ * The last descriptors are closed by its end then.
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_PROXY_H
+#define TRACECTL_COLLECTOR_BACKEND_PROXY_H
+
+/* Does `work` in such a process, or right here if there can be none, and returns what it returns. It may make
+ * system calls and nothing else: it runs in a copy of this thread alone. */
+int proxy_do(int (*work)(void *context), void *context);
+
+#endif
