@@ -31,15 +31,6 @@ static double parse_decimal(const char *option, const char *text, double low, do
     return value;
 }
 
-static void parse_choice(int (*add)(struct function_choice *, const char *, struct error *),
-                         struct top_input *input, const char *text, struct argp_state *state)
-{
-    struct error err = {0};
-
-    if (add(&input->live.choice, text, &err) < 0)
-        argp_error(state, "%s", err.message);
-}
-
 static void check(const struct top_input *input, struct argp_state *state)
 {
     const int subjects = (input->run != NULL) + (input->live.pids.count > 0) + (input->live.config != NULL);
@@ -80,13 +71,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         live->budget = parse_decimal("--budget", arg, 0.01, 1000, state) / 100;
         return 0;
     case KEY_FUNCTIONS:
-        parse_choice(function_choice_only, input, arg, state);
+        function_choice_parse(function_choice_only, &live->choice, arg, state);
         return 0;
     case KEY_EXCLUDE:
-        parse_choice(function_choice_exclude, input, arg, state);
+        function_choice_parse(function_choice_exclude, &live->choice, arg, state);
         return 0;
     case KEY_IMAGES:
-        parse_choice(function_choice_images, input, arg, state);
+        function_choice_parse(function_choice_images, &live->choice, arg, state);
         return 0;
     case ARGP_KEY_ARG:
         if (input->run)

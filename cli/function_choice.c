@@ -168,6 +168,15 @@ bool function_choice_wants(void *context, struct elf_image *image, const struct 
     return !choice->filter || matches_filter(choice->filter, image, function);
 }
 
+void function_choice_parse(int (*add)(struct function_choice *, const char *, struct error *),
+                           struct function_choice *choice, const char *text, const struct argp_state *state)
+{
+    struct error err = {0};
+
+    if (add(choice, text, &err))
+        argp_error(state, "%s", err.message);
+}
+
 void function_choice_release(struct function_choice *choice)
 {
     if (choice->has_only)

@@ -4,6 +4,7 @@
 #ifndef TRACECTL_CLI_FUNCTION_CHOICE_H
 #define TRACECTL_CLI_FUNCTION_CHOICE_H
 
+#include <argp.h>
 #include <regex.h>
 #include <stdbool.h>
 
@@ -50,6 +51,10 @@ bool function_choice_wants_image(void *choice, const char *path, enum image_kind
 /* Whether the function is to be probed; the signature is that of recorder_options.want. The expressions are
  * matched against the name as the image spells it, with "@plt" and without, and the demangled one. */
 bool function_choice_wants(void *choice, struct elf_image *image, const struct image_function *function);
+
+/* An option's argument for one of the above; a usage error when it is refused. */
+void function_choice_parse(int (*add)(struct function_choice *, const char *, struct error *),
+                           struct function_choice *choice, const char *text, const struct argp_state *state);
 
 void function_choice_release(struct function_choice *choice);
 

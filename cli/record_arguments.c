@@ -235,10 +235,7 @@ static void parse_tag(struct record_arguments *arguments, char *text, struct arg
 
 static void parse_trigger(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
-    struct error err = {0};
-
-    if (function_choice_only(&arguments->triggers, text, &err))
-        argp_error(state, "%s", err.message);
+    function_choice_parse(function_choice_only, &arguments->triggers, text, state);
     arguments->trigger_text = text;
     arguments->recorder.opens = function_choice_wants;
     arguments->recorder.opens_context = &arguments->triggers;
@@ -270,15 +267,6 @@ bool record_arguments_wants_image(void *context, const char *path, enum image_ki
     struct record_arguments *arguments = context;
 
     return function_choice_wants_image(&arguments->choice, path, kind);
-}
-
-static void parse_choice(int (*add)(struct function_choice *, const char *, struct error *),
-                         struct record_arguments *arguments, const char *text, struct argp_state *state)
-{
-    struct error err = {0};
-
-    if (add(&arguments->choice, text, &err))
-        argp_error(state, "%s", err.message);
 }
 
 static void parse_declaration(enum sync_event_kind kind, struct record_arguments *arguments, const char *text,
@@ -378,10 +366,10 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_FUNCTIONS:
         arguments->recorder.go_functions = true;
-        parse_choice(function_choice_only, arguments, arg, state);
+        function_choice_parse(function_choice_only, &arguments->choice, arg, state);
         return 0;
     case KEY_EXCLUDE:
-        parse_choice(function_choice_exclude, arguments, arg, state);
+        function_choice_parse(function_choice_exclude, &arguments->choice, arg, state);
         return 0;
     case KEY_FILTER:
         arguments->recorder.go_functions = true;
@@ -397,11 +385,11 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         parse_trigger_share(arguments, arg, state);
         return 0;
     case KEY_IMAGES:
-        parse_choice(function_choice_images, arguments, arg, state);
+        function_choice_parse(function_choice_images, &arguments->choice, arg, state);
         return 0;
     case KEY_SOURCE:
         arguments->recorder.go_functions = true;
-        parse_choice(function_choice_sources, arguments, arg, state);
+        function_choice_parse(function_choice_sources, &arguments->choice, arg, state);
         return 0;
     default:
         return parse_sync(key, arg, arguments, state);

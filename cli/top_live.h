@@ -33,6 +33,7 @@ struct top_view {
     char title[256];                   /* who is looked at */
     bool has_totals;                   /* else the two below are of nobody */
     struct govern_totals totals;       /* since the beginning */
+    double counted;                    /* calls a second of all functions that have probes: top_counted() */
     double used;                       /* since the last look: 0.05 when probes took five percent */
     const char *where;                 /* what the functions' `image` says: "IMAGE" */
     struct govern_function *functions; /* most calls per second first */
@@ -57,6 +58,9 @@ int top_daemon(const struct top_options *options, struct error *err);
 /* ------------------------------------------------------------------------------------ for top_watch() */
 
 enum { TOP_HEAD_LINES = 2, TOP_COLUMNS = 5, TOP_CELL = 512 };
+
+/* What stands in view->counted. */
+double top_counted(const struct top_view *view);
 
 /* The lines above the functions; the cells of a function. */
 void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL]);

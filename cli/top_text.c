@@ -13,7 +13,7 @@
 const char *const top_titles[TOP_COLUMNS] = {">CALLS/S", ">SHARE", "PROBE", "IMAGE", "FUNCTION"};
 
 /* Calls a second of the functions that are counted now. */
-static double counted(const struct top_view *view)
+double top_counted(const struct top_view *view)
 {
     double sum = 0;
 
@@ -38,7 +38,7 @@ void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL])
     char calls[32], seen[32], functions[32], now[16];
 
     time_of_day(now, sizeof(now));
-    cli_format_count((uint64_t)(counted(view) + 0.5), calls, sizeof(calls));
+    cli_format_count((uint64_t)(view->counted + 0.5), calls, sizeof(calls));
     snprintf(lines[0], TOP_CELL, "tracectl top - %s %s: %s calls/s counted", now, view->title, calls);
     if (!view->has_totals) {
         lines[1][0] = '\0';
@@ -58,7 +58,7 @@ void top_cells(const struct top_view *view, const struct govern_function *functi
 {
     const char *slash = strrchr(function->image, '/');
     bool out = function->state == GOVERN_OUT;
-    double all = counted(view);
+    double all = view->counted;
     char calls[32];
 
     cli_format_count((uint64_t)(function->calls_per_second + 0.5), calls, sizeof(calls));
@@ -77,7 +77,7 @@ void top_cells(const struct top_view *view, const struct govern_function *functi
 static json_t *function_json(const struct top_view *view, const struct govern_function *function)
 {
     bool out = function->state == GOVERN_OUT;
-    double all = counted(view);
+    double all = view->counted;
 
     return json_pack("{s:o, s:o, s:s, s:f, s:o}", "name", cli_json_text(function->name), "image",
                      cli_json_text(function->image), "state", govern_state_name(function->state),
@@ -105,7 +105,7 @@ static int print_json(const struct top_view *view, unsigned long limit, struct e
     for (size_t i = 0; i < view->count && (!limit || i < limit); i++)
         json_array_append_new(functions, function_json(view, &view->functions[i]));
     document = json_pack("{s:o, s:f, s:o, s:O}", "title", cli_json_text(view->title), "calls_per_second",
-                         counted(view), "budget", totals_json(view), "functions", functions);
+                         view->counted, "budget", totals_json(view), "functions", functions);
     if (!document)
         return error_no_memory(err);
     if (json_dumpf(document, stdout, JSON_COMPACT) || putchar('\n') == EOF)

@@ -41,10 +41,13 @@ static int watch(const struct top_options *options, const struct top_source *sou
     for (unsigned long i = 0; !r && (!options->iterations || i < options->iterations); i++) {
         if (i)
             r = wait_for_next(options, source, &ended, err);
-        if (!r && (!ended || !i))
-            r = source->look(source->context, &view, err);
-        if (!r && (!ended || !i))
-            r = show(options, &view, err);
+        if (r || (ended && i))
+            break;
+        r = source->look(source->context, &view, err);
+        if (r)
+            break;
+        view.counted = top_counted(&view);
+        r = show(options, &view, err);
         if (ended)
             break;
     }
