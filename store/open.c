@@ -13,13 +13,8 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "store/name_index.h"
-#include "store/schema_additions_sql.h"
-#include "store/schema_budget_sql.h"
-#include "store/schema_go_sql.h"
-#include "store/schema_names_sql.h"
-#include "store/schema_sql.h"
-#include "store/schema_sync_sql.h"
+#include "store/create.h"
+#include "store/schema.h"
 #include "store/store.h"
 #include "store/vtab.h"
 
@@ -179,117 +174,6 @@ static int connect_db(struct tracestore *store)
     return result;
 }
 
-/* What format version 1 got after its first stores were written, in the order of its coming. */
-static const struct addition {
-    const char *count; /* a query that gives 0 when the store lacks it */
-    const char *sql;   /* adds it */
-} additions[] = {
-    {"SELECT count(*) FROM pragma_table_info('losses', 'main') WHERE name = 'calls'", schema_additions_sql},
-    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'function_trigrams'", schema_names_sql},
-    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'go_segments'", schema_go_sql},
-    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'sync_segments'", schema_sync_sql},
-    {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'budget_plans'", schema_budget_sql},
-};
-
-static int has_addition(sqlite3 *db, const struct addition *addition, bool *ret_has, struct error *err)
-{
-    int64_t count;
-    int code = db_number(db, "cannot read the tables", &count, err, addition->count, "");
-
-    if (!code)
-        *ret_has = count > 0;
-    return code;
-}
-
-int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err)
-{
-    return has_addition(db, &additions[0], ret_has, err);
-}
-
-int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err)
-{
-    return has_addition(db, &additions[1], ret_has, err);
-}
-
-int store_has_go(sqlite3 *db, bool *ret_has, struct error *err)
-{
-    return has_addition(db, &additions[2], ret_has, err);
-}
-
-int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err)
-{
-    return has_addition(db, &additions[3], ret_has, err);
-}
-
-int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err)
-{
-    return has_addition(db, &additions[4], ret_has, err);
-}
-
-/* Inside a transaction. */
-static int make_additions(sqlite3 *db, const char *what, struct error *err)
-{
-    int code = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(additions) && !code; i++) {
-        bool has = false;
-
-        code = has_addition(db, &additions[i], &has, err);
-        if (!code && !has)
-            code = db_exec(db, additions[i].sql, what, err);
-    }
-    return code;
-}
-
-int store_create_schema(sqlite3 *db, struct error *err)
-{
-    static const char what[] = "cannot make tables";
-    int64_t tables;
-    int code = db_begin(db, what, err);
-
-    if (code)
-        return code;
-    /* Another process may have been faster. */
-    code = db_number(db, what, &tables, err, "SELECT count(*) FROM sqlite_schema", "");
-    if (!code && !tables)
-        code = db_exec(db, schema_sql, what, err);
-    if (!code && !tables)
-        code = db_exec(db, "PRAGMA application_id = 0x74726163; PRAGMA user_version = 1", what, err);
-    if (!code)
-        code = make_additions(db, what, err);
-    if (!code)
-        return db_commit(db, what, err);
-    db_rollback(db);
-    return code;
-}
-
-/* auto_vacuum only takes before the first table. Another process may be making the same store: it has a page
- * before it has tables. */
-static int create_if_empty(struct tracestore *store, struct error *err)
-{
-    int64_t tables;
-    int code = db_number(store->db, "cannot read", &tables, err, "SELECT count(*) FROM sqlite_schema", "");
-
-    if (code || tables)
-        return code;
-    code = db_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
-                   "cannot make tables", err);
-    return code ? code : store_create_schema(store->db, err);
-}
-
-/* An older store gets what this version adds when it may be written to. */
-static int complete_schema(struct tracestore *store, struct error *err)
-{
-    bool complete = true;
-    int code = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(additions) && store->mode != TRACESTORE_READ && !code && complete; i++)
-        code = has_addition(store->db, &additions[i], &complete, err);
-    if (!code && !complete)
-        code = store_create_schema(store->db, err);
-    return code || complete ? code : name_index_update(store->db, err);
-}
-
 static int check_features(struct tracestore *store, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
@@ -396,19 +280,21 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
     store->path = strdup(path);
     if (!store->path)
         return error_no_memory(err);
+    if (mode == TRACESTORE_CREATE && access(path, F_OK))
+        store_create_file(path);
     if (connect_db(store) != SQLITE_OK)
         return is_cut_short(store) ? fail(err, path, -EBADMSG, "the file is cut short",
                                           "salvage it with tracectl recover -o NEW.db")
                                    : fail_db(err, path, store->db);
     if (mode == TRACESTORE_CREATE)
-        code = create_if_empty(store, err);
+        code = schema_make(store->db, err);
     if (!code)
         code = check_format(store, err);
     if (!code && is_cut_short(store))
         code =
             fail(err, path, -EBADMSG, "the file is cut short", "salvage it with tracectl recover -o NEW.db");
-    if (!code)
-        code = complete_schema(store, err);
+    if (!code && mode != TRACESTORE_READ)
+        code = schema_complete(store->db, err);
     if (!code)
         code = set_up(store, err);
     if (code)

@@ -61,12 +61,11 @@ void space_empty_log(sqlite3 *db)
     sqlite3_busy_timeout(db, STORE_BUSY_TIMEOUT_MS);
 }
 
-/* A file without a name in the folder of `path`. */
-static int unnamed_file(const char *path)
+int space_unnamed_file(const char *path, mode_t mode)
 {
     AUTO_FREE char *copy = strdup(path), *name = NULL;
     const char *folder = copy ? dirname(copy) : NULL;
-    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
 
     if (fd >= 0 || !folder || asprintf(&name, "%s/.tracectl.XXXXXX", folder) < 0)
         return fd;
@@ -80,7 +79,7 @@ int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret
 {
     struct statvfs disk;
     uint64_t room;
-    int fd = unnamed_file(path);
+    int fd = space_unnamed_file(path, 0600);
 
     if (fd < 0)
         return -1;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "store/sqlite.h"
@@ -28,5 +29,9 @@ void space_limit_log(sqlite3 *db, uint64_t bytes);
  * of what is free, from `least` to `most` bytes, in a file that has no name and is gone with the process.
  * Returns its descriptor, or -1 where there is no room for it or the file system cannot do it. */
 int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret_size);
+
+/* A new file without a name in the folder of `path`, which can be given one (linkat) where the file system
+ * has such files (O_TMPFILE). Its descriptor, or -1. */
+int space_unnamed_file(const char *path, mode_t mode);
 
 #endif

@@ -37,10 +37,6 @@ struct tracestore {
  * A store of a newer version is refused (-ENOTSUP). Close with sqlite3_close. */
 int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
-/* Makes the tables in the empty database `db`, or what an older store lacks, whatever else tries to at the
- * same time. */
-int store_create_schema(sqlite3 *db, struct error *err);
-
 /* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
 int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err);

@@ -23,6 +23,10 @@ beats() {
 
 store_is_good() { # name of the run
     local id
+    if [[ ! -e $STORE ]]; then
+        echo "killed before the store was made"
+        return
+    fi
     "$TRACECTL" verify
     same ok "$(sqlite3 "$STORE" 'PRAGMA integrity_check')"
     id=$(q "SELECT max(run_id) AS id FROM runs WHERE name = '$1'")

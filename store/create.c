@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * SQLite makes a database step by step: an empty file, a first page, tables. Here all of it is made in memory
+ * first, written to a file without a name, and that is linked to the path.
+ */
+#include "store/create.h"
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "store/schema.h"
+#include "store/space.h"
+
+DEFINE_CLEANUP(cleanup_db, sqlite3 *, sqlite3_close)
+DEFINE_CLEANUP(cleanup_image, unsigned char *, sqlite3_free)
+
+/* A database in memory cannot be in WAL mode; its file says so in two bytes (sqlite.org/fileformat2.html). */
+enum { WRITE_VERSION = 18, READ_VERSION = 19, VERSION_WAL = 2, HEADER_SIZE = 100 };
+
+/* The bytes of a store without runs, NULL: no memory. */
+static unsigned char *empty_store(sqlite3_int64 *ret_size)
+{
+    CLEANUP(cleanup_db) sqlite3 *db = NULL;
+    unsigned char *image;
+
+    if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK || schema_make(db, NULL))
+        return NULL;
+    image = sqlite3_serialize(db, "main", ret_size, 0);
+    if (image && *ret_size >= HEADER_SIZE)
+        image[WRITE_VERSION] = image[READ_VERSION] = VERSION_WAL;
+    return image;
+}
+
+void store_create_file(const char *path)
+{
+    sqlite3_int64 size = 0;
+    CLEANUP(cleanup_image) unsigned char *image = empty_store(&size);
+    AUTO_CLOSE int fd = image ? space_unnamed_file(path, 0644) : -1; /* the mode that SQLite gives */
+    char name[32];
+
+    if (fd < 0 || write(fd, image, (size_t)size) != size || fsync(fd))
+        return;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
