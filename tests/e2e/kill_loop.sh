@@ -37,7 +37,7 @@ holds() { # run, events, ns: seen; run, events, ns: now
 
 check_store() { # what newest said before the kill
     local now
-    [[ -s $TRACECTL_DB ]] || return 0
+    [[ -e $TRACECTL_DB ]] || return 0
     "$TRACECTL" verify
     now=$(newest)
     # shellcheck disable=SC2086 # both are three words, or nothing
