@@ -234,5 +234,5 @@ int worker_run(const struct worker_order *order)
     tracestore_free(store);
     if (r)
         snprintf(order->page->error, sizeof(order->page->error), "%s", err.message);
-    return r != 0;
+    return r == -ESRCH ? WORKER_GONE : r ? WORKER_FAILED : WORKER_ENDED;
 }

@@ -53,7 +53,14 @@ struct worker_order {
     uint64_t slice_ns; /* between two updates of the page */
 };
 
-/* Records, in a process that was forked for it. Returns its exit status: 0, or 1 with page->error. */
+/* How a recording's process exits. */
+enum worker_status {
+    WORKER_ENDED,
+    WORKER_FAILED, /* page->error says why */
+    WORKER_GONE,   /* the process to be recorded had ended before */
+};
+
+/* Records, in a process that was forked for it. Returns its exit status (enum worker_status). */
 int worker_run(const struct worker_order *order);
 
 #endif

@@ -135,16 +135,21 @@ static void end_rest(struct service *service, const struct service_process *proc
 
 /* ------------------------------------------------------------------------------------ ends */
 
+static bool has_failed(int status)
+{
+    return !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_FAILED;
+}
+
 static void say_end(struct service *service, struct worker *worker, int status)
 {
     const struct worker_figures *figures = worker_figures(worker);
     const char *run = service_number(figures->run);
 
     worker->page->error[sizeof(worker->page->error) - 1] = '\0';
-    if (WIFEXITED(status) && !WEXITSTATUS(status)) {
+    if (!has_failed(status)) {
         service->counters.ended++;
-        service_log("info", "ended", "target", worker->target, "pid", service_number(worker->process.pid),
-                    "run", run);
+        service_log("info", WEXITSTATUS(status) == WORKER_GONE ? "gone" : "ended", "target", worker->target,
+                    "pid", service_number(worker->process.pid), "run", run);
         return;
     }
     service->counters.failed++;
@@ -170,7 +175,7 @@ void service_reap(struct service *service)
         service->past_cpu_ns += (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND_NS +
                                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
         say_end(service, worker, status);
-        if (status || worker->over)
+        if (has_failed(status) || worker->over)
             send_to_rest(service, &worker->process);
         else
             end_rest(service, &worker->process);
