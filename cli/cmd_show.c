@@ -71,8 +71,8 @@ static const struct section sections[] = {
      "min(ns) AS s_first FROM losses WHERE run_id = ?1 GROUP BY cause ORDER BY cause",
      loss_titles, 0},
     {"muted",
-     "SELECT coalesce(f.demangled, f.name) AS t_name, b.from_ns AS s_from, b.to_ns AS s_to, "
-     "b.calls_per_second AS r_calls_per_second, b.cause AS t_cause, "
+     "SELECT coalesce(f.demangled, f.name) AS t_name, nullif(b.from_ns, 0) AS s_from, b.to_ns AS "
+     "s_to, nullif(b.calls_per_second, 0) AS r_calls_per_second, b.cause AS t_cause, "
      "b.missed AS n_calls_missed FROM " BLIND_ROWS " b "
      "LEFT JOIN functions f ON f.function_id = b.function_id WHERE b.run_id = ?1 ORDER BY b.from_ns, f.name",
      blind_titles, 40},
