@@ -42,8 +42,8 @@ int go_scan_start(struct go_scan *scan, sqlite3 *db, const char *index_text, int
     scan->db = db;
     if (vtab_read_constraints(index_text, argc, argv, &constraints))
         return error_no_memory(err);
-    scan->range = (struct go_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
-                                    constraints.to_ns};
+    scan->range = (struct process_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
+                                         constraints.to_ns};
     vtab_constraints_release(&constraints);
     code = store_has_go(db, &has_go, err);
     if (code || !has_go || constraints.nothing)

@@ -16,7 +16,7 @@ enum { GO_SCAN_RUN, GO_SCAN_PROCESS, GO_SCAN_LABEL, GO_SCAN_GOROUTINE, GO_SCAN_C
 
 struct go_scan {
     sqlite3 *db;
-    struct go_range range;
+    struct process_range range;
     sqlite3_stmt *programs; /* NULL: there are no further ones */
     struct go_event_iter *iter;
     int64_t run_id, process_id;

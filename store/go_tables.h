@@ -5,6 +5,7 @@
 #define TRACESTORE_GO_TABLES_H
 
 #include "store/go_events.h"
+#include "store/process_iter.h"
 #include "store/sqlite.h"
 
 /* SQL: the number of a process, P of P.gN: that of its threads' labels; of one without threads its rank, or
@@ -18,14 +19,8 @@
     " (SELECT count(*) FROM main.processes p JOIN main.processes q ON q.run_id = p.run_id" \
     " AND q.process_id < p.process_id WHERE p.process_id = " process "))"
 
-/* Which events are wanted; all bounds included. */
-struct go_range {
-    uint64_t first_seq, last_seq;
-    uint64_t from_ns, to_ns;
-};
-#define GO_RANGE_ALL ((struct go_range){.last_seq = UINT64_MAX, .to_ns = INT64_MAX})
-
-int go_event_iter_open_db(sqlite3 *db, int64_t process_id, const struct go_range *range,
+/* go_event_iter_open for a part of the events. */
+int go_event_iter_open_db(sqlite3 *db, int64_t process_id, const struct process_range *range,
                           struct go_event_iter **ret_iter, struct error *err);
 
 #endif

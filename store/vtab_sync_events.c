@@ -26,7 +26,7 @@ static const struct vtab_column columns[] = {
 struct events_cursor {
     struct vtab_cursor head;
     sqlite3 *db;
-    struct sync_range range;
+    struct process_range range;
     sqlite3_stmt *processes; /* NULL: there are no further ones */
     struct sync_event_iter *iter;
     int64_t run_id, process_id;
@@ -128,8 +128,8 @@ static int start(struct events_cursor *cursor, const char *index_text, int argc,
     stop(cursor);
     if (vtab_read_constraints(index_text, argc, argv, &constraints))
         return error_no_memory(err);
-    cursor->range = (struct sync_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
-                                        constraints.to_ns};
+    cursor->range = (struct process_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
+                                           constraints.to_ns};
     vtab_constraints_release(&constraints);
     code = store_has_sync(cursor->db, &has_sync, err);
     if (code || !has_sync || constraints.nothing)
