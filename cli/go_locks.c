@@ -9,28 +9,11 @@
 
 #include "analyzer/go/feed.h"
 #include "cli/go_commands.h"
+#include "cli/lock_report.h"
 #include "cli/output.h"
 
 DEFINE_CLEANUP(cleanup_order, struct lock_order *, lock_order_free)
 DEFINE_CLEANUP(cleanup_places, struct go_places *, go_places_free)
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    const char **run = state->input;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        if (*run)
-            argp_error(state, "one run at a time, not '%s', too", arg);
-        *run = arg;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no run");
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ------------------------------------------------------------------------------------------ telling */
 
@@ -58,7 +41,7 @@ static void put_step(const struct lock_dependency *step, const char *label, cons
 
 int go_locks_text(const struct lock_cycle *cycle, const char *label, struct go_place_source places)
 {
-    puts(cycle->happened ? "deadlocked in this run:" : "could deadlock, did not in this run:");
+    lock_report_heading(cycle->happened);
     for (size_t i = 0; i < cycle->count; i++) {
         struct go_place held, wanted;
         int r = find_both(&cycle->steps[i], places, &held, &wanted);
@@ -72,11 +55,7 @@ int go_locks_text(const struct lock_cycle *cycle, const char *label, struct go_p
 
 static json_t *lock_json(uint64_t object, bool shared, const struct go_place *place)
 {
-    char address[32];
-
-    snprintf(address, sizeof(address), "0x%" PRIx64, object);
-    return json_pack("{s:s, s:b, s:o, s:o, s:i}", "object", address, "shared", shared, "function",
-                     cli_json_text(place->function), "file", cli_json_text(place->file), "line", place->line);
+    return lock_report_json(object, shared, place->function, place->file, place->line);
 }
 
 json_t *go_locks_json(const struct lock_cycle *cycle, const char *label, struct go_place_source places)
@@ -105,12 +84,6 @@ json_t *go_locks_json(const struct lock_cycle *cycle, const char *label, struct 
 
 /* ------------------------------------------------------------------------------------------ the run */
 
-struct report {
-    json_t *cycles; /* NULL: as text */
-    size_t count;
-    bool complete;
-};
-
 static int on_event(void *context, const struct go_replay *replay, const struct go_event *event)
 {
     (void)replay;
@@ -122,7 +95,7 @@ static int on_action(void *context, const struct go_goroutine *goroutine, const 
     return go_lock_order_action(context, goroutine, action);
 }
 
-static int tell(struct report *report, const struct lock_cycle *cycle, const char *label,
+static int tell(struct lock_report *report, const struct lock_cycle *cycle, const char *label,
                 struct go_place_source places)
 {
     json_t *object;
@@ -153,7 +126,7 @@ int go_locks_of(struct tracestore *store, const struct go_program *program, stru
 }
 
 static int read_program(struct tracestore *store, const struct go_program *program, struct go_places *places,
-                        struct report *report, struct error *err)
+                        struct lock_report *report, struct error *err)
 {
     AUTO_FREE struct lock_cycle *cycles = NULL;
     size_t count = 0;
@@ -168,7 +141,7 @@ static int read_program(struct tracestore *store, const struct go_program *progr
     return r < 0 ? error_set(err, r, NULL, "reading the locks of goroutines") : 0;
 }
 
-static int read_run(const char *argument, struct report *report, struct error *err)
+static int read_run(const char *argument, struct lock_report *report, struct error *err)
 {
     CLEANUP(cleanup_places) struct go_places *places = NULL;
     AUTO_STORE struct tracestore *store = NULL;
@@ -194,7 +167,7 @@ static int read_run(const char *argument, struct report *report, struct error *e
 }
 
 static const struct argp argp = {
-    .parser = parse,
+    .parser = lock_report_parse,
     .args_doc = "RUN",
     .doc =
         "List deadlocks that could have happened: goroutines that took the same locks in orders that do "
@@ -209,30 +182,8 @@ static const struct argp argp = {
 
 static int run(int argc, char **argv)
 {
-    struct report report = {.complete = true};
-    const char *argument = NULL;
-    struct error err = {0};
-    AUTO_JSON json_t *document = NULL;
-    int r;
-
-    cli_parse(&go_locks_command, argc, argv, &argument);
-    if (cli.json) {
-        report.cycles = json_array();
-        document = json_pack("{s:o}", "potential", report.cycles);
-    }
-    r = read_run(argument, &report, &err);
-    if (r < 0)
-        return cli_fail(&err);
-    if (document) {
-        json_object_set_new(document, "complete", json_boolean(report.complete));
-        cli_json_print(document);
-    } else {
-        if (!report.count)
-            puts("no potential deadlock");
-        if (!report.complete)
-            puts("there were more orders of locks than are looked at");
-    }
-    return cli_finish(report.count ? EXIT_FOUND : EXIT_NOTHING_FOUND);
+    return lock_report_run(&go_locks_command, argc, argv, read_run,
+                           "there were more orders of locks than are looked at");
 }
 
 const struct command go_locks_command = {

@@ -18,6 +18,7 @@
 # make bench-stat-faults  how often stat finds the rank at fault, of 20 hangs for each kind of fault, of 32 ranks (long;
 #                      tests/bench/stat_faults -n 5 -r 4: less)
 # make bench-stat-servers  what stat -p does to servers under load, and whether others see the same calls (6 minutes)
+# make bench-cascade   what the sinks of the sample service take when its planted cascades are hit (a minute)
 # make bench-accuracy  how often the thread at fault leads the suspects, in recordings of programs with faults (10
 #                      minutes)
 
@@ -303,6 +304,10 @@ bench-stat-servers: packages-build-bench-test
 	$(Q)$(MAKE) all
 	$(Q)O=$(O) tests/bench/stat_servers
 
+bench-cascade: packages-build-demo-test
+	$(Q)$(MAKE) all programs
+	$(Q)O=$(O) tests/bench/cascade
+
 bench-accuracy: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/accuracy
@@ -312,5 +317,5 @@ demo: packages-build-demo
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-always-on bench-capture bench-inline stress bench-store \
-	bench-sync bench-analysis bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo
+	bench-sync bench-analysis bench-cascade bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo
 .SECONDARY:

@@ -145,7 +145,7 @@ void *localiser(void *unused)
     sem_wait(&wanted);
     for (unsigned i = 0; i < size; i++) {
         COUNT_ITERATION();
-        usleep(500);
+        usleep(2000);
     }
     __atomic_store_n(&localised, true, __ATOMIC_RELEASE);
     return unused;

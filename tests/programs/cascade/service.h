@@ -6,17 +6,20 @@
  *
  * A master receives the heartbeats of a node; two clients send it requests; a peer wants a stream from it.
  * The node has a thread for each connection, one for heartbeats, one for events, and some for its own upkeep.
- * The PLAN says which of these are in it (words with commas between):
+ * The PLAN says which of these are in it, in words with commas between: six bugs,
  *
- *     copy1 copy2 copy3  a client has a file of SIZE blocks copied under a lock, and the heartbeat needs that
- *                        lock; or one whose holder needs it; or one whose holder needs that
- *     cleanup            an event removes SIZE files, and the peer's stream needs the thread of events
- *     scan               a directory of SIZE files is looked through under a lock that a client's write needs
- *     localise           a client's job waits, under a lock, for SIZE steps of a thread; another's task needs
- * it constant           decoy: four blocks, always, are written under the heartbeat's lock answer decoy: a
- * client's answer waits for what the same request makes, SIZE blocks boot               decoy: copy1's lock
- * was taken inside another one, before there was any thread readers            decoy: SIZE entries are read
- * under a lock that the heartbeat only reads, too
+ *  - copy1, copy2, copy3: a client has a file of SIZE blocks copied under a lock, and the heartbeat
+ *    needs that lock; or one whose holder needs it; or one whose holder needs that
+ *  - cleanup: an event removes SIZE files, and the peer's stream needs the thread of events
+ *  - scan: a directory of SIZE files is looked through under a lock that a client's write needs
+ *  - localise: a client's job waits, under a lock, for SIZE steps of a thread; another's task needs it
+ *
+ * and four decoys:
+ *
+ *  - constant: four blocks, always, are written under the heartbeat's lock
+ *  - answer: a client's answer waits for what the same request makes, SIZE blocks
+ *  - boot: copy1's lock was taken inside another one, before there was any thread
+ *  - readers: SIZE entries are read under a lock that the heartbeat only reads, too
  *
  * With `hit` and one of copy1, copy2, copy3, cleanup, scan, localise the threads wait for each other so that
  * the chain is hit. Of each call of a sink is printed how long it took, and how many iterations of the loops
