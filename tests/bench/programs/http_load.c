@@ -2,8 +2,8 @@
 /*
  * usage: http_load PORT CONNECTIONS SECONDS PATH BODY [PATH BODY]...
  *
- * Keeps CONNECTIONS connections to 127.0.0.1 busy: each posts the bodies in turn, the next one when the last is
- * answered. Prints the requests of each second as it ends ("second 1234"), then "p99 MICROSECONDS".
+ * Keeps CONNECTIONS connections to 127.0.0.1 busy: each posts the bodies in turn, the next one when the last
+ * is answered. Prints the requests of each second as it ends ("second 1234"), then "p99 MICROSECONDS".
  */
 #include <arpa/inet.h>
 #include <errno.h>
