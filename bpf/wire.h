@@ -364,4 +364,18 @@ static inline __u64 wire_sp(const struct wire_call *call)
     return (__u64)call->header.sp_high << 32 | call->sp_low;
 }
 
+/* What stood around the stack pointer of a program that was interrupted (bpf/stacks.bpf.c), from so many bytes
+ * below it on, in pieces that are read or not. */
+#define STACK_SAMPLE_BELOW 4096
+#define STACK_SAMPLE_PIECES 6
+#define STACK_SAMPLE_WORDS 128 /* of a piece */
+
+struct stack_sample {
+    __u32 tgid, unused;
+    __u64 ip;
+    __u64 words[STACK_SAMPLE_PIECES][STACK_SAMPLE_WORDS];
+};
+
+_Static_assert(sizeof(struct stack_sample) == 6160, "stack_sample");
+
 #endif

@@ -170,9 +170,10 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
     return r;
 }
 
-/* Attaches an image that is mapped by `pid` and not probed there yet. */
+/* Attaches an image that is mapped by `pid` and not probed there yet. `running`: the process runs it as its
+ * program, and has done so for a while. */
 static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                  struct error *err)
+                  bool running, struct error *err)
 {
     int r = image->shared ? 0 : make_way(loader, image, err);
 
@@ -181,7 +182,7 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
     if (r)
         return r;
     if (!image->shared)
-        return loader->budget ? budget_attach(loader->budget, image, path, err)
+        return loader->budget ? budget_attach(loader->budget, image, path, running, err)
                               : image_table_attach(loader->backend, image, path, 0, err);
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
         uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
@@ -450,7 +451,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
         return r;
     if (image_is_traced(image) && !is_attached(loader, image, pid)) {
         survey->news = true;
-        r = attach(loader, image, mapping->link, pid, err);
+        r = attach(loader, image, mapping->link, pid, false, err);
         if (r)
             return r;
     }
@@ -562,7 +563,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     if (!r && image_is_traced(image))
         r = attach_inline(loader, image, pid, err);
     if (!r && image_is_traced(image) && !is_attached(loader, image, pid))
-        r = attach(loader, image, link, pid, err);
+        r = attach(loader, image, link, pid, !starting, err);
     if (!r && image->go)
         r = image_table_attach_go(loader->backend, image, image->go_governor.detail, link, err);
     if (r) {
@@ -631,7 +632,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
         if (!image || is_attached(loader, image, child))
             continue;
         *ret_news = true;
-        r = attach(loader, image, mappings[i].link, child, err);
+        r = attach(loader, image, mappings[i].link, child, false, err);
     }
     if (!r && probes_libraries(loader))
         r = watch_linker(loader, child, mappings, count, err);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/govern/budget_state.h"
+#include "collector/govern/heat.h"
 #include "collector/plan/cost.h"
 #include "collector/self_test/known_costs.h"
 
@@ -198,9 +199,27 @@ static int take_plan(struct budget *budget, const struct traced_image *image, ui
             continue;
         function->recent_calls = plan[next].calls_per_second;
         function->recent_span_ns = 1e9;
-        governor_expect_hot(budget_unit(budget, number), now_ns);
+        governor_expect_hot(budget_unit(budget, number),
+                            plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
     }
     return r;
+}
+
+/* Functions that seem to be called often wait outside until it is seen what the others take. */
+static int let_hot_wait(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
+                        struct error *err)
+{
+    AUTO_FREE uint32_t *heat = calloc(image->function_count + 1, sizeof(*heat));
+    int r = heat ? heat_sample(image, heat, err) : error_no_memory(err);
+
+    for (size_t i = 0; r > 0 && i < image->function_count; i++) {
+        uint32_t number = image->first_function + (uint32_t)i;
+        struct govern_unit *unit = budget_unit(budget, number);
+
+        if (heat[i] && budget->functions[number].probed && (!unit->out || unit->waits))
+            governor_let_wait(unit, heat[i] > unit->heat ? heat[i] : unit->heat, now_ns);
+    }
+    return r < 0 ? r : 0;
 }
 
 /* The functions that begin outside are not observed from here on. */
@@ -241,7 +260,8 @@ static int add_groups(struct budget *budget, size_t index, struct error *err)
     return r;
 }
 
-int budget_attach(struct budget *budget, struct traced_image *image, const char *path, struct error *err)
+int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
+                  struct error *err)
 {
     size_t index = budget->image_count;
     int r;
@@ -251,6 +271,8 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
     r = enrol(budget, image, err);
     if (!r)
         r = take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
+    if (!r && running)
+        r = let_hot_wait(budget, image, clock_ns(CLOCK_MONOTONIC), err);
     if (r)
         return r;
     budget->images[index].image = image;

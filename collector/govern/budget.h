@@ -40,9 +40,12 @@ uint32_t budget_tick_ns(double share);
 int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err);
 void budget_free(struct budget *budget);
 
-/* Probes an image in every process that maps it, as image_table_attach does; those that were too hot when the
- * binary was recorded last begin outside. */
-int budget_attach(struct budget *budget, struct traced_image *image, const char *path, struct error *err);
+/* Probes an image in every process that maps it, as image_table_attach does; functions that were too hot when
+ * the binary was recorded last begin outside. `running`: processes that run it as their program are busy; it
+ * is looked (0.4 s at most) which functions seem hot, and these begin outside, too, and come in one by one.
+ */
+int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
+                  struct error *err);
 
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);

@@ -17,20 +17,32 @@
 #define IDLE_PART 0.1         /* of a CPU: a target that needs less is taken for one that needs this */
 #define FIRST_PAUSE_NS 1000000000u
 #define LONGEST_PAUSE_NS 64000000000u
-#define TRIAL_NS 1000000000u /* a unit that was in for so long has passed */
-#define HELD_NS 10000000000u /* and has calmed down for good when it was in for so long */
+#define TRIAL_NS 1000000000u  /* a unit that was in for so long has passed */
+#define HELD_NS 10000000000u  /* and has calmed down for good when it was in for so long */
+#define EXPOSED_NS 50000000.0 /* so long a unit is in before it is seen that it has to go */
+#define PACE_NS 100000000u    /* between batches of those that wait */
+#define BATCH_MAX 1024u
 
 void governor_start(struct governor *governor, double share)
 {
-    *governor = (struct governor){.share = share, .bucket_ns = share * START_NS};
+    *governor = (struct governor){.share = share, .bucket_ns = share * START_NS, .batch = 1};
 }
 
-void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns)
+void governor_expect_hot(struct govern_unit *unit, double expected, uint64_t now_ns)
 {
     unit->out = true;
+    unit->waits = false;
+    unit->expected = expected;
     unit->pause_ns = 8 * (uint64_t)FIRST_PAUSE_NS;
     unit->changed_ns = now_ns;
     unit->retry_ns = now_ns + unit->pause_ns;
+}
+
+void governor_let_wait(struct govern_unit *unit, uint32_t heat, uint64_t now_ns)
+{
+    unit->out = unit->waits = true;
+    unit->heat = heat;
+    unit->changed_ns = unit->retry_ns = now_ns;
 }
 
 bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
@@ -108,6 +120,7 @@ static void take_out(struct govern_unit *unit, uint64_t now_ns)
         unit->pause_ns = LONGEST_PAUSE_NS;
     unit->out = true;
     unit->trial = false;
+    unit->expected = rate_of(unit);
     unit->changed_ns = now_ns;
     unit->retry_ns = now_ns + unit->pause_ns;
 }
@@ -122,8 +135,8 @@ static int hotter_first(const void *left, const void *right)
 /* Takes units out, those that take most first, until the rest fits. A target that gets time back calls the
  * others more often, too: what they take of its own time stays the same. `total`, `own`: the rates of all
  * units and of the target itself. Returns how many; -ENOMEM. */
-static int shed(const struct governor *governor, struct govern_unit *units, size_t count, double total,
-                double own, uint64_t now_ns)
+static int shed(struct governor *governor, struct govern_unit *units, size_t count, double total, double own,
+                uint64_t now_ns)
 {
     AUTO_FREE struct govern_unit **order = calloc(count + 1, sizeof(struct govern_unit *));
     bool trials_only = governor->bucket_ns >= 0;
@@ -141,6 +154,8 @@ static int shed(const struct governor *governor, struct govern_unit *units, size
         take_out(order[i], now_ns);
         changed++;
     }
+    if (changed)
+        governor->batch = 0; /* of the last one not all could stay */
     return changed;
 }
 
@@ -156,24 +171,73 @@ static bool end_trials(struct govern_unit *units, size_t count, uint64_t now_ns)
     return any;
 }
 
-static int let_in(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns)
+/* Those that wait before those that have been tried, the coolest first; of the others those first that have
+ * been due for longest. */
+static int next_first(const void *left, const void *right)
 {
+    const struct govern_unit *a = *(struct govern_unit *const *)left,
+                             *b = *(struct govern_unit *const *)right;
+
+    if (a->waits != b->waits)
+        return b->waits - a->waits;
+    return a->waits && a->heat != b->heat ? (a->heat > b->heat) - (a->heat < b->heat)
+                                          : (a->retry_ns > b->retry_ns) - (a->retry_ns < b->retry_ns);
+}
+
+static void begin_trial(struct govern_unit *unit, uint64_t now_ns)
+{
+    unit->out = unit->waits = false;
+    unit->trial = true;
+    unit->changed_ns = now_ns;
+    unit->recent_ns = unit->recent_span_ns = 0;
+}
+
+/* Lets units in that are due: as many that wait as a batch has, or others as long as the bucket has what they
+ * are expected to take. Returns how many. */
+static int let_in(struct governor *governor, struct govern_unit *const *due, size_t count, uint64_t now_ns)
+{
+    bool waiting = due[0]->waits;
+    double left = governor->bucket_ns;
     int changed = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        struct govern_unit *unit = &units[i];
+    if (now_ns - governor->raised_ns < (waiting ? PACE_NS : FIRST_PAUSE_NS))
+        return 0;
+    if (waiting)
+        governor->batch = governor->batch ? governor->batch : 1;
+    for (size_t i = 0; i < count && due[i]->waits == waiting; i++) {
+        double cost = EXPOSED_NS * due[i]->expected;
 
-        if (!unit->out || now_ns < unit->retry_ns)
-            continue;
-        unit->out = false;
-        unit->trial = true;
-        unit->changed_ns = now_ns;
-        unit->recent_ns = unit->recent_span_ns = 0;
+        if (waiting ? (size_t)changed == governor->batch : changed && cost > left)
+            break;
+        left -= cost;
+        begin_trial(due[i], now_ns);
         changed++;
     }
-    if (changed)
-        governor->raised_ns = now_ns;
+    if (waiting && governor->batch < BATCH_MAX)
+        governor->batch *= 2;
+    governor->raised_ns = now_ns;
     return changed;
+}
+
+/* -ENOMEM. */
+static int try_due(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns)
+{
+    AUTO_FREE struct govern_unit **due = NULL;
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += units[i].out && now_ns >= units[i].retry_ns;
+    if (!found)
+        return 0;
+    due = calloc(found, sizeof(struct govern_unit *));
+    if (!due)
+        return -ENOMEM;
+    found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (units[i].out && now_ns >= units[i].retry_ns)
+            due[found++] = &units[i];
+    qsort(due, found, sizeof(struct govern_unit *), next_first);
+    return let_in(governor, due, found, now_ns);
 }
 
 int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
@@ -202,8 +266,7 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
     trials = end_trials(units, count, now_ns);
     if (total > affordable && (trials || governor->bucket_ns < 0))
         r = shed(governor, units, count, total, own_rate, now_ns);
-    else if (governor->bucket_ns > ROOM * governor->share * BUCKET_NS &&
-             now_ns - governor->raised_ns >= FIRST_PAUSE_NS)
-        r = let_in(governor, units, count, now_ns);
+    else if (governor->bucket_ns > ROOM * governor->share * BUCKET_NS)
+        r = try_due(governor, units, count, now_ns);
     return r;
 }

@@ -7,8 +7,12 @@
  * target's own time is what it has used beyond that. A bucket is filled with the share of the own time and
  * emptied by the hits. When it is empty, the functions that take most are taken out until the others fit, so
  * that rare ones stay whatever happens. A function that is out costs nothing and nobody knows how often it is
- * called: it is let in again on trial, after a pause that doubles each time it did not hold. Those that are
- * due come together: a trial takes the target a few hundredths of a second at most, however many they are.
+ * called: it is let in again on trial, after a pause that doubles each time it did not hold. As many come
+ * together as the bucket has room for, by what they took before: until it is seen that one is still hot, some
+ * hundredths of a second, it is paid for.
+ *
+ * Units of which only a guess is known, when a recording of a busy program begins, wait outside and come in
+ * by slow start: the coolest first, one, then two, four, ... as long as none of them has to go again.
  *
  * A target that needs little is not slowed down by what is little, too: it counts as if it needed a tenth of
  * a CPU.
@@ -30,6 +34,9 @@ struct govern_unit {
 
     /* The governor's own. */
     bool trial;                       /* it is in to see whether it can stay */
+    bool waits;                       /* it has never been in */
+    uint32_t heat;                    /* of one that waits: a guess; larger is hotter */
+    double expected;                  /* CPU nanoseconds a nanosecond, when it was in last; 0: not known */
     uint64_t seen_ns;                 /* of cost_ns, at the last look */
     double recent_ns, recent_span_ns; /* what it took in what time; older costs count less and less */
     uint64_t changed_ns, retry_ns, pause_ns;
@@ -41,6 +48,7 @@ struct governor {
     double recent_own_ns, recent_span_ns;
     uint64_t seen_cpu_ns, seen_ns; /* at the last look; times are CLOCK_MONOTONIC */
     uint64_t raised_ns;            /* when units were let in last */
+    size_t batch;                  /* so many of those that wait come together */
     uint64_t paid_ns, used_ns; /* so far: what hits took by estimate, what the target has used with them */
     double worst_share;        /* the most that a second took, of the own time in it */
     double second_paid_ns, second_own_ns, second_ns;
@@ -54,8 +62,12 @@ void governor_start(struct governor *governor, double share);
 int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
                     uint64_t cpu_ns);
 
-/* The unit is out from the start, since it was at the end of an earlier recording: it will be tried soon. */
-void governor_expect_hot(struct govern_unit *unit, uint64_t now_ns);
+/* The unit is out from the start, since it was at the end of an earlier recording: it will be tried soon.
+ * `expected`: the CPU time that it took of a time then; 0: not known. */
+void governor_expect_hot(struct govern_unit *unit, double expected, uint64_t now_ns);
+
+/* The unit is out from the start, since it may be hot: it comes in by slow start. */
+void governor_let_wait(struct govern_unit *unit, uint32_t heat, uint64_t now_ns);
 
 /* Whether looks should come in quick succession: the recording, or a trial, has just begun, or too much is
  * taken. */

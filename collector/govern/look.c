@@ -222,7 +222,8 @@ static int store_plan(struct budget *budget, const struct traced_image *image, s
     for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
         const struct budget_function *function = &budget->functions[image->first_function + i];
 
-        if (!function->probed || (function->state != GOVERN_OUT && !function->recorded))
+        if (!function->probed || (function->state != GOVERN_OUT && !function->recorded) ||
+            budget_unit(budget, image->first_function + (uint32_t)i)->waits)
             continue;
         r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,
                                      function->state == GOVERN_OUT ? calls_per_second(function) + 1e-9 : 0,

@@ -150,7 +150,7 @@ Test(governor, a_function_that_was_hot_yesterday_begins_outside)
     struct program program;
 
     start(&program, 0.1);
-    governor_expect_hot(&program.units[0], program.now_ns);
+    governor_expect_hot(&program.units[0], 0.25, program.now_ns);
     run(&program, 5);
     cr_expect(program.units[0].out);
     cr_expect_leq(program.governor.worst_share, 0.1, "%f", program.governor.worst_share);
@@ -169,4 +169,78 @@ Test(governor, an_ended_process_only_begins_the_sum_anew)
     run(&program, 1);
     cr_expect_eq(out(&program), 0);
     cr_expect_leq(program.governor.used_ns, 3000000000u);
+}
+
+/* Functions 0 to 19 are called 200 times a tick (each alone takes as much as a share of 0.01), the others
+ * once. */
+static void start_busy(struct program *program, double share)
+{
+    start(program, share);
+    for (unsigned i = 0; i < FUNCTIONS; i++) {
+        program->hits[i] = i < 20 ? 200 : 1;
+        governor_let_wait(&program->units[i], i < 20 ? 100 - i : 1, program->now_ns);
+    }
+}
+
+Test(governor, those_that_wait_come_in_the_coolest_first)
+{
+    struct program program;
+    unsigned hot_in = 0;
+
+    start_busy(&program, 0.05);
+    for (unsigned i = 0; i < 500; i++) {
+        unsigned cool_out = 0;
+
+        tick(&program);
+        for (unsigned k = 20; k < FUNCTIONS; k++)
+            cool_out += program.units[k].out;
+        for (unsigned k = 0; k < 20; k++)
+            cr_assert(!cool_out || program.units[k].out, "%u before %u cool ones", k, cool_out);
+    }
+    run(&program, 20);
+    for (unsigned k = 20; k < FUNCTIONS; k++)
+        cr_expect_not(program.units[k].out, "%u", k);
+    for (unsigned k = 0; k < 20; k++)
+        hot_in += !program.units[k].out;
+    cr_expect_geq(hot_in, 1, "%u", hot_in);
+    cr_expect_leq(hot_in, 5, "%u", hot_in);
+}
+
+Test(governor, no_second_of_a_slow_start_takes_much_more_than_the_share)
+{
+    const double shares[] = {0.01, 0.05, 0.2};
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct program program;
+
+        start_busy(&program, shares[i]);
+        run(&program, 30);
+        cr_expect_leq(program.governor.worst_share, 1.5 * shares[i] + 0.01, "%f of %f",
+                      program.governor.worst_share, shares[i]);
+        cr_expect_leq(paid_share(&program), shares[i] + 0.01);
+    }
+}
+
+Test(governor, a_trial_has_as_many_as_the_bucket_has_room_for)
+{
+    struct program program;
+    unsigned most = 0;
+
+    start(&program, 0.05);
+    for (unsigned i = 0; i < 20; i++) {
+        program.hits[i] = 2000;
+        governor_expect_hot(&program.units[i], 0.1, program.now_ns);
+    }
+    for (unsigned i = 0; i < 1500; i++) {
+        unsigned in = 0;
+
+        tick(&program);
+        for (unsigned k = 0; k < 20; k++)
+            in += !program.units[k].out;
+        most = in > most ? in : most;
+    }
+    cr_expect_geq(most, 1);
+    cr_expect_leq(most, 5, "%u", most); /* 0.05 of half a second holds five times 0.1 of 50 ms */
+    for (unsigned k = 0; k < 20; k++)
+        cr_expect_gt(program.units[k].cost_ns, 0, "%u was never tried", k);
 }
