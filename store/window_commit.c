@@ -762,6 +762,8 @@ static int make_run(struct commit *commit, struct tracestore *store, sqlite3_stm
     };
     int code;
 
+    if (!*run.name) /* one is made */
+        run.name = NULL;
     commit->run_id = sqlite3_column_int64(row, RUN);
     commit->from_ns = (uint64_t)sqlite3_column_int64(row, FROM);
     if (commit->from_ns < started_ns)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "store/store.h"
 #include "store/window.h"
 
@@ -62,11 +63,12 @@ int window_create(const char *path, char **ret_path, struct tracestore **ret_win
     struct tracestore *window = NULL;
     int code;
 
-    if (asprintf(&window_path, "%s" SUFFIX "%d", path, (int)getpid()) < 0) {
+    /* The time, because another process may have had the number and left its window. */
+    if (asprintf(&window_path, "%s" SUFFIX "%d-%llu", path, (int)getpid(),
+                 (unsigned long long)clock_ns(CLOCK_REALTIME) / 1000) < 0) {
         window_path = NULL;
         return error_no_memory(err);
     }
-    window_delete(window_path); /* of a process that had this number */
     code = tracestore_open(window_path, TRACESTORE_CREATE, &window, err);
     if (!code)
         code = db_exec(window->db, "PRAGMA synchronous = OFF", what, err);
@@ -147,10 +149,10 @@ static int recover_file(const char *window_path, struct tracestore *store, uint6
 static bool is_window(const char *name, const char *store_name)
 {
     size_t length = strlen(store_name);
-    const char *pid = name + length + strlen(SUFFIX);
+    const char *number = name + length + strlen(SUFFIX);
 
-    return !strncmp(name, store_name, length) && !strncmp(name + length, SUFFIX, strlen(SUFFIX)) && *pid &&
-           !pid[strspn(pid, "0123456789")];
+    return !strncmp(name, store_name, length) && !strncmp(name + length, SUFFIX, strlen(SUFFIX)) && *number &&
+           !number[strspn(number, "0123456789-")];
 }
 
 int window_recover(const char *path, struct tracestore *store, uint64_t *ret_runs, struct error *err)
