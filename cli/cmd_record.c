@@ -12,7 +12,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/record_arguments.h"
+#include "cli/record_flight.h"
 #include "cli/record_preview.h"
 #include "cli/record_stacks.h"
 #include "cli/signals.h"
@@ -107,7 +109,7 @@ static int record(struct tracestore *store, struct recorder *recorder,
     signals_stop(recorder, arguments->command != NULL);
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
-    if (!r)
+    if (!r && !arguments->recorder.flight)
         stacks = record_stacks_take(arguments);
     if (!r)
         r = recorder_close(recorder, err);
@@ -142,16 +144,18 @@ static int give_up(struct recorder *recorder, int why, const struct error *err)
 
 /* ------------------------------------------------------------------------------------ the report */
 
+/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is none. */
 static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
-                      const struct tracestore_totals *totals, double seconds)
+                      const struct tracestore_totals *totals, json_t *flight, double seconds)
 {
     struct stream_counts counts = recorder_counts(recorder);
     struct trace_writer_memory memory = recorder_memory(recorder);
     int status = recorder_exit_status(recorder);
     json_t *document = json_pack(
-        "{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I, "
+        "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I, "
         "s:I}",
-        "run", (json_int_t)run->run_id, "name", run->name, "exit_status",
+        "run", run->run_id ? json_integer(run->run_id) : json_null(), "name",
+        run->run_id ? cli_json_text(run->name) : json_null(), "exit_status",
         status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events, "calls",
         (json_int_t)totals->calls, "returns", (json_int_t)totals->returns, "threads",
         (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
@@ -165,6 +169,8 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
 
     if (!document)
         return -ENOMEM;
+    if (flight)
+        json_object_set_new(document, "flight", flight);
     if (json_dumpf(document, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout)) {
         json_decref(document);
         return -EIO;
@@ -214,7 +220,7 @@ static int report(struct tracestore *store, const struct recorder *recorder, dou
     if (!r)
         r = tracestore_run_totals(store, run.run_id, &totals, err);
     if (!r && cli.json) {
-        r = print_json(recorder, &run, &totals, seconds);
+        r = print_json(recorder, &run, &totals, NULL, seconds);
         if (r)
             error_set(err, r, NULL, "cannot write standard output");
     } else if (!r && cli.verbosity >= 0) {
@@ -244,6 +250,90 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
     return r;
 }
 
+/* ------------------------------------------------------------------------------------ a flight recorder */
+
+/* Of the last run that was made. */
+static int report_flight(const struct recorder *recorder, const struct record_arguments *arguments,
+                         const struct flight_log *log, double seconds, struct error *err)
+{
+    const struct flight_counts counts = flight_counts(arguments->recorder.flight);
+    const struct trace_writer_window window = recorder_window(recorder);
+    struct tracestore *store = NULL;
+    struct tracestore_totals totals = {0};
+    struct tracestore_run run = {0};
+    char number[24];
+    int r = 0;
+
+    if (!cli.json) {
+        if (cli.verbosity >= 0)
+            flight_log_print_end(log, &window);
+        return 0;
+    }
+    snprintf(number, sizeof(number), "%lld", (long long)counts.last_run);
+    if (counts.last_run)
+        r = tracestore_open(cli.store_path, TRACESTORE_READ, &store, err);
+    if (!r && counts.last_run)
+        r = tracestore_find_run(store, number, &run, err);
+    if (!r && counts.last_run)
+        r = tracestore_run_totals(store, run.run_id, &totals, err);
+    if (!r && print_json(recorder, &run, &totals, flight_log_json(log, &arguments->flight, &counts, &window),
+                         seconds))
+        r = error_set(err, -EIO, NULL, "cannot write standard output");
+    tracestore_run_release(&run);
+    tracestore_free(store);
+    return r;
+}
+
+static int fly(struct record_arguments *arguments, struct flight_log *log, struct error *err)
+{
+    struct flight *flight = arguments->recorder.flight;
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC);
+    struct recorder *recorder;
+    int r, finished;
+
+    signals_commit();
+    r = recorder_open(flight_store(flight), &arguments->recorder, &recorder, err);
+    if (r)
+        return r;
+    r = record(flight_store(flight), recorder, arguments, err);
+    if (r)
+        recorder_detach(recorder); /* what it has stays in the window */
+    finished = flight_finish(flight, r && recorder_counts(recorder).stored_threads, r ? NULL : err);
+    if (r) {
+        r = cli_fail(err);
+        recorder_wait(recorder);
+    } else {
+        r = finished ? finished
+                     : report_flight(recorder, arguments, log,
+                                     (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
+    }
+    if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
+        r = recorder_exit_status(recorder);
+    recorder_free(recorder);
+    return r;
+}
+
+static int record_flying(struct record_arguments *arguments, struct error *err)
+{
+    struct flight_log log = {0};
+    int r;
+
+    arguments->flight.store_path = cli.store_path;
+    arguments->flight.name = arguments->recorder.name;
+    arguments->flight.keep = arguments->recorder.room.keep;
+    arguments->flight.told = flight_log_add;
+    arguments->flight.context = &log;
+    arguments->recorder.room.keep = (struct trace_retention){0}; /* of the store, not of the window */
+    if (!arguments->recorder.name)
+        arguments->recorder.name = "";
+    r = flight_new(&arguments->flight, &arguments->recorder.flight, err);
+    if (!r)
+        r = fly(arguments, &log, err);
+    flight_free(arguments->recorder.flight);
+    flight_log_release(&log);
+    return r;
+}
+
 static int run_record(int argc, char **argv)
 {
     struct record_arguments arguments;
@@ -269,10 +359,14 @@ static int run_record(int argc, char **argv)
     }
     if (cli.json)
         arguments.recorder.output = STDERR_FILENO;
-    r = command && options ? tracestore_open(cli.store_path, TRACESTORE_CREATE, &store, &err)
-                           : error_no_memory(&err);
-    if (!r)
-        r = record_into(store, &arguments, &err);
+    r = command && options ? 0 : error_no_memory(&err);
+    if (!r && arguments.flight.window_ns) {
+        r = record_flying(&arguments, &err);
+    } else if (!r) {
+        r = tracestore_open(cli.store_path, TRACESTORE_CREATE, &store, &err);
+        if (!r)
+            r = record_into(store, &arguments, &err);
+    }
     tracestore_free(store);
     record_arguments_release(&arguments);
     return r < 0 ? cli_fail(&err) : r;

@@ -16,6 +16,9 @@ enum {
     KEY_EXCLUDE,
     KEY_FILTER,
     KEY_FILTER_FILE,
+    KEY_FLIGHT,
+    KEY_FLIGHT_ON,
+    KEY_FLIGHT_SIZE,
     KEY_TRIGGER,
     KEY_TRIGGER_SHARE,
     KEY_IMAGES,
@@ -51,6 +54,16 @@ static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
     {"pid", 'p', "PID[,PID]", 0, "Record running processes, until Ctrl-C, --duration or their end", 1},
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
+    {"flight", KEY_FLIGHT, "MIN", 0,
+     "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when a "
+     "trigger fires, at each SIGUSR1, and as --flight-on says",
+     1},
+    {"flight-on", KEY_FLIGHT_ON, "TRIGGER", 0,
+     "With --flight, may be repeated: crash, end, exit:nonzero, exit:STATUS, call:REGEX, slow:REGEX:200ms "
+     "(default: crash and end)",
+     1},
+    {"flight-size", KEY_FLIGHT_SIZE, "BYTES", 0,
+     "With --flight: what the window may take; when it would be more, it gets shorter (default 64M)", 1},
     {"functions", KEY_FUNCTIONS, "REGEX", 0, "Probe only functions whose name matches (extended regex)", 2},
     {"exclude", KEY_EXCLUDE, "REGEX", 0, "Do not probe functions whose name matches", 2},
     {"filter", KEY_FILTER, "SET[,SET...]", 0,
@@ -258,6 +271,9 @@ bool record_arguments_wants(void *context, struct elf_image *image, const struct
 {
     struct record_arguments *arguments = context;
 
+    for (size_t i = 0; i < arguments->flight.trigger_count; i++)
+        if (flight_trigger_wants(&arguments->flight.triggers[i], function))
+            return true;
     return function_choice_wants(&arguments->choice, image, function) ||
            (arguments->trigger_text && function_choice_wants(&arguments->triggers, image, function));
 }
@@ -298,6 +314,48 @@ static void make_filter(struct record_arguments *arguments)
     exit(r == -EINVAL ? EXIT_USAGE : status);
 }
 
+static void parse_flight(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    char *end;
+    double minutes = strtod(text, &end);
+
+    if (end == text || *end || !(minutes >= 1e-3) || minutes > 1e6)
+        argp_error(state, "--flight is a number of minutes, as 5 or 0.5, not '%s'", text);
+    arguments->flight.window_ns = (uint64_t)(minutes * 60e9);
+}
+
+static void parse_flight_on(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    struct error err = {0};
+    struct flight_trigger *triggers =
+        realloc(arguments->flight_triggers, (arguments->flight.trigger_count + 1) * sizeof(*triggers));
+
+    if (!triggers)
+        argp_failure(state, EXIT_FAILED, ENOMEM, "record");
+    arguments->flight_triggers = triggers;
+    arguments->flight.triggers = triggers;
+    if (flight_trigger_parse(text, &triggers[arguments->flight.trigger_count], &err))
+        argp_error(state, "%s", err.message);
+    arguments->flight.trigger_count++;
+    if (flight_trigger_is_of_function(&triggers[arguments->flight.trigger_count - 1]))
+        arguments->recorder.go_functions = true;
+}
+
+static void check_flight(struct record_arguments *arguments, struct argp_state *state)
+{
+    if (!arguments->flight.window_ns) {
+        if (arguments->flight.trigger_count || arguments->flight.window_bytes)
+            argp_error(state, "--flight-on and --flight-size need --flight");
+        return;
+    }
+    if (arguments->recorder.goroutines != GO_DETAIL_NONE || arguments->recorder.sync)
+        argp_error(state, "--flight keeps calls: it does not go with --go or --sync");
+    if (arguments->flight.trigger_count)
+        return;
+    parse_flight_on(arguments, "crash", state);
+    parse_flight_on(arguments, "end", state);
+}
+
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
     if (arguments->declaration_count && !arguments->recorder.sync)
@@ -328,6 +386,15 @@ static error_t parse_storing(int key, char *arg, struct record_arguments *argume
         return 0;
     case KEY_ON_FULL:
         parse_on_full(arguments, arg, state);
+        return 0;
+    case KEY_FLIGHT:
+        parse_flight(arguments, arg, state);
+        return 0;
+    case KEY_FLIGHT_ON:
+        parse_flight_on(arguments, arg, state);
+        return 0;
+    case KEY_FLIGHT_SIZE:
+        arguments->flight.window_bytes = cli_parse_bytes(arg, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -465,6 +532,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
+        check_flight(arguments, state);
         if (!arguments->has_budget && arguments->pids.count)
             arguments->recorder.budget = DEFAULT_BUDGET;
         make_filter(arguments);
@@ -504,6 +572,9 @@ void record_arguments_release(struct record_arguments *arguments)
 {
     function_choice_release(&arguments->choice);
     function_choice_release(&arguments->triggers);
+    for (size_t i = 0; i < arguments->flight.trigger_count; i++)
+        flight_trigger_release(&arguments->flight_triggers[i]);
+    free(arguments->flight_triggers);
     pid_list_release(&arguments->pids);
     free(arguments->tags);
     for (size_t i = 0; i < arguments->declaration_count; i++)

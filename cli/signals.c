@@ -28,8 +28,23 @@ void signals_stop(struct recorder *recorder, bool with_command)
     signal(SIGPIPE, SIG_IGN);
 }
 
+static void on_commit(int number)
+{
+    if (running)
+        recorder_commit(running);
+}
+
+/* A handler, which programs that are executed do not inherit, and not SIG_IGN, which they would. */
+void signals_commit(void)
+{
+    const struct sigaction action = {.sa_handler = on_commit, .sa_flags = SA_RESTART};
+
+    sigaction(SIGUSR1, &action, NULL);
+}
+
 void signals_ignore(void)
 {
+    signal(SIGUSR1, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

@@ -12,6 +12,9 @@
  * us. */
 void signals_stop(struct recorder *recorder, bool with_command);
 
+/* SIGUSR1 asks the recorder of signals_stop for a commit from now on; before that it does nothing. */
+void signals_commit(void);
+
 /* They do nothing any more: what is left to do is short and must not be cut off. */
 void signals_ignore(void);
 

@@ -14,6 +14,7 @@
 #include "collector/backend/leftover.h"
 #include "collector/go/govern.h"
 #include "collector/privileges.h"
+#include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
 #include "collector/self_test/known_costs.h"
 #include "collector/target/process.h"
@@ -291,7 +292,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         .options = options->options,
         .started_ns = clock_ns(CLOCK_REALTIME),
     };
-    const struct stream_options stream = {
+    struct stream_options stream = {
         .times = options->times,
         .call_sites = options->call_sites,
         .on_exec = on_exec,
@@ -304,9 +305,17 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         .sync = options->sync,
         .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go_observer,
     };
-    const struct trace_writer_options writer = {.memory_bytes = options->memory_bytes ? options->memory_bytes
-                                                                                      : default_memory()};
-    int r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
+    struct trace_writer_options writer = {.memory_bytes = options->memory_bytes ? options->memory_bytes
+                                                                                : default_memory()};
+    int r = 0;
+
+    if (options->flight) {
+        writer.window_ns = flight_options_of(options->flight)->window_ns;
+        writer.window_bytes = flight_options_of(options->flight)->window_bytes;
+        r = recorder_flight_open(recorder, &stream, err);
+    }
+    if (!r)
+        r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
 
     if (!r)
         keeper_init(&recorder->keeper, store, trace_writer_run_id(recorder->writer), &options->room);
@@ -393,8 +402,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     int r;
 
     /* An inferred return has no moment of its own. */
-    if (image.returns == PLAN_RETURNS_AUTO && options->times == STREAM_TIMES_FULL &&
-        !options->insists_on_inline)
+    if (image.returns == PLAN_RETURNS_AUTO && !options->insists_on_inline &&
+        (options->times == STREAM_TIMES_FULL ||
+         (options->flight && flight_has_functions(options->flight, true))))
         image.returns = PLAN_RETURNS_PROBE;
     if (!recorder)
         return error_no_memory(err);
@@ -492,6 +502,8 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r)
         r = leftover_clean(pid, err);
     uprobe_backend_enter(recorder->backend, PHASE_ATTACHING);
+    if (!r && recorder->options.flight && recorder_flight_name(recorder, pid))
+        r = error_no_memory(err);
     if (!r)
         r = attach_process(recorder, pid, &image, err);
     if (!r && image->refusal && !recorder->options.want_image && !recorder->options.sync)
@@ -608,6 +620,8 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         r = govern_if_due(recorder, now, err);
         if (!r)
             r = flush_if_due(recorder, now, err);
+        if (!r && recorder->options.flight)
+            r = recorder_flight_round(recorder, now, flush, err);
         if (r)
             return r;
         r = targets_ended(recorder, err);
@@ -632,6 +646,7 @@ void recorder_free(struct recorder *recorder)
     trigger_free(recorder->trigger);
     sync_probes_free(recorder->sync);
     streams_free(recorder->streams);
+    recorder_flight_release(recorder);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);
     inline_backend_free(recorder->inlined);

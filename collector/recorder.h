@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/flight.h"
 #include "collector/go/watch.h"
 #include "collector/image_table.h"
 #include "collector/keeper.h"
@@ -65,6 +66,7 @@ struct recorder_options {
     size_t ring_bytes;          /* 0: the default */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
+    struct flight *flight;      /* the store is its window; NULL: everything is kept */
     struct keeper_options room; /* what the store keeps meanwhile */
     int output;                 /* descriptor for the command's standard output, -1: the caller's own */
     /* As in struct image_table_options. */
@@ -112,6 +114,9 @@ void recorder_kill(struct recorder *recorder);
 /* Ends recorder_run soon; may be called from a signal handler. */
 void recorder_stop(struct recorder *recorder);
 
+/* With a flight recorder: what it has becomes a run soon; may be called from a signal handler. */
+void recorder_commit(struct recorder *recorder);
+
 /* Takes the probes away, reads the ring empty and ends the run. */
 int recorder_close(struct recorder *recorder, struct error *err);
 
@@ -143,6 +148,9 @@ struct stream_counts recorder_counts(const struct recorder *recorder);
 uint64_t recorder_dropped_runs(const struct recorder *recorder);
 
 struct trace_writer_memory recorder_memory(const struct recorder *recorder);
+
+/* With a flight recorder: how far its window reaches. */
+struct trace_writer_window recorder_window(const struct recorder *recorder);
 
 /* The images met, traced or refused. */
 const struct traced_image *recorder_images(const struct recorder *recorder);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "collector/recorder_flight.h"
 #include "collector/recorder_state.h"
 #include "collector/target/wait_status.h"
 
@@ -66,6 +67,8 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     pid = command->launch.pid;
     command->runs = true;
     recorder->commands.started++;
+    if (recorder->options.flight && recorder_flight_name(recorder, pid))
+        return error_no_memory(err);
     r = uprobe_backend_add_process(recorder->backend, pid, worker, err);
     if (!r)
         r = streams_add_process(recorder->streams, pid, &pid, 1, err);

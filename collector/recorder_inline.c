@@ -62,6 +62,8 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
 {
     if (options->opens)
         return "--trigger: inline probes record every call";
+    if (options->flight && flight_has_functions(options->flight, true))
+        return "--flight-on slow: inline probes do not see when calls return";
     if (options->times == STREAM_TIMES_FULL && !options->insists_on_inline)
         return "--time full: inline probes do not see when calls return";
     if (options->times == STREAM_TIMES_FULL && !inline_backend_has_clock())

@@ -5,6 +5,8 @@
 #ifndef TRACECTL_COLLECTOR_RECORDER_STATE_H
 #define TRACECTL_COLLECTOR_RECORDER_STATE_H
 
+#include <signal.h>
+
 #include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
 #include "collector/govern/budget.h"
@@ -36,6 +38,12 @@ struct recorder {
     uint64_t inline_looked_ns; /* when it looked how far threads had come */
     bool inline_overtaken;     /* the kernel's records from before that have all been read */
     uint64_t life_cycle_losses, flushed_ns, governed_ns;
+    /* With a flight recorder: */
+    struct call_watch *call_watch; /* NULL: no function is watched */
+    pid_t *named;                  /* the command, and the processes that were attached by name */
+    size_t named_count, named_capacity;
+    volatile sig_atomic_t commit_asked;
+    uint64_t watched_ns; /* the last look at calls that are open */
 };
 
 /* Records between two looks at the clock, so that commits come in time however busy the target is. */

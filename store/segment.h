@@ -190,6 +190,9 @@ struct function_calls {
 struct closed_segment {
     struct closed_segment *next; /* for the queue of whoever owns it */
     int64_t thread;              /* the thread's number, set by the owner */
+    struct thread_writer *owner; /* whose it is; NULL: nobody's who still writes */
+    int64_t segment_id;          /* its row's, once that is written */
+    size_t stored_bytes;         /* of its row, about */
     uint64_t first_seq, event_count;
     uint64_t first_ns; /* 0: no times */
     uint64_t last_ns;  /* the events happened before it; set by the owner */

@@ -270,7 +270,9 @@ int segment_builder_close(struct segment_builder *builder, struct closed_segment
     CLEANUP(cleanup_closed) struct closed_segment *closed = calloc(1, sizeof(*closed));
     CLEANUP(cleanup_beginning) struct beginning beginning = {0};
 
-    if (!closed || write_payload(builder, &closed->payload) || collect_functions(builder, closed) ||
+    if (!builder->encoder) /* a segment without events has a code, too */
+        builder->encoder = builder->codec->encoder_new();
+    if (!closed || !builder->encoder || write_payload(builder, &closed->payload) || collect_functions(builder, closed) ||
         write_beginning(builder, &beginning) || begin_next_sites(builder))
         return -ENOMEM;
     closed->first_seq = builder->first_seq;

@@ -2,6 +2,18 @@
 /* Appending events: the hot path. */
 #include "store/writer.h"
 
+void writer_queue_segment(struct thread_writer *thread, struct closed_segment *closed)
+{
+    struct trace_writer *writer = thread->writer;
+
+    closed->thread = thread->number;
+    closed->owner = thread;
+    *writer->closed_end = closed;
+    writer->closed_end = &closed->next;
+    writer->closed_bytes += closed->payload.size;
+    thread->window.queued++;
+}
+
 int writer_close_segment(struct thread_writer *thread)
 {
     struct trace_writer *writer = thread->writer;
@@ -10,10 +22,8 @@ int writer_close_segment(struct thread_writer *thread)
 
     if (code)
         return code;
-    closed->thread = thread->number;
-    *writer->closed_end = closed;
-    writer->closed_end = &closed->next;
-    writer->closed_bytes += closed->payload.size;
+    writer_queue_segment(thread, closed);
+    thread->window.opened_ns = 0;
     writer->journal_live -= thread->journal_bytes;
     thread->journal_bytes = 0;
     journal_mark_reset(&thread->mark);
@@ -168,5 +178,6 @@ int thread_writer_end(struct thread_writer *thread, uint64_t ns, struct error *e
     writer_discharge(thread);
     journal_mark_release(&thread->mark);
     writer_mark_dirty(thread);
+    thread->window.ended_ns = ns;
     return 0;
 }

@@ -218,6 +218,12 @@ struct trace_writer_options {
      * passed a little while threads are many and small: up to 32 KiB each are left to those that had events
      * of late. */
     size_t memory_bytes;
+    /* A flight recorder's window: at each flush what is older than this is deleted, and so is the oldest when
+     * the rest takes more than window_bytes (0: no limit). Such a run is for tracestore_commit_window alone,
+     * in a store of its own; neither goroutine nor synchronisation events may be in it. 0: everything stays.
+     */
+    uint64_t window_ns;
+    size_t window_bytes;
 };
 
 /*
@@ -239,6 +245,15 @@ int64_t trace_writer_run_id(const struct trace_writer *writer);
 
 /* Memory that segments take which are closed but not yet flushed: flush earlier when it grows. */
 size_t trace_writer_pending_bytes(const struct trace_writer *writer);
+
+/* How far the window of a writer with window_ns reaches back. */
+struct trace_writer_window {
+    uint64_t from_ns; /* everything from here on is kept; 0: everything is */
+    size_t bytes;     /* of the segments that are kept */
+    uint64_t dropped_events;
+    bool too_much; /* window_bytes was reached: at times it was shorter than window_ns */
+};
+struct trace_writer_window trace_writer_window(const struct trace_writer *writer);
 
 struct trace_writer_memory {
     size_t peak_bytes;     /* the most that the open segments took, rounded up */

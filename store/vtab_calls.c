@@ -16,6 +16,7 @@
 #include "store/db.h"
 #include "store/vtab_scan.h"
 #include "store/vtab_table.h"
+#include "store/window.h"
 
 enum calls_column {
     CALLS_RUN,
@@ -44,7 +45,8 @@ static const struct vtab_column columns[] = {
 
 /* What is missing of a thread, which decides what its calls without a return mean. */
 struct thread_gaps {
-    uint64_t lost_seq; /* of the last lost event, UINT64_MAX: none */
+    uint64_t kept_seq; /* lost events before this one are of before a window */
+    uint64_t lost_seq; /* of the last other lost event, UINT64_MAX: none */
     uint64_t loss_ns;  /* when the last loss that has no place in the stream was noticed, 0: there is none */
 };
 
@@ -112,11 +114,17 @@ static int read_number(const struct vtab_scan *scan, const char *sql, int64_t *r
 
 static int read_gaps(const struct vtab_scan *scan, struct thread_gaps *ret_gaps, struct error *err)
 {
-    int64_t lost_seq, loss_ns;
+    int64_t kept_seq, lost_seq, loss_ns;
     int r = read_number(scan,
-                        "SELECT coalesce(max(seq), -1) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2",
-                        &lost_seq, err);
+                        "SELECT coalesce(max(seq) + 1, 0) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2"
+                        " AND cause = '" TRACE_LOSS_WINDOW "'",
+                        &kept_seq, err);
 
+    if (r == 0)
+        r = read_number(scan,
+                        "SELECT coalesce(max(seq), -1) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2"
+                        " AND cause <> '" TRACE_LOSS_WINDOW "'",
+                        &lost_seq, err);
     if (r < 0)
         return r;
     /* Where such a loss was is not known; that it was before it was noticed is. Of a run that its recorder
@@ -124,11 +132,12 @@ static int read_gaps(const struct vtab_scan *scan, struct thread_gaps *ret_gaps,
     r = read_number(scan,
                     "SELECT max(CASE cause WHEN 'unfinished' THEN 9223372036854775807 ELSE max(ns, 1) END) "
                     "FROM main.losses WHERE run_id = ?2 AND (thread_id IS NULL OR thread_id = ?1) "
-                    "AND (seq IS NULL OR count IS NULL)",
+                    "AND (seq IS NULL OR count IS NULL) AND cause <> '" TRACE_LOSS_WINDOW "'",
                     &loss_ns, err);
     if (r < 0)
         return r;
-    *ret_gaps = (struct thread_gaps){.lost_seq = (uint64_t)lost_seq, .loss_ns = (uint64_t)loss_ns};
+    *ret_gaps = (struct thread_gaps){
+        .kept_seq = (uint64_t)kept_seq, .lost_seq = (uint64_t)lost_seq, .loss_ns = (uint64_t)loss_ns};
     return 0;
 }
 
@@ -245,7 +254,7 @@ static int follow_event(struct calls_cursor *cursor, const struct event *event)
     const struct open_call *ended;
     int r;
 
-    if (event->kind == EVENT_LOST &&
+    if (event->kind == EVENT_LOST && event->seq >= cursor->gaps.kept_seq &&
         (cursor->gaps.lost_seq == UINT64_MAX || event->seq > cursor->gaps.lost_seq))
         cursor->gaps.lost_seq = event->seq;
     if (scan->returns == TRACE_RETURNS_NONE && event->kind == EVENT_CALL) {

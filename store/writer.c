@@ -119,6 +119,11 @@ int trace_writer_begin(struct tracestore *store, const struct trace_run_descript
     writer->db = store->db;
     writer->closed_end = &writer->closed;
     set_limits(writer, options);
+    if (options && options->window_ns) {
+        writer->window = window_new(options->window_ns, options->window_bytes);
+        if (!writer->window)
+            return error_no_memory(err);
+    }
     code = db_begin(writer->db, "cannot begin a run", err);
     if (code)
         return code;
@@ -202,20 +207,27 @@ int trace_writer_abandon(struct trace_writer *writer, struct error *err)
     return code ? code : tracestore_delete_run(writer->store, writer->run_id, err);
 }
 
+void writer_free_thread(struct thread_writer *thread)
+{
+    segment_builder_release(&thread->builder);
+    journal_mark_release(&thread->mark);
+    closed_segment_free(thread->window.resting);
+    free(thread);
+}
+
 void trace_writer_free(struct trace_writer *writer)
 {
     if (!writer)
         return;
     for (struct thread_writer *thread = writer->threads, *next; thread; thread = next) {
         next = thread->next;
-        segment_builder_release(&thread->builder);
-        journal_mark_release(&thread->mark);
-        free(thread);
+        writer_free_thread(thread);
     }
     for (struct closed_segment *closed = writer->closed, *next; closed; closed = next) {
         next = closed->next;
         closed_segment_free(closed);
     }
+    window_free(writer->window);
     go_writers_free(writer);
     sync_writers_free(writer);
     catalog_queue_release(&writer->catalog);

@@ -11,6 +11,7 @@
 #include "store/journal.h"
 #include "store/segment.h"
 #include "store/store.h"
+#include "store/writer_window.h"
 
 struct thread_writer {
     struct trace_writer *writer;
@@ -25,6 +26,7 @@ struct thread_writer {
     size_t memory;         /* that it is charged for: no less than its open segment takes */
     size_t charged_tables; /* the tables that this is enough for */
     uint64_t active_flush; /* the last flush that had events of it */
+    struct window_thread window;
 };
 
 /* A part of the row of `losses`. */
@@ -55,6 +57,8 @@ struct trace_writer {
         *hand; /* where writer_charge goes on looking for what to close, NULL: at the first */
     uint64_t closed_early, flushes;
 
+    struct writer_window *window; /* NULL: everything is kept */
+
     struct go_writer *go_writers;     /* one for each Go program */
     struct sync_writer *sync_writers; /* one for each process whose synchronisation is recorded */
     uint64_t sync_channels;           /* the largest number of one */
@@ -65,6 +69,16 @@ struct trace_writer {
 
 /* Moves the thread's open segment, which has events, to the queue. -ENOMEM. */
 int writer_close_segment(struct thread_writer *thread);
+
+/* The payload of a closed segment as it is stored: with ids in place of numbers, sealed. */
+int writer_seal_payload(struct trace_writer *writer, const struct closed_segment *closed,
+                        struct bytes *sealed, struct error *err);
+
+/* Frees what a thread has; nothing may refer to it any more. */
+void writer_free_thread(struct thread_writer *thread);
+
+/* Puts a closed segment of the thread at the end of the queue. */
+void writer_queue_segment(struct thread_writer *thread, struct closed_segment *closed);
 
 /*
  * A limit on the memory of all open segments (writer_memory.c). A thread that does much that it has not done

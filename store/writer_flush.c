@@ -12,13 +12,15 @@
 #define JOURNAL_SLACK ((size_t)1 << 20)
 #define JOURNAL_ROW_BYTES ((size_t)8 << 20) /* a row that has grown to this is followed by another */
 #define CHUNK_HEAD_BYTES 40
+#define LIST_ENTRY_BYTES 3 /* about, of a function in segments.functions */
+#define ROW_BYTES 120      /* of what else is in a row and its index entries */
 
 static const char what[] = "cannot write events";
 
 /* ------------------------------------------------------------------------------------------ segments */
 
 /* The payload with ids in place of numbers, sealed. */
-static int seal_payload(struct trace_writer *writer, const struct closed_segment *closed,
+int writer_seal_payload(struct trace_writer *writer, const struct closed_segment *closed,
                         struct bytes *sealed, struct error *err)
 {
     struct bytes scratch[SECTION_COUNT] = {0};
@@ -36,7 +38,7 @@ static int seal_payload(struct trace_writer *writer, const struct closed_segment
 }
 
 static int write_segment(struct trace_writer *writer, struct segment_inserter *inserter,
-                         const struct closed_segment *closed, struct error *err)
+                         struct closed_segment *closed, struct error *err)
 {
     AUTO_BYTES payload = {0};
     AUTO_FREE struct function_calls *functions = calloc(closed->function_count + 1, sizeof(*functions));
@@ -61,9 +63,13 @@ static int write_segment(struct trace_writer *writer, struct segment_inserter *i
         functions[i].function = (uint32_t)numbering_id(&writer->numberings[NUMBER_FUNCTION], number);
         functions[i].calls = closed->functions[i].calls;
     }
-    code = seal_payload(writer, closed, &payload, err);
+    code = writer_seal_payload(writer, closed, &payload, err);
     row.payload = (struct section){payload.data, payload.size};
-    return code ? code : segment_insert(inserter, &row, what, err);
+    if (!code)
+        code = segment_insert(inserter, &row, what, err);
+    closed->segment_id = sqlite3_last_insert_rowid(writer->db);
+    closed->stored_bytes = payload.size + closed->function_count * LIST_ENTRY_BYTES + ROW_BYTES;
+    return code;
 }
 
 static int write_segments(struct trace_writer *writer, struct error *err)
@@ -74,6 +80,8 @@ static int write_segments(struct trace_writer *writer, struct error *err)
     if (!writer->closed)
         return 0;
     code = segment_inserter_open(&inserter, writer->db, what, err);
+    if (!code && writer->window)
+        code = window_make_way(writer, err);
     for (struct closed_segment *closed = writer->closed; closed && !code; closed = closed->next)
         code = write_segment(writer, &inserter, closed, err);
     return code;
@@ -168,6 +176,8 @@ static int write_rows(struct trace_writer *writer, uint64_t now_ns, const struct
 
     if (!code)
         code = write_segments(writer, err);
+    if (!code && writer->window)
+        code = window_write(writer, now_ns, err);
     if (!code)
         code = go_writers_write(writer, err);
     if (!code)
@@ -186,8 +196,11 @@ static void advance(struct trace_writer *writer, bool all)
 {
     struct thread_writer *thread, *next;
 
+    if (writer->window)
+        window_advance(writer);
     for (struct closed_segment *closed = writer->closed, *behind; closed; closed = behind) {
         behind = closed->next;
+        closed->owner->window.queued = 0;
         closed_segment_free(closed);
     }
     writer->closed = NULL;
@@ -209,6 +222,8 @@ static void advance(struct trace_writer *writer, bool all)
         thread->next_dirty = NULL;
     }
     writer->dirty = NULL;
+    if (writer->window)
+        window_forget_threads(writer);
 }
 
 int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
@@ -219,6 +234,8 @@ int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writ
     int code;
 
     writer_free_idle(writer);
+    if (writer->window && window_prepare(writer, now_ns))
+        return error_no_memory(err);
     for (struct thread_writer *thread = writer->dirty; thread; thread = thread->next_dirty) {
         uint64_t least = thread->builder.anchor_ns;
 

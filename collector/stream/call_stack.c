@@ -44,10 +44,15 @@ static size_t depth_of_caller(const struct call_stack *stack, size_t depth, uint
 /* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h): further in, return probes are left out. */
 #define RETURN_PROBE_DEPTH 64
 
+bool call_frame_return_is_seen(const struct call_frame *frame)
+{
+    return !frame->return_unseen && frame->probed <= RETURN_PROBE_DEPTH;
+}
+
 /* Whether the call may have returned without a trace. */
 static bool may_be_gone(const struct call_frame *frame, uint32_t never_returns)
 {
-    return frame->return_unseen ? frame->function != never_returns : frame->probed > RETURN_PROBE_DEPTH;
+    return !call_frame_return_is_seen(frame) && !(frame->return_unseen && frame->function == never_returns);
 }
 
 /* Whether the call is inside the innermost of `depth` open ones only if that has not returned. */

@@ -76,6 +76,9 @@ struct call_evidence {
     uint64_t gone;           /* calls with entry pointers up to this have returned; 0: nothing known */
 };
 
+/* Whether the call's return has been seen if there was one. */
+bool call_frame_return_is_seen(const struct call_frame *frame);
+
 /* What a call did to the stack. */
 struct call_effect {
     size_t closed; /* so many calls have returned before it */

@@ -158,7 +158,8 @@ static int write_known_calls(struct streams *streams, struct traced_thread *thre
 /* Whether what calls do can be looked up: not where each is told with its place, or nothing is inferred. */
 static bool has_paths(const struct streams *streams, const struct traced_thread *thread)
 {
-    return !streams->options.call_sites && thread->process->returns != TRACE_RETURNS_NONE;
+    return !streams->options.call_sites && !streams->options.watch &&
+           thread->process->returns != TRACE_RETURNS_NONE;
 }
 
 int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,

@@ -66,6 +66,7 @@ void registry_remove_thread(struct registry *registry, struct traced_thread *thr
         registry->last = NULL;
     HASH_DEL(registry->threads, thread);
     call_stack_release(&thread->stack);
+    watched_calls_release(&thread->watched);
     inline_paths_release(&thread->paths);
     sync_thread_free(thread->sync);
     free(thread);

@@ -11,6 +11,7 @@
 
 #include "collector/image_table.h"
 #include "collector/stream/call_stack.h"
+#include "collector/stream/call_watch.h"
 #include "collector/stream/inline_paths.h"
 
 struct goroutine_streams;
@@ -54,6 +55,7 @@ struct traced_thread {
     uint64_t signal_stack;    /* where a handler was entered on a stack of its own last; 0: nowhere */
     uint64_t signal_stacks;   /* how often that has changed */
     struct inline_paths paths;
+    struct watched_calls watched;
     UT_hash_handle hh;
 };
 

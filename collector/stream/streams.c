@@ -390,6 +390,8 @@ int streams_write_call(struct streams *streams, struct traced_thread *thread,
     if (thread->process->returns != TRACE_RETURNS_NONE &&
         call_stack_call(&thread->stack, &evidence, streams_entry_function(thread->process), &effect))
         return no_memory(streams);
+    if (streams->options.watch && call_watch_call(streams->options.watch, thread, &evidence, ns))
+        return no_memory(streams);
     if (ret_step)
         *ret_step = (struct thread_step){
             .returns = (uint32_t)effect.closed, .function_id = function_id, .assumed = effect.assumed};
@@ -446,6 +448,8 @@ static int handle_return(struct streams *streams, const struct wire_call *record
         streams->counts.unmatched_returns++;
         return 0;
     }
+    if (streams->options.watch)
+        call_watch_return(streams->options.watch, thread, record->header.ns);
     /* All but the last were inferred. A thread with an open call has a writer. */
     r = streams_write_returns(streams, thread->writer, closed - 1);
     if (r)
@@ -502,6 +506,8 @@ static int end_thread(struct streams *streams, struct traced_thread *thread, uin
 {
     int r = streams_settle_thread(streams, thread, ns);
 
+    if (streams->options.watch)
+        call_watch_look(streams->options.watch, thread, ns, 0);
     if (!r && thread->writer)
         r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
     registry_remove_thread(&streams->registry, thread);
@@ -612,6 +618,7 @@ static int handle_exec(struct streams *streams, const struct wire_exec *record)
     if (streams->options.sync && sync_stream_exec(streams, thread, record->header.ns))
         return streams->error.code;
     call_stack_replace(&thread->stack, streams_entry_function(process));
+    thread->watched.count = 0;
     process->image = NULL;
     process->epoch++;
     return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
@@ -628,6 +635,8 @@ static int handle_exit(struct streams *streams, const struct wire_exit *record)
         r = sync_stream_exit(streams, thread, record);
     if (!r && thread)
         r = end_thread(streams, thread, record->header.ns);
+    if (process && record->header.flags & WIRE_LAST_THREAD && streams->options.on_death)
+        streams->options.on_death(streams->options.context, process->pid, (int)record->exit_code);
     if (!r && process && record->header.flags & WIRE_LAST_THREAD)
         r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
     return r;

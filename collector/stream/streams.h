@@ -24,6 +24,7 @@
 #include "collector/image_table.h"
 #include "store/tracestore.h"
 
+struct call_watch;
 struct live_stacks;
 struct streams;
 
@@ -46,6 +47,9 @@ struct stream_options {
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;
+    /* A process has ended, with a wait status; NULL: nobody wants to know. */
+    void (*on_death)(void *context, pid_t pid, int wait_status);
+    struct call_watch *watch;      /* functions whose calls are looked at; NULL: none */
     bool sync;                     /* records of synchronisation come, too */
     struct go_observer goroutines; /* .event NULL: nobody */
 };
@@ -94,6 +98,9 @@ const struct error *streams_error(const struct streams *streams);
 /* The live processes with threads of which nobody knows which of their innermost calls are open. The caller
  * frees them. -ENOMEM. */
 int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
+
+/* Looks for watched calls that have been open for too long by `ns` (CLOCK_MONOTONIC). */
+void streams_look_at_watched(struct streams *streams, uint64_t ns);
 
 /* Translates calls that a thread's inline probes have recorded, one after the other, all of the same tick:
  * they came after `ns` (CLOCK_MONOTONIC) and before the next tick. On failure streams_error() says more. */
