@@ -63,6 +63,7 @@ struct recorder_options {
     bool count_only;            /* with a budget: calls are only counted, and none is stored */
     bool discreet;              /* neither arguments nor the environment of processes are read */
     size_t ring_bytes;          /* 0: the default */
+    bool plain_wire;            /* each call and return goes through the ring as a record of its own */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
     struct keeper_options room; /* what the store keeps meanwhile */
@@ -143,6 +144,9 @@ struct stream_counts recorder_counts(const struct recorder *recorder);
 uint64_t recorder_dropped_runs(const struct recorder *recorder);
 
 struct trace_writer_memory recorder_memory(const struct recorder *recorder);
+
+/* Bytes that have come through the ring buffers of the kernel side. */
+uint64_t recorder_ring_bytes(const struct recorder *recorder);
 
 /* The images met, traced or refused. */
 const struct traced_image *recorder_images(const struct recorder *recorder);
