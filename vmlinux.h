@@ -31,6 +31,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_ARRAY = 2,
     BPF_MAP_TYPE_PERCPU_ARRAY = 6,
     BPF_MAP_TYPE_LRU_HASH = 9,
+    BPF_MAP_TYPE_STACK = 23,
     BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0 };

@@ -21,6 +21,7 @@
 
 #include "bpf/limits.h"
 #include "bpf/processes.h"
+#include "bpf/losses.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 
@@ -122,6 +123,8 @@ static __always_inline bool tell_limited(struct budget_slot *slot, __u32 tid, __
 
     if (slot->told)
         return true;
+    if (packs && !flush_thread(tid))
+        return false;
     record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     if (!record)
         return false;

@@ -11,6 +11,7 @@
 #define TRACECTL_BPF_GOROUTINES_H
 
 #include "bpf/processes.h"
+#include "bpf/losses.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 

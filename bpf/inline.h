@@ -13,6 +13,7 @@
 #define TRACECTL_BPF_INLINE_H
 
 #include "bpf/processes.h"
+#include "bpf/losses.h"
 #include "bpf/ring.h"
 
 #define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER behind it */

@@ -90,6 +90,7 @@ int on_libraries(struct pt_regs *ctx)
         state->flags |= PROCESS_CHECK_CALLERS;
         processes_changed();
     }
+    flush_current(task);
     record = reserve_life_cycle(sizeof(*record), WIRE_LIBRARIES, tid);
     if (!record) {
         bpf_map_delete_elem(&waiting, &tid);

@@ -5,6 +5,7 @@
 
 #include "bpf/callers.h"
 #include "bpf/inline.h"
+#include "bpf/losses.h"
 #include "bpf/own_stack.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
@@ -74,6 +75,13 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
     return false;
 }
 
+/* What a thread has packed comes before what it does now. If there is no room it is packed all the same. */
+static __always_inline void flush_current(const struct task_struct *task)
+{
+    if (packs)
+        flush_thread((__u32)task->pid);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -106,6 +114,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
         stopped = hold_child(child, state);
     }
     processes_changed();
+    flush_current(parent);
     record = reserve_life_cycle(sizeof(*record), WIRE_FORK, (__u32)child->pid);
     if (!record)
         return 0;
@@ -137,9 +146,11 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
     __u32 tgid = (__u32)task->tgid;
     struct wire_exec *record;
     bool stopped;
+    __u8 left;
 
     if (!state)
         return 0;
+    left = leave_slot_of((__u32)old_tid);
     forget_program(state, tgid);
     stopped = hold(task);
     if (!stopped) /* it runs before anybody knows what it maps */
@@ -147,7 +158,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
     record = reserve_life_cycle(sizeof(*record), WIRE_EXEC, tgid);
     if (!record)
         return 0;
-    record->header.flags = stopped ? WIRE_HELD : 0;
+    record->header.flags = left | (stopped ? WIRE_HELD : 0);
     record->old_tid = (__u32)old_tid;
     record->unused = 0;
     bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
@@ -162,17 +173,23 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     __u32 tgid = (__u32)task->tgid, tid = (__u32)task->pid;
     bool last = task->signal->live.counter == 0;
     struct wire_exit *record;
+    __u8 left;
 
     if (process_of(task))
         on_release(task);
-    if (!process_of(task))
+    if (!process_of(task)) {
+        leave_slot_of(tid);
         return 0;
+    }
     if (last) {
         bpf_map_delete_elem(&processes, &tgid);
         bpf_map_delete_elem(&held, &tgid);
     }
     processes_changed();
     report_loss(tid);
+    left = leave_slot_of(tid);
+    if (last)
+        left |= leave_slots_of(tgid);
     bpf_map_delete_elem(&stacks, &tid);
     bpf_map_delete_elem(&shadows, &tid);
     bpf_map_delete_elem(&callbacks, &tid);
@@ -180,7 +197,7 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     record = reserve_life_cycle(sizeof(*record), WIRE_EXIT, tid);
     if (!record)
         return 0;
-    record->header.flags = last ? WIRE_LAST_THREAD : 0;
+    record->header.flags = left | (last ? WIRE_LAST_THREAD : 0);
     record->tgid = tgid;
     if (last && task->signal->flags & SIGNAL_GROUP_EXIT)
         record->exit_code = (__u32)task->signal->group_exit_code;

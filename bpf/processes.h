@@ -7,6 +7,7 @@
 #define TRACECTL_BPF_PROCESSES_H
 
 #include "bpf/limits.h"
+#include "bpf/slots.h"
 #include "bpf/wire.h"
 
 const volatile bool with_time = true;
@@ -36,7 +37,7 @@ struct seen_thread {
     __u64 key;
     __u64 jiffies;
     __u32 unstamped; /* records since the last one with a time */
-    __u32 unused;
+    __u32 slot;      /* where to look first for the thread's slot: its number and one more (bpf/slots.h) */
 };
 
 struct {
@@ -54,6 +55,7 @@ struct hit {
     __u32 tid;
     __u32 flags;  /* of the process; 0: not traced */
     bool stamped; /* the record should carry a time */
+    __u32 slot;   /* number of the thread's slot, and one more; 0: none, or not looked for */
 };
 
 static __always_inline struct process_state *process_of(const struct task_struct *task)

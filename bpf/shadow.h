@@ -50,23 +50,22 @@ static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
     return gone;
 }
 
+/* The shadow of a thread without a slot; made when there is something to `keep`. NULL: there is none. */
+static __always_inline struct shadow *shadow_of(__u32 tid, bool keep)
+{
+    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid), empty = {};
+
+    if (shadow || !keep || bpf_map_update_elem(&shadows, &tid, &empty, BPF_ANY))
+        return shadow;
+    return bpf_map_lookup_elem(&shadows, &tid);
+}
+
 /* `keep`: the call is on an ordinary stack and its return is not probed. (A return probe overwrites the slot
  * itself.) */
-static __always_inline __u64 update_shadow(__u32 tid, __u64 sp, __u64 return_address, bool keep)
+static __always_inline __u64 update_shadow(struct shadow *shadow, __u64 sp, __u64 return_address, bool keep)
 {
-    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid);
-    __u64 gone;
+    __u64 gone = drop_gone(shadow, sp);
 
-    if (!shadow) {
-        struct shadow empty = {};
-
-        if (!keep || bpf_map_update_elem(&shadows, &tid, &empty, BPF_ANY))
-            return 0;
-        shadow = bpf_map_lookup_elem(&shadows, &tid);
-        if (!shadow)
-            return 0;
-    }
-    gone = drop_gone(shadow, sp);
     if (keep) {
         __u32 top = shadow->next & (SHADOW_DEPTH - 1);
 

@@ -16,6 +16,7 @@
 
 #include "bpf/goroutines.h"
 #include "bpf/processes.h"
+#include "bpf/losses.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 

@@ -6,7 +6,7 @@
  * - Probes are inode-wide or of one process; only processes in `processes` are recorded. A child enters the
  * map in the fork itself, before it can run.
  * - The records of one thread stand in the ring in program order: a thread reserves its next record only
- * after the last one. So a loss can be placed exactly: a thread whose record found no room is counted in
+ * after the last one, and flushes what it has packed before. So a loss can be placed exactly: a thread whose record found no room is counted in
  * `losses`, and the next record that does find room is preceded by a WIRE_LOST.
  * - Life-cycle records must not get lost: when the ring is full they go to the small `overflow` ring; what
  * even that cannot hold is counted.
@@ -26,7 +26,9 @@
 #include "bpf/kernel_compat.h"
 #include "bpf/libraries.h"
 #include "bpf/lifecycle.h"
+#include "bpf/losses.h"
 #include "bpf/own_stack.h"
+#include "bpf/pack.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
@@ -43,55 +45,115 @@ struct moment {
     __u64 cookie;
 };
 
-static __always_inline void fill_call(struct wire_call *record, __u8 kind, const struct hit *hit,
-                                      const struct moment *moment)
+/* Which slot the thread packs its calls into, if it has or gets one. A process with inline probes has plain
+ * records, since each stands behind a place. */
+static __always_inline void find_hit_slot(struct hit *hit)
 {
-    record->header.kind = kind;
-    record->header.flags = on_signal_stack(hit->task, moment->sp) ? WIRE_ON_SIGNAL_STACK : 0;
-    record->header.sp_high = (__u16)(moment->sp >> 32);
+    __u32 zero = 0;
+    struct seen_thread *seen = packs ? bpf_map_lookup_elem(&seen_threads, &zero) : 0;
+
+    if (seen)
+        hit->slot = find_slot(hit->tid, (__u32)hit->task->tgid, &seen->slot, !(hit->flags & PROCESS_INLINE));
+}
+
+static __always_inline void fill_call(struct wire_call *record, const struct hit *hit,
+                                      const struct wire_event *event)
+{
+    record->header.kind = event->kind;
+    record->header.flags = event->flags;
+    record->header.sp_high = (__u16)(event->sp >> 32);
     record->header.tid = hit->tid;
     record->header.ns = hit->stamped ? bpf_ktime_get_ns() : 0;
-    record->sp_low = (__u32)moment->sp;
-    record->function = (__u32)moment->cookie;
+    record->sp_low = (__u32)event->sp;
+    record->function = event->function;
+}
+
+/* A record of its own. Returns false when there is no room. */
+static __always_inline bool write_plain(const struct hit *hit, const struct wire_event *event)
+{
+    struct wire_call_from *record = 0;
+    struct wire_call *call = 0;
+
+    if (!report_loss(hit->tid))
+        return false;
+    if (event->kind != WIRE_CALL_FROM) {
+        call = bpf_ringbuf_reserve(&ring, sizeof(*call), 0);
+        if (!call)
+            return false;
+        fill_call(call, hit, event);
+        bpf_ringbuf_submit(call, BPF_RB_NO_WAKEUP);
+        return true;
+    }
+    record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (!record)
+        return false;
+    fill_call(&record->call, hit, event);
+    record->return_address = event->return_address;
+    record->gone = event->gone;
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    return true;
+}
+
+static __always_inline bool can_pack(const struct hit *hit)
+{
+    __u32 index = hit->slot - 1;
+    struct packed_slot *slot = hit->slot ? bpf_map_lookup_elem(&packed_slots, &index) : 0;
+
+    return slot && !slot->broken && !(hit->flags & PROCESS_INLINE);
+}
+
+static __always_inline void write_event(const struct hit *hit, const struct wire_event *event)
+{
+    bool written;
+
+    if (can_pack(hit))
+        written = (!has_losses(hit->tid) || report_loss(hit->tid)) &&
+                  pack_event(hit->slot - 1, event, hit->stamped ? bpf_ktime_get_ns() : 0);
+    else
+        written = write_plain(hit, event);
+    if (!written)
+        count_loss(hit->tid, event->kind == WIRE_RETURN);
 }
 
 static __always_inline void emit(const struct hit *hit, const struct moment *moment, __u8 kind)
 {
-    struct wire_call *record = 0;
+    const struct wire_event event = {
+        .sp = moment->sp,
+        .function = (__u32)moment->cookie,
+        .kind = kind,
+        .flags = on_signal_stack(hit->task, moment->sp) ? WIRE_ON_SIGNAL_STACK : 0,
+    };
 
-    if (report_loss(hit->tid))
-        record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-    if (!record) {
-        count_loss(hit->tid, kind == WIRE_RETURN);
-        return;
-    }
-    fill_call(record, kind, hit, moment);
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    write_event(hit, &event);
+}
+
+static __always_inline struct shadow *hit_shadow(const struct hit *hit, bool keep)
+{
+    __u32 index = hit->slot - 1;
+    struct slot_memory *memory = hit->slot ? bpf_map_lookup_elem(&slot_memories, &index) : 0;
+
+    return memory ? &memory->shadow : shadow_of(hit->tid, keep);
 }
 
 /* A call that says where it came from. `seen`: its return will be recorded. */
 static __always_inline void emit_call_from(const struct hit *hit, const struct moment *moment, bool seen)
 {
-    struct wire_call_from *record = 0;
-    __u64 return_address = moment->return_address, gone;
+    bool on_signal = on_signal_stack(hit->task, moment->sp), keep = !seen && !on_signal;
+    struct shadow *shadow = hit_shadow(hit, keep);
+    struct wire_event event = {
+        .sp = moment->sp,
+        .return_address = moment->return_address,
+        .function = (__u32)moment->cookie,
+        .kind = WIRE_CALL_FROM,
+        .flags = (on_signal ? WIRE_ON_SIGNAL_STACK : 0) | (seen ? 0 : WIRE_RETURN_UNSEEN),
+    };
 
-    if (!return_address &&
-        bpf_probe_read_user(&return_address, sizeof(return_address), (const void *)moment->sp))
-        return_address = 0;
-    gone =
-        update_shadow(hit->tid, moment->sp, return_address, !seen && !on_signal_stack(hit->task, moment->sp));
-    if (report_loss(hit->tid))
-        record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-    if (!record) {
-        count_loss(hit->tid, false);
-        return;
-    }
-    fill_call(&record->call, WIRE_CALL_FROM, hit, moment);
-    if (!seen)
-        record->call.header.flags |= WIRE_RETURN_UNSEEN;
-    record->return_address = return_address;
-    record->gone = gone;
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    if (!event.return_address && bpf_probe_read_user(&event.return_address, sizeof(event.return_address),
+                                                     (const void *)moment->sp))
+        event.return_address = 0;
+    if (shadow)
+        event.gone = update_shadow(shadow, moment->sp, event.return_address, keep);
+    write_event(hit, &event);
 }
 
 #define CALL_LENGTH 5 /* call rel32 */
@@ -168,6 +230,7 @@ static __always_inline int on_call(struct pt_regs *ctx)
             stamp_next();
         return 1;
     }
+    find_hit_slot(&hit);
     if (!tell_inline_place(&hit)) {
         count_loss(hit.tid, cookie & COOKIE_AT_RETURN);
         return 1;
@@ -198,6 +261,7 @@ static __always_inline int on_return(struct pt_regs *ctx)
     if (!hit.flags)
         return 0;
     moment.cookie = bpf_get_attach_cookie(ctx);
+    find_hit_slot(&hit);
     emit(&hit, &moment, WIRE_RETURN);
     window_may_end(hit.tid, moment.sp);
     return 0;

@@ -28,6 +28,7 @@ enum wire_kind {
     WIRE_SLOTS_LENT = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
     WIRE_SLOTS_BACK = 13, /* struct wire_inline: it does so no more */
     WIRE_LIMITED = 14,    /* struct wire_limited: calls of a function are left out from here on */
+    WIRE_PACKED = 15,     /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
 };
 
 enum wire_flags {
@@ -37,6 +38,7 @@ enum wire_flags {
     WIRE_HELD = 8, /* FORK (the child), EXEC, LIBRARIES: the process stands still until it is let go */
     WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
     WIRE_WAITING = 16,     /* LIBRARIES: the thread waits, for a moment, until it is let go */
+    WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what found no room and comes before */
 };
 
 /* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one
@@ -199,6 +201,64 @@ struct wire_limited {
     __u32 unused;
 };
 
+/*
+ * What a thread did, packed. Tokens stand in the thread's slot until they fill a record, or until another
+ * record of the thread must come behind them; the collector, which has mapped the slots, looks there as well.
+ */
+struct wire_packed {
+    struct wire_header header;
+    __u32 slot;
+    __u32 chunk;  /* number of this record among those of the slot, modulo PACKED_CHUNKS */
+    __u32 events; /* calls and returns in it */
+    __u32 returns;
+    __u64 check; /* predict_check() behind it */
+    /* tokens follow */
+};
+
+#define PACKED_CHUNKS (1u << 24)
+#define PACKED_BYTES 1024 /* of tokens in a record, and a few more */
+#define PACKED_SLACK 64
+#define PACKED_EVENTS 32768u    /* and so many events: the next token but one begins another record */
+#define PACKED_TIME_NS 1000000u /* between two times of a thread: the translator drops others */
+
+/*
+ * In the map `packed_slots`. Only the thread that owns it writes into it, except when it is left behind: then
+ * the collector does, and gives it back. `progress` is written as a whole, and last: a reader that sees the
+ * same chunk before and after it has read the tokens has read what was written.
+ */
+struct packed_slot {
+    __u64 progress; /* chunk in bits 40 to 63, bytes of tokens in 24 to 39, events of the run below */
+    __u32 owner, tgid; /* of the thread; owner 0: nobody */
+    __u32 leaving;     /* somebody gives it back, for the thread that has ended */
+    __u32 left_behind; /* and found no room in the ring */
+    __u32 broken;      /* set by the collector, which has lost the thread: no more is packed */
+    __u32 events, returns; /* in the record: events without the run, returns with it */
+    __u32 at;              /* the kernel side's own */
+    __u64 told_ns; /* the last time in the tokens, 0: none since it is owned */
+    struct wire_packed record;
+    __u8 tokens[PACKED_BYTES + PACKED_SLACK];
+};
+
+#define PROGRESS_LENGTH_SHIFT 24
+#define PROGRESS_CHUNK_SHIFT 40
+
+static inline __u32 progress_run(__u64 progress)
+{
+    return progress & ((1u << PROGRESS_LENGTH_SHIFT) - 1);
+}
+
+static inline __u32 progress_length(__u64 progress)
+{
+    return progress >> PROGRESS_LENGTH_SHIFT & 0xffff;
+}
+
+static inline __u32 progress_chunk(__u64 progress)
+{
+    return (__u32)(progress >> PROGRESS_CHUNK_SHIFT);
+}
+
+_Static_assert(sizeof(struct wire_packed) == 40, "wire_packed");
+_Static_assert(sizeof(struct packed_slot) == 48 + 40 + PACKED_BYTES + PACKED_SLACK, "packed_slot");
 _Static_assert(sizeof(struct wire_limited) == 24, "wire_limited");
 _Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
 _Static_assert(sizeof(struct wire_slots) == 32, "wire_slots");

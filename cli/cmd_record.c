@@ -153,7 +153,7 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
     int status = recorder_exit_status(recorder);
     json_t *document = json_pack(
         "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I, "
-        "s:I}",
+        "s:I, s:I}",
         "run", run->run_id ? json_integer(run->run_id) : json_null(), "name",
         run->run_id ? cli_json_text(run->name) : json_null(), "exit_status",
         status < 0 ? json_null() : json_integer(status), "events", (json_int_t)totals->events, "calls",
@@ -165,7 +165,7 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
         (json_int_t)counts.unmatched_returns, "complete", totals->complete, "dropped_runs",
         (json_int_t)recorder_dropped_runs(recorder), "memory_peak_bytes", (json_int_t)memory.peak_bytes,
         "segments_closed_early", (json_int_t)memory.closed_early, "sync_events",
-        (json_int_t)totals->sync_events);
+        (json_int_t)totals->sync_events, "ring_bytes", (json_int_t)recorder_ring_bytes(recorder));
 
     if (!document)
         return -ENOMEM;

@@ -41,6 +41,7 @@ enum {
     KEY_DURATION,
     KEY_TAG,
     KEY_RING_SIZE,
+    KEY_WIRE,
     KEY_MEMORY,
     KEY_FLUSH_INTERVAL,
     KEY_EXIT_STATUS,
@@ -138,6 +139,11 @@ static const struct argp_option record_options[] = {
     {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
     {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
     {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
+    {"wire", KEY_WIRE, "packed|plain", 0,
+     "How calls and returns that uprobes see come through the ring buffer: packed, a byte or less each (the "
+     "default), or each as a record of its own, as always with --time full and --trigger. What is stored is "
+     "the same",
+     5},
     {"memory", KEY_MEMORY, "BYTES", 0,
      "Memory for compressing, of all threads together: 64M, 1G (default: a quarter of the machine's, at most "
      "1G). "
@@ -377,6 +383,11 @@ static error_t parse_storing(int key, char *arg, struct record_arguments *argume
     switch (key) {
     case KEY_RING_SIZE:
         arguments->recorder.ring_bytes = parse_size(arg, state);
+        return 0;
+    case KEY_WIRE:
+        if (strcmp(arg, "packed") && strcmp(arg, "plain"))
+            argp_error(state, "--wire takes packed or plain, not '%s'", arg);
+        arguments->recorder.plain_wire = !strcmp(arg, "plain");
         return 0;
     case KEY_MEMORY:
         arguments->recorder.memory_bytes = cli_parse_bytes(arg, state);

@@ -58,6 +58,11 @@ struct trace_writer_memory recorder_memory(const struct recorder *recorder)
     return trace_writer_memory(recorder->writer);
 }
 
+uint64_t recorder_ring_bytes(const struct recorder *recorder)
+{
+    return uprobe_backend_ring_bytes(recorder->backend);
+}
+
 uint64_t recorder_dropped_runs(const struct recorder *recorder)
 {
     return recorder->keeper.retained.runs;
@@ -239,7 +244,10 @@ static int begin_sync(struct recorder *recorder, struct error *err)
 
 static int consume(void *context, struct error *err)
 {
-    return recorder_consume(context, err);
+    struct recorder *recorder = context;
+
+    uprobe_backend_want_all(recorder->backend);
+    return recorder_consume(recorder, err);
 }
 
 static int begin_trigger(struct recorder *recorder, uint64_t from_ns, struct error *err)
@@ -374,6 +382,7 @@ static struct uprobe_options uprobe_options_of(const struct recorder_options *op
         .count_only = options->count_only,
         .sync = options->sync,
         .inlined = options->backend == RECORDER_INLINE,
+        .packed = !options->plain_wire,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };
 }

@@ -64,6 +64,7 @@ struct recorder_options {
     bool count_only;            /* with a budget: calls are only counted, and none is stored */
     bool discreet;              /* neither arguments nor the environment of processes are read */
     size_t ring_bytes;          /* 0: the default */
+    bool plain_wire;            /* each call and return goes through the ring as a record of its own */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
     struct flight *flight;      /* the store is its window; NULL: everything is kept */
@@ -151,6 +152,9 @@ struct trace_writer_memory recorder_memory(const struct recorder *recorder);
 
 /* With a flight recorder: how far its window reaches. */
 struct trace_writer_window recorder_window(const struct recorder *recorder);
+
+/* Bytes that have come through the ring buffers of the kernel side. */
+uint64_t recorder_ring_bytes(const struct recorder *recorder);
 
 /* The images met, traced or refused. */
 const struct traced_image *recorder_images(const struct recorder *recorder);

@@ -46,6 +46,15 @@ static int tag_closed_early(struct recorder *recorder, struct error *err)
     return trace_writer_tag(recorder->writer, "segments closed early", count, err);
 }
 
+/* What the calls took on their way to the collector. */
+static int tag_ring_bytes(struct recorder *recorder, struct error *err)
+{
+    char count[24];
+
+    snprintf(count, sizeof(count), "%llu", (unsigned long long)recorder_ring_bytes(recorder));
+    return recorder_tag(recorder, "ring bytes", count, err);
+}
+
 static int end_run(void *context, struct error *err)
 {
     struct recorder *recorder = context;
@@ -60,6 +69,7 @@ static int drain(struct recorder *recorder, struct error *err)
 {
     int r;
 
+    uprobe_backend_want_all(recorder->backend);
     do
         r = recorder_consume(recorder, err);
     while (r > 0);
@@ -104,8 +114,10 @@ static void let_go_and_detach(struct recorder *recorder)
 int recorder_close(struct recorder *recorder, struct error *err)
 {
     struct live_stacks *stacks = NULL;
-    int r = recorder_consume(recorder, err);
+    int r;
 
+    uprobe_backend_want_all(recorder->backend);
+    r = recorder_consume(recorder, err);
     if (r >= 0)
         r = stop_and_look(recorder, &stacks, err);
     let_go_and_detach(recorder);
@@ -119,6 +131,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
     live_stacks_free(stacks);
     if (!r)
         r = store_blind_spots(recorder, err);
+    if (!r)
+        r = tag_ring_bytes(recorder, err);
     if (!r)
         r = end_run(recorder, err);
     if (r == -ENOSPC)

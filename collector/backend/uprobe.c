@@ -18,6 +18,7 @@
 #include "bpf/wire.h"
 #include "collector/backend/closer.h"
 #include "collector/backend/proxy.h"
+#include "collector/backend/ring_reader.h"
 #include "collector/target/process.h"
 
 /* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
@@ -36,19 +37,12 @@ struct probe_link {
 
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
-    struct ring_buffer *ring;
+    struct ring_reader ring;
     struct budget_slot *budget; /* NULL: there is none */
     bool sessions;
     struct probe_link *links;
     size_t link_count, link_capacity;
     struct closer closer;
-
-    /* One round of uprobe_backend_consume. */
-    wire_handler handle;
-    void *context;
-    unsigned left;
-    unsigned taken;
-    int failure;
 };
 
 /* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the
@@ -106,6 +100,12 @@ bool uprobe_kernel_tells_slots(void)
     return has_slot_tracepoints;
 }
 
+/* A time for each event, or for the ends of windows, stands in a record of its own. */
+static bool packs(const struct uprobe_options *options)
+{
+    return options->packed && !options->full_time && !options->trigger_share && !options->count_only;
+}
+
 /* Loads the skeleton with the session program or with the one that older kernels know. */
 static int load(struct uprobe_backend *backend, const struct uprobe_options *options, bool sessions)
 {
@@ -138,6 +138,11 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     skeleton->bss->budget_ns = options->budget_ns;
     skeleton->bss->count_only = options->count_only;
     skeleton->bss->trigger_share = options->trigger_share;
+    skeleton->rodata->packs = packs(options);
+    if (!packs(options)) {
+        bpf_map__set_max_entries(skeleton->maps.packed_slots, 1);
+        bpf_map__set_max_entries(skeleton->maps.slot_memories, 1);
+    }
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -168,18 +173,18 @@ static int map_budget(struct uprobe_backend *backend)
     return 0;
 }
 
-static int on_record(void *context, void *record, size_t size)
+static int open_ring(struct uprobe_backend *backend)
 {
-    struct uprobe_backend *backend = context;
-    int r = backend->handle(backend->context, record, size);
+    const struct tracectl_bpf *skeleton = backend->skeleton;
+    struct packed_reader *packed = NULL;
+    int r = 0;
 
-    backend->taken++;
-    if (r < 0) {
-        backend->failure = r;
-        return -EINTR;
-    }
-    /* Ends the round so that a target that never pauses cannot keep the collector from committing. */
-    return --backend->left && !r ? 0 : -EINTR;
+    if (skeleton->rodata->packs)
+        r = packed_reader_new(bpf_map__fd(skeleton->maps.packed_slots), bpf_map__fd(skeleton->maps.free_slots),
+                              bpf_map__max_entries(skeleton->maps.packed_slots), &packed);
+    return r ? r
+             : ring_reader_open(&backend->ring, bpf_map__fd(skeleton->maps.ring),
+                                bpf_map__fd(skeleton->maps.overflow), packed);
 }
 
 int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
@@ -203,10 +208,7 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         uprobe_backend_free(backend);
         return error_set(err, r, "see tracectl doctor", "cannot attach to the scheduler's tracepoints");
     }
-    backend->ring = ring_buffer__new(bpf_map__fd(backend->skeleton->maps.ring), on_record, backend, NULL);
-    r = backend->ring ? ring_buffer__add(backend->ring, bpf_map__fd(backend->skeleton->maps.overflow),
-                                         on_record, backend)
-                      : -errno;
+    r = open_ring(backend);
     if (r) {
         uprobe_backend_free(backend);
         return error_set(err, r, NULL, "cannot map the ring buffer");
@@ -227,7 +229,7 @@ void uprobe_backend_free(struct uprobe_backend *backend)
     if (backend->skeleton)
         uprobe_backend_detach(backend);
     closer_release(&backend->closer);
-    ring_buffer__free(backend->ring);
+    ring_reader_close(&backend->ring);
     if (backend->budget)
         munmap(backend->budget, BUDGET_BYTES);
     tracectl_bpf__destroy(backend->skeleton);
@@ -516,24 +518,22 @@ int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, unsign
 
 int uprobe_backend_fd(const struct uprobe_backend *backend)
 {
-    return ring_buffer__epoll_fd(backend->ring);
+    return ring_buffer__epoll_fd(backend->ring.rings);
 }
 
 int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle, void *context)
 {
-    int r;
+    return ring_reader_consume(&backend->ring, limit, handle, context);
+}
 
-    backend->handle = handle;
-    backend->context = context;
-    backend->left = limit;
-    backend->taken = 0;
-    backend->failure = 0;
-    r = ring_buffer__consume(backend->ring);
-    if (backend->failure)
-        return backend->failure;
-    if (r < 0 && r != -EINTR)
-        return r;
-    return (int)backend->taken;
+void uprobe_backend_want_all(struct uprobe_backend *backend)
+{
+    backend->ring.wanted = true;
+}
+
+uint64_t uprobe_backend_ring_bytes(const struct uprobe_backend *backend)
+{
+    return ring_reader_bytes(&backend->ring);
 }
 
 struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid)

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "bpf/wire.h"
+#include "collector/backend/unpack.h"
 
 struct uprobe_backend;
 
@@ -32,6 +33,7 @@ struct uprobe_options {
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
     uint32_t trigger_share; /* of 2^32 - 1: of the windows that triggers open; 0: there are none */
     bool count_only;        /* with a budget: calls are counted in its slots, and none is recorded */
+    bool packed; /* calls and returns of a thread go packed through the ring, where nothing speaks against it */
     bool no_hold;           /* stop nobody at exec or fork: a parent could see it */
 };
 
@@ -152,11 +154,18 @@ int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const 
 /* Readable when a life-cycle record has come; calls alone do not wake anybody (1.2 us each). */
 int uprobe_backend_fd(const struct uprobe_backend *backend);
 
-/* Hands up to about `limit` records to `handle` in order, then returns how many; what `handle` returns below
- * 0 ends the round and is returned; above 0 it ends the round behind this record. */
-typedef int (*wire_handler)(void *context, const void *record, size_t size);
+/* Hands up to about `limit` records to `handle` in the order of each thread, then returns how many; what
+ * `handle` returns below 0 ends the round and is returned; above 0 it ends the round soon. Calls that are
+ * packed come as the plain records that they would have been (struct wire_call and wire_call_from). */
 int uprobe_backend_consume(struct uprobe_backend *backend, unsigned limit, wire_handler handle,
                            void *context);
+
+/* The next rounds hand on, too, all that threads have packed by now and not yet written; otherwise that comes
+ * every 100 ms. */
+void uprobe_backend_want_all(struct uprobe_backend *backend);
+
+/* Bytes that have come through the rings. */
+uint64_t uprobe_backend_ring_bytes(const struct uprobe_backend *backend);
 
 struct wire_losses {
     uint64_t calls, returns, go, sync;

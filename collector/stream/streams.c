@@ -712,6 +712,8 @@ int streams_handle(void *context, const void *record, size_t size)
         return 0; /* the recorder's */
     case WIRE_LIMITED:
         return handle_limited(streams, record);
+    case WIRE_PACKED: /* the backend unpacks it */
+        break;
     }
     return error_say(&streams->error, -EBADMSG, "a record of the kernel side has no kind");
 }
