@@ -12,6 +12,7 @@ struct budget_costs {
     double emulated_ns, single_stepped_ns; /* of a call that is recorded */
     double skipped_ns;                     /* so much less, of one that is not */
     double return_ns;                      /* so much more, of one whose return is probed */
+    double inline_ns;                      /* of a call that an inline probe sees, recorded or lost */
 };
 
 /* By index, as cookies have it. */
@@ -24,7 +25,7 @@ struct budget_probe {
 
 /* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */
 struct budget_function {
-    bool probed;
+    bool probed, inlined; /* has uprobes or an inline probe; the latter */
     uint32_t unit;
     enum govern_state state;
     uint64_t recorded, missed, missed_told; /* calls; the last: in rows of `blind` that have ended */
@@ -55,9 +56,13 @@ struct budget {
     size_t probe_count, probe_capacity;
     struct budget_function *functions; /* with their units, which governor_decide is given */
     struct govern_unit *units;
-    bool *applied; /* whether the unit is out in fact */
-    bool *marked;  /* a scratch area, by function */
+    bool *applied;        /* whether the unit is out in fact */
+    bool *marked;         /* a scratch area, by function */
+    uint32_t *inline_new; /* calls by inline probes since the last look, by function */
     size_t function_count, function_capacity, unit_capacity, applied_capacity, marked_capacity;
+    size_t inline_capacity;
+    uint64_t inline_lost;             /* since the last look */
+    uint64_t inline_calls, inline_ns; /* all so far, the lost ones too; what they took */
     struct budget_image *images;
     size_t image_count, image_capacity;
     struct budget_group *groups;
