@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/backend/inline.h"
+#include "collector/backend/inline_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,59 +9,14 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/backend/inline_guard.h"
 #include "collector/backend/leftover.h"
-#include "collector/backend/live_patch.h"
 #include "collector/target/room.h"
 
 #define RING_BYTES (32u << 20)
-#define TICKS 65536u
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
-
-/* A patched program and the children that it has forked. */
-struct family {
-    struct live_patch patch;
-    struct agent_reader *reader;
-    const struct inline_image *inlined;
-    bool *out, *varies;  /* of each patch: it is out; it has been */
-    uint64_t changed_ns; /* when patches were taken out or put in last; 0: never */
-    uint64_t inode;      /* of the area's memory file */
-    size_t members;
-};
-
-struct member {
-    pid_t pid;
-    pid_t shares;  /* whose memory it has (vfork): that one's code is restored; 0: its own */
-    bool restored; /* its code is as it was */
-    struct family *family;
-    UT_hash_handle hh;
-};
-
-/* A child that works on the slots of thread `owner`. */
-struct loan {
-    uint32_t borrower, owner;
-    uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
-    bool owner_ended; /* it was killed while it waited for its child */
-    struct family *family;
-    UT_hash_handle hh;
-};
-
-struct inline_backend {
-    size_t ring_bytes;
-    struct agent_sink sink;
-    struct member *members;
-    struct loan *loans;
-    struct inline_guard guard;
-    uint64_t unplaced; /* of families that are gone */
-    bool timed;
-    uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
-    uint64_t stamps[TICKS]; /* the time stamp counter then */
-    uint32_t tick;
-};
 
 /* What both clocks say at the beginning of the tick. */
 static void begin_tick(struct inline_backend *backend, uint32_t tick)
@@ -394,46 +349,6 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
     return !r && ended ? end_owner(backend, reader, owner) : r;
 }
 
-/* ------------------------------------------------------------------------------------ some are out */
-
-/* Changes those patches of a process that `which` says; -ENOMEM, or why they could not be put in. */
-static int change_member(const struct member *member, const bool *which, bool in, struct error *err)
-{
-    const struct live_patch *all = &member->family->patch;
-    AUTO_FREE struct inline_patch *patches = calloc(all->count + 1, sizeof(*patches));
-    AUTO_FREE bool *varies = calloc(all->count + 1, sizeof(*varies));
-    struct live_patch some = {.area = all->area, .head = all->head, .patches = patches, .varies = varies};
-    int r;
-
-    if (!patches || !varies)
-        return error_no_memory(err);
-    for (size_t i = 0; i < all->count; i++) {
-        if (!which[i])
-            continue;
-        varies[some.count] = true;
-        patches[some.count++] = all->patches[i];
-    }
-    r = some.count ? live_patch_change(member->pid, &some, in, err) : 0;
-    return r == -ESRCH ? 0 : r;
-}
-
-/* A child that was forked before the patches were changed has its parent's as they were. */
-static int catch_up(const struct member *member, struct error *err)
-{
-    const struct family *family = member->family;
-    AUTO_FREE bool *in = calloc(family->patch.count + 1, sizeof(*in));
-    int r;
-
-    if (!in)
-        return error_no_memory(err);
-    for (size_t i = 0; i < family->patch.count; i++)
-        in[i] = family->varies[i] && !family->out[i];
-    r = change_member(member, in, true, err);
-    if (r != -ENOMEM && change_member(member, family->out, false, NULL) == -ENOMEM)
-        return error_no_memory(err);
-    return r;
-}
-
 int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns)
 {
     struct member *member = find_member(backend, parent);
@@ -444,70 +359,8 @@ int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t chil
         return 0;
     r = add_member(backend, member->family, child, shares);
     if (!r && !shares && ns <= member->family->changed_ns)
-        r = catch_up(find_member(backend, child), NULL);
+        r = inline_catch_up(find_member(backend, child), NULL);
     return r == -ENOMEM ? r : 0;
-}
-
-/* Which patches of a family are to change so that those are out that `out` says, by function. Returns whether
- * any is. */
-static bool changes(const struct family *family, const bool *out, bool in, bool *ret_which)
-{
-    size_t patch = 0;
-    bool any = false;
-
-    for (size_t i = 0; i < family->inlined->count; i++) {
-        if (!family->inlined->chosen[i])
-            continue;
-        ret_which[patch] = in ? family->out[patch] && !out[i] : !family->out[patch] && out[i];
-        any |= ret_which[patch++];
-    }
-    return any;
-}
-
-/* In all members of a family. Those that could not be put into one of them are still out. */
-static int change_family(struct inline_backend *backend, struct family *family, const bool *which, bool in,
-                         struct error *err)
-{
-    struct member *member = NULL, *next = NULL;
-    int r = 0;
-
-    for (size_t i = 0; i < family->patch.count; i++)
-        family->varies[i] |= which[i];
-    HASH_ITER (hh, backend->members, member, next) {
-        struct error why = {0};
-        int code = member->family != family || member->shares || member->restored
-                       ? 0
-                       : change_member(member, which, in, &why);
-
-        if (!code || (!in && code != -ENOMEM) || r)
-            continue;
-        r = code;
-        if (err)
-            *err = why;
-    }
-    for (size_t i = 0; !r && i < family->patch.count; i++)
-        if (which[i])
-            family->out[i] = !in;
-    family->changed_ns = clock_ns(CLOCK_MONOTONIC);
-    return r;
-}
-
-int inline_backend_set_out(struct inline_backend *backend, const struct inline_image *inlined,
-                           const bool *out, struct error *err)
-{
-    AUTO_FREE bool *which = calloc(inlined->count + 1, sizeof(*which));
-    struct member *member = NULL, *next = NULL;
-    int r = which ? 0 : error_no_memory(err);
-
-    HASH_ITER (hh, backend->members, member, next) {
-        if (r == -ENOMEM || member->family->inlined != inlined)
-            continue; /* the first member of a family changes it, and nothing is left for the others */
-        if (changes(member->family, out, false, which))
-            r = change_family(backend, member->family, which, false, err);
-        if (!r && changes(member->family, out, true, which))
-            r = change_family(backend, member->family, which, true, err);
-    }
-    return r;
 }
 
 /* ------------------------------------------------------------------------------------ reading */
