@@ -22,7 +22,7 @@
  * program the line of the record comes on top. */
 #define INLINE_NS 2.5
 #define INLINE_TIME_NS 3
-#define GROUPS 16 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
+#define GROUPS 32 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
 #define GROUP_SITES 256
 #define LIMIT_PART 2 /* one function may take half of what a CPU has saved up */
 #define SAVED_TICKS 8
@@ -265,7 +265,7 @@ static int begin_outside(struct budget *budget, const struct traced_image *image
     return r;
 }
 
-static int add_groups(struct budget *budget, size_t index, struct error *err)
+static int add_groups(struct budget *budget, size_t index, bool running, struct error *err)
 {
     const struct traced_image *image = budget->images[index].image;
     size_t size = budget->images[index].group_size;
@@ -273,6 +273,7 @@ static int add_groups(struct budget *budget, size_t index, struct error *err)
 
     for (size_t first = 0; !r && first < image->site_count; first += size) {
         size_t *sites = calloc(size, sizeof(*sites)), count = 0;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
         if (!sites)
             return error_no_memory(err);
@@ -280,6 +281,8 @@ static int add_groups(struct budget *budget, size_t index, struct error *err)
             if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
                 sites[count++] = i;
         r = budget_add_group(budget, index, sites, count, err);
+        if (!r && count && running)
+            r = budget_meet_group(budget, now, err);
     }
     return r;
 }
@@ -306,9 +309,9 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
     if (budget->images[index].file < 0)
         return error_set(err, -errno, NULL, "cannot trace %s", image->path);
     budget->image_count++;
-    r = begin_outside(budget, image, err);
+    r = add_groups(budget, index, running, err);
     if (!r)
-        r = add_groups(budget, index, err);
+        r = begin_outside(budget, image, err);
     image->everywhere = !r;
     return r;
 }

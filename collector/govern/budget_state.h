@@ -71,6 +71,7 @@ struct budget {
     bool regrouping;
     bool urgent; /* calls have begun to be left out */
     uint64_t looked_ns;
+    uint64_t early_ns; /* what hits took before the recording began */
 };
 
 /* The probes are moved so that they are what the governor wants. */
@@ -78,6 +79,13 @@ int budget_regroup(struct budget *budget, struct error *err);
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
+
+/* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs: takes
+ * those functions out that are called too often, and waits until what that took is within the budget. */
+int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err);
+
+/* The newest group is made anew without the functions that are out by now, when nothing is recorded. */
+int budget_thin_group(struct budget *budget, struct error *err);
 
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,

@@ -244,6 +244,9 @@ static int store_totals(struct budget *budget, struct error *err)
         r = tag(budget, "budget: functions", 0, (double)totals.functions, "", err);
     if (!r)
         r = tag(budget, "budget: probes took (estimate)", 3, (double)totals.estimated_ns / 1e9, " s", err);
+    if (!r && budget->early_ns)
+        r = tag(budget, "budget: probes took before the recording began (estimate)", 3,
+                (double)budget->early_ns / 1e9, " s", err);
     if (!r && budget->inline_calls)
         r = tag(budget, "budget: of that, inline probes (estimate)", 3, (double)budget->inline_ns / 1e9, " s",
                 err);

@@ -203,6 +203,26 @@ static void forget_dropped(struct budget *budget)
     budget->group_count = kept;
 }
 
+int budget_thin_group(struct budget *budget, struct error *err)
+{
+    struct budget_group group = budget->groups[budget->group_count - 1];
+    size_t *sites = calloc(group.count + 1, sizeof(*sites)), count = 0;
+    int r;
+
+    if (!sites)
+        return error_no_memory(err);
+    for (size_t i = 0; i < group.count; i++)
+        if (!budget_unit(budget, function_at(budget, &group, i))->out)
+            sites[count++] = group.sites[i];
+    budget->regrouping = true;
+    uprobe_backend_regrouping(budget->options.backend, true);
+    uprobe_backend_detach_part(budget->options.backend, group.part);
+    budget->group_count--;
+    r = budget_add_group(budget, group.image, sites, count, err);
+    free(group.sites);
+    return r;
+}
+
 /* ------------------------------------------------------------------------------------ the moves */
 
 /* Those that go are blind before their probes are taken away. */
