@@ -7,7 +7,8 @@
 # make bench-capture  what capturing costs beside other tracers (ten minutes; BENCH_QUICK=1: two)
 # make stress         hundreds of attachments to servers under load; threads, forks and signals for ten minutes; the
 #                     daemon and its targets killed again and again
-# make bench-always-on  what record -p with budgets takes from redis-server (five minutes; BENCH_QUICK=1: one)
+# make bench-always-on  what record -p with budgets takes from redis-server, nginx, PostgreSQL and etcd, beside bpftrace and
+#                     perf (a quarter of an hour; BENCH_QUICK=1: three minutes)
 # make bench-sync     what record --sync takes from a service and from PostgreSQL (ten minutes; BENCH_QUICK=1: three)
 # make bench-inline   what recording every call of whole programs costs, with inline probes and without (BENCH_QUICK=1)
 # make bench-store    what storing and asking costs beside other compressors, plain SQLite and uftrace

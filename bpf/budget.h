@@ -158,6 +158,16 @@ static __always_inline bool budget_has_turn(const struct hit *hit, __u64 cookie)
     return !slot || has_turn(slot, hit->tid, index, cookie);
 }
 
+/* Before the recording, when nobody has a hit's record: it costs what it does. */
+static __always_inline void budget_count_early(__u64 cookie)
+{
+    __u32 index = (__u32)cookie;
+    struct budget_slot *slot = bpf_map_lookup_elem(&budget_slots, &index);
+
+    if (slot)
+        __sync_fetch_and_add(&slot->early, 1);
+}
+
 /* Whether a hit is to be recorded. The call that comes right behind an entry (COOKIE_NEXT_) shares its fate.
  */
 static __always_inline bool budget_takes(const struct hit *hit, __u64 cookie)

@@ -220,8 +220,11 @@ static __always_inline int on_call(struct pt_regs *ctx)
     bool catch_return, opens = false;
     __u64 cookie;
 
-    if (!hit.flags)
+    if (!hit.flags) {
+        if (budget_ns && phase == PHASE_ATTACHING)
+            budget_count_early(bpf_get_attach_cookie(ctx));
         return 1;
+    }
     cookie = bpf_get_attach_cookie(ctx);
     moment = call_at(ctx, cookie);
     if (!budget_has_turn(&hit, cookie) ||

@@ -296,13 +296,14 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 
 /*
  * What is counted of a probe when recording has a budget or a trigger; in the map `budget_slots` by the
- * probe's index, which the collector has mapped. Every call is in one of the three counts, or lost and
+ * probe's index, which the collector has mapped. Every call is in one of the first three counts, or lost and
  * counted there.
  */
 struct budget_slot {
     __u64 window; /* tick in the high half; calls recorded in it in the low half */
     __u64 recorded, missed;
     __u64 outside; /* calls that no trigger's window was open for */
+    __u64 early;   /* hits in whatever process while probes are being attached: not recorded, but paid */
     __u32 cost_ns; /* of a recorded call, set by the collector as all that follows */
     __u32 limit;   /* calls in a tick; 0: any number */
     __u8 tag;      /* whose hits count: those of the link with this tag */
@@ -311,7 +312,7 @@ struct budget_slot {
     __u8 unused[5];
 };
 
-_Static_assert(sizeof(struct budget_slot) == 48, "budget_slot");
+_Static_assert(sizeof(struct budget_slot) == 56, "budget_slot");
 
 /* How far the recording is; the collector says so to the kernel side. News of processes come in every phase.
  */
@@ -424,8 +425,8 @@ static inline __u64 wire_sp(const struct wire_call *call)
     return (__u64)call->header.sp_high << 32 | call->sp_low;
 }
 
-/* What stood around the stack pointer of a program that was interrupted (bpf/stacks.bpf.c), from so many bytes
- * below it on, in pieces that are read or not. */
+/* What stood around the stack pointer of a program that was interrupted (bpf/stacks.bpf.c), from so many
+ * bytes below it on, in pieces that are read or not. */
 #define STACK_SAMPLE_BELOW 4096
 #define STACK_SAMPLE_PIECES 6
 #define STACK_SAMPLE_WORDS 128 /* of a piece */

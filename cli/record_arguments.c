@@ -103,9 +103,8 @@ static const struct argp_option record_options[] = {
      "inline is as auto, but options that rule out inline probes are an error",
      3},
     {"budget", KEY_BUDGET, "PCT|none", 0,
-     "Let probes of the kernel's take no more than so many percent of the CPU time that the target needs "
-     "itself: "
-     "functions that are called too often are left out for a time, and what was not seen is stored (default: "
+     "Let probes take no more than so many percent of the CPU time that the target needs itself: functions "
+     "that are called too often are left out for a time, and what was not seen is stored (default: "
      "5 with "
      "-p, none for a command)",
      3},

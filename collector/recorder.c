@@ -278,6 +278,8 @@ static int begin_budget(struct recorder *recorder, struct tracestore *store, str
         .share = recorder->options.budget,
         .images = recorder->images,
         .backend = recorder->backend,
+        .inlined = recorder->inlined,
+        .timed = recorder->options.times == STREAM_TIMES_FULL,
         .streams = recorder->streams,
         .writer = recorder->writer,
         .store = store,

@@ -45,6 +45,8 @@ static int on_calls(void *context, uint32_t tid, const struct agent_record *reco
     struct recorder *recorder = context;
 
     recorder->inline_calls += count;
+    if (recorder->budget)
+        budget_inline_calls(recorder->budget, records, count);
     if (!tid) /* a child that is not followed */
         return 0;
     return stamps ? take_timed_calls(recorder, tid, records, stamps, count)
@@ -55,6 +57,8 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 {
     struct recorder *recorder = context;
 
+    if (recorder->budget)
+        budget_inline_lost(recorder->budget, calls);
     return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
 }
 
@@ -114,7 +118,7 @@ static int on_exec_record(struct recorder *recorder, const struct wire_exec *rec
 static int on_fork_record(struct recorder *recorder, const struct wire_fork *record, size_t size)
 {
     pid_t parent = (pid_t)record->parent_tgid, child = (pid_t)record->tgid;
-    int r = child == parent ? 0 : inline_backend_fork(recorder->inlined, parent, child);
+    int r = child == parent ? 0 : inline_backend_fork(recorder->inlined, parent, child, record->header.ns);
 
     return r ? r : streams_handle(recorder->streams, record, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/backend/inline.h"
+#include "collector/backend/inline_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,56 +9,14 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/backend/inline_guard.h"
 #include "collector/backend/leftover.h"
-#include "collector/backend/live_patch.h"
 #include "collector/target/room.h"
 
 #define RING_BYTES (32u << 20)
-#define TICKS 65536u
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
-
-/* A patched program and the children that it has forked. */
-struct family {
-    struct live_patch patch;
-    struct agent_reader *reader;
-    uint64_t inode; /* of the area's memory file */
-    size_t members;
-};
-
-struct member {
-    pid_t pid;
-    pid_t shares;  /* whose memory it has (vfork): that one's code is restored; 0: its own */
-    bool restored; /* its code is as it was */
-    struct family *family;
-    UT_hash_handle hh;
-};
-
-/* A child that works on the slots of thread `owner`. */
-struct loan {
-    uint32_t borrower, owner;
-    uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
-    bool owner_ended; /* it was killed while it waited for its child */
-    struct family *family;
-    UT_hash_handle hh;
-};
-
-struct inline_backend {
-    size_t ring_bytes;
-    struct agent_sink sink;
-    struct member *members;
-    struct loan *loans;
-    struct inline_guard guard;
-    uint64_t unplaced; /* of families that are gone */
-    bool timed;
-    uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
-    uint64_t stamps[TICKS]; /* the time stamp counter then */
-    uint32_t tick;
-};
 
 /* What both clocks say at the beginning of the tick. */
 static void begin_tick(struct inline_backend *backend, uint32_t tick)
@@ -98,6 +56,8 @@ static void family_free(struct family *family)
     agent_reader_free(family->reader);
     agent_area_free(family->patch.area);
     free(family->patch.patches);
+    free(family->out);
+    free(family->varies);
     free(family);
 }
 
@@ -283,8 +243,12 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
         return error_no_memory(err);
     family->patch.count = target->inlined->chosen_count;
     family->patch.patches = calloc(family->patch.count, sizeof(*family->patch.patches));
-    if (!family->patch.patches)
+    family->out = calloc(family->patch.count, sizeof(*family->out));
+    family->varies = calloc(family->patch.count, sizeof(*family->varies));
+    if (!family->patch.patches || !family->out || !family->varies)
         return error_no_memory(err);
+    family->patch.varies = family->varies;
+    family->inlined = target->inlined;
     r = leftover_clean(target->pid, err);
     if (r)
         return r;
@@ -385,12 +349,18 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
     return !r && ended ? end_owner(backend, reader, owner) : r;
 }
 
-int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child)
+int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns)
 {
     struct member *member = find_member(backend, parent);
     pid_t shares = find_loan(backend, (uint32_t)child) ? parent : 0;
+    int r;
 
-    return member && !find_member(backend, child) ? add_member(backend, member->family, child, shares) : 0;
+    if (!member || find_member(backend, child))
+        return 0;
+    r = add_member(backend, member->family, child, shares);
+    if (!r && !shares && ns <= member->family->changed_ns)
+        r = inline_catch_up(find_member(backend, child), NULL);
+    return r == -ENOMEM ? r : 0;
 }
 
 /* ------------------------------------------------------------------------------------ reading */

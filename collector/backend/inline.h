@@ -57,8 +57,15 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
 
 bool inline_backend_has(const struct inline_backend *backend, pid_t pid);
 
-/* A patched process has a child. -ENOMEM. */
-int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child);
+/* A patched process has had a child since `ns` (CLOCK_MONOTONIC). -ENOMEM. */
+int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns);
+
+/* Takes functions of an image out of all processes that are patched, or puts them in again, while each stands
+ * still for a moment: `out` says of each of the image's functions whether it is to be out. -EBUSY and the
+ * like: those that were to come in are still out in some process; all that were to go are gone, as far as
+ * nobody else has changed them. -ENOMEM: nothing has changed. */
+int inline_backend_set_out(struct inline_backend *backend, const struct inline_image *inlined,
+                           const bool *out, struct error *err);
 
 /* A child begins that works on the slots of its parent's thread `lender` until inline_backend_take_back(); it
  * comes before inline_backend_fork(). -ENOMEM. */

@@ -247,7 +247,7 @@ static int put(struct window *window, uint64_t address, uint8_t *place, const ui
     return in_window ? 0 : remote_write(window->remote, address, bytes, DISPLACE_JUMP);
 }
 
-/* Whether every place has what the file has. -EBUSY, -EIO. */
+/* Whether every place has what the file has, or, where the patch varies, the patch. -EBUSY, -EIO. */
 static int check_code(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     struct window window = {.remote = remote};
@@ -260,15 +260,16 @@ static int check_code(struct remote *remote, const struct live_patch *patch, str
 
         if (r)
             return error_say(err, r, "its code cannot be read");
-        if (memcmp(place, at->old, sizeof(at->old)))
+        if (memcmp(place, at->old, sizeof(at->old)) &&
+            (!patch->varies || !patch->varies[i] || memcmp(place, at->new, sizeof(at->new))))
             return error_say(err, -EBUSY, "its code at 0x%llx is not what the file has (a breakpoint?)",
                              (unsigned long long)at->address);
     }
     return 0;
 }
 
-/* Writes new where old is, or (`restore`) the other way round. Returns how many places had something else, or
- * -EIO. */
+/* Writes new where old is, or (`restore`) the other way round; where the patch varies, nothing if that has
+ * been done. Returns how many places had something else, or -EIO. */
 static int change_code(struct remote *remote, const struct live_patch *patch, bool restore)
 {
     struct window window = {.remote = remote};
@@ -277,12 +278,13 @@ static int change_code(struct remote *remote, const struct live_patch *patch, bo
 
     for (size_t i = 0; !r && i < patch->count; i++) {
         const struct inline_patch *at = &patch->patches[i];
+        const uint8_t *from = restore ? at->new : at->old, *to = restore ? at->old : at->new;
         uint8_t *place = show(&window, at->address, apart, &r);
 
-        if (!r && memcmp(place, restore ? at->new : at->old, DISPLACE_JUMP))
+        if (!r && !memcmp(place, from, DISPLACE_JUMP))
+            r = put(&window, at->address, place, to);
+        else if (!r && (!patch->varies || !patch->varies[i] || memcmp(place, to, DISPLACE_JUMP)))
             others++;
-        else if (!r)
-            r = put(&window, at->address, place, restore ? at->old : at->new);
     }
     if (!r)
         r = flush_window(&window);
@@ -336,6 +338,39 @@ static int apply(void *context, struct remote *remote, struct error *err)
 int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err)
 {
     return remote_session(pid, apply, (void *)patch, err);
+}
+
+struct change {
+    const struct live_patch *some;
+    bool in;
+};
+
+static int change(void *context, struct remote *remote, struct error *err)
+{
+    const struct change *change = context;
+    int r = 0;
+
+    if (leftover_on_borrowed_memory(remote))
+        return 0; /* its parent's code is changed with the parent */
+    if (change->in)
+        r = check_code(remote, change->some, err);
+    if (!r && change->in)
+        r = move_threads(remote, change->some, err);
+    if (r)
+        return r;
+    r = change_code(remote, change->some, !change->in);
+    if (r < 0)
+        return error_say(err, r, "cannot write the code of process %d", (int)remote_pid(remote));
+    return r ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", r,
+                         (int)remote_pid(remote))
+             : 0;
+}
+
+int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct error *err)
+{
+    struct change context = {.some = some, .in = in};
+
+    return remote_session(pid, change, &context, err);
 }
 
 static int restore(void *context, struct remote *remote, struct error *err)

@@ -12,6 +12,7 @@
 #ifndef TRACECTL_COLLECTOR_BACKEND_LIVE_PATCH_H
 #define TRACECTL_COLLECTOR_BACKEND_LIVE_PATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,12 +26,18 @@ struct live_patch {
     uint64_t head; /* where its head is in the process */
     struct inline_patch *patches;
     size_t count;
+    const bool *varies; /* of each: it may be in or out at present (live_patch_change); NULL: all are in */
 };
 
 /* Maps the area and writes all patches, or nothing. -EEXIST: there is something at `head` by now. -EBUSY: its
  * code is not as in the file, or a thread stands where it must not, or has no thread control block of
  * glibc's. Errors of remote_session(). */
 int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err);
+
+/* Takes some of the patches out, or puts them in again: `some` has those alone, which vary. A place that is
+ * as wanted already stays. The area stays mapped. -EBUSY: a place has something else, or a thread
+ * stands where it must not; nothing has been put in then, but all else taken out. */
+int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct error *err);
 
 /* Writes back what was there, and unmaps the area if no thread could come back to it. -EBUSY: some of it is
  * not what was written; all else is restored. */

@@ -18,7 +18,11 @@
 /* A hit in a program takes longer than in a loop of hits: it finds other things in the caches, and leaves
  * others. */
 #define COLD 1.5
-#define GROUPS 16 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
+/* A stub takes 0.8 to 1.3 ns in a loop of calls (docs/inline.md), 3 more with the time of each call. In a
+ * program the line of the record comes on top. */
+#define INLINE_NS 2.5
+#define INLINE_TIME_NS 3
+#define GROUPS 32 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
 #define GROUP_SITES 256
 #define LIMIT_PART 2 /* one function may take half of what a CPU has saved up */
 #define SAVED_TICKS 8
@@ -67,6 +71,7 @@ int budget_new(const struct budget_options *options, struct budget **ret_budget,
     budget->options = *options;
     budget->slots = uprobe_backend_budget(options->backend);
     budget->costs = measure();
+    budget->costs.inline_ns = INLINE_NS + (options->timed ? INLINE_TIME_NS : 0);
     governor_start(&budget->governor, options->share);
     *ret_budget = budget;
     return 0;
@@ -84,6 +89,7 @@ void budget_free(struct budget *budget)
     free(budget->groups);
     free(budget->images);
     free(budget->marked);
+    free(budget->inline_new);
     free(budget->applied);
     free(budget->units);
     free(budget->functions);
@@ -100,6 +106,7 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         array_reserve(&budget->units, &budget->unit_capacity, functions) ||
         array_reserve(&budget->applied, &budget->applied_capacity, functions) ||
         array_reserve(&budget->marked, &budget->marked_capacity, functions) ||
+        array_reserve(&budget->inline_new, &budget->inline_capacity, functions) ||
         array_reserve(&budget->images, &budget->image_capacity, budget->image_count + 1))
         return error_no_memory(err);
     for (; budget->probe_count < probes; budget->probe_count++)
@@ -110,6 +117,7 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         budget->functions[number] = (struct budget_function){.unit = (uint32_t)number};
         budget->units[number] = (struct govern_unit){0};
         budget->applied[number] = budget->marked[number] = false;
+        budget->inline_new[number] = 0;
     }
     return 0;
 }
@@ -144,6 +152,18 @@ static void join(struct budget *budget, uint32_t left, uint32_t right)
             budget->functions[i].unit = least;
 }
 
+static void enrol_inlined(struct budget *budget, const struct traced_image *image)
+{
+    for (size_t i = 0; image->inlined && i < image->function_count; i++) {
+        struct budget_function *function = &budget->functions[image->first_function + i];
+
+        if (!image->inlined->chosen[i])
+            continue;
+        function->probed = function->inlined = true;
+        budget->units[image->first_function + i].cheap = true;
+    }
+}
+
 static int enrol(struct budget *budget, struct traced_image *image, struct error *err)
 {
     size_t probes = image->first_index + image->plan->count;
@@ -161,6 +181,7 @@ static int enrol(struct budget *budget, struct traced_image *image, struct error
         if (image->cookies[i] & (COOKIE_NEXT_CALL | COOKIE_NEXT_JUMP))
             join(budget, budget->probes[index].function, budget->probes[index + 1].function);
     }
+    enrol_inlined(budget, image);
     return 0;
 }
 
@@ -176,7 +197,8 @@ int budget_enrol(struct budget *budget, struct traced_image *image, struct error
         return r;
     budget->images[budget->image_count++] = (struct budget_image){.image = image, .file = -1};
     for (size_t i = 0; i < image->function_count; i++)
-        budget->units[image->first_function + i].fixed = true;
+        budget->units[image->first_function + i].fixed =
+            !budget->functions[image->first_function + i].inlined;
     return 0;
 }
 
@@ -195,7 +217,8 @@ static int take_plan(struct budget *budget, const struct traced_image *image, ui
 
         while (next < count && plan[next].address < image->functions[i].address)
             next++;
-        if (next == count || plan[next].address != image->functions[i].address || !function->probed)
+        if (next == count || plan[next].address != image->functions[i].address || !function->probed ||
+            function->inlined) /* it costs little now */
             continue;
         function->recent_calls = plan[next].calls_per_second;
         function->recent_span_ns = 1e9;
@@ -216,7 +239,8 @@ static int let_hot_wait(struct budget *budget, const struct traced_image *image,
         uint32_t number = image->first_function + (uint32_t)i;
         struct govern_unit *unit = budget_unit(budget, number);
 
-        if (heat[i] && budget->functions[number].probed && (!unit->out || unit->waits))
+        if (heat[i] && budget->functions[number].probed && !budget->functions[number].inlined &&
+            (!unit->out || unit->waits))
             governor_let_wait(unit, heat[i] > unit->heat ? heat[i] : unit->heat, now_ns);
     }
     return r < 0 ? r : 0;
@@ -241,7 +265,7 @@ static int begin_outside(struct budget *budget, const struct traced_image *image
     return r;
 }
 
-static int add_groups(struct budget *budget, size_t index, struct error *err)
+static int add_groups(struct budget *budget, size_t index, bool running, struct error *err)
 {
     const struct traced_image *image = budget->images[index].image;
     size_t size = budget->images[index].group_size;
@@ -249,6 +273,7 @@ static int add_groups(struct budget *budget, size_t index, struct error *err)
 
     for (size_t first = 0; !r && first < image->site_count; first += size) {
         size_t *sites = calloc(size, sizeof(*sites)), count = 0;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
         if (!sites)
             return error_no_memory(err);
@@ -256,6 +281,8 @@ static int add_groups(struct budget *budget, size_t index, struct error *err)
             if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
                 sites[count++] = i;
         r = budget_add_group(budget, index, sites, count, err);
+        if (!r && count && running)
+            r = budget_meet_group(budget, now, err);
     }
     return r;
 }
@@ -282,9 +309,9 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
     if (budget->images[index].file < 0)
         return error_set(err, -errno, NULL, "cannot trace %s", image->path);
     budget->image_count++;
-    r = begin_outside(budget, image, err);
+    r = add_groups(budget, index, running, err);
     if (!r)
-        r = add_groups(budget, index, err);
+        r = begin_outside(budget, image, err);
     image->everywhere = !r;
     return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The budget of a recording by uprobes: it attaches the probes of programs in groups that can be taken away
+ * The budget of a recording: it attaches the probes of programs in groups that can be taken away
  * again, asks the governor which functions are to be out, moves the probes accordingly and stores what was
  * not seen meanwhile as rows of `blind`.
  *
@@ -8,11 +8,16 @@
  * hundredths of a second on, and makes that a function that is out costs nothing: of its group a new link is
  * made without it, then the old one is closed.
  *
+ * Inline probes are counted by whoever reads their records. They cost so little that they only go when the
+ * uprobes are out and it is still too much; then the code of these functions is put back as it was.
+ *
  * Libraries, which are probed process by process, have the kernel side's limit only.
  */
 #ifndef TRACECTL_COLLECTOR_GOVERN_BUDGET_H
 #define TRACECTL_COLLECTOR_GOVERN_BUDGET_H
 
+#include "collector/agent/record.h"
+#include "collector/backend/inline.h"
 #include "collector/backend/uprobe.h"
 #include "collector/govern.h"
 #include "collector/image_table.h"
@@ -25,6 +30,8 @@ struct budget_options {
     double share; /* 0.05: five percent of the target's own CPU time */
     struct image_table *images;
     struct uprobe_backend *backend;
+    struct inline_backend *inlined; /* NULL: there are no inline probes */
+    bool timed;                     /* and they keep the time of each call */
     struct streams *streams;
     struct trace_writer *writer;
     struct tracestore *store;
@@ -52,6 +59,10 @@ int budget_enrol(struct budget *budget, struct traced_image *image, struct error
 
 /* Calls of a function have been left out since `ns`, CLOCK_MONOTONIC. */
 int budget_limited(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);
+
+/* Calls that inline probes have recorded, or had no room for. */
+void budget_inline_calls(struct budget *budget, const struct agent_record *records, size_t count);
+void budget_inline_lost(struct budget *budget, uint64_t calls);
 
 /* Looks at the counts and acts upon them, if it is time. `now_ns`: CLOCK_MONOTONIC. */
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err);

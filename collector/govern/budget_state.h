@@ -12,6 +12,7 @@ struct budget_costs {
     double emulated_ns, single_stepped_ns; /* of a call that is recorded */
     double skipped_ns;                     /* so much less, of one that is not */
     double return_ns;                      /* so much more, of one whose return is probed */
+    double inline_ns;                      /* of a call that an inline probe sees, recorded or lost */
 };
 
 /* By index, as cookies have it. */
@@ -24,7 +25,7 @@ struct budget_probe {
 
 /* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */
 struct budget_function {
-    bool probed;
+    bool probed, inlined; /* has uprobes or an inline probe; the latter */
     uint32_t unit;
     enum govern_state state;
     uint64_t recorded, missed, missed_told; /* calls; the last: in rows of `blind` that have ended */
@@ -55,9 +56,13 @@ struct budget {
     size_t probe_count, probe_capacity;
     struct budget_function *functions; /* with their units, which governor_decide is given */
     struct govern_unit *units;
-    bool *applied; /* whether the unit is out in fact */
-    bool *marked;  /* a scratch area, by function */
+    bool *applied;        /* whether the unit is out in fact */
+    bool *marked;         /* a scratch area, by function */
+    uint32_t *inline_new; /* calls by inline probes since the last look, by function */
     size_t function_count, function_capacity, unit_capacity, applied_capacity, marked_capacity;
+    size_t inline_capacity;
+    uint64_t inline_lost;             /* since the last look */
+    uint64_t inline_calls, inline_ns; /* all so far, the lost ones too; what they took */
     struct budget_image *images;
     size_t image_count, image_capacity;
     struct budget_group *groups;
@@ -66,6 +71,7 @@ struct budget {
     bool regrouping;
     bool urgent; /* calls have begun to be left out */
     uint64_t looked_ns;
+    uint64_t early_ns; /* what hits took before the recording began */
 };
 
 /* The probes are moved so that they are what the governor wants. */
@@ -73,6 +79,13 @@ int budget_regroup(struct budget *budget, struct error *err);
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
+
+/* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs: takes
+ * those functions out that are called too often, and waits until what that took is within the budget. */
+int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err);
+
+/* The newest group is made anew without the functions that are out by now, when nothing is recorded. */
+int budget_thin_group(struct budget *budget, struct error *err);
 
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,

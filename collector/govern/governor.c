@@ -22,6 +22,8 @@
 #define EXPOSED_NS 50000000.0 /* so long a unit is in before it is seen that it has to go */
 #define PACE_NS 100000000u    /* between batches of those that wait */
 #define BATCH_MAX 1024u
+#define NEXT_TO_NOTHING 0.01 /* of the share */
+#define CHEAP_PAUSES 8       /* a cheap unit is out for so much longer: moving it stops the target */
 
 void governor_start(struct governor *governor, double share)
 {
@@ -43,6 +45,15 @@ void governor_let_wait(struct govern_unit *unit, uint32_t heat, uint64_t now_ns)
     unit->out = unit->waits = true;
     unit->heat = heat;
     unit->changed_ns = unit->retry_ns = now_ns;
+}
+
+void governor_keep_out(struct govern_unit *unit, uint64_t now_ns)
+{
+    unit->out = true;
+    unit->trial = false;
+    unit->pause_ns = LONGEST_PAUSE_NS;
+    unit->changed_ns = now_ns;
+    unit->retry_ns = now_ns + unit->pause_ns;
 }
 
 bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
@@ -115,7 +126,7 @@ static void take_out(struct govern_unit *unit, uint64_t now_ns)
 {
     bool failed = unit->trial || (unit->pause_ns && now_ns - unit->changed_ns < HELD_NS);
 
-    unit->pause_ns = failed ? unit->pause_ns * 2 : FIRST_PAUSE_NS;
+    unit->pause_ns = failed ? unit->pause_ns * 2 : FIRST_PAUSE_NS * (unit->cheap ? CHEAP_PAUSES : 1ull);
     if (unit->pause_ns > LONGEST_PAUSE_NS)
         unit->pause_ns = LONGEST_PAUSE_NS;
     unit->out = true;
@@ -125,16 +136,25 @@ static void take_out(struct govern_unit *unit, uint64_t now_ns)
     unit->retry_ns = now_ns + unit->pause_ns;
 }
 
-static int hotter_first(const void *left, const void *right)
+enum { DEAR, CHEAP, NO_HELP };
+
+static unsigned rank_of(const struct govern_unit *unit, double affordable)
+{
+    return unit->cheap ? CHEAP : rate_of(unit) < NEXT_TO_NOTHING * affordable ? NO_HELP : DEAR;
+}
+
+static int in_their_turn(const void *left, const void *right)
 {
     struct govern_unit *const *a = left, *const *b = right;
 
+    if ((*a)->rank != (*b)->rank)
+        return (*a)->rank < (*b)->rank ? -1 : 1;
     return (rate_of(*a) < rate_of(*b)) - (rate_of(*a) > rate_of(*b));
 }
 
-/* Takes units out, those that take most first, until the rest fits. A target that gets time back calls the
- * others more often, too: what they take of its own time stays the same. `total`, `own`: the rates of all
- * units and of the target itself. Returns how many; -ENOMEM. */
+/* Takes units out, of each rank those that take most first, until the rest fits. A target that gets time back
+ * calls the others more often, too: what they take of its own time stays the same. `total`, `own`: the rates
+ * of all units and of the target itself. Returns how many; -ENOMEM. */
 static int shed(struct governor *governor, struct govern_unit *units, size_t count, double total, double own,
                 uint64_t now_ns)
 {
@@ -148,7 +168,9 @@ static int shed(struct governor *governor, struct govern_unit *units, size_t cou
     for (size_t i = 0; i < count; i++)
         if (!units[i].out && !units[i].fixed && rate_of(&units[i]) > 0 && (units[i].trial || !trials_only))
             order[in++] = &units[i];
-    qsort(order, in, sizeof(struct govern_unit *), hotter_first);
+    for (size_t i = 0; i < in; i++)
+        order[i]->rank = rank_of(order[i], governor->share * own);
+    qsort(order, in, sizeof(struct govern_unit *), in_their_turn);
     for (size_t i = 0; i < in && total > FITS * governor->share * own; i++) {
         total -= rate_of(order[i]);
         take_out(order[i], now_ns);

@@ -14,6 +14,9 @@
  * Units of which only a guess is known, when a recording of a busy program begins, wait outside and come in
  * by slow start: the coolest first, one, then two, four, ... as long as none of them has to go again.
  *
+ * What a unit takes is paid with calls that are not recorded. So those go first whose calls are dear, and
+ * cheap ones after them. But dear ones that take next to nothing would not help: they go last.
+ *
  * A target that needs little is not slowed down by what is little, too: it counts as if it needed a tenth of
  * a CPU.
  *
@@ -31,8 +34,10 @@ struct govern_unit {
     uint64_t cost_ns; /* of all its hits so far: the caller's to count */
     bool out;         /* is to be out; after governor_decide() the caller sees to it */
     bool fixed;       /* it stays in whatever it takes: the caller's to say */
+    bool cheap;       /* its calls take so little each that others are to go before: the caller's to say */
 
     /* The governor's own. */
+    unsigned rank;                    /* when some are taken out: the lower ones go first */
     bool trial;                       /* it is in to see whether it can stay */
     bool waits;                       /* it has never been in */
     uint32_t heat;                    /* of one that waits: a guess; larger is hotter */
@@ -68,6 +73,9 @@ void governor_expect_hot(struct govern_unit *unit, double expected, uint64_t now
 
 /* The unit is out from the start, since it may be hot: it comes in by slow start. */
 void governor_let_wait(struct govern_unit *unit, uint32_t heat, uint64_t now_ns);
+
+/* The unit could not be let in: it stays out for a while. */
+void governor_keep_out(struct govern_unit *unit, uint64_t now_ns);
 
 /* Whether looks should come in quick succession: the recording, or a trial, has just begun, or too much is
  * taken. */

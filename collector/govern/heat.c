@@ -20,7 +20,8 @@
 
 #define PERIOD_NS 250000u /* of a thread's CPU time */
 #define LONGEST_NS 1000000000u
-#define ENOUGH 1000 /* samples */
+#define IDLE_NS 150000000u /* who has not run by then is idle */
+#define ENOUGH 1000        /* samples */
 #define ROUND_US 2000
 #define THREADS_MAX 128
 #define CALL_LONGEST 7 /* bytes of a call by pointer, with its operand */
@@ -186,7 +187,7 @@ static int watch_all(struct heat *heat)
 /* Without a kernel that allows it there are no samples. */
 static int sample_for_a_while(struct heat *heat)
 {
-    uint64_t begun;
+    uint64_t begun, passed = 0;
     int r;
 
     heat->skeleton = stacks_bpf__open_and_load();
@@ -198,9 +199,10 @@ static int sample_for_a_while(struct heat *heat)
     r = watch_all(heat);
     begun = clock_ns(CLOCK_MONOTONIC);
     while (!r && heat->link_count && heat->samples < ENOUGH &&
-           clock_ns(CLOCK_MONOTONIC) - begun < LONGEST_NS) {
+           passed < (heat->samples ? LONGEST_NS : IDLE_NS)) {
         usleep(ROUND_US);
         ring_buffer__consume(heat->ring);
+        passed = clock_ns(CLOCK_MONOTONIC) - begun;
     }
     return r;
 }

@@ -43,6 +43,45 @@ static void read_probe(struct budget *budget, size_t index, uint64_t now_ns)
         function->last_missed_ns = now_ns;
 }
 
+void budget_inline_calls(struct budget *budget, const struct agent_record *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (records[i].function - 1 < budget->function_count) /* what a target writes may be anything */
+            budget->inline_new[records[i].function - 1]++;
+}
+
+void budget_inline_lost(struct budget *budget, uint64_t calls)
+{
+    budget->inline_lost += calls;
+}
+
+/* Adds what inline probes have seen since the last look. Nobody knows which functions the calls were of that
+ * found no room: as those that did. */
+static void read_inline(struct budget *budget)
+{
+    uint64_t calls = 0;
+    double each;
+
+    for (size_t i = 0; i < budget->function_count; i++)
+        calls += budget->inline_new[i];
+    if (!calls)
+        return;
+    each = budget->costs.inline_ns * (1 + (double)budget->inline_lost / (double)calls);
+    budget->inline_calls += calls + budget->inline_lost;
+    budget->inline_ns += (uint64_t)(each * (double)calls);
+    budget->inline_lost = 0;
+    for (uint32_t i = 0; i < budget->function_count; i++) {
+        struct budget_function *function = &budget->functions[i];
+        uint32_t more = budget->inline_new[i];
+
+        budget->inline_new[i] = 0;
+        budget_unit(budget, i)->cost_ns += (uint64_t)(each * more);
+        function->recorded += more;
+        if (function->state != GOVERN_OUT)
+            function->recent_calls += more;
+    }
+}
+
 static void read_counts(struct budget *budget, uint64_t now_ns)
 {
     double elapsed = budget->looked_ns ? (double)(now_ns - budget->looked_ns) : 0;
@@ -59,6 +98,7 @@ static void read_counts(struct budget *budget, uint64_t now_ns)
     for (size_t i = 0; i < budget->probe_count; i++)
         if (budget->probes[i].function != NO_FUNCTION)
             read_probe(budget, i, now_ns);
+    read_inline(budget);
 }
 
 static double calls_per_second(const struct budget_function *function)
@@ -204,6 +244,12 @@ static int store_totals(struct budget *budget, struct error *err)
         r = tag(budget, "budget: functions", 0, (double)totals.functions, "", err);
     if (!r)
         r = tag(budget, "budget: probes took (estimate)", 3, (double)totals.estimated_ns / 1e9, " s", err);
+    if (!r && budget->early_ns)
+        r = tag(budget, "budget: probes took before the recording began (estimate)", 3,
+                (double)budget->early_ns / 1e9, " s", err);
+    if (!r && budget->inline_calls)
+        r = tag(budget, "budget: of that, inline probes (estimate)", 3, (double)budget->inline_ns / 1e9, " s",
+                err);
     if (!r)
         r = tag(budget, "budget: the target used (measured)", 3, (double)totals.cpu_ns / 1e9, " s", err);
     if (!r && own > 0)
@@ -222,7 +268,8 @@ static int store_plan(struct budget *budget, const struct traced_image *image, s
     for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
         const struct budget_function *function = &budget->functions[image->first_function + i];
 
-        if (!function->probed || (function->state != GOVERN_OUT && !function->recorded) ||
+        if (!function->probed ||
+            (function->state != GOVERN_OUT && (!function->recorded || function->inlined)) ||
             budget_unit(budget, image->first_function + (uint32_t)i)->waits)
             continue;
         r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Moves probes between links.
+ * Moves probes between links, and takes inline probes out and in.
  *
  * The places that stay have a new link before the old one is closed, and take turns as bpf/budget.h says, so
  * that none of their calls is missed or recorded twice. What does get lost is the return probe of a call that
@@ -203,6 +203,26 @@ static void forget_dropped(struct budget *budget)
     budget->group_count = kept;
 }
 
+int budget_thin_group(struct budget *budget, struct error *err)
+{
+    struct budget_group group = budget->groups[budget->group_count - 1];
+    size_t *sites = calloc(group.count + 1, sizeof(*sites)), count = 0;
+    int r;
+
+    if (!sites)
+        return error_no_memory(err);
+    for (size_t i = 0; i < group.count; i++)
+        if (!budget_unit(budget, function_at(budget, &group, i))->out)
+            sites[count++] = group.sites[i];
+    budget->regrouping = true;
+    uprobe_backend_regrouping(budget->options.backend, true);
+    uprobe_backend_detach_part(budget->options.backend, group.part);
+    budget->group_count--;
+    r = budget_add_group(budget, group.image, sites, count, err);
+    free(group.sites);
+    return r;
+}
+
 /* ------------------------------------------------------------------------------------ the moves */
 
 /* Those that go are blind before their probes are taken away. */
@@ -276,6 +296,53 @@ static int join_small(struct budget *budget, size_t old_groups, bool merge, stru
     return r;
 }
 
+/* Functions of an image that could not be given their inline probes again stay out. */
+static void keep_out(struct budget *budget, const struct traced_image *image)
+{
+    for (uint32_t i = 0; i < image->function_count; i++) {
+        uint32_t number = image->first_function + i;
+
+        if (budget->functions[number].inlined && comes(budget, number))
+            governor_keep_out(budget_unit(budget, number), clock_ns(CLOCK_MONOTONIC));
+    }
+}
+
+static int change_inline(struct budget *budget, const struct traced_image *image, struct error *err)
+{
+    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
+    struct error why = {0};
+    bool any = false;
+    int r;
+
+    if (!out)
+        return error_no_memory(err);
+    for (uint32_t i = 0; i < image->function_count; i++) {
+        uint32_t number = image->first_function + i;
+
+        if (!budget->functions[number].inlined)
+            continue;
+        out[i] = budget_unit(budget, number)->out;
+        any |= goes(budget, number) || comes(budget, number);
+    }
+    r = any ? inline_backend_set_out(budget->options.inlined, image->inlined, out, &why) : 0;
+    if (r == -ENOMEM)
+        return error_no_memory(err);
+    if (r)
+        keep_out(budget, image);
+    return 0;
+}
+
+/* While the processes stand still. */
+static int move_inline(struct budget *budget, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; !r && budget->options.inlined && i < budget->image_count; i++)
+        if (budget->images[i].image->inlined)
+            r = change_inline(budget, budget->images[i].image, err);
+    return r;
+}
+
 int budget_regroup(struct budget *budget, struct error *err)
 {
     size_t old_groups = budget->group_count;
@@ -288,6 +355,8 @@ int budget_regroup(struct budget *budget, struct error *err)
         r = cool_groups(budget, old_groups, err);
     if (!r)
         r = join_small(budget, old_groups, old_groups > GROUPS_MAX, err);
+    if (!r)
+        r = move_inline(budget, err);
     if (!r)
         r = end_blind(budget, err);
     forget_dropped(budget);

@@ -91,6 +91,22 @@ it_is_said() {
     grep -q '^complete  .* functions; .* blind since ' "$WORK/show"
 }
 
+# Inline probes cost little and are the last to go. What the program is made of is changed twice under its feet: it has
+# to find out nothing, and be seen again.
+inline_probes_go_and_come_back() {
+    local run rows="FROM blind JOIN functions f USING (function_id) WHERE cause = 'budget: no probe' AND f.name = 'hot'"
+    "$TRACECTL" -q record -n inlined --backend auto --budget 1 -- "$hot_rare" run 10 >"$WORK/said"
+    run=$(run_id inlined)
+    rows="$rows AND run_id = $run"
+    ((10 * $(calls_of inlined hot) < $(truth hot)))
+    q "SELECT from_ns, to_ns, calls_per_second $rows"
+    (($(q "SELECT count(*) AS n $rows AND calls_per_second > 100000") >= 1))
+    (($(q "SELECT count(*) AS n $rows AND to_ns IS NOT NULL") >= 1)) # it was tried again
+    same 1 "$(q "SELECT count(*) AS n FROM tags WHERE run_id = $run AND key = 'budget: of that, inline probes (estimate)'")"
+    same 0 "$(q "SELECT count(*) AS n FROM blind JOIN functions f USING (function_id) WHERE run_id = $run AND f.name LIKE 'rare_%'")"
+    "$TRACECTL" verify
+}
+
 bad_budgets() {
     local bad
     for bad in 0 -1 x 5x ''; do
@@ -106,6 +122,9 @@ run_case "what it cost is stored" what_was_paid_is_stored
 run_case "the next recording begins with the plan" next_time_it_begins_outside
 run_case "show says what is complete" it_is_said
 run_case "bursts are cut and counted, rare functions complete" bursts_are_counted
+if [[ $(uname -m) == x86_64 ]]; then
+    run_case "inline probes are the last to go, and come back" inline_probes_go_and_come_back
+fi
 run_case "no budget, no limit" all_is_recorded_without_one
 run_case "a budget that is none" bad_budgets
 finish

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to the inline backend: what its parts share. */
+#ifndef TRACECTL_COLLECTOR_BACKEND_INLINE_STATE_H
+#define TRACECTL_COLLECTOR_BACKEND_INLINE_STATE_H
+
+#include <uthash.h>
+
+#include "collector/backend/inline.h"
+#include "collector/backend/inline_guard.h"
+#include "collector/backend/live_patch.h"
+
+#define TICKS 65536u
+
+/* A patched program and the children that it has forked. */
+struct family {
+    struct live_patch patch;
+    struct agent_reader *reader;
+    const struct inline_image *inlined;
+    bool *out, *varies;  /* of each patch: it is out; it has been */
+    uint64_t changed_ns; /* when patches were taken out or put in last; 0: never */
+    uint64_t inode;      /* of the area's memory file */
+    size_t members;
+};
+
+struct member {
+    pid_t pid;
+    pid_t shares;  /* whose memory it has (vfork): that one's code is restored; 0: its own */
+    bool restored; /* its code is as it was */
+    struct family *family;
+    UT_hash_handle hh;
+};
+
+/* A child that works on the slots of thread `owner`. */
+struct loan {
+    uint32_t borrower, owner;
+    uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
+    bool owner_ended; /* it was killed while it waited for its child */
+    struct family *family;
+    UT_hash_handle hh;
+};
+
+struct inline_backend {
+    size_t ring_bytes;
+    struct agent_sink sink;
+    struct member *members;
+    struct loan *loans;
+    struct inline_guard guard;
+    uint64_t unplaced; /* of families that are gone */
+    bool timed;
+    uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
+    uint64_t stamps[TICKS]; /* the time stamp counter then */
+    uint32_t tick;
+};
+
+/* Gives a child that was forked before patches were changed, and so has its parent's as they were, those that
+ * its parent has now. -ENOMEM, or why some could not be put in. */
+int inline_catch_up(const struct member *member, struct error *err);
+
+#endif
