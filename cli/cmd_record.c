@@ -265,6 +265,8 @@ static int report_flight(const struct recorder *recorder, const struct record_ar
     int r = 0;
 
     if (!cli.json) {
+        if (cli.verbosity >= 0 && recorder_exit_status(recorder) >= 0)
+            fprintf(stderr, "tracectl: the command ended with status %d\n", recorder_exit_status(recorder));
         if (cli.verbosity >= 0)
             flight_log_print_end(log, &window);
         return 0;
