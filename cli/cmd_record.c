@@ -144,7 +144,8 @@ static int give_up(struct recorder *recorder, int why, const struct error *err)
 
 /* ------------------------------------------------------------------------------------ the report */
 
-/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is none. */
+/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is
+ * none. */
 static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
                       const struct tracestore_totals *totals, json_t *flight, double seconds)
 {

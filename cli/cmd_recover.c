@@ -26,7 +26,8 @@ static const struct argp argp = {
     .doc =
         "Close the runs whose recorder was killed: what they have is kept, they end at their last commit, "
         "and "
-        "stay marked as unfinished. What killed flight recorders (record --flight) have left beside the store "
+        "stay marked as unfinished. What killed flight recorders (record --flight) have left beside the "
+        "store "
         "becomes runs. With -o, make a new store of all that can be read in a damaged one.\v"
         "Runs that are being recorded are left alone. With -o nothing is written to the damaged store: rows "
         "are read around pages that cannot be, segments are taken when their checksum is right, and what is "
@@ -38,11 +39,10 @@ static const struct argp argp = {
 static int finish_in_place(const struct trace_recovered *recovered)
 {
     if (cli.json) {
-        AUTO_JSON json_t *document =
-            json_pack("{s:I, s:I, s:I, s:I, s:I}", "windows", (json_int_t)recovered->windows, "runs",
-                      (json_int_t)recovered->runs, "segments",
-                      (json_int_t)recovered->segments, "events", (json_int_t)recovered->events,
-                      "damaged_journals", (json_int_t)recovered->damaged_tails);
+        AUTO_JSON json_t *document = json_pack(
+            "{s:I, s:I, s:I, s:I, s:I}", "windows", (json_int_t)recovered->windows, "runs",
+            (json_int_t)recovered->runs, "segments", (json_int_t)recovered->segments, "events",
+            (json_int_t)recovered->events, "damaged_journals", (json_int_t)recovered->damaged_tails);
 
         cli_json_print(document);
     } else if (cli.verbosity >= 0) {

@@ -447,7 +447,7 @@ int tracestore_verify(struct tracestore *store,
 
 struct trace_recovered {
     uint64_t runs, segments, events; /* closed; made of their journals; in those */
-    uint64_t windows; /* of flight recorders that have died, beside the store: each is a run now */
+    uint64_t windows;       /* of flight recorders that have died, beside the store: each is a run now */
     uint64_t damaged_tails; /* journals of runs, or of single threads, that could not be read to the end */
 };
 

@@ -141,8 +141,8 @@ static void begin_choice(struct trace_writer *writer, uint64_t now_ns)
 
     for (struct thread_writer *thread = writer->threads; thread; thread = thread->next) {
         closed_segment_free(take_pointer(thread->window.resting));
-        thread->window.is_gone = thread->window.resting_row && has_ended(thread) &&
-                                 thread->window.ended_ns + window->ns < now_ns;
+        thread->window.is_gone =
+            thread->window.resting_row && has_ended(thread) && thread->window.ended_ns + window->ns < now_ns;
     }
 }
 

@@ -253,10 +253,11 @@ static int end_section(struct parser *parser)
     if (parser->keys != target_keys)
         return 0;
     if (!target->flight_ns && (target->flight_bytes || target->flight_on))
-        return error_say(parser->err, -EINVAL,
-                         "%s:%u: target '%s' has flight-size or flight-on without flight (say how much is kept: "
-                         "flight = 5m)",
-                         parser->path, parser->section_line, target->name);
+        return error_say(
+            parser->err, -EINVAL,
+            "%s:%u: target '%s' has flight-size or flight-on without flight (say how much is kept: "
+            "flight = 5m)",
+            parser->path, parser->section_line, target->name);
     if (chooses_something(target))
         return 0;
     return error_say(parser->err, -EINVAL,
@@ -511,7 +512,8 @@ int service_target_triggers(const struct service_target *target, struct flight_t
     size_t count = 0;
     int r = text && triggers ? 0 : error_no_memory(err);
 
-    for (char *word = r ? NULL : strtok_r(text, " \t", &rest); !r && word; word = strtok_r(NULL, " \t", &rest))
+    for (char *word = r ? NULL : strtok_r(text, " \t", &rest); !r && word;
+         word = strtok_r(NULL, " \t", &rest))
         r = flight_trigger_parse(word, &triggers[count++], err);
     if (!r) {
         *ret_triggers = triggers;

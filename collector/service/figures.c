@@ -43,10 +43,11 @@ static json_t *recording(const struct worker *worker, uint64_t now)
                      (json_int_t)figures->process_count, "calls", (json_int_t)figures->recorded,
                      "missed_calls", (json_int_t)figures->missed, "functions_out",
                      (json_int_t)figures->budget.out, "memory_bytes", (json_int_t)worker->memory_bytes,
-                     "commits", (json_int_t)figures->commits,
-                     "state", worker->stopping ? "ending" : (!figures->begun       ? "beginning"
-                                                           : figures->is_flight ? "flight"
-                                                                                : "recording"),
+                     "commits", (json_int_t)figures->commits, "state",
+                     worker->stopping ? "ending"
+                                      : (!figures->begun      ? "beginning"
+                                         : figures->is_flight ? "flight"
+                                                              : "recording"),
                      "functions", hot_functions(figures));
 }
 

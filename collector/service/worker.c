@@ -248,6 +248,7 @@ static int record_into(struct tracestore *store, struct flight *flight, const st
             recorder_detach(recorder);
         if (flight_finish(flight, failed, &late) && !r)
             r = error_say(err, late.code, "%s", late.message);
+        publish(recorder, flight, order->page);
     }
     recorder_free(recorder);
     return r;
@@ -258,8 +259,8 @@ static void say_commit(void *context, const struct flight_report *report)
     const struct worker_order *order = context;
 
     if (*report->error)
-        service_log("error", "commit-failed", "target", order->target->name, "trigger", report->trigger, "why",
-                    report->error);
+        service_log("error", "commit-failed", "target", order->target->name, "trigger", report->trigger,
+                    "why", report->error);
     else
         service_log("info", "committed", "target", order->target->name, "run",
                     service_number((long long)report->run_id), "trigger", report->trigger);

@@ -198,6 +198,34 @@ wrong_options() {
     usage_error record --flight 1 --go -- true
 }
 
+state_is() { # state
+    "$TRACECTL" --json daemon --status -c "$WORK/daemon.conf" | grep -q "\"state\": \"$1\""
+}
+
+daemon() {
+    cp "$PROGRAMS/incident" "$WORK/served"
+    chmod 600 "$STORE"*
+    printf '%s\n' "[daemon]" "store = $STORE" "socket = $WORK/control" "scan = 0.2s" "budget = 1000%" \
+        "[target served]" "path = $WORK/served" "flight = 1s" "flight-on = crash slow:^request\$:150ms" >"$WORK/daemon.conf"
+    spawn "$TRACECTL" daemon -c "$WORK/daemon.conf" 2>"$WORK/log"
+    local daemon=$spawned
+    spawn "$WORK/served" 0 crash
+    target=$spawned
+    wait_until 40 state_is flight
+    wait_until 40 window_is_full
+    fails_with 3 "$TRACECTL" daemon --commit nobody -c "$WORK/daemon.conf"
+    "$TRACECTL" daemon --commit served -c "$WORK/daemon.conf" | grep '^1 flight recorder'
+    wait_until 20 committed served
+    kill -USR2 "$target"
+    wait_until 20 committed served.2
+    is_flight served 'asked for'
+    is_flight served.2 'crash: process [0-9]* died by SIGSEGV'
+    grep 'event=committed target=served run=' "$WORK/log"
+    kill -TERM "$daemon"
+    wait "$daemon"
+    same "" "$(find "$WORK" -name '*-flight-*')"
+}
+
 run_case "the last seconds are a run when the recording ends" at_the_end
 run_case "a crash is a trigger" crash
 run_case "an exit status is a trigger" exit_status
@@ -207,6 +235,7 @@ run_case "SIGUSR1 makes runs, and the recording goes on" asked_for
 run_case "the crash of a child is a trigger" child_crashes
 run_case "the window is bounded" bounded
 run_case "kill -9 leaves a window that recover makes a run of" killed
+run_case "the daemon's flight recorders make runs" daemon
 run_case "analyses read the runs" analysed
 run_case "wrong options are refused" wrong_options
 finish

@@ -2,9 +2,9 @@
 /*
  * usage: incident ROUNDS [slow|rare|crash|exit|child]
  *
- * Serves a hundred requests a round, a round every ten milliseconds, ROUNDS times (0: until SIGTERM). Behind the last
- * one, or at each SIGUSR2, the incident comes: a request that takes 0.3 s, a call of rare(), SIGSEGV, exit status 3,
- * or a child that dies by SIGSEGV.
+ * Serves a hundred requests a round, a round every ten milliseconds, ROUNDS times (0: until SIGTERM). Behind
+ * the last one, or at each SIGUSR2, the incident comes: a request that takes 0.3 s, a call of rare(),
+ * SIGSEGV, exit status 3, or a child that dies by SIGSEGV.
  */
 #include <signal.h>
 #include <stdio.h>
