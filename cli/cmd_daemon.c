@@ -16,15 +16,18 @@
 struct daemon_input {
     const char *config;
     bool check, status, metrics;
+    const char *commit; /* a target */
 };
 
-enum { KEY_CHECK = 256, KEY_STATUS, KEY_METRICS };
+enum { KEY_CHECK = 256, KEY_STATUS, KEY_METRICS, KEY_COMMIT };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "The configuration (docs/daemon.md)", 1},
     {"check", KEY_CHECK, 0, 0, "Only say whether FILE is right", 1},
     {"status", KEY_STATUS, 0, 0, "Ask the daemon of FILE what it records at the moment", 1},
     {"metrics", KEY_METRICS, 0, 0, "Ask it for its figures, in Prometheus's text format", 1},
+    {"commit", KEY_COMMIT, "TARGET", 0,
+     "Have its flight recorders of this target (flight = TIME) make runs of what they have", 1},
     {0},
 };
 
@@ -45,14 +48,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_METRICS:
         input->metrics = true;
         return 0;
+    case KEY_COMMIT:
+        input->commit = arg;
+        return 0;
     case ARGP_KEY_ARG:
         argp_usage(state);
         return 0;
     case ARGP_KEY_END:
         if (!input->config)
             argp_error(state, "daemon needs its configuration (-c FILE)");
-        if (input->check + input->status + input->metrics > 1)
-            argp_error(state, "one of --check, --status and --metrics at a time");
+        if (input->check + input->status + input->metrics + (input->commit != NULL) > 1)
+            argp_error(state, "one of --check, --status, --metrics and --commit at a time");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -111,10 +117,31 @@ static int print_status(const char *answer, struct error *err)
     return table_free(table) < 0 ? error_no_memory(err) : 0;
 }
 
+/* What the daemon says to "commit TARGET". */
+static int print_commit(const struct daemon_input *input, const char *answer, struct error *err)
+{
+    AUTO_JSON json_t *document = json_loads(answer, 0, NULL);
+    const char *error = json_string_value(json_object_get(document, "error"));
+    json_int_t asked = json_integer_value(json_object_get(document, "asked"));
+
+    if (error)
+        return error_say(err, -EINVAL, "cannot commit target %.64s: %s", input->commit, error);
+    if (!asked)
+        return error_say(err, -ESRCH, "cannot commit target %.64s: nothing of it is recorded at the moment",
+                         input->commit);
+    if (cli.json)
+        printf("%s\n", answer);
+    else
+        printf("%lld flight recorder%s of target %s asked\n", (long long)asked, asked == 1 ? "" : "s",
+               input->commit);
+    return 0;
+}
+
 static int ask(const struct daemon_input *input, struct error *err)
 {
     AUTO_FREE char *answer = NULL;
     struct service_config config;
+    char word[96];
     int r = service_config_read(input->config, &config, err);
 
     if (r || input->check) {
@@ -122,8 +149,14 @@ static int ask(const struct daemon_input *input, struct error *err)
             service_config_release(&config);
         return r;
     }
-    r = control_ask(config.socket, input->status ? "status" : "metrics", &answer, err);
+    if (input->commit)
+        snprintf(word, sizeof(word), "commit %.64s", input->commit);
+    else
+        snprintf(word, sizeof(word), "%s", input->status ? "status" : "metrics");
+    r = control_ask(config.socket, word, &answer, err);
     service_config_release(&config);
+    if (!r && input->commit)
+        return print_commit(input, answer, err);
     if (!r && input->status && !cli.json)
         r = print_status(answer, err);
     else if (!r)
@@ -138,7 +171,7 @@ static int run(int argc, char **argv)
     int r;
 
     cli_parse(&cmd_daemon, argc, argv, &input);
-    if (input.check || input.status || input.metrics)
+    if (input.check || input.status || input.metrics || input.commit)
         r = ask(&input, &err);
     else
         r = service_run(input.config, &err);

@@ -144,7 +144,8 @@ static int give_up(struct recorder *recorder, int why, const struct error *err)
 
 /* ------------------------------------------------------------------------------------ the report */
 
-/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is none. */
+/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is
+ * none. */
 static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
                       const struct tracestore_totals *totals, json_t *flight, double seconds)
 {
@@ -265,6 +266,8 @@ static int report_flight(const struct recorder *recorder, const struct record_ar
     int r = 0;
 
     if (!cli.json) {
+        if (cli.verbosity >= 0 && recorder_exit_status(recorder) >= 0)
+            fprintf(stderr, "tracectl: the command ended with status %d\n", recorder_exit_status(recorder));
         if (cli.verbosity >= 0)
             flight_log_print_end(log, &window);
         return 0;

@@ -26,7 +26,9 @@ static const struct argp argp = {
     .doc =
         "Close the runs whose recorder was killed: what they have is kept, they end at their last commit, "
         "and "
-        "stay marked as unfinished. With -o, make a new store of all that can be read in a damaged one.\v"
+        "stay marked as unfinished. What killed flight recorders (record --flight) have left beside the "
+        "store "
+        "becomes runs. With -o, make a new store of all that can be read in a damaged one.\v"
         "Runs that are being recorded are left alone. With -o nothing is written to the damaged store: rows "
         "are read around pages that cannot be, segments are taken when their checksum is right, and what is "
         "missing is told in the new store's losses. Exit status: 0 nothing is missing, 1 something is, 3 it "
@@ -37,15 +39,17 @@ static const struct argp argp = {
 static int finish_in_place(const struct trace_recovered *recovered)
 {
     if (cli.json) {
-        AUTO_JSON json_t *document =
-            json_pack("{s:I, s:I, s:I, s:I}", "runs", (json_int_t)recovered->runs, "segments",
-                      (json_int_t)recovered->segments, "events", (json_int_t)recovered->events,
-                      "damaged_journals", (json_int_t)recovered->damaged_tails);
+        AUTO_JSON json_t *document = json_pack(
+            "{s:I, s:I, s:I, s:I, s:I}", "windows", (json_int_t)recovered->windows, "runs",
+            (json_int_t)recovered->runs, "segments", (json_int_t)recovered->segments, "events",
+            (json_int_t)recovered->events, "damaged_journals", (json_int_t)recovered->damaged_tails);
 
         cli_json_print(document);
     } else if (cli.verbosity >= 0) {
         printf("%" PRIu64 " run%s closed; %" PRIu64 " events of their journals are in %" PRIu64 " segments\n",
                recovered->runs, recovered->runs == 1 ? "" : "s", recovered->events, recovered->segments);
+        if (recovered->windows)
+            printf("windows that flight recorders have left, now runs: %" PRIu64 "\n", recovered->windows);
         if (recovered->damaged_tails)
             printf("journals that could not be read to the end: %" PRIu64 "\n", recovered->damaged_tails);
     }

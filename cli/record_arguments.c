@@ -56,7 +56,8 @@ static const struct argp_option record_options[] = {
     {"pid", 'p', "PID[,PID]", 0, "Record running processes, until Ctrl-C, --duration or their end", 1},
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
     {"flight", KEY_FLIGHT, "MIN", 0,
-     "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when a "
+     "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when "
+     "a "
      "trigger fires, at each SIGUSR1, and as --flight-on says",
      1},
     {"flight-on", KEY_FLIGHT_ON, "TRIGGER", 0,

@@ -15,7 +15,7 @@ struct record_arguments {
     struct function_choice triggers; /* what opens windows, if anything does (trigger_text) */
     const char *trigger_text;
     const char *filter, *filter_file; /* which choice.filter is made of */
-    struct flight_options flight; /* .window_ns 0: everything is kept */
+    struct flight_options flight;     /* .window_ns 0: everything is kept */
     struct flight_trigger *flight_triggers;
     struct pid_list pids;
     struct sync_declaration *declarations; /* sinks, handlers... */

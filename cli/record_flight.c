@@ -42,7 +42,8 @@ static json_t *commit_json(const struct flight_report *report)
                      report->run_id ? json_integer(report->run_id) : json_null(), "name",
                      cli_json_text(report->name), "trigger", cli_json_text(report->trigger), "from",
                      cli_json_time(report->from_ns), "to", cli_json_time(report->to_ns), "seconds",
-                     seconds_of(report), "error", *report->error ? cli_json_text(report->error) : json_null());
+                     seconds_of(report), "error",
+                     *report->error ? cli_json_text(report->error) : json_null());
 }
 
 json_t *flight_log_json(const struct flight_log *log, const struct flight_options *options,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* record --flight: what is said of the runs that are made of the window, when they are made and at the end. */
+/* record --flight: what is said of the runs that are made of the window, when they are made and at the end.
+ */
 #ifndef TRACECTL_CLI_RECORD_FLIGHT_H
 #define TRACECTL_CLI_RECORD_FLIGHT_H
 

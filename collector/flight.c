@@ -143,9 +143,8 @@ static bool wants_status(const struct flight *flight, int status)
     for (size_t i = 0; i < flight->options.trigger_count; i++) {
         const struct flight_trigger *trigger = &flight->options.triggers[i];
 
-        if (trigger->event == FLIGHT_EXIT &&
-            (trigger->status == FLIGHT_ANY || trigger->status == status ||
-             (trigger->status == FLIGHT_NONZERO && status)))
+        if (trigger->event == FLIGHT_EXIT && (trigger->status == FLIGHT_ANY || trigger->status == status ||
+                                              (trigger->status == FLIGHT_NONZERO && status)))
             return true;
     }
     return false;

@@ -43,8 +43,8 @@ struct flight_trigger {
     char *text;
 };
 
-/* "crash", "end", "exit", "exit:any|nonzero|STATUS", "call:REGEX" or "slow:REGEX:TIME", where TIME is a number
- * and us, ms or s. -EINVAL. Free with flight_trigger_release. */
+/* "crash", "end", "exit", "exit:any|nonzero|STATUS", "call:REGEX" or "slow:REGEX:TIME", where TIME is a
+ * number and us, ms or s. -EINVAL. Free with flight_trigger_release. */
 int flight_trigger_parse(const char *text, struct flight_trigger *ret_trigger, struct error *err);
 void flight_trigger_release(struct flight_trigger *trigger);
 
@@ -64,9 +64,9 @@ struct flight_report {
 
 struct flight_options {
     const char *store_path;
-    const char *name;     /* of the runs, the second of which is NAME.2; NULL: they are named by the command */
+    const char *name; /* of the runs, the second of which is NAME.2; NULL: they are named by the command */
     uint64_t window_ns;
-    size_t window_bytes;  /* 0: FLIGHT_BYTES */
+    size_t window_bytes;                   /* 0: FLIGHT_BYTES */
     const struct flight_trigger *triggers; /* borrowed */
     size_t trigger_count;
     struct trace_retention keep; /* what the store keeps, looked at after each commit */
@@ -76,8 +76,8 @@ struct flight_options {
 
 struct flight;
 
-/* Forks the committer, has windows that dead recorders have left become runs, and makes a window. To be called
- * before stores and BPF are opened. */
+/* Forks the committer, has windows that dead recorders have left become runs, and makes a window. To be
+ * called before stores and BPF are opened. */
 int flight_new(const struct flight_options *options, struct flight **ret_flight, struct error *err);
 
 /* The store that the recording goes to. */

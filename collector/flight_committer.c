@@ -65,24 +65,30 @@ static int make_run(const struct flight_options *options, const char *window_pat
     return r;
 }
 
-/* Windows without a recorder. Nobody waits for this, and what fails stays for 'tracectl recover'. */
-static void recover(const struct flight_options *options)
+/* Opens the store, which must be possible, and has windows without a recorder become runs: what fails of that
+ * stays for 'tracectl recover'. */
+static int recover(const struct flight_options *options, struct error *err)
 {
     struct tracestore *store = NULL;
     uint64_t runs;
+    int r = tracestore_open(options->store_path, TRACESTORE_CREATE, &store, err);
 
-    if (tracestore_open(options->store_path, TRACESTORE_CREATE, &store, NULL) == 0)
+    if (!r)
         window_recover(options->store_path, store, &runs, NULL);
     tracestore_free(store);
+    return r;
 }
 
 static void serve(const struct flight_options *options, int socket)
 {
     char window_path[PATH_BYTES];
     struct commit_order order;
+    struct error early = {0};
     ssize_t size;
 
-    recover(options);
+    recover(options, &early);
+    if (send(socket, &early, sizeof(early), MSG_NOSIGNAL) < 0 || early.code)
+        return;
     size = recv(socket, window_path, sizeof(window_path) - 1, 0);
     if (size <= 0)
         return;
@@ -110,6 +116,25 @@ static void ignore_signals(void)
 
 /* ------------------------------------------------------------------------------------ its parent's side */
 
+static int fail(struct error *err)
+{
+    return error_say(err, -EPIPE, "the process that commits the flight recorder's window has died");
+}
+
+/* Whether it could open the store. */
+static int hear_beginning(struct flight_committer *committer, struct error *err)
+{
+    struct error early = {0};
+    ssize_t size;
+
+    do
+        size = recv(committer->socket, &early, sizeof(early), 0);
+    while (size < 0 && errno == EINTR);
+    if (size != (ssize_t)sizeof(early))
+        return fail(err);
+    return early.code ? error_say(err, early.code, "%s", early.message) : 0;
+}
+
 int flight_committer_start(const struct flight_options *options, struct flight_committer *ret_committer,
                            struct error *err)
 {
@@ -132,12 +157,7 @@ int flight_committer_start(const struct flight_options *options, struct flight_c
         return error_set(err, -errno, NULL, "cannot make a flight recorder");
     }
     *ret_committer = (struct flight_committer){.pid = pid, .socket = sockets[0]};
-    return 0;
-}
-
-static int fail(struct error *err)
-{
-    return error_say(err, -EPIPE, "the process that commits the flight recorder's window has died");
+    return hear_beginning(ret_committer, err);
 }
 
 static int tell(struct flight_committer *committer, const void *message, size_t size, struct error *err)

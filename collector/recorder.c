@@ -424,6 +424,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     recorder_commands_init(&recorder->commands);
     if (!recorder->options.flush_interval_ns)
         recorder->options.flush_interval_ns = 1000000000u;
+    if (options->flight &&
+        recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
+        recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
     if (!r && !uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
         image.returns = PLAN_RETURNS_INFER;

@@ -36,11 +36,11 @@ static void on_hit(void *context, const struct call_hit *hit)
 
     if (hit->slow_ns)
         snprintf(why, sizeof(why), "slow: %.120s %s %.1f ms in thread %u.%u (tid %u)", name,
-                 hit->is_open ? "has not returned for" : "took", (double)hit->slow_ns / 1e6,
-                 hit->process, hit->thread, hit->tid);
+                 hit->is_open ? "has not returned for" : "took", (double)hit->slow_ns / 1e6, hit->process,
+                 hit->thread, hit->tid);
     else
-        snprintf(why, sizeof(why), "call: %.120s in thread %u.%u (tid %u)", name,
-                 hit->process, hit->thread, hit->tid);
+        snprintf(why, sizeof(why), "call: %.120s in thread %u.%u (tid %u)", name, hit->process, hit->thread,
+                 hit->tid);
     flight_fire(recorder->options.flight, why);
 }
 

@@ -12,6 +12,7 @@
 
 #include "store/name_index.h"
 #include "store/recover.h"
+#include "store/window.h"
 
 static const char what[] = "cannot recover the run";
 
@@ -193,6 +194,8 @@ int tracestore_recover(struct tracestore *store, struct trace_recovered *ret_rec
     }
     if (!code && recovered.runs)
         name_index_update(store->db, NULL); /* the runs are complete without; the next one tries again */
+    if (!code)
+        code = window_recover(store->path, store, &recovered.windows, err);
     if (!code)
         *ret_recovered = recovered;
     return code;

@@ -272,8 +272,9 @@ int segment_builder_close(struct segment_builder *builder, struct closed_segment
 
     if (!builder->encoder) /* a segment without events has a code, too */
         builder->encoder = builder->codec->encoder_new();
-    if (!closed || !builder->encoder || write_payload(builder, &closed->payload) || collect_functions(builder, closed) ||
-        write_beginning(builder, &beginning) || begin_next_sites(builder))
+    if (!closed || !builder->encoder || write_payload(builder, &closed->payload) ||
+        collect_functions(builder, closed) || write_beginning(builder, &beginning) ||
+        begin_next_sites(builder))
         return -ENOMEM;
     closed->first_seq = builder->first_seq;
     closed->event_count = builder->event_count;

@@ -447,12 +447,13 @@ int tracestore_verify(struct tracestore *store,
 
 struct trace_recovered {
     uint64_t runs, segments, events; /* closed; made of their journals; in those */
+    uint64_t windows;       /* of flight recorders that have died, beside the store: each is a run now */
     uint64_t damaged_tails; /* journals of runs, or of single threads, that could not be read to the end */
 };
 
 /* Closes the runs that have no end and no living recorder: what their journals hold becomes segments, and
  * they end at their last flush. A loss of cause 'unfinished' stays with each, and where a journal is damaged,
- * one of cause 'damaged' comes to it. */
+ * one of cause 'damaged' comes to it. The same for what flight recorders have left (store/window.h). */
 int tracestore_recover(struct tracestore *store, struct trace_recovered *ret_recovered, struct error *err);
 
 struct trace_salvaged {

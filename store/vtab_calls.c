@@ -115,10 +115,11 @@ static int read_number(const struct vtab_scan *scan, const char *sql, int64_t *r
 static int read_gaps(const struct vtab_scan *scan, struct thread_gaps *ret_gaps, struct error *err)
 {
     int64_t kept_seq, lost_seq, loss_ns;
-    int r = read_number(scan,
-                        "SELECT coalesce(max(seq) + 1, 0) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2"
-                        " AND cause = '" TRACE_LOSS_WINDOW "'",
-                        &kept_seq, err);
+    int r =
+        read_number(scan,
+                    "SELECT coalesce(max(seq) + 1, 0) FROM main.losses WHERE thread_id = ?1 AND run_id = ?2"
+                    " AND cause = '" TRACE_LOSS_WINDOW "'",
+                    &kept_seq, err);
 
     if (r == 0)
         r = read_number(scan,

@@ -2,10 +2,10 @@
 /*
  * The last minutes of a recording, and runs made of them: a flight recorder.
  *
- * The window is a store of its own, "STORE-flight-PID-TIME", in which one run is written and its oldest segments are
- * deleted all the time (writer_window.h). A commit copies what is in it at that moment into STORE, as an
- * ordinary run, segment by segment, without decoding events: numbers of events, ids of functions and sites
- * are other ones there. It reads from a snapshot, so whoever records need not wait for it.
+ * The window is a store of its own, "STORE-flight-PID-TIME", in which one run is written and its oldest
+ * segments are deleted all the time (writer_window.h). A commit copies what is in it at that moment into
+ * STORE, as an ordinary run, segment by segment, without decoding events: numbers of events, ids of functions
+ * and sites are other ones there. It reads from a snapshot, so whoever records need not wait for it.
  *
  * The run begins with what is known of the time before the window: each thread's calls that were open at its
  * begin, with a loss of cause TRACE_LOSS_WINDOW before each and before the first event that was kept, of as
@@ -34,7 +34,7 @@ int window_create(const char *path, char **ret_path, struct tracestore **ret_win
 void window_delete(const char *window_path);
 
 struct window_commit {
-    const char *name; /* of the run; NULL: that of the run in the window; "": one is made */
+    const char *name;    /* of the run; NULL: that of the run in the window; "": one is made */
     const char *trigger; /* why it is made */
     uint64_t window_ns;  /* how long the window should be; 0: not known */
     /* Its recorder has died: the run is 'unfinished' from the last flush on. */

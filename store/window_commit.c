@@ -26,8 +26,8 @@ struct renumbering {
 struct moved_thread {
     int64_t thread_id; /* in the window */
     struct thread_writer *thread;
-    uint64_t first_seq; /* of the first event that is kept */
-    uint64_t head;      /* events that stand for those before it */
+    uint64_t first_seq;           /* of the first event that is kept */
+    uint64_t head;                /* events that stand for those before it */
     const struct open_call *open; /* the calls among these, while the thread is copied */
     uint64_t *open_seqs;          /* and their numbers in the run */
     size_t depth;
@@ -143,9 +143,9 @@ static int take_site(struct commit *commit, uint32_t id)
 
     if (!id || number_of(&commit->sites, id))
         return 0;
-    code =
-        find_row(commit, "SELECT image_id, address, function_id, file, line FROM call_sites WHERE site_id = ?1",
-                 id, &row);
+    code = find_row(commit,
+                    "SELECT image_id, address, function_id, file, line FROM call_sites WHERE site_id = ?1",
+                    id, &row);
     if (!code)
         code = take_image(commit, sqlite3_column_int64(row, 0), &site.image_id);
     if (code)
@@ -241,7 +241,8 @@ static int move_stack(const struct moved_thread *moved, struct section *section,
     return reader.failed ? -EBADMSG : 0;
 }
 
-static int list_functions(struct commit *commit, const struct census *functions, struct closed_segment *closed)
+static int list_functions(struct commit *commit, const struct census *functions,
+                          struct closed_segment *closed)
 {
     closed->functions = calloc(functions->count + 1, sizeof(*closed->functions));
     if (!closed->functions)
@@ -313,7 +314,8 @@ static int copy_segment(struct commit *commit, const struct moved_thread *moved,
 /* ------------------------------------------------------------------------------------------ the head */
 
 /* A call that was open when the window began, behind `missing` events that are not there. An anchor at or
- * before it is known: it is that of what is missing, or of the call itself where it follows the one before. */
+ * before it is known: it is that of what is missing, or of the call itself where it follows the one before.
+ */
 static int write_open_call(struct commit *commit, const struct moved_thread *moved,
                            const struct open_call *call, uint64_t missing, bool has_time)
 {
@@ -418,8 +420,8 @@ static int begin_thread(struct copying *copying, const struct window_segment *fi
 {
     struct commit *commit = copying->commit;
     struct moved_thread *moved = &copying->moved;
-    int code = segment_decoder_open(&first->parts, first->first_seq, first->event_count, 0, true,
-                                    &copying->decoder);
+    int code =
+        segment_decoder_open(&first->parts, first->first_seq, first->event_count, 0, true, &copying->decoder);
 
     if (code)
         return code;
@@ -617,10 +619,10 @@ static int copy_loss(struct commit *commit, sqlite3_stmt *row)
                                      .returns = sqlite3_column_int64(row, 5)};
 
     if (thread_id) {
-        const struct moved_thread *moved =
-            commit->thread_count ? bsearch(&thread_id, commit->threads, commit->thread_count,
-                                           sizeof(*commit->threads), compare_threads)
-                                 : NULL;
+        const struct moved_thread *moved = commit->thread_count
+                                               ? bsearch(&thread_id, commit->threads, commit->thread_count,
+                                                         sizeof(*commit->threads), compare_threads)
+                                               : NULL;
 
         if (!moved || (seq >= 0 && (uint64_t)seq < moved->first_seq))
             return 0; /* it is of before the window */
@@ -651,9 +653,9 @@ static int copy_blind(struct commit *commit, sqlite3_stmt *row)
         return code;
     function = (uint32_t)number_of(&commit->functions, id);
     code = trace_writer_blind(commit->writer, function, from_ns, to_ns, text(row, 3), rate, commit->err);
-    return code || missed < 0 ? code
-                              : trace_writer_blind_end(commit->writer, function, from_ns, to_ns, missed, rate,
-                                                       commit->err);
+    return code || missed < 0
+               ? code
+               : trace_writer_blind_end(commit->writer, function, from_ns, to_ns, missed, rate, commit->err);
 }
 
 static int copy_tag(struct commit *commit, sqlite3_stmt *row)
@@ -684,9 +686,9 @@ static int copy_catalog(struct commit *commit)
     if (!code)
         code = each_row(commit, BLIND_SQL, copy_blind);
     if (!code)
-        code = each_row(commit,
-                        "SELECT build_id, address, calls_per_second FROM budget_plans WHERE ?1 NOTNULL",
-                        copy_plan);
+        code =
+            each_row(commit, "SELECT build_id, address, calls_per_second FROM budget_plans WHERE ?1 NOTNULL",
+                     copy_plan);
     return code;
 }
 
@@ -696,9 +698,11 @@ static int copy_catalog(struct commit *commit)
 enum { RUN, RUN_NAME, COMMAND, OPTIONS, RUN_STARTED, RUN_ENDED, STATUS, FLUSHED, FROM, IS_CUT };
 #define RUN_SQL \
     "SELECT run_id, name, command, options, started_ns, ended_ns, coalesce(exit_status, -1)," \
-    " coalesce((SELECT max(ns) FROM losses l WHERE l.run_id = r.run_id AND cause = 'unfinished'), started_ns)," \
+    " coalesce((SELECT max(ns) FROM losses l WHERE l.run_id = r.run_id AND cause = 'unfinished'), " \
+    "started_ns)," \
     " coalesce((SELECT CAST(value AS INTEGER) FROM tags t WHERE t.run_id = r.run_id" \
-    " AND key = '" WINDOW_FROM_TAG "'), 0), EXISTS (SELECT 1 FROM tags t WHERE t.run_id = r.run_id" \
+    " AND key = '" WINDOW_FROM_TAG \
+    "'), 0), EXISTS (SELECT 1 FROM tags t WHERE t.run_id = r.run_id" \
     " AND key = '" WINDOW_CUT_TAG "' AND value = '1') FROM runs r ORDER BY run_id DESC LIMIT 1"
 
 static void format_time(uint64_t ns, char *text, size_t size)
@@ -797,8 +801,8 @@ static void release(struct commit *commit)
 }
 
 /* All that is read is of one moment. */
-static int commit_snapshot(struct commit *commit, struct tracestore *store,
-                           const struct window_commit *asked, struct window_committed *ret_committed)
+static int commit_snapshot(struct commit *commit, struct tracestore *store, const struct window_commit *asked,
+                           struct window_committed *ret_committed)
 {
     AUTO_STATEMENT *row = NULL;
     int result, code = db_prepare(commit->db, RUN_SQL, what, &row, commit->err);
@@ -808,8 +812,8 @@ static int commit_snapshot(struct commit *commit, struct tracestore *store,
     result = sqlite3_step(row);
     if (result == SQLITE_DONE)
         return 0;
-    code = result == SQLITE_ROW ? make_run(commit, store, row, asked)
-                                : db_fail(commit->db, commit->err, what);
+    code =
+        result == SQLITE_ROW ? make_run(commit, store, row, asked) : db_fail(commit->db, commit->err, what);
     if (!code)
         *ret_committed = (struct window_committed){.run_id = trace_writer_run_id(commit->writer),
                                                    .from_ns = commit->from_ns,

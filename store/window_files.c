@@ -23,8 +23,8 @@ static int copy_plan_rows(sqlite3 *from, sqlite3 *to, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
     int result = SQLITE_ROW,
-        code = db_prepare(from, "SELECT build_id, address, calls_per_second FROM budget_plans", what, &row,
-                          err);
+        code =
+            db_prepare(from, "SELECT build_id, address, calls_per_second FROM budget_plans", what, &row, err);
 
     if (!code)
         code = db_begin(to, what, err);
@@ -96,7 +96,8 @@ void window_delete(const char *window_path)
     }
 }
 
-/* ------------------------------------------------------------------------------------------ dead recorders */
+/* ------------------------------------------------------------------------------------------ dead recorders
+ */
 
 /* Whether nobody writes to the window any more. */
 static int is_left_behind(struct tracestore *window, bool *ret_left, struct error *err)
@@ -108,12 +109,12 @@ static int is_left_behind(struct tracestore *window, bool *ret_left, struct erro
         return code;
     result = sqlite3_step(row);
     *ret_left = result == SQLITE_ROW && !recorder_alive((const char *)sqlite3_column_text(row, 0));
-    return result == SQLITE_ROW || result == SQLITE_DONE
-               ? 0
-               : db_fail(window->db, err, "cannot read a window");
+    return result == SQLITE_ROW || result == SQLITE_DONE ? 0
+                                                         : db_fail(window->db, err, "cannot read a window");
 }
 
-static int recover_open(struct tracestore *window, struct tracestore *store, bool *ret_left, struct error *err)
+static int recover_open(struct tracestore *window, struct tracestore *store, bool *ret_left,
+                        struct error *err)
 {
     static const struct window_commit commit = {
         .trigger = "none: the recorder died, and its window was recovered", .is_cut = true};

@@ -120,7 +120,7 @@ int trace_writer_begin(struct tracestore *store, const struct trace_run_descript
     writer->closed_end = &writer->closed;
     set_limits(writer, options);
     if (options && options->window_ns) {
-        writer->window = window_new(options->window_ns, options->window_bytes);
+        writer->window = window_new(options->window_ns, options->window_bytes, run->started_ns);
         if (!writer->window)
             return error_no_memory(err);
     }

@@ -28,20 +28,21 @@ struct writer_window {
     size_t due;                    /* how many of the oldest this flush deletes */
     uint64_t from_ns;              /* from here on everything is kept; 0: from the beginning */
     uint64_t due_from_ns;          /* the same when this flush has been */
-    uint64_t flushed_ns;           /* the last flush */
+    uint64_t flushed_ns;           /* the last flush; the beginning of the run, before it */
     uint64_t dropped_events;
     bool too_much; /* the limit was reached: the window is shorter than it should be */
 };
 
 static const char what[] = "cannot shorten the window";
 
-struct writer_window *window_new(uint64_t ns, size_t bytes)
+struct writer_window *window_new(uint64_t ns, size_t bytes, uint64_t started_ns)
 {
     struct writer_window *window = calloc(1, sizeof(*window));
 
     if (!window)
         return NULL;
     window->ns = ns;
+    window->flushed_ns = started_ns;
     window->bytes_limit = bytes ? bytes : SIZE_MAX;
     return window;
 }
@@ -75,7 +76,7 @@ static int close_old(struct trace_writer *writer, uint64_t now_ns)
         if (!thread->builder.event_count)
             continue;
         if (!thread->window.opened_ns)
-            thread->window.opened_ns = window->flushed_ns ? window->flushed_ns : now_ns;
+            thread->window.opened_ns = window->flushed_ns;
         if (now_ns < thread->window.opened_ns + window->ns / PARTS)
             continue;
         if (writer_close_segment(thread))
@@ -140,8 +141,8 @@ static void begin_choice(struct trace_writer *writer, uint64_t now_ns)
 
     for (struct thread_writer *thread = writer->threads; thread; thread = thread->next) {
         closed_segment_free(take_pointer(thread->window.resting));
-        thread->window.is_gone = thread->window.resting_row && has_ended(thread) &&
-                                 thread->window.ended_ns + window->ns < now_ns;
+        thread->window.is_gone =
+            thread->window.resting_row && has_ended(thread) && thread->window.ended_ns + window->ns < now_ns;
     }
 }
 

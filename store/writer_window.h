@@ -31,7 +31,7 @@ struct window_thread {
 };
 
 /* NULL: no memory. `bytes` 0: no limit. */
-struct writer_window *window_new(uint64_t ns, size_t bytes);
+struct writer_window *window_new(uint64_t ns, size_t bytes, uint64_t started_ns);
 void window_free(struct writer_window *window); /* accepts NULL */
 
 /* At the beginning of a flush: closes segments that are old enough, and chooses what goes. -ENOMEM. */

@@ -42,7 +42,8 @@ enum kind {
     KIND_BYTES,
     KIND_SHARE,
     KIND_BUDGET,
-    KIND_COUNT
+    KIND_COUNT,
+    KIND_TRIGGERS
 };
 
 struct key {
@@ -75,9 +76,12 @@ static const struct key target_keys[] = {
     {"exclude", KIND_REGEX, offsetof(struct service_target, exclude)},
     {"budget", KIND_BUDGET, offsetof(struct service_target, budget)},
     {"rotate", KIND_TIME, offsetof(struct service_target, rotate_ns)},
+    {"flight", KIND_TIME, offsetof(struct service_target, flight_ns)},
+    {"flight-size", KIND_BYTES, offsetof(struct service_target, flight_bytes)},
+    {"flight-on", KIND_TRIGGERS, offsetof(struct service_target, flight_on)},
 };
 static const char target_keys_text[] =
-    "name, path, cgroup, unit, container, functions, exclude, budget, rotate";
+    "name, path, cgroup, unit, container, functions, exclude, budget, rotate, flight, flight-size, flight-on";
 
 static int bad(const struct parser *parser, const char *what, const char *value, const char *remedy)
 {
@@ -190,6 +194,22 @@ static int keep_count(const struct parser *parser, uint64_t *place, const char *
     return 0;
 }
 
+static int keep_triggers(const struct parser *parser, char **place, const char *value)
+{
+    const struct service_target target = {.flight_on = (char *)value};
+    struct flight_trigger *triggers;
+    struct error err = {0};
+    size_t count;
+    int r = service_target_triggers(&target, &triggers, &count, &err);
+
+    if (r)
+        return r == -ENOMEM ? r : bad(parser, "not triggers:", value, err.message);
+    while (count)
+        flight_trigger_release(&triggers[--count]);
+    free(triggers);
+    return keep(parser, place, value);
+}
+
 static int keep_value(const struct parser *parser, const struct key *key, const char *value)
 {
     void *place = (char *)parser->section + key->offset;
@@ -213,6 +233,8 @@ static int keep_value(const struct parser *parser, const struct key *key, const 
         return keep_budget(parser, place, value);
     case KIND_COUNT:
         return keep_count(parser, place, value);
+    case KIND_TRIGGERS:
+        return keep_triggers(parser, place, value);
     }
     return 0;
 }
@@ -228,7 +250,15 @@ static int end_section(struct parser *parser)
 {
     const struct service_target *target = parser->section;
 
-    if (parser->keys != target_keys || chooses_something(target))
+    if (parser->keys != target_keys)
+        return 0;
+    if (!target->flight_ns && (target->flight_bytes || target->flight_on))
+        return error_say(
+            parser->err, -EINVAL,
+            "%s:%u: target '%s' has flight-size or flight-on without flight (say how much is kept: "
+            "flight = 5m)",
+            parser->path, parser->section_line, target->name);
+    if (chooses_something(target))
         return 0;
     return error_say(parser->err, -EINVAL,
                      "%s:%u: target '%s' is no process (say which: name, path, cgroup, unit or container)",
@@ -349,8 +379,9 @@ static void inherit(struct service_config *config)
 
         if (isnan(target->budget))
             target->budget = config->budget;
+        /* What a flight recorder keeps is short anyway, and it would lose that. */
         if (!target->rotate_ns)
-            target->rotate_ns = config->rotate_ns;
+            target->rotate_ns = target->flight_ns ? UINT64_MAX : config->rotate_ns;
     }
 }
 
@@ -444,6 +475,7 @@ static void release_target(struct service_target *target)
     free(target->container);
     free(target->functions);
     free(target->exclude);
+    free(target->flight_on);
 }
 
 void service_config_release(struct service_config *config)
@@ -466,7 +498,32 @@ bool service_target_same(const struct service_target *a, const struct service_ta
     return a && same_text(a->name, b->name) && same_text(a->process, b->process) &&
            same_text(a->path, b->path) && same_text(a->cgroup, b->cgroup) && same_text(a->unit, b->unit) &&
            same_text(a->container, b->container) && same_text(a->functions, b->functions) &&
-           same_text(a->exclude, b->exclude) && a->budget == b->budget && a->rotate_ns == b->rotate_ns;
+           same_text(a->exclude, b->exclude) && a->budget == b->budget && a->rotate_ns == b->rotate_ns &&
+           a->flight_ns == b->flight_ns && a->flight_bytes == b->flight_bytes &&
+           same_text(a->flight_on, b->flight_on);
+}
+
+int service_target_triggers(const struct service_target *target, struct flight_trigger **ret_triggers,
+                            size_t *ret_count, struct error *err)
+{
+    AUTO_FREE char *text = strdup(target->flight_on ? target->flight_on : "crash");
+    struct flight_trigger *triggers = calloc(text ? strlen(text) / 2 + 1 : 1, sizeof(*triggers));
+    char *rest = NULL;
+    size_t count = 0;
+    int r = text && triggers ? 0 : error_no_memory(err);
+
+    for (char *word = r ? NULL : strtok_r(text, " \t", &rest); !r && word;
+         word = strtok_r(NULL, " \t", &rest))
+        r = flight_trigger_parse(word, &triggers[count++], err);
+    if (!r) {
+        *ret_triggers = triggers;
+        *ret_count = count;
+        return 0;
+    }
+    while (triggers && count)
+        flight_trigger_release(&triggers[--count]);
+    free(triggers);
+    return r;
 }
 
 const struct service_target *service_config_find(const struct service_config *config, const char *name)

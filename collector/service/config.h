@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collector/flight.h"
 
 /* What a process has to be, and how it is recorded. Of the first five those that are not NULL must all hold.
  */
@@ -28,7 +29,10 @@ struct service_target {
     char *container;           /* at least the first 12 digits of its id */
     char *functions, *exclude; /* extended regular expressions; NULL: all, none */
     double budget;             /* 0.05: five percent of the target's CPU time; 0: none */
-    uint64_t rotate_ns;        /* a new run begins after this time */
+    uint64_t rotate_ns;        /* a new run begins after this time; UINT64_MAX: never */
+    uint64_t flight_ns;        /* only the last of it is kept, for a flight recorder (flight.h); 0: all is */
+    uint64_t flight_bytes;     /* that may take; 0: as much as without a word */
+    char *flight_on;           /* triggers with blanks between them; NULL: crash */
 };
 
 struct service_config {
@@ -55,6 +59,10 @@ void service_config_release(struct service_config *config);
 
 /* Whether recordings of the one need not end when it is replaced by the other. Accepts NULL for `a`. */
 bool service_target_same(const struct service_target *a, const struct service_target *b);
+
+/* The triggers of a target with flight_ns, which the caller releases one by one and frees. -EINVAL. */
+int service_target_triggers(const struct service_target *target, struct flight_trigger **ret_triggers,
+                            size_t *ret_count, struct error *err);
 
 /* NULL: there is none of that name. */
 const struct service_target *service_config_find(const struct service_config *config, const char *name);

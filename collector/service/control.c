@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 
+#define CONTROL_WORD 128
 #define SERVER_PATIENCE_US 200000
 #define CLIENT_PATIENCE_S 10
 #define ANSWER_MAX ((size_t)64 << 20)
@@ -93,7 +94,7 @@ bool control_serve(int listener, char *(*answer)(void *context, const char *word
 {
     AUTO_CLOSE int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     AUTO_FREE char *text = NULL;
-    char word[64];
+    char word[CONTROL_WORD];
     ssize_t got;
 
     if (fd < 0)
@@ -142,7 +143,7 @@ int control_ask(const char *path, const char *word, char **ret_answer, struct er
 {
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un address;
-    char line[64];
+    char line[CONTROL_WORD];
     int r = address_of(path, &address, err);
 
     if (r)

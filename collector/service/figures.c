@@ -2,6 +2,7 @@
 /* What the daemon tells of itself: JSON for people's tools, Prometheus's text format for monitoring. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +36,18 @@ static json_t *recording(const struct worker *worker, uint64_t now)
 {
     const struct worker_figures *figures = worker_figures(worker);
 
-    return json_pack("{s:s, s:I, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "target",
+    return json_pack("{s:s, s:I, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "target",
                      worker->target, "pid", (json_int_t)worker->process.pid, "path",
                      text_or_unknown(worker->process.path), "recorder", (json_int_t)worker->pid, "run",
                      (json_int_t)figures->run, "seconds", (double)(now - worker->begun_ns) / 1e9, "processes",
                      (json_int_t)figures->process_count, "calls", (json_int_t)figures->recorded,
                      "missed_calls", (json_int_t)figures->missed, "functions_out",
                      (json_int_t)figures->budget.out, "memory_bytes", (json_int_t)worker->memory_bytes,
-                     "state", worker->stopping ? "ending" : (figures->run ? "recording" : "beginning"),
+                     "commits", (json_int_t)figures->commits, "state",
+                     worker->stopping ? "ending"
+                                      : (!figures->begun      ? "beginning"
+                                         : figures->is_flight ? "flight"
+                                                              : "recording"),
                      "functions", hot_functions(figures));
 }
 
@@ -183,9 +188,43 @@ static char *metrics(const struct service *service)
     return fclose(out) ? NULL : text;
 }
 
+static char *say(const char *key, json_t *value)
+{
+    json_t *document = json_pack("{s:o}", key, value);
+    char *text = document ? json_dumps(document, 0) : NULL;
+
+    json_decref(document);
+    return text;
+}
+
+/* ------------------------------------------------------------------------------------ commits */
+
+/* Has the flight recorders of a target make runs of what they have. */
+static char *commit(const struct service *service, const char *name)
+{
+    const struct service_target *target = service_config_find(&service->config, name);
+    unsigned asked = 0;
+
+    if (!target)
+        return say("error", json_string("no such target"));
+    if (!target->flight_ns)
+        return say("error", json_string("the target keeps everything (it has no flight = TIME)"));
+    for (size_t i = 0; i < service->worker_count; i++) {
+        const struct worker *worker = &service->workers[i];
+
+        if (strcmp(worker->target, name) != 0 || worker->stopping || !worker_figures(worker)->begun)
+            continue;
+        asked += !kill(worker->pid, SIGUSR1);
+    }
+    return say("asked", json_integer(asked));
+}
+
 char *service_answer(void *context, const char *word)
 {
     const struct service *service = context;
+
+    if (!strncmp(word, "commit ", 7))
+        return commit(service, word + 7);
 
     if (!strcmp(word, "status"))
         return status(service);

@@ -81,7 +81,8 @@ bool service_rests(const struct service *service, const struct service_process *
 /* Once a second: processor time, memory, disk; ends recordings that go beyond (limits.c). */
 void service_look_at_limits(struct service *service);
 
-/* Answers to "status" (JSON) and "metrics" (Prometheus); NULL: no such word, no memory (figures.c). */
+/* Answers to "status" and "commit TARGET" (JSON) and "metrics" (Prometheus); NULL: no such word, no memory
+ * (figures.c). */
 char *service_answer(void *service, const char *word);
 
 #endif

@@ -14,13 +14,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/recorder.h"
+#include "collector/service/log.h"
 
 static struct recorder *running;
 static volatile sig_atomic_t told_to_stop;
+static volatile sig_atomic_t told_to_commit;
 
 struct choice {
     bool has_only, has_exclude;
     regex_t only, exclude;
+    struct flight_trigger *triggers; /* their functions are chosen, too */
+    size_t trigger_count;
 };
 
 /* ------------------------------------------------------------------------------------ which functions */
@@ -35,6 +39,9 @@ static bool wants(void *context, struct elf_image *image, const struct image_fun
 {
     const struct choice *choice = context;
 
+    for (size_t i = 0; i < choice->trigger_count; i++)
+        if (flight_trigger_wants(&choice->triggers[i], function))
+            return true;
     return (!choice->has_only || matches(&choice->only, function)) &&
            (!choice->has_exclude || !matches(&choice->exclude, function));
 }
@@ -89,14 +96,17 @@ static void list_functions(const struct recorder *recorder, struct worker_figure
     }
 }
 
-static void publish(const struct recorder *recorder, struct worker_page *page)
+static void publish(const struct recorder *recorder, const struct flight *flight, struct worker_page *page)
 {
     unsigned other = !page->current;
     struct worker_figures *figures = &page->copies[other];
     struct trace_writer_memory memory = recorder_memory(recorder);
 
     memset(figures, 0, sizeof(*figures));
-    figures->run = recorder_run_id(recorder);
+    figures->begun = true;
+    figures->is_flight = flight != NULL;
+    figures->run = flight ? flight_counts(flight).last_run : recorder_run_id(recorder);
+    figures->commits = flight ? flight_counts(flight).commits : 0;
     figures->stored_threads = recorder_counts(recorder).stored_threads;
     figures->segments_closed_early = memory.closed_early;
     figures->dropped_runs = recorder_dropped_runs(recorder);
@@ -106,6 +116,11 @@ static void publish(const struct recorder *recorder, struct worker_page *page)
 }
 
 /* ------------------------------------------------------------------------------------ the recording */
+
+static void on_commit(int number)
+{
+    told_to_commit = 1;
+}
 
 static void on_signal(int number)
 {
@@ -118,10 +133,11 @@ static void on_signal(int number)
  * for instance, is the daemon's to answer. */
 static void take_signals(pid_t daemon)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal}, commit = {.sa_handler = on_commit};
     sigset_t none;
 
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &commit, NULL);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
@@ -134,7 +150,8 @@ static void take_signals(pid_t daemon)
 }
 
 /* In slices, between which the figures are renewed. */
-static int run_slices(struct recorder *recorder, const struct worker_order *order, struct error *err)
+static int run_slices(struct recorder *recorder, const struct flight *flight,
+                      const struct worker_order *order, struct error *err)
 {
     const uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     bool ended = false;
@@ -143,7 +160,11 @@ static int run_slices(struct recorder *recorder, const struct worker_order *orde
     while (!r && !told_to_stop && !ended && getppid() == order->daemon) {
         uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-        publish(recorder, order->page);
+        publish(recorder, flight, order->page);
+        if (flight && told_to_commit) {
+            told_to_commit = 0;
+            recorder_commit(recorder);
+        }
         if (now - begun >= order->target->rotate_ns)
             break;
         r = recorder_run(recorder, order->slice_ns, err);
@@ -171,7 +192,8 @@ static void give_up(struct recorder *recorder, int why)
         recorder_close_full(recorder, NULL);
 }
 
-static int record(struct recorder *recorder, const struct worker_order *order, struct error *err)
+static int record(struct recorder *recorder, const struct flight *flight, const struct worker_order *order,
+                  struct error *err)
 {
     int r = tag(recorder, order, err);
 
@@ -179,20 +201,21 @@ static int record(struct recorder *recorder, const struct worker_order *order, s
         r = recorder_attach(recorder, order->process->pid, err);
     running = recorder;
     if (!r)
-        r = run_slices(recorder, order, err);
+        r = run_slices(recorder, flight, order, err);
     running = NULL;
     signal(SIGTERM, SIG_IGN); /* the rest is short and must not be cut off */
     if (!r)
         r = recorder_close(recorder, err);
-    if (r)
+    if (r && !flight)
         give_up(recorder, r);
     return r;
 }
 
-static int record_into(struct tracestore *store, const struct worker_order *order, struct error *err)
+/* `flight`: its window is the store; NULL: there is none. */
+static int record_into(struct tracestore *store, struct flight *flight, const struct choice *choice,
+                       const struct worker_order *order, struct error *err)
 {
     const struct service_config *config = order->config;
-    struct choice choice;
     const struct recorder_options options = {
         .name = order->target->name,
         .command = order->process->path,
@@ -204,34 +227,87 @@ static int record_into(struct tracestore *store, const struct worker_order *orde
         .no_hold = true, /* services wait for their children: nobody is to be stopped */
         /* Half of it for compressing, half for the rest. */
         .memory_bytes = (size_t)(config->memory_bytes / 2 / config->max_recordings),
-        .room = {.keep = {.bytes = config->store_bytes / 4 * 3}, .drop_oldest = true},
+        .flight = flight,
+        .room = {.keep = {.bytes = flight ? 0 : config->store_bytes / 4 * 3}, .drop_oldest = !flight},
         .output = -1,
         .want = wants,
-        .want_context = &choice,
+        .want_context = (void *)choice,
     };
     struct recorder *recorder;
     int r;
 
-    choose(order->target, &choice);
     r = recorder_open(store, &options, &recorder, err);
     if (r)
         return r;
-    r = record(recorder, order, err);
+    r = record(recorder, flight, order, err);
+    if (flight) {
+        struct error late = {0};
+        bool failed = r && recorder_counts(recorder).stored_threads;
+
+        if (r)
+            recorder_detach(recorder);
+        if (flight_finish(flight, failed, &late) && !r)
+            r = error_say(err, late.code, "%s", late.message);
+        publish(recorder, flight, order->page);
+    }
     recorder_free(recorder);
+    return r;
+}
+
+static void say_commit(void *context, const struct flight_report *report)
+{
+    const struct worker_order *order = context;
+
+    if (*report->error)
+        service_log("error", "commit-failed", "target", order->target->name, "trigger", report->trigger,
+                    "why", report->error);
+    else
+        service_log("info", "committed", "target", order->target->name, "run",
+                    service_number((long long)report->run_id), "trigger", report->trigger);
+}
+
+/* Only the last minutes, until something happens. */
+static int fly(const struct worker_order *order, struct choice *choice, struct error *err)
+{
+    struct flight_options options = {
+        .store_path = order->config->store,
+        .name = order->target->name,
+        .window_ns = order->target->flight_ns,
+        .window_bytes = (size_t)order->target->flight_bytes,
+        .keep = {.bytes = order->config->store_bytes / 4 * 3},
+        .told = say_commit,
+        .context = (void *)order,
+    };
+    struct flight *flight = NULL;
+    int r = service_target_triggers(order->target, &choice->triggers, &choice->trigger_count, err);
+
+    options.triggers = choice->triggers;
+    options.trigger_count = choice->trigger_count;
+    if (!r)
+        r = flight_new(&options, &flight, err);
+    if (!r)
+        r = record_into(flight_store(flight), flight, choice, order, err);
+    flight_free(flight);
     return r;
 }
 
 int worker_run(const struct worker_order *order)
 {
     struct tracestore *store = NULL;
+    struct choice choice;
     struct error err = {0};
     int r;
 
     take_signals(order->daemon);
-    r = tracestore_open(order->config->store, TRACESTORE_CREATE, &store, &err);
-    if (!r)
-        r = record_into(store, order, &err);
-    tracestore_free(store);
+    choose(order->target, &choice);
+    if (order->target->flight_ns) {
+        r = fly(order, &choice, &err);
+    } else {
+        r = tracestore_open(order->config->store, TRACESTORE_CREATE, &store, &err);
+        if (!r)
+            r = record_into(store, NULL, &choice, order, &err);
+        tracestore_free(store);
+    }
     if (r)
         snprintf(order->page->error, sizeof(order->page->error), "%s", err.message);
     return r == -ESRCH ? WORKER_GONE : r ? WORKER_FAILED : WORKER_ENDED;

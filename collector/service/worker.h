@@ -25,7 +25,9 @@ struct worker_function {
 
 /* How far a recording is. */
 struct worker_figures {
-    int64_t run;               /* 0: not begun yet */
+    int64_t run; /* 0: not begun yet; with a flight recorder, the last that was made */
+    bool begun, is_flight;
+    uint64_t commits;          /* runs that a flight recorder has made */
     uint64_t recorded, missed; /* calls; known with a budget only */
     uint64_t stored_threads;
     uint64_t segments_closed_early, dropped_runs;

@@ -113,10 +113,8 @@ static int open_call(struct traced_thread *thread, uint32_t function, uint64_t s
 
     if (array_reserve(&watched->calls, &watched->capacity, watched->count + 1))
         return -ENOMEM;
-    watched->calls[watched->count++] = (struct watched_call){.index = thread->stack.depth - 1,
-                                                             .function = function,
-                                                             .ns = watched->last_ns,
-                                                             .slow_ns = slow_ns};
+    watched->calls[watched->count++] = (struct watched_call){
+        .index = thread->stack.depth - 1, .function = function, .ns = watched->last_ns, .slow_ns = slow_ns};
     return 0;
 }
 
@@ -134,7 +132,8 @@ int call_watch_call(struct call_watch *watch, struct traced_thread *thread, cons
         thread->watched.last_ns = ns;
     if (function->calls)
         watch->options.hit(watch->options.context, &hit);
-    return function->slow_ns && thread->stack.depth ? open_call(thread, call->function, function->slow_ns) : 0;
+    return function->slow_ns && thread->stack.depth ? open_call(thread, call->function, function->slow_ns)
+                                                    : 0;
 }
 
 void call_watch_return(struct call_watch *watch, struct traced_thread *thread, uint64_t ns)
@@ -144,14 +143,16 @@ void call_watch_return(struct call_watch *watch, struct traced_thread *thread, u
         thread->watched.last_ns = ns;
 }
 
-void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns, uint64_t patience_ns)
+void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
+                     uint64_t patience_ns)
 {
     struct watched_calls *watched = &thread->watched;
 
     for (size_t i = 0; i < watched->count; i++) {
         struct watched_call *call = &watched->calls[i];
 
-        if (call->index < thread->stack.depth && call_frame_return_is_seen(&thread->stack.frames[call->index]))
+        if (call->index < thread->stack.depth &&
+            call_frame_return_is_seen(&thread->stack.frames[call->index]))
             judge(watch, thread, call, ns, patience_ns, true);
     }
 }

@@ -2,13 +2,14 @@
 /*
  * Calls of some functions that somebody wants to know of as they come, or when they took long.
  *
- * How long a call took is told by the times of its records. Not every record has one (--time anchor): then it is
- * that of the last record of the thread that had, which is less than a tick of the kernel before it. A return that
- * is inferred has no time: the call has lasted until the last record that came from inside of it, which may be less
- * than it did, and is never more. So a call is too slow only when it certainly was, but for that tick.
+ * How long a call took is told by the times of its records. Not every record has one (--time anchor): then it
+ * is that of the last record of the thread that had, which is less than a tick of the kernel before it. A
+ * return that is inferred has no time: the call has lasted until the last record that came from inside of it,
+ * which may be less than it did, and is never more. So a call is too slow only when it certainly was, but for
+ * that tick.
  *
- * A call whose return is probed and has not come is open: it is told when it has been for a second longer than it
- * may, whether it ever returns or not.
+ * A call whose return is probed and has not come is open: it is told when it has been for a second longer
+ * than it may, whether it ever returns or not.
  */
 #ifndef TRACECTL_COLLECTOR_STREAM_CALL_WATCH_H
 #define TRACECTL_COLLECTOR_STREAM_CALL_WATCH_H
@@ -54,7 +55,9 @@ int call_watch_call(struct call_watch *watch, struct traced_thread *thread, cons
                     uint64_t ns);
 /* A probed return has come, and the stack is as it is after it. */
 void call_watch_return(struct call_watch *watch, struct traced_thread *thread, uint64_t ns);
-/* The calls that are open have been until `ns`: tells those that have been for `patience_ns` more than they may. */
-void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns, uint64_t patience_ns);
+/* The calls that are open have been until `ns`: tells those that have been for `patience_ns` more than they
+ * may. */
+void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
+                     uint64_t patience_ns);
 
 #endif

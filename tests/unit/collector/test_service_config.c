@@ -2,6 +2,7 @@
 /* The daemon's configuration: values mean what they say, and each error names its line. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,6 +43,36 @@ Test(service_config, values)
     service_config_release(&config);
 }
 
+Test(service_config, flight_recorders)
+{
+    struct service_config config;
+    struct flight_trigger *triggers;
+    size_t count;
+
+    cr_assert_eq(parse("[daemon]\nrotate = 1h\n[target a]\nname = a\nflight = 5m\nflight-size = 8M\n"
+                       "flight-on = crash slow:^f::g$:200ms\n[target b]\nname = b\nflight = 1h\nrotate = 1d\n"
+                       "[target c]\nname = c\n",
+                       &config),
+                 0, "%s", failure.message);
+    cr_assert_eq(config.targets[0].flight_ns, 300000000000u);
+    cr_assert_eq(config.targets[0].flight_bytes, 8u << 20);
+    cr_assert_eq(config.targets[0].rotate_ns, UINT64_MAX);
+    cr_assert_eq(config.targets[1].rotate_ns, 86400000000000u);
+    cr_assert_eq(config.targets[2].flight_ns, 0);
+    cr_assert_eq(service_target_triggers(&config.targets[0], &triggers, &count, NULL), 0);
+    cr_assert_eq(count, 2);
+    cr_assert_eq(triggers[1].event, FLIGHT_SLOW);
+    cr_assert_eq(triggers[1].slow_ns, 200000000u);
+    while (count)
+        flight_trigger_release(&triggers[--count]);
+    free(triggers);
+    cr_assert_eq(service_target_triggers(&config.targets[1], &triggers, &count, NULL), 0);
+    cr_assert(count == 1 && triggers[0].event == FLIGHT_CRASH);
+    flight_trigger_release(&triggers[0]);
+    free(triggers);
+    service_config_release(&config);
+}
+
 Test(service_config, defaults_stand_behind_the_targets_too)
 {
     struct service_config config;
@@ -57,6 +88,8 @@ Test(service_config, errors_name_their_line_and_what_to_do)
         const char *text, *says;
     } cases[] = {
         {"", "file:0: no target"},
+        {"[target a]\nname = a\nflight-on = crash\n", "file:1: target 'a' has flight-size or flight-on"},
+        {"[target a]\nname = a\nflight = 1m\nflight-on = sometimes\n", "file:4: not triggers: 'sometimes'"},
         {"store = /x\n", "file:1: a key before the first section"},
         {"[daemon]\n\nnonsense\n", "file:3: neither a section nor a key"},
         {"[daemon]\nnonsense = 1\n", "file:2: an unknown key 'nonsense' (store, socket"},

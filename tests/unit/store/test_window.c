@@ -121,8 +121,7 @@ static void begin(struct flight *flight, uint64_t seed, size_t bytes)
         const struct trace_call_site_description site = {
             .image_id = flight->fixture.image_id, .address = 0x1000 + i, .function_id = i + 1};
 
-        cr_assert_eq(
-            trace_writer_call_site(flight->fixture.writer, &site, &flight->sites[i], NULL), 0);
+        cr_assert_eq(trace_writer_call_site(flight->fixture.writer, &site, &flight->sites[i], NULL), 0);
     }
     snprintf(flight->path, sizeof(flight->path), "%s/main.db", flight->fixture.folder);
     cr_assert_eq(tracestore_open(flight->path, TRACESTORE_CREATE, &flight->store, NULL), 0);
@@ -163,7 +162,8 @@ static void say_problem(void *context, const struct tracestore_problem *problem)
     cr_log_error("segment %lld: %s", (long long)problem->segment_id, problem->text);
 }
 
-/* ------------------------------------------------------------------------------------------ what must hold */
+/* ------------------------------------------------------------------------------------------ what must hold
+ */
 
 /* The loss in a committed stream: how many events are missing, and whether that is for the window. */
 static uint64_t loss_at(struct tracestore *store, int64_t thread_id, uint64_t seq, bool *ret_window)
@@ -177,7 +177,6 @@ static uint64_t loss_at(struct tracestore *store, int64_t thread_id, uint64_t se
              (long long)thread_id, (unsigned long long)seq);
     return (uint64_t)ask(tracestore_db(store), sql);
 }
-
 
 /* The function's number in the window's store, by its name. */
 static int64_t original(struct flight *flight, uint32_t function)
@@ -247,7 +246,8 @@ static void expect_suffix(struct flight *flight, const struct actor *actor, int6
     cr_assert_eq(event_iter_open(flight->store, thread_id, 0, &iter, NULL), 0);
     while (event_iter_next(iter, &event, NULL) == 0) {
         bool window = false;
-        uint64_t missing = event.kind == EVENT_LOST ? loss_at(flight->store, thread_id, event.seq, &window) : 0;
+        uint64_t missing =
+            event.kind == EVENT_LOST ? loss_at(flight->store, thread_id, event.seq, &window) : 0;
 
         if (window) {
             cr_assert(in_head);
@@ -307,6 +307,8 @@ static void expect_committed(struct flight *flight, const struct window_committe
         expect_open(flight, actor, thread_id);
     }
     cr_assert_eq(tracestore_verify(flight->store, say_problem, NULL, &segments, NULL), 0);
+    cr_assert_eq(tracestore_delete_run(flight->store, committed->run_id, NULL), 0);
+    memset(flight->originals, 0, sizeof(flight->originals));
 }
 
 /* Functions of the store have other numbers than those of the window. */
@@ -383,11 +385,11 @@ Test(window, a_short_recording_is_complete)
     act(&flight, &flight.actors[0], 5); /* too few for one of the losses */
     flush(&flight);
     committed = commit(&flight);
-    expect_committed(&flight, &committed);
     cr_assert_eq(tracestore_run_totals(flight.store, committed.run_id, &totals, NULL), 0);
     cr_assert_eq(totals.events, 5);
     cr_assert(totals.complete);
     cr_assert_eq(ask(tracestore_db(flight.store), "SELECT count(*) FROM tags WHERE key LIKE 'window:%'"), 0);
+    expect_committed(&flight, &committed);
     end(&flight);
 }
 
@@ -415,8 +417,9 @@ Test(window, stays_as_large_as_it_is)
                         "SELECT count(*) + (SELECT count(*) FROM threads) + (SELECT count(*) FROM losses)"
                         " FROM segments");
     }
-    late = ask(tracestore_db(flight.fixture.store),
-               "SELECT count(*) + (SELECT count(*) FROM threads) + (SELECT count(*) FROM losses) FROM segments");
+    late =
+        ask(tracestore_db(flight.fixture.store),
+            "SELECT count(*) + (SELECT count(*) FROM threads) + (SELECT count(*) FROM losses) FROM segments");
     cr_assert_gt(early, 0);
     cr_assert_leq(late, early + early / 2);
     cr_assert_leq(ask(tracestore_db(flight.fixture.store), "SELECT count(*) FROM threads"), 25);
@@ -442,10 +445,10 @@ Test(window, size_is_limited)
     cr_assert(trace_writer_window(flight.fixture.writer).too_much);
     committed = commit(&flight);
     cr_assert_gt(committed.from_ns, flight.now - WINDOW);
-    expect_committed(&flight, &committed);
     cr_assert_eq(ask(tracestore_db(flight.store),
                      "SELECT count(*) FROM tags WHERE key = 'flight' AND value LIKE '%shorter%'"),
                  1);
+    expect_committed(&flight, &committed);
     end(&flight);
 }
 
@@ -496,8 +499,7 @@ Test(window, is_recovered_when_its_recorder_is_dead)
     cr_assert_eq(ask(tracestore_db(flight.store),
                      "SELECT count(*) FROM runs WHERE name = 'flown' AND ended_ns NOTNULL"),
                  1);
-    cr_assert_eq(ask(tracestore_db(flight.store),
-                     "SELECT count(*) FROM losses WHERE cause = 'unfinished'"),
+    cr_assert_eq(ask(tracestore_db(flight.store), "SELECT count(*) FROM losses WHERE cause = 'unfinished'"),
                  1);
     cr_assert_eq(ask(tracestore_db(flight.store), "SELECT max(depth) FROM calls"), 99);
     cr_assert_eq(tracestore_verify(flight.store, say_problem, NULL, NULL, NULL), 0);
