@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -148,6 +149,11 @@ def cpu_ns(pids):
     return total
 
 
+def free_port():
+    with socket.create_server(("localhost", 0)) as server:
+        return server.getsockname()[1]
+
+
 class Server:
     """A server under its load generator. A tracer is attached to it while it runs; the load begins then."""
 
@@ -155,7 +161,7 @@ class Server:
     user = ()  # what begins the command line, so that the server runs as somebody else
 
     def __init__(self, name, work):
-        self.name, self.work = name, work
+        self.name, self.work, self.port = name, work, free_port()
 
     def prepare(self, folder):
         pass
@@ -219,8 +225,6 @@ class Server:
 
 
 class Redis(Server):
-    port = 47491
-
     def command(self, folder):
         return ["/usr/bin/redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no"]
 
@@ -236,8 +240,6 @@ class Redis(Server):
 
 
 class Nginx(Server):
-    port = 47492
-
     def prepare(self, folder):
         with open(os.path.join(folder, "index.html"), "w", encoding="ascii") as file:
             file.write("x" * 600)
@@ -269,7 +271,6 @@ class Nginx(Server):
 
 
 class Postgres(Server):
-    port = 47493
     user = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
     programs = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/usr/lib/postgresql/15/bin")
 
