@@ -58,6 +58,7 @@ struct predictor {
     __u32 top;     /* the innermost frame, modulo PREDICT_FRAMES */
     __u32 victim;  /* who gives way to a new symbol */
     __u32 above, unused; /* of symbol_of: the verifier does not follow what was in memory */
+    __u64 sum;           /* of all events, see predict_check */
     struct predict_frame frames[PREDICT_FRAMES];
     struct symbol known[PREDICT_KNOWN];
     __u16 next[PREDICT_CONTEXTS]; /* number of what followed last */
@@ -179,6 +180,12 @@ static __always_inline __u32 symbol_number(struct predictor *predictor, const st
     return number & (PREDICT_KNOWN - 1);
 }
 
+static __always_inline void predict_sum(struct predictor *predictor, const struct wire_event *event)
+{
+    predictor->sum = (predictor->sum << 1 | predictor->sum >> 63) + event->sp + event->return_address +
+                     event->gone + ((__u64)event->function << 16 | event->flags << 8 | event->kind);
+}
+
 /* The symbol with that number has come, as this event. */
 static __always_inline void predict_pass(struct predictor *predictor, __u32 number,
                                          const struct wire_event *event)
@@ -200,6 +207,7 @@ static __always_inline void predict_pass(struct predictor *predictor, __u32 numb
     predictor->context = (predictor->context << PREDICT_KNOWN_BITS | number) &
                          ((1ull << PREDICT_ORDER * PREDICT_KNOWN_BITS) - 1);
     predictor->sp = event->sp;
+    predict_sum(predictor, event);
 }
 
 /* An event that is no symbol has come. */
@@ -215,12 +223,13 @@ static __always_inline void predict_break(struct predictor *predictor, const str
     }
     predictor->context = 0;
     predictor->sp = event->sp;
+    predict_sum(predictor, event);
 }
 
-/* Differs, nearly always, between predictors that have not seen the same. */
+/* Differs, nearly always, between predictors that have not seen the same events. */
 static __always_inline __u64 predict_check(const struct predictor *predictor)
 {
-    return (predictor->sp + predictor->context) * 0xd6e8feb86659fd93ull + predictor->top;
+    return (predictor->sum + predictor->context) * 0xd6e8feb86659fd93ull + predictor->top;
 }
 
 /*

@@ -23,7 +23,11 @@
 #include "bpf/shadow.h"
 #include "bpf/wire.h"
 
-const volatile bool packs = false; /* calls and returns are packed where that is possible */
+#ifndef PACKS_OPTION /* tests set it while they run */
+#define PACKS_OPTION const volatile
+#endif
+
+PACKS_OPTION bool packs = false; /* calls and returns are packed where that is possible */
 
 /* What the collector does not see of a slot. */
 struct slot_memory {

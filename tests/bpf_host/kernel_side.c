@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Includes the BPF programs themselves: their maps and variables are static to this file. */
+#define PACKS_OPTION volatile
 #include "bpf/tracectl.bpf.c"
 
 void *memset(void *to, int byte, unsigned long size);
@@ -16,8 +17,12 @@ struct entry {
     int used;
 };
 
+#define RECORD_BYTES (sizeof(struct wire_packed) + PACKED_BYTES + PACKED_SLACK)
+#define KERNEL_THREADS 8 /* slots of threads */
+
 struct kept_record {
-    char bytes[sizeof(struct wire_go_select)] __attribute__((aligned(8)));
+    char bytes[RECORD_BYTES] __attribute__((aligned(8)));
+    unsigned long size;
     int submitted;
     int woke;
 };
@@ -46,6 +51,10 @@ static struct {
     struct seen_thread seen;
     struct budget_bucket bucket;
     struct budget_slot slots_of_probes[KERNEL_SLOTS];
+    struct packed_slot packed[KERNEL_THREADS];
+    struct slot_memory memories[KERNEL_THREADS];
+    __u32 pool[KERNEL_THREADS];
+    unsigned long pool_count;
     unsigned let_go_at; /* turn of a wait in which the collector lets the thread go, 0: never */
     int is_return, readable;
     unsigned stops, child_stops, thread_stops, mapping_lookups;
@@ -80,6 +89,10 @@ void *host_lookup(void *map, const void *key)
         return &kernel.bucket;
     if (map == (void *)&budget_slots)
         return *(const __u32 *)key < KERNEL_SLOTS ? &kernel.slots_of_probes[*(const __u32 *)key] : NULL;
+    if (map == (void *)&packed_slots)
+        return *(const __u32 *)key < KERNEL_THREADS ? &kernel.packed[*(const __u32 *)key] : NULL;
+    if (map == (void *)&slot_memories)
+        return *(const __u32 *)key < KERNEL_THREADS ? &kernel.memories[*(const __u32 *)key] : NULL;
     entry = find(map, *(const __u32 *)key);
     return entry ? entry->value : NULL;
 }
@@ -127,7 +140,35 @@ void *host_reserve(void *map, unsigned long long size)
     --*room;
     /* A ring's memory is not zeroed: what a program does not write is rubbish. */
     memset(kernel.records[kernel.record_count].bytes, 0xa5, sizeof(kernel.records[0].bytes));
+    kernel.records[kernel.record_count].size = size;
     return kernel.records[kernel.record_count++].bytes;
+}
+
+long host_output(void *map, const void *data, unsigned long long size)
+{
+    void *record = host_reserve(map, size);
+
+    if (!record)
+        return -11; /* EAGAIN, as the kernel */
+    __builtin_memcpy(record, data, size);
+    host_submit(record, 0);
+    return 0;
+}
+
+long host_pop(void *map, __u32 *value)
+{
+    if (!kernel.pool_count)
+        return -2;
+    *value = kernel.pool[--kernel.pool_count];
+    return 0;
+}
+
+long host_push(void *map, const __u32 *value)
+{
+    if (kernel.pool_count == KERNEL_THREADS)
+        return -7;
+    kernel.pool[kernel.pool_count++] = *value;
+    return 0;
 }
 
 void host_submit(void *record, unsigned long long flags)
@@ -252,6 +293,7 @@ void kernel_reset(void)
     regrouping = 0;
     budget_ns = 0;
     trigger_share = 0;
+    packs = false;
     kernel.map_room = MAX_ENTRIES;
     kernel.ring_room = kernel.overflow_room = MAX_RECORDS;
     kernel.current_task.signal = &kernel.signal;
@@ -261,6 +303,38 @@ void kernel_reset(void)
     kernel.current_task.mm = &kernel.mm;
     kernel_set_main_stack(0x7ffd20000000);
     kernel_set_mapping(0x7ffd00000000, 0x7ffd20000000, 0x7ffd1ffff000);
+}
+
+void kernel_set_packing(unsigned slots)
+{
+    packs = true;
+    for (__u32 i = slots; i--;)
+        host_push(NULL, &i);
+}
+
+struct packed_slot *kernel_packed_slot(uint32_t slot)
+{
+    return &kernel.packed[slot];
+}
+
+unsigned kernel_free_slots(void)
+{
+    return (unsigned)kernel.pool_count;
+}
+
+int kernel_pack(uint32_t slot, const struct wire_event *event, uint64_t ns)
+{
+    return pack_event(slot, event, ns);
+}
+
+int kernel_flush(uint32_t slot)
+{
+    return flush_slot(slot);
+}
+
+size_t kernel_record_size(size_t index)
+{
+    return kernel.records[index].size;
 }
 
 void kernel_set_room(size_t ring_records, size_t overflow_records)

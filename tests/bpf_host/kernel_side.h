@@ -14,6 +14,16 @@ void kernel_reset(void);
 /* Room for so many more records in the main ring and in the overflow ring. */
 void kernel_set_room(size_t ring, size_t overflow);
 
+/* Calls are packed from now on, with slots for so many threads, of at most 8. */
+void kernel_set_packing(unsigned slots);
+struct packed_slot *kernel_packed_slot(uint32_t slot);
+unsigned kernel_free_slots(void);
+
+struct wire_event;
+/* What a hit of the slot's thread comes to, and what comes before another record of it. */
+int kernel_pack(uint32_t slot, const struct wire_event *event, uint64_t ns);
+int kernel_flush(uint32_t slot);
+
 /* Room for so many entries in each hash map. */
 void kernel_set_map_room(size_t entries);
 
@@ -119,6 +129,7 @@ void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int 
 /* The records in the order of their submission; NULL past the end. */
 const void *kernel_record(size_t index);
 size_t kernel_records(void);
+size_t kernel_record_size(size_t index);
 int kernel_record_woke(size_t index);
 
 /* What a thread has lost and not reported. */

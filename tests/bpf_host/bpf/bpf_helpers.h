@@ -9,6 +9,8 @@
 #define SEC(name)
 #define __ksym
 #define __weak
+#define __noinline __attribute__((noinline))
+#define barrier() __asm__ volatile("" ::: "memory")
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define bpf_ksym_exists(function) 1
@@ -22,11 +24,17 @@ void *host_lookup(void *map, const void *key);
 long host_update(void *map, const void *key, const void *value, unsigned long long size);
 long host_delete(void *map, const void *key);
 void *host_reserve(void *map, unsigned long long size);
+long host_output(void *map, const void *data, unsigned long long size);
+long host_pop(void *map, __u32 *value);
+long host_push(void *map, const __u32 *value);
 void host_submit(void *record, unsigned long long flags);
 
 #define bpf_map_lookup_elem(map, key) host_lookup(map, key)
 #define bpf_map_update_elem(map, key, value, flags) host_update(map, key, value, sizeof(*(value)))
 #define bpf_map_delete_elem(map, key) host_delete(map, key)
+#define bpf_map_pop_elem(map, value) host_pop(map, value)
+#define bpf_map_push_elem(map, value, flags) host_push(map, value)
+#define bpf_ringbuf_output(map, data, size, flags) host_output(map, data, size)
 #define bpf_ringbuf_reserve(map, size, flags) host_reserve(map, size)
 #define bpf_ringbuf_submit(record, flags) host_submit(record, flags)
 

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Calls that go packed through the ring (bpf/predict.h) are those that plain records tell: the same tree, the same
+# doubts, the same losses; nothing is held back from a thread that does nothing any more.
+. "$(dirname "$0")/lib.sh"
+needs_capture
+
+# All that is known of the calls of a run, a line each.
+calls_of() { # name of the run
+    q "SELECT t.label || ' ' || c.seq || ' ' || coalesce(c.end_seq, '-') || ' ' || coalesce(c.parent_seq, '-') || ' ' ||
+         c.depth || ' ' || f.name || ' ' || c.state || ' ' || c.assumed AS line
+       FROM calls c JOIN functions f USING (function_id) JOIN threads t USING (thread_id)
+       WHERE c.run_id = $(run_id "$1") ORDER BY t.label, c.seq"
+}
+
+ring_bytes() { # name of the run
+    q "SELECT value FROM tags WHERE run_id = $(run_id "$1") AND key = 'ring bytes'"
+}
+
+both_tell_the_same() { # options of record and the command...
+    local name wire
+    name=$(basename "$*" | tr -c 'a-z0-9\n' _)
+    for wire in plain packed; do
+        record "${name}_$wire" --backend uprobe --wire "$wire" "$@" >/dev/null
+        calls_of "${name}_$wire" >"$WORK/$wire"
+        same 0 "$(q "SELECT total(count) AS n FROM losses WHERE run_id = $(run_id "${name}_$wire")" | sed 's/\.0$//')"
+    done
+    [[ -s $WORK/plain ]]
+    cmp "$WORK/plain" "$WORK/packed" || diff "$WORK/plain" "$WORK/packed" | head -20
+    cmp -s "$WORK/plain" "$WORK/packed"
+}
+
+few_bytes_go_through_the_ring() {
+    local wire
+    for wire in plain packed; do
+        record "bytes_$wire" --backend uprobe --wire "$wire" -- "$PROGRAMS/million" 20000 >/dev/null
+    done
+    (($(ring_bytes bytes_packed) * 20 < $(ring_bytes bytes_plain)))
+    (($(ring_bytes bytes_packed) < $(q "SELECT sum(events) AS n FROM threads WHERE run_id = $(run_id bytes_packed)")))
+}
+
+# Made calls are recorded or lost, in a ring that holds next to nothing.
+losses_are_exact() { # wire
+    local made
+    made=$(record "lost_$1" --backend uprobe --wire "$1" --no-returns --ring-size 4K -- "$PROGRAMS/million" 300000 |
+        sed -nE 's/^(row|cell|leaf) ([0-9]+)$/\2/p' | paste -sd+ | bc)
+    same "$made" "$(q "SELECT (SELECT count(*) FROM calls JOIN functions USING (function_id) WHERE run_id = r AND name IN
+         ('row', 'cell', 'leaf')) + (SELECT total(count) FROM losses WHERE run_id = r) AS n
+         FROM (SELECT $(run_id "lost_$1") AS r)" | sed 's/\.0$//')"
+}
+
+# Few calls a second never fill a record; what there is is told all the same, before the target does anything else.
+idle_threads_hold_nothing_back() {
+    local target stopped
+    spawn "$PROGRAMS/busy" 300 1 >/dev/null
+    target=$spawned
+    spawn "$TRACECTL" -q record -n idle --backend uprobe --budget none -p "$target"
+    wait_until 20 is_probed "$target"
+    sleep 0.5
+    kill -STOP "$target"
+    sleep 2.5
+    stopped=$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id idle)")
+    ((stopped > 20))
+    kill -KILL "$target"
+    wait "$spawned"
+    same "$stopped" "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id idle) AND kind = 'call'
+        OR run_id = $(run_id idle) AND kind = 'return'")"
+    same finished "$(q "SELECT state FROM runs WHERE name = 'idle'")"
+}
+
+for program in recursion callbacks tail_calls longjmp signals exceptions contexts alloca_frames; do
+    for returns in auto infer; do
+        run_case "$program, returns $returns: the same both ways" both_tell_the_same --returns $returns -- \
+            "$PROGRAMS/$program"
+    done
+done
+for program in "forks" "threads" "million 5000"; do
+    # shellcheck disable=SC2086 # words
+    run_case "$program: the same both ways" both_tell_the_same -- "$PROGRAMS/"$program
+done
+run_case "a fraction of the bytes goes through the ring" few_bytes_go_through_the_ring
+run_case "losses of plain records are exact" losses_are_exact plain
+run_case "losses of packed records are exact" losses_are_exact packed
+run_case "idle threads hold nothing back" idle_threads_hold_nothing_back
+finish
