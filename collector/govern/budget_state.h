@@ -72,6 +72,7 @@ struct budget {
     bool urgent; /* calls have begun to be left out */
     uint64_t looked_ns;
     uint64_t early_ns; /* what hits took before the recording began */
+    double met_share;  /* what those take that have got their probes then, of the target's time */
 };
 
 /* The probes are moved so that they are what the governor wants. */

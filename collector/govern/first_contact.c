@@ -11,10 +11,19 @@
 #include "base/clock.h"
 #include "collector/govern/budget_state.h"
 
-#define LOOK_NS 4000000u /* so long a group is looked at */
-#define PART 8           /* of the budget: who takes that much alone is too hot */
+#define STEP_NS 2000000.0
+#define PAUSE_NS 200000000.0   /* after each group: nobody waits longer for a recording to begin */
+#define LONGEST_NS 200000000.0 /* and to know a group */
+#define RAN_NS 3000000u        /* it is known when the target has run so long with it */
+#define PAID_NS 1000000.0      /* or has paid so much for it */
+/* Of the time: a target that has run less is taken to have run that much, as children may have that nobody
+ * knows yet. */
+#define RAN_PART 0.5
+#define PART 8         /* of the budget: who takes that much alone is too hot */
+#define PART_MOST 1024 /* who takes less than that stays */
+#define FITS 0.7       /* of the budget: the most that is given away */
+#define ROOM_PART 4    /* of what is left: for one group */
 #define HITS_MIN 8
-#define PAUSE_NS 200000000.0 /* nobody waits longer for a recording to begin, after each group */
 
 static void pause_for(double ns)
 {
@@ -31,40 +40,90 @@ static double paid_at(const struct budget *budget, uint32_t index)
     return (double)early * budget->probes[index].missed_ns;
 }
 
+static double paid_for(const struct budget *budget, const struct budget_group *group)
+{
+    const struct traced_image *image = budget->images[group->image].image;
+    double paid = 0;
+
+    for (size_t i = 0; i < group->count; i++)
+        paid += paid_at(budget, (uint32_t)image->cookies[group->sites[i]]);
+    return paid;
+}
+
+/* Waits until the group, which has its probes since `from_ns`, is known. Returns how long the target has run
+ * with it. */
+static double let_run(const struct budget *budget, const struct budget_group *group, uint64_t from_ns)
+{
+    uint64_t cpu = streams_cpu_ns(budget->options.streams), ran = 0, elapsed = 0;
+
+    for (double waited = 0; waited < LONGEST_NS && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
+         waited += STEP_NS) {
+        pause_for(STEP_NS);
+        ran = streams_cpu_ns(budget->options.streams) - cpu;
+    }
+    elapsed = clock_ns(CLOCK_MONOTONIC) - from_ns;
+    return (double)ran > RAN_PART * (double)elapsed ? (double)ran : RAN_PART * (double)elapsed;
+}
+
+/* What those of the group take that take less than `limit` each, both as shares of the target's time. */
+static double kept_share(const struct budget *budget, const struct budget_group *group, double ran,
+                         double limit)
+{
+    const struct traced_image *image = budget->images[group->image].image;
+    double kept = 0;
+
+    for (size_t i = 0; i < group->count; i++) {
+        double took = paid_at(budget, (uint32_t)image->cookies[group->sites[i]]) / ran;
+
+        kept += took < limit ? took : 0;
+    }
+    return kept;
+}
+
+/* The group may have a part of what the ones before it have left of the budget. */
+static double find_limit(struct budget *budget, const struct budget_group *group, double ran)
+{
+    double share = budget->options.share, limit = share / PART;
+    double room = (FITS * share - budget->met_share) / ROOM_PART;
+
+    while (limit > share / PART_MOST && kept_share(budget, group, ran, limit) > room)
+        limit /= 2;
+    budget->met_share += kept_share(budget, group, ran, limit);
+    return limit;
+}
+
+/* The function at a place is out; `took`: what its hits have, `elapsed` how long. */
+static void leave_out(struct budget *budget, uint32_t index, double took, double elapsed, uint64_t now)
+{
+    struct budget_function *function = &budget->functions[budget->probes[index].function];
+
+    function->recent_calls = took / budget->probes[index].missed_ns * 1e9 / elapsed;
+    function->recent_span_ns = 1e9;
+    governor_expect_hot(budget_unit(budget, budget->probes[index].function), took / elapsed, now);
+}
+
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)
 {
     const struct budget_group *group = &budget->groups[budget->group_count - 1];
     const struct traced_image *image = budget->images[group->image].image;
-    double elapsed, paid = 0;
+    double ran = let_run(budget, group, from_ns), limit = find_limit(budget, group, ran),
+           paid = paid_for(budget, group);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     bool any = false;
-    uint64_t now;
+    int r;
 
-    pause_for(LOOK_NS);
-    now = clock_ns(CLOCK_MONOTONIC);
-    elapsed = (double)(now - from_ns);
     for (size_t i = 0; i < group->count; i++) {
         uint32_t index = (uint32_t)image->cookies[group->sites[i]];
-        struct govern_unit *unit = budget_unit(budget, budget->probes[index].function);
         double took = paid_at(budget, index);
 
-        paid += took;
-        if (unit->out || took < HITS_MIN * budget->probes[index].missed_ns ||
-            took < budget->options.share * elapsed / PART)
+        if (took < HITS_MIN * budget->probes[index].missed_ns || took < limit * ran)
             continue;
-        governor_expect_hot(unit, took / elapsed, now);
-        budget->functions[budget->probes[index].function].recent_calls =
-            took / budget->probes[index].missed_ns * 1e9 / elapsed;
-        budget->functions[budget->probes[index].function].recent_span_ns = 1e9;
+        leave_out(budget, index, took, (double)(now - from_ns), now);
         any = true;
     }
     budget->early_ns += (uint64_t)paid;
-    if (any) {
-        int r = budget_thin_group(budget, err);
-
-        if (r)
-            return r;
-    }
-    if (paid > budget->options.share * elapsed)
-        pause_for(paid / budget->options.share - elapsed);
-    return 0;
+    r = any ? budget_thin_group(budget, err) : 0;
+    if (!r && paid > budget->options.share * ran)
+        pause_for(paid / budget->options.share - ran);
+    return r;
 }

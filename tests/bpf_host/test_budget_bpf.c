@@ -63,6 +63,27 @@ Test(budget_side, every_call_is_recorded_or_counted)
     cr_assert_eq(count_records(WIRE_CALL, 4), 50);
 }
 
+/* Of whatever process: 9 is not traced. */
+Test(budget_side, before_the_recording_hits_are_counted_apart)
+{
+    const struct budget_slot *hot = kernel_budget_slot(3);
+
+    kernel_enter(PHASE_ATTACHING);
+    calls(3, 40);
+    kernel_call(9, 9, SP, 3 | FLAGS);
+    cr_assert_eq(hot->early, 41);
+    cr_assert_eq(hot->recorded + hot->missed, 0);
+    cr_assert_eq(kernel_records(), 0);
+    kernel_enter(PHASE_RECORDING);
+    calls(3, 1);
+    kernel_call(9, 9, SP, 3 | FLAGS);
+    cr_assert_eq(hot->early, 41);
+    cr_assert_eq(hot->recorded, 1);
+    kernel_enter(PHASE_CLOSED);
+    calls(3, 1);
+    cr_assert_eq(hot->early, 41);
+}
+
 Test(budget_side, without_a_budget_nothing_is_counted)
 {
     kernel_set_budget(0);
