@@ -21,6 +21,7 @@ struct flight {
     uint64_t others;           /* fired while that was pending */
     bool at_once;              /* somebody waits for it */
     bool is_busy;              /* the committer is */
+    bool leaves_window;        /* what was to be committed at the end could not be */
     uint64_t committed_ns;     /* when it was told to begin last, CLOCK_MONOTONIC; 0: never */
     struct flight_counts counts;
 };
@@ -57,7 +58,7 @@ void flight_free(struct flight *flight)
         return;
     flight_committer_stop(&flight->committer);
     tracestore_free(flight->window);
-    if (flight->window_path)
+    if (flight->window_path && !flight->leaves_window)
         window_delete(flight->window_path);
     free(flight->window_path);
     free(flight);
@@ -233,7 +234,7 @@ int flight_listen(struct flight *flight, struct error *err)
     return hear(flight, false, err);
 }
 
-int flight_finish(struct flight *flight, bool failed, struct error *err)
+static int finish(struct flight *flight, bool failed, struct error *err)
 {
     int r = hear(flight, true, err);
 
@@ -245,4 +246,12 @@ int flight_finish(struct flight *flight, bool failed, struct error *err)
         return r;
     r = flight_commit(flight, flight->committed_ns, err);
     return r ? r : hear(flight, true, err);
+}
+
+int flight_finish(struct flight *flight, bool failed, struct error *err)
+{
+    int r = finish(flight, failed, err);
+
+    flight->leaves_window = r || *flight->order.trigger;
+    return r;
 }

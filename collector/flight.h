@@ -105,7 +105,8 @@ int flight_commit(struct flight *flight, uint64_t now_ns, struct error *err);
 int flight_listen(struct flight *flight, struct error *err);
 
 /* The recording has ended and its run, too: commits what is pending, and what is to be committed at the end
- * (`failed`: in any case), and waits for it. */
+ * (`failed`: in any case), and waits for it. When that cannot be done the window stays, for 'tracectl recover'.
+ */
 int flight_finish(struct flight *flight, bool failed, struct error *err);
 
 /* How many runs were made; the last one, 0: none. Triggers that fired while another was pending. */
@@ -116,7 +117,7 @@ struct flight_counts {
 };
 struct flight_counts flight_counts(const struct flight *flight);
 
-/* Deletes the window. Accepts NULL. */
+/* Deletes the window, unless flight_finish had to leave it. Accepts NULL. */
 void flight_free(struct flight *flight);
 
 #endif
