@@ -100,6 +100,14 @@ bool flight_watches(const struct flight *flight, const struct image_function *fu
     return *ret_slow_ns || *ret_calls;
 }
 
+bool flight_times(void *context, const struct image_function *function)
+{
+    uint64_t slow_ns;
+    bool calls;
+
+    return flight_watches(context, function, &slow_ns, &calls) && slow_ns;
+}
+
 static const struct flight_trigger *find(const struct flight *flight, enum flight_event event)
 {
     for (size_t i = 0; i < flight->options.trigger_count; i++)

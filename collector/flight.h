@@ -91,6 +91,9 @@ bool flight_watches(const struct flight *flight, const struct image_function *fu
 /* Whether any function is. `slow`: for the time it takes. */
 bool flight_has_functions(const struct flight *flight, bool slow);
 
+/* Whether it is watched for the time that its calls take; the signature is that of plan_options.timed. */
+bool flight_times(void *flight, const struct image_function *function);
+
 /* A trigger has fired, or would if it is one of the options'. */
 void flight_fire(struct flight *flight, const char *why);
 void flight_process_ended(struct flight *flight, int pid, int wait_status, bool is_named);
