@@ -21,6 +21,7 @@ struct flight {
     uint64_t others;           /* fired while that was pending */
     bool at_once;              /* somebody waits for it */
     bool is_busy;              /* the committer is */
+    bool leaves_window;        /* what was to be committed at the end could not be */
     uint64_t committed_ns;     /* when it was told to begin last, CLOCK_MONOTONIC; 0: never */
     struct flight_counts counts;
 };
@@ -57,7 +58,7 @@ void flight_free(struct flight *flight)
         return;
     flight_committer_stop(&flight->committer);
     tracestore_free(flight->window);
-    if (flight->window_path)
+    if (flight->window_path && !flight->leaves_window)
         window_delete(flight->window_path);
     free(flight->window_path);
     free(flight);
@@ -97,6 +98,14 @@ bool flight_watches(const struct flight *flight, const struct image_function *fu
             *ret_slow_ns = trigger->slow_ns;
     }
     return *ret_slow_ns || *ret_calls;
+}
+
+bool flight_times(void *context, const struct image_function *function)
+{
+    uint64_t slow_ns;
+    bool calls;
+
+    return flight_watches(context, function, &slow_ns, &calls) && slow_ns;
 }
 
 static const struct flight_trigger *find(const struct flight *flight, enum flight_event event)
@@ -233,7 +242,7 @@ int flight_listen(struct flight *flight, struct error *err)
     return hear(flight, false, err);
 }
 
-int flight_finish(struct flight *flight, bool failed, struct error *err)
+static int finish(struct flight *flight, bool failed, struct error *err)
 {
     int r = hear(flight, true, err);
 
@@ -245,4 +254,12 @@ int flight_finish(struct flight *flight, bool failed, struct error *err)
         return r;
     r = flight_commit(flight, flight->committed_ns, err);
     return r ? r : hear(flight, true, err);
+}
+
+int flight_finish(struct flight *flight, bool failed, struct error *err)
+{
+    int r = finish(flight, failed, err);
+
+    flight->leaves_window = r || *flight->order.trigger;
+    return r;
 }

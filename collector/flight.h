@@ -91,6 +91,9 @@ bool flight_watches(const struct flight *flight, const struct image_function *fu
 /* Whether any function is. `slow`: for the time it takes. */
 bool flight_has_functions(const struct flight *flight, bool slow);
 
+/* Whether it is watched for the time that its calls take; the signature is that of plan_options.timed. */
+bool flight_times(void *flight, const struct image_function *function);
+
 /* A trigger has fired, or would if it is one of the options'. */
 void flight_fire(struct flight *flight, const char *why);
 void flight_process_ended(struct flight *flight, int pid, int wait_status, bool is_named);
@@ -105,7 +108,8 @@ int flight_commit(struct flight *flight, uint64_t now_ns, struct error *err);
 int flight_listen(struct flight *flight, struct error *err);
 
 /* The recording has ended and its run, too: commits what is pending, and what is to be committed at the end
- * (`failed`: in any case), and waits for it. */
+ * (`failed`: in any case), and waits for it. When that cannot be done the window stays, for 'tracectl recover'.
+ */
 int flight_finish(struct flight *flight, bool failed, struct error *err);
 
 /* How many runs were made; the last one, 0: none. Triggers that fired while another was pending. */
@@ -116,7 +120,7 @@ struct flight_counts {
 };
 struct flight_counts flight_counts(const struct flight *flight);
 
-/* Deletes the window. Accepts NULL. */
+/* Deletes the window, unless flight_finish had to leave it. Accepts NULL. */
 void flight_free(struct flight *flight);
 
 #endif

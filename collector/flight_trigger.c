@@ -36,10 +36,10 @@ static bool parse_time(const char *text, uint64_t *ret_ns)
         const char *unit;
         double ns;
     } units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    char *end;
-    double number = isdigit((unsigned char)*text) ? strtod(text, &end) : 0;
+    char *end = NULL;
+    double number = strtod(text, &end);
 
-    if (!(number > 0))
+    if (!isdigit((unsigned char)*text) || !(number > 0))
         return false;
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         if (strcmp(end, units[i].unit) != 0 || number * units[i].ns > 1e16 || number * units[i].ns < 1)

@@ -264,6 +264,8 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
     struct plan_options options = {
         .want = table->options.want,
         .ctx = table->options.context,
+        .timed = table->options.timed,
+        .timed_ctx = table->options.timed_context,
         .returns = table->options.returns,
     };
     int r = image_functions(image->elf, &image->functions, &image->function_count, err);

@@ -77,6 +77,8 @@ struct image_table_options {
     bool (*want)(void *context, struct elf_image *image,
                  const struct image_function *function); /* NULL: every function */
     void *context;
+    bool (*timed)(void *context, const struct image_function *function); /* as in plan_options */
+    void *timed_context;
     enum plan_returns returns;
     bool inlined; /* functions have inline probes where they can */
     const char

@@ -392,6 +392,8 @@ static struct uprobe_options uprobe_options_of(const struct recorder_options *op
 static struct image_table_options image_options_of(const struct recorder_options *options)
 {
     return (struct image_table_options){
+        .timed = options->flight && flight_has_functions(options->flight, true) ? flight_times : NULL,
+        .timed_context = options->flight,
         .want_image = options->want_image,
         .want = options->want,
         .context = options->want_context,

@@ -87,6 +87,18 @@ static enum plan_no_return function_no_return(const struct planner *planner, siz
     return PLAN_RETURN_PROBED;
 }
 
+/* As above, but where returns are to be seen in any case. Go's stacks move, so that nobody wants to see any. */
+static enum plan_no_return rule_of(const struct planner *planner, size_t index)
+{
+    const struct plan_options *options = planner->options;
+    enum plan_no_return rule = function_no_return(planner, index);
+
+    if (rule == PLAN_RETURN_PROBED || rule == PLAN_RETURN_ENTRY_POINT || !options->timed ||
+        options->returns == PLAN_RETURNS_NONE || elf_image_facts(planner->image)->is_go)
+        return rule;
+    return options->timed(options->timed_ctx, &planner->functions[index]) ? PLAN_RETURN_SITES : rule;
+}
+
 /* ---------------------------------------------------------------------------------------------- sites */
 
 /* What gcc's crtstuff.c and the C library's crti.o put into every program. */
@@ -193,7 +205,7 @@ static int choose_all(struct planner *planner)
         planner->choices[i].is_wanted = is_wanted(planner, &planner->functions[i]);
         if (!planner->choices[i].is_wanted)
             continue;
-        planner->choices[i].rule = function_no_return(planner, i);
+        planner->choices[i].rule = rule_of(planner, i);
         planner_choose(planner, i);
     }
     return may_prefer_calls(planner) ? planner_prefer_calls(planner) : 0;

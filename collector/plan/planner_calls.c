@@ -27,7 +27,7 @@ static int collect_callees(struct planner *planner, struct callee **ret_callees,
     size_t count = 0, capacity = 0;
 
     for (size_t i = 0; i < planner->count; i++) {
-        if (!is_callee(planner, i))
+        if (!is_callee(planner, i) || planner->choices[i].rule == PLAN_RETURN_SITES)
             continue;
         if (array_reserve(&callees, &capacity, count + 1) < 0)
             return -ENOMEM;

@@ -26,7 +26,7 @@ begins_in_the_middle() { # run
 
 # The bound is loose: a busy machine flushes late.
 at_the_end() {
-    record kept --flight $WINDOW -- "$PROGRAMS/incident" 300
+    record kept --flight "$WINDOW" -- "$PROGRAMS/incident" 300
     is_flight kept 'end: the recording has ended'
     begins_in_the_middle kept
     # 30,000 requests, of which the last 1.5 s are there.
@@ -41,7 +41,7 @@ at_the_end() {
 }
 
 crash() {
-    record crash --flight $WINDOW --flight-on crash -- "$PROGRAMS/incident" 250 crash
+    record crash --flight "$WINDOW" --flight-on crash -- "$PROGRAMS/incident" 250 crash
     is_flight crash 'crash: process [0-9]* died by SIGSEGV'
     begins_in_the_middle crash
     "$TRACECTL" calls crash 0.0 | grep -E '^ *crash \(' >/dev/null
@@ -49,9 +49,9 @@ crash() {
 }
 
 exit_status() {
-    record quiet --flight $WINDOW --flight-on exit:nonzero -- "$PROGRAMS/incident" 5
+    record quiet --flight "$WINDOW" --flight-on exit:nonzero -- "$PROGRAMS/incident" 5
     same 0 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'quiet'")"
-    record three --flight $WINDOW --flight-on exit:3 -- "$PROGRAMS/incident" 5 exit
+    record three --flight "$WINDOW" --flight-on exit:3 -- "$PROGRAMS/incident" 5 exit
     is_flight three 'exit: process [0-9]* ended with status 3'
 }
 
@@ -61,7 +61,7 @@ running() { # name, kind, record's options...
     shift 2
     spawn "$PROGRAMS/incident" 0 "$kind"
     target=$spawned
-    spawn "$TRACECTL" --json record -n "$name" -p "$target" --budget none --flight $WINDOW "$@" >"$WORK/$name.json" \
+    spawn "$TRACECTL" --json record -n "$name" -p "$target" --budget none --flight "$WINDOW" "$@" >"$WORK/$name.json" \
         2>"$WORK/$name.err"
     recorder=$spawned
     wait_until 40 window_is_full

@@ -103,6 +103,32 @@ Test(plan, returns_are_inferred_where_probes_would_harm)
     expect_no_returns(&c_program, &entries, PLAN_RETURN_NOT_WANTED);
 }
 
+static bool is_endbr(void *context, const struct image_function *function)
+{
+    return !strcmp(function->name, "with_endbr");
+}
+
+/* On its RET, and nobody else's. */
+Test(plan, returns_of_some_functions_are_seen_in_any_case)
+{
+    const struct plan_options options = {.timed = is_endbr};
+    struct tiny_elf tiny = c_program;
+    size_t returns = 0;
+
+    tiny.extra_section = ".gcc_except_table";
+    AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, &options);
+    subject_check_totals(&subject);
+    for (size_t i = 0; i < subject.plan->count; i++) {
+        if (subject.plan->probes[i].kind != PLAN_AT_RETURN)
+            continue;
+        returns++;
+        cr_expect_eq(subject.plan->probes[i].address, TINY_TEXT + 16 + 5);
+    }
+    cr_expect_eq(returns, 1);
+    cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_SITES], 1);
+    cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_UNWIND], 2);
+}
+
 Test(plan, some_functions_get_no_return_probe)
 {
     const struct tiny_symbol special[] = {
