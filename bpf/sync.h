@@ -402,10 +402,10 @@ static __always_inline int sync_call_ends(const struct pt_regs *at, __s64 result
 
     if (!hit.flags)
         return 0;
-    sync_read_registers(at, &registers);
-    call = sync_call_of(registers.number);
+    call = sync_call_of((__s64)BPF_CORE_READ(at, orig_ax)); /* most calls end here */
     if (!call)
         return 0;
+    sync_read_registers(at, &registers);
     if (call->shape == SYNC_SHAPE_FD || call->shape == SYNC_SHAPE_ACCEPT) {
         sync_emit_file_end(&hit, call, &registers, result);
         return 0;
