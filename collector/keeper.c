@@ -11,6 +11,8 @@ void keeper_init(struct keeper *keeper, struct tracestore *store, int64_t run_id
     *keeper = (struct keeper){.store = store, .options = *options};
     keeper->options.keep.spare_run = run_id;
     tracestore_reserve(store);
+    if (options->keep.bytes)
+        tracestore_keep_log_short(store, options->keep.bytes);
 }
 
 int keeper_step(struct keeper *keeper, bool flushed, struct error *err)

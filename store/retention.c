@@ -367,6 +367,20 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
     return code && code != -ENOSPC ? code : 1; /* free pages are room, too */
 }
 
+static void limit_log(struct tracestore *store)
+{
+    uint64_t reserve = store->log_for_reserve ? store->log_for_reserve : UINT64_MAX;
+    uint64_t size = store->log_for_size ? store->log_for_size : UINT64_MAX;
+
+    space_limit_log(store->db, reserve < size ? reserve : size);
+}
+
+void tracestore_keep_log_short(struct tracestore *store, uint64_t bytes)
+{
+    store->log_for_size = bytes / 8;
+    limit_log(store);
+}
+
 /* ------------------------------------------------------------------------------------------ a full disk */
 
 void tracestore_reserve(struct tracestore *store)
@@ -378,8 +392,10 @@ void tracestore_reserve(struct tracestore *store)
     if (store->reserves[RESERVE_LOG] >= 0)
         return;
     store->reserves[RESERVE_LOG] = space_reserve(store->path, RESERVE_LEAST, RESERVE_MOST, &size);
-    if (store->reserves[RESERVE_LOG] >= 0)
-        space_limit_log(store->db, size / 2);
+    if (store->reserves[RESERVE_LOG] < 0)
+        return;
+    store->log_for_reserve = size / 2;
+    limit_log(store);
 }
 
 void tracestore_use_reserve(struct tracestore *store)

@@ -31,6 +31,9 @@ struct tracestore {
     char *path;
     enum tracestore_mode mode;
     int reserves[STORE_RESERVES]; /* descriptors of room set aside (space.h), -1: none */
+    /* What the log may take: as much as the reserve holds twice; a part of the size that is kept. 0: no limit
+     */
+    uint64_t log_for_reserve, log_for_size;
 };
 
 /* Opens a store for reading that tracestore_open may refuse as damaged: as much of it as SQLite lets one see.

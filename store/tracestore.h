@@ -105,6 +105,10 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err);
 
+/* The store is kept below `bytes`: this connection copies the log into the database before it takes an eighth
+ * of that. */
+void tracestore_keep_log_short(struct tracestore *store, uint64_t bytes);
+
 /* Sets room aside on the store's disk, up to 8 MiB of what is free, if it has not; and gives it up again (and
  * empties the log), so that what must be told when the disk is full can be written. */
 void tracestore_reserve(struct tracestore *store);

@@ -310,5 +310,7 @@ int worker_run(const struct worker_order *order)
     }
     if (r)
         snprintf(order->page->error, sizeof(order->page->error), "%s", err.message);
-    return r == -ESRCH ? WORKER_GONE : r ? WORKER_FAILED : WORKER_ENDED;
+    if (r && service_process_started(order->process->pid) != order->process->started)
+        return WORKER_GONE;
+    return r ? WORKER_FAILED : WORKER_ENDED;
 }

@@ -59,7 +59,7 @@ struct worker_order {
 enum worker_status {
     WORKER_ENDED,
     WORKER_FAILED, /* page->error says why */
-    WORKER_GONE,   /* the process to be recorded had ended before */
+    WORKER_GONE,   /* the same, but the process that was to be recorded has ended */
 };
 
 /* Records, in a process that was forked for it. Returns its exit status (enum worker_status). */

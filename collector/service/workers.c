@@ -148,8 +148,12 @@ static void say_end(struct service *service, struct worker *worker, int status)
     worker->page->error[sizeof(worker->page->error) - 1] = '\0';
     if (!has_failed(status)) {
         service->counters.ended++;
-        service_log("info", WEXITSTATUS(status) == WORKER_GONE ? "gone" : "ended", "target", worker->target,
-                    "pid", service_number(worker->process.pid), "run", run);
+        if (WEXITSTATUS(status) == WORKER_GONE)
+            service_log("info", "gone", "target", worker->target, "pid", service_number(worker->process.pid),
+                        "run", run, "why", worker->page->error);
+        else
+            service_log("info", "ended", "target", worker->target, "pid", service_number(worker->process.pid),
+                        "run", run);
         return;
     }
     service->counters.failed++;
