@@ -20,8 +20,8 @@
 #define TRACECTL_BPF_BUDGET_H
 
 #include "bpf/limits.h"
-#include "bpf/processes.h"
 #include "bpf/losses.h"
+#include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 

@@ -10,8 +10,8 @@
 #ifndef TRACECTL_BPF_GOROUTINES_H
 #define TRACECTL_BPF_GOROUTINES_H
 
-#include "bpf/processes.h"
 #include "bpf/losses.h"
+#include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 

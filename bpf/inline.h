@@ -12,8 +12,8 @@
 #ifndef TRACECTL_BPF_INLINE_H
 #define TRACECTL_BPF_INLINE_H
 
-#include "bpf/processes.h"
 #include "bpf/losses.h"
+#include "bpf/processes.h"
 #include "bpf/ring.h"
 
 #define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER behind it */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a thread does next, guessed from what it did before: the kernel side leaves out of the ring what the
- * collector guesses as well. Both include this file, and both keep a predictor of each slot (bpf/slots.h) that
- * sees the same events in the same order.
+ * collector guesses as well. Both include this file, and both keep a predictor of each slot (bpf/slots.h)
+ * that sees the same events in the same order.
  *
  * An event is a symbol: what a record would say of it, with the stack pointer as the distance to that of an
- * open call, which mostly is the caller's. Symbols that were seen have a number. The next one is guessed to be
- * the one that followed the last three when they came before (a finite context method: Sazeides and Smith,
+ * open call, which mostly is the caller's. Symbols that were seen have a number. The next one is guessed to
+ * be the one that followed the last three when they came before (a finite context method: Sazeides and Smith,
  * "The predictability of data values", MICRO 1997). A guess is made into the event that the collector would
  * make of it, and all of that is compared: nothing rests on a hash, or on the open calls being right.
  */
@@ -27,9 +27,9 @@
  * what:  kind in bits 0 to 1, WIRE_ON_SIGNAL_STACK and WIRE_RETURN_UNSEEN in 2 to 3, the lower half of the
  *        function in 4 to 15, the return address above
  * where: the upper half of the function in bits 0 to 11; `gone` in 12 to 31, in words above the stack pointer
- *        (0: nothing is gone); in 32 to 35 how many open calls lie above the one that the distance is from, or
- *        SYMBOL_FROM_LAST; the distance, downwards, above
- * The function of a return may be SYMBOL_ITS_FUNCTION: it is the end of that open call. No event is all zeros.
+ *        (0: nothing is gone); in 32 to 35 how many open calls lie above the one that the distance is from,
+ * or SYMBOL_FROM_LAST; the distance, downwards, above The function of a return may be SYMBOL_ITS_FUNCTION: it
+ * is the end of that open call. No event is all zeros.
  */
 struct symbol {
     __u64 what, where;
@@ -53,10 +53,10 @@ struct predict_frame {
 #define PREDICT_UNSEEN 0x80000000u
 
 struct predictor {
-    __u64 sp;      /* of the last event */
-    __u64 context; /* numbers of the last PREDICT_ORDER symbols */
-    __u32 top;     /* the innermost frame, modulo PREDICT_FRAMES */
-    __u32 victim;  /* who gives way to a new symbol */
+    __u64 sp;            /* of the last event */
+    __u64 context;       /* numbers of the last PREDICT_ORDER symbols */
+    __u32 top;           /* the innermost frame, modulo PREDICT_FRAMES */
+    __u32 victim;        /* who gives way to a new symbol */
     __u32 above, unused; /* of symbol_of: the verifier does not follow what was in memory */
     __u64 sum;           /* of all events, see predict_check */
     struct predict_frame frames[PREDICT_FRAMES];

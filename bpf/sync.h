@@ -15,8 +15,8 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/goroutines.h"
-#include "bpf/processes.h"
 #include "bpf/losses.h"
+#include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 

@@ -6,8 +6,9 @@
  * - Probes are inode-wide or of one process; only processes in `processes` are recorded. A child enters the
  * map in the fork itself, before it can run.
  * - The records of one thread stand in the ring in program order: a thread reserves its next record only
- * after the last one, and flushes what it has packed before. So a loss can be placed exactly: a thread whose record found no room is counted in
- * `losses`, and the next record that does find room is preceded by a WIRE_LOST.
+ * after the last one, and flushes what it has packed before. So a loss can be placed exactly: a thread whose
+ * record found no room is counted in `losses`, and the next record that does find room is preceded by a
+ * WIRE_LOST.
  * - Life-cycle records must not get lost: when the ring is full they go to the small `overflow` ring; what
  * even that cannot hold is counted.
  * - A process that execs is stopped before its first instruction (SIGSTOP) and listed in `held`, so that the
@@ -148,8 +149,8 @@ static __always_inline void emit_call_from(const struct hit *hit, const struct m
         .flags = (on_signal ? WIRE_ON_SIGNAL_STACK : 0) | (seen ? 0 : WIRE_RETURN_UNSEEN),
     };
 
-    if (!event.return_address && bpf_probe_read_user(&event.return_address, sizeof(event.return_address),
-                                                     (const void *)moment->sp))
+    if (!event.return_address &&
+        bpf_probe_read_user(&event.return_address, sizeof(event.return_address), (const void *)moment->sp))
         event.return_address = 0;
     if (shadow)
         event.gone = update_shadow(shadow, moment->sp, event.return_address, keep);

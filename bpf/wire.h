@@ -227,14 +227,14 @@ struct wire_packed {
  * same chunk before and after it has read the tokens has read what was written.
  */
 struct packed_slot {
-    __u64 progress; /* chunk in bits 40 to 63, bytes of tokens in 24 to 39, events of the run below */
-    __u32 owner, tgid; /* of the thread; owner 0: nobody */
-    __u32 leaving;     /* somebody gives it back, for the thread that has ended */
-    __u32 left_behind; /* and found no room in the ring */
-    __u32 broken;      /* set by the collector, which has lost the thread: no more is packed */
+    __u64 progress;        /* chunk in bits 40 to 63, bytes of tokens in 24 to 39, events of the run below */
+    __u32 owner, tgid;     /* of the thread; owner 0: nobody */
+    __u32 leaving;         /* somebody gives it back, for the thread that has ended */
+    __u32 left_behind;     /* and found no room in the ring */
+    __u32 broken;          /* set by the collector, which has lost the thread: no more is packed */
     __u32 events, returns; /* in the record: events without the run, returns with it */
     __u32 at;              /* the kernel side's own */
-    __u64 told_ns; /* the last time in the tokens, 0: none since it is owned */
+    __u64 told_ns;         /* the last time in the tokens, 0: none since it is owned */
     struct wire_packed record;
     __u8 tokens[PACKED_BYTES + PACKED_SLACK];
 };

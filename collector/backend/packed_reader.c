@@ -112,8 +112,8 @@ static void lose_rest(const struct wire_packed *record, const struct unpacker *u
         sink->answer = -EBADMSG;
 }
 
-/* The predictors have parted, which only a fault can do: the slot is of no use any more, and the thread writes
- * plain records as soon as it sees that. */
+/* The predictors have parted, which only a fault can do: the slot is of no use any more, and the thread
+ * writes plain records as soon as it sees that. */
 static void give_up(struct packed_reader *reader, uint32_t slot)
 {
     __atomic_store_n(&reader->slots[slot].broken, 1, __ATOMIC_SEQ_CST);
@@ -145,7 +145,8 @@ int packed_reader_record(struct packed_reader *reader, const void *data, size_t 
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------ what stands in slots */
+/* ------------------------------------------------------------------------------------ what stands in slots
+ */
 
 /* Whether something stands in the slot that has not been handed on, or is left to give back. */
 static bool has_news(const struct packed_reader *reader, uint32_t slot, uint64_t progress)

@@ -140,5 +140,6 @@ int ring_reader_consume(struct ring_reader *reader, unsigned limit, wire_handler
 
 uint64_t ring_reader_bytes(const struct ring_reader *reader)
 {
-    return ring__consumer_pos(ring_of(reader, RING_MAIN)) + ring__consumer_pos(ring_of(reader, RING_OVERFLOW));
+    return ring__consumer_pos(ring_of(reader, RING_MAIN)) +
+           ring__consumer_pos(ring_of(reader, RING_OVERFLOW));
 }

@@ -48,9 +48,10 @@ static void hand_on(struct unpacker *unpacker, const struct wire_event *event, s
         .return_address = event->return_address,
         .gone = event->gone,
     };
-    int r = sink->answer < 0 ? sink->answer
-                             : sink->handle(sink->context, &record,
-                                            event->kind == WIRE_CALL_FROM ? sizeof(record) : sizeof(record.call));
+    int r = sink->answer < 0
+                ? sink->answer
+                : sink->handle(sink->context, &record,
+                               event->kind == WIRE_CALL_FROM ? sizeof(record) : sizeof(record.call));
 
     unpacker->next_ns = 0;
     unpacker->events++;

@@ -180,7 +180,8 @@ static int open_ring(struct uprobe_backend *backend)
     int r = 0;
 
     if (skeleton->rodata->packs)
-        r = packed_reader_new(bpf_map__fd(skeleton->maps.packed_slots), bpf_map__fd(skeleton->maps.free_slots),
+        r = packed_reader_new(bpf_map__fd(skeleton->maps.packed_slots),
+                              bpf_map__fd(skeleton->maps.free_slots),
                               bpf_map__max_entries(skeleton->maps.packed_slots), &packed);
     return r ? r
              : ring_reader_open(&backend->ring, bpf_map__fd(skeleton->maps.ring),

@@ -33,8 +33,9 @@ struct uprobe_options {
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
     uint32_t trigger_share; /* of 2^32 - 1: of the windows that triggers open; 0: there are none */
     bool count_only;        /* with a budget: calls are counted in its slots, and none is recorded */
-    bool packed; /* calls and returns of a thread go packed through the ring, where nothing speaks against it */
-    bool no_hold;           /* stop nobody at exec or fork: a parent could see it */
+    bool packed;  /* calls and returns of a thread go packed through the ring, where nothing speaks against it
+                   */
+    bool no_hold; /* stop nobody at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.

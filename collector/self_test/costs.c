@@ -89,6 +89,7 @@ static int count_record(void *context, const void *record, size_t size)
 
 static void take_records(struct arms *arms)
 {
+    uprobe_backend_want_all(arms->backend);
     while (uprobe_backend_consume(arms->backend, 1u << 16, count_record, &arms->records) > 0)
         ;
 }
@@ -132,7 +133,7 @@ static int attach_empty(struct arms *arms, struct probe_costs *costs)
 
 static int attach(struct arms *arms, struct probe_costs *costs)
 {
-    const struct uprobe_options options = {.ring_bytes = RING_BYTES, .with_time = true};
+    const struct uprobe_options options = {.ring_bytes = RING_BYTES, .with_time = true, .packed = true};
     int r = uprobe_backend_open(&options, &arms->backend, &costs->why);
 
     if (r)

@@ -49,7 +49,8 @@ static int keep(void *context, const void *record, size_t size)
     struct records *kept = context;
 
     cr_assert_lt(kept->count, MOST);
-    memcpy(&kept->records[kept->count++], record, size < sizeof(*kept->records) ? size : sizeof(*kept->records));
+    memcpy(&kept->records[kept->count++], record,
+           size < sizeof(*kept->records) ? size : sizeof(*kept->records));
     return 0;
 }
 
@@ -352,7 +353,7 @@ Test(packed, losses_are_counted_where_they_happen)
         size_t before = kernel_records();
 
         kernel_set_room(round % 2 ? 2 : 0, 0); /* what waits, and a loss behind it */
-        for (int i = 0; i < 800; i++) { /* without any rule */
+        for (int i = 0; i < 800; i++) {        /* without any rule */
             if (caught && below(&generator, 2)) {
                 kernel_return(7, 7, SP - 8 * below(&generator, 4000), 1);
                 returns++;
@@ -451,7 +452,8 @@ Test(packed, what_was_read_out_of_the_slot_is_not_read_again_out_of_the_record)
 /* ------------------------------------------------------------------------------------ recordings */
 
 /* Packs the events of a recorded chunk and expects the recorded tokens. */
-static void pack_again(const struct records *events, size_t from, const struct wire_packed *record, size_t size)
+static void pack_again(const struct records *events, size_t from, const struct wire_packed *record,
+                       size_t size)
 {
     size_t before = kernel_records();
 
@@ -522,7 +524,8 @@ static int count(void *context, const void *record, size_t size)
     const struct wire_header *header = record;
 
     cr_assert(header->kind >= WIRE_CALL && header->kind <= WIRE_CALL_FROM);
-    cr_assert_eq(size, header->kind == WIRE_CALL_FROM ? sizeof(struct wire_call_from) : sizeof(struct wire_call));
+    cr_assert_eq(size,
+                 header->kind == WIRE_CALL_FROM ? sizeof(struct wire_call_from) : sizeof(struct wire_call));
     ++*(size_t *)context;
     return 0;
 }
@@ -559,11 +562,11 @@ Test(packed, tokens_that_cannot_be_are_refused)
         uint8_t bytes[12];
         size_t length;
     } cases[] = {
-        {{TOKEN_RUN}, 1},             /* nothing is known yet */
-        {{TOKEN_KNOWN, 3}, 2},        /* nor has a number */
-        {{TOKEN_LONG_RUN}, 1},        /* cut off */
-        {{TOKEN_EVENT, 1, 0}, 3},     /* cut off */
-        {{TOKEN_TIME_SINCE, 1, 0, 0, 0}, 5}, /* since when? */
+        {{TOKEN_RUN}, 1},                          /* nothing is known yet */
+        {{TOKEN_KNOWN, 3}, 2},                     /* nor has a number */
+        {{TOKEN_LONG_RUN}, 1},                     /* cut off */
+        {{TOKEN_EVENT, 1, 0}, 3},                  /* cut off */
+        {{TOKEN_TIME_SINCE, 1, 0, 0, 0}, 5},       /* since when? */
         {{TOKEN_TIME, 1, 0, 0, 0, 0, 0, 0, 0}, 9}, /* of nothing: by the check */
         {{0xff}, 1},
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as the tokens of a thread, in up to three looks at them: what comes out of it is calls and returns. */
+/* Any bytes as the tokens of a thread, in up to three looks at them: what comes out of it is calls and
+ * returns. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int check_record(void *context, const void *record, size_t size)
 {
     const struct wire_header *header = record;
-    size_t expected = header->kind == WIRE_CALL_FROM ? sizeof(struct wire_call_from) : sizeof(struct wire_call);
+    size_t expected =
+        header->kind == WIRE_CALL_FROM ? sizeof(struct wire_call_from) : sizeof(struct wire_call);
 
     if (header->kind < WIRE_CALL || header->kind > WIRE_CALL_FROM || size != expected || header->tid != 7)
         abort();
