@@ -93,8 +93,10 @@ int inline_backend_set_out(struct inline_backend *backend, const struct inline_i
 {
     AUTO_FREE bool *which = calloc(inlined->count + 1, sizeof(*which));
     struct member *member = NULL, *next = NULL;
-    int r = which ? 0 : error_no_memory(err);
+    int r = 0;
 
+    if (!which)
+        return error_no_memory(err);
     HASH_ITER (hh, backend->members, member, next) {
         if (r == -ENOMEM || member->family->inlined != inlined)
             continue; /* the first member of a family changes it, and nothing is left for the others */

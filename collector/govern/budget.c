@@ -233,8 +233,11 @@ static int let_hot_wait(struct budget *budget, const struct traced_image *image,
                         struct error *err)
 {
     AUTO_FREE uint32_t *heat = calloc(image->function_count + 1, sizeof(*heat));
-    int r = heat ? heat_sample(image, heat, err) : error_no_memory(err);
+    int r;
 
+    if (!heat)
+        return error_no_memory(err);
+    r = heat_sample(image, heat, err);
     for (size_t i = 0; r > 0 && i < image->function_count; i++) {
         uint32_t number = image->first_function + (uint32_t)i;
         struct govern_unit *unit = budget_unit(budget, number);
