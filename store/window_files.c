@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -108,20 +110,46 @@ static int is_left_behind(struct tracestore *window, bool *ret_left, struct erro
     if (code)
         return code;
     result = sqlite3_step(row);
-    *ret_left = result == SQLITE_ROW && !recorder_alive((const char *)sqlite3_column_text(row, 0));
+    /* Without a run it had no time to be of any use. */
+    *ret_left = result == SQLITE_DONE || !recorder_alive((const char *)sqlite3_column_text(row, 0));
     return result == SQLITE_ROW || result == SQLITE_DONE ? 0
                                                          : db_fail(window->db, err, "cannot read a window");
 }
 
-static int recover_open(struct tracestore *window, struct tracestore *store, bool *ret_left,
+static int recover_open(struct tracestore *window, struct tracestore *store, bool *ret_left, uint64_t *runs,
                         struct error *err)
 {
     static const struct window_commit commit = {
         .trigger = "none: the recorder died, and its window was recovered", .is_cut = true};
-    struct window_committed committed;
+    struct window_committed committed = {0};
     int code = is_left_behind(window, ret_left, err);
 
-    return code || !*ret_left ? code : window_commit(window, store, &commit, &committed, err);
+    if (!code && *ret_left)
+        code = window_commit(window, store, &commit, &committed, err);
+    *runs += committed.run_id > 0;
+    return code;
+}
+
+/* Whether a process runs that has the number of the one that made the window, which may be making it now. */
+static bool may_be_made(const char *window_path)
+{
+    const char *suffix = strrchr(window_path, '-'), *end = suffix;
+
+    while (suffix > window_path && suffix[-1] != '-')
+        suffix--;
+    return end && (kill((pid_t)strtol(suffix, NULL, 10), 0) == 0 || errno != ESRCH);
+}
+
+/* Whether it has a run yet: until then there may be no more than a file. */
+static bool has_run(const char *window_path)
+{
+    struct tracestore *window = NULL;
+    int64_t runs = 0;
+
+    if (tracestore_open(window_path, TRACESTORE_READ, &window, NULL) == 0)
+        db_number(window->db, "cannot read a window", &runs, NULL, "SELECT count(*) FROM runs", "");
+    tracestore_free(window);
+    return runs > 0;
 }
 
 /* One process at a time. The lock is flock's, which SQLite does not use; it is let go when SQLite has closed
@@ -135,15 +163,15 @@ static int recover_file(const char *window_path, struct tracestore *store, uint6
 
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) || access(window_path, F_OK))
         return 0; /* another process has it, or has deleted it */
+    if (may_be_made(window_path) && !has_run(window_path))
+        return 0;
     code = tracestore_open(window_path, TRACESTORE_CHANGE, &window, err);
     if (!code)
-        code = recover_open(window, store, &left, err);
+        code = recover_open(window, store, &left, runs, err);
     tracestore_free(window);
-    if (code || !left)
-        return code;
-    window_delete(window_path);
-    (*runs)++;
-    return 0;
+    if (!code && left)
+        window_delete(window_path);
+    return code;
 }
 
 /* Whether a file's name is that of a window of the store, and of none of its logs. */

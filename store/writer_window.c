@@ -238,8 +238,8 @@ static int write_threads(struct trace_writer *writer, struct error *err)
 static int delete_older_rows(struct trace_writer *writer, uint64_t from_ns, struct error *err)
 {
     static const char *const statements[] = {
-        "DELETE FROM processes WHERE run_id = ?1 AND ended_ns < ?2"
-        " AND NOT EXISTS (SELECT 1 FROM threads t WHERE t.process_id = processes.process_id)",
+        ("DELETE FROM processes WHERE run_id = ?1 AND ended_ns < ?2"
+         " AND NOT EXISTS (SELECT 1 FROM threads t WHERE t.process_id = processes.process_id)"),
         "DELETE FROM losses WHERE run_id = ?1 AND ns < ?2 AND thread_id IS NULL AND cause <> 'unfinished'",
         "DELETE FROM blind WHERE run_id = ?1 AND to_ns < ?2",
     };
