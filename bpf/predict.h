@@ -186,22 +186,29 @@ static __always_inline void predict_sum(struct predictor *predictor, const struc
                      event->gone + ((__u64)event->function << 16 | event->flags << 8 | event->kind);
 }
 
+/* A call is open from now on. */
+static __always_inline void predict_open(struct predictor *predictor, __u32 top, __u32 number,
+                                         const struct wire_event *event)
+{
+    predictor->frames[top % PREDICT_FRAMES] = (struct predict_frame){
+        .sp = event->sp,
+        .function = event->function | (event->flags & WIRE_RETURN_UNSEEN ? PREDICT_UNSEEN : 0),
+        .number = number,
+    };
+}
+
 /* The symbol with that number has come, as this event. */
 static __always_inline void predict_pass(struct predictor *predictor, __u32 number,
                                          const struct wire_event *event)
 {
     const struct symbol *symbol = &predictor->known[number & (PREDICT_KNOWN - 1)];
     __u32 above = symbol_above(symbol), top = predictor->top - (above == SYMBOL_FROM_LAST ? 0 : above);
-    struct predict_frame *frame;
 
     if (event->kind == WIRE_RETURN) {
         number = (predictor->frames[top % PREDICT_FRAMES].number ^ (PREDICT_KNOWN - 1)) & (PREDICT_KNOWN - 1);
         top -= above != SYMBOL_FROM_LAST;
     } else {
-        frame = &predictor->frames[++top % PREDICT_FRAMES];
-        frame->sp = event->sp;
-        frame->function = event->function | (event->flags & WIRE_RETURN_UNSEEN ? PREDICT_UNSEEN : 0);
-        frame->number = number;
+        predict_open(predictor, ++top, number, event);
     }
     predictor->top = top;
     predictor->context = (predictor->context << PREDICT_KNOWN_BITS | number) &
@@ -213,14 +220,8 @@ static __always_inline void predict_pass(struct predictor *predictor, __u32 numb
 /* An event that is no symbol has come. */
 static __always_inline void predict_break(struct predictor *predictor, const struct wire_event *event)
 {
-    struct predict_frame *frame;
-
-    if (event->kind != WIRE_RETURN) {
-        frame = &predictor->frames[++predictor->top % PREDICT_FRAMES];
-        frame->sp = event->sp;
-        frame->function = event->function | (event->flags & WIRE_RETURN_UNSEEN ? PREDICT_UNSEEN : 0);
-        frame->number = 0;
-    }
+    if (event->kind != WIRE_RETURN)
+        predict_open(predictor, ++predictor->top, 0, event);
     predictor->context = 0;
     predictor->sp = event->sp;
     predict_sum(predictor, event);

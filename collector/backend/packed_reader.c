@@ -124,7 +124,6 @@ int packed_reader_record(struct packed_reader *reader, const void *data, size_t 
 {
     const struct wire_packed *record = data;
     struct unpacker *unpacker;
-    int r;
 
     if (size < sizeof(*record) || record->slot >= reader->count)
         return -EBADMSG;
@@ -132,11 +131,12 @@ int packed_reader_record(struct packed_reader *reader, const void *data, size_t 
     if (!unpacker)
         return -ENOMEM;
     if (!is_broken(reader, record->slot)) {
+        int r = -EBADMSG;
+
         unpack_begin(unpacker, record->header.tid);
-        r = record->chunk == unpacker->chunk
-                ? unpack_tokens(unpacker, (const uint8_t *)data + sizeof(*record), size - sizeof(*record), 0,
-                                sink)
-                : -EBADMSG;
+        if (record->chunk == unpacker->chunk)
+            r = unpack_tokens(unpacker, (const uint8_t *)data + sizeof(*record), size - sizeof(*record), 0,
+                              sink);
         if (sink->answer < 0 || (!r && !unpack_end(unpacker, record->check)))
             return 0;
         give_up(reader, record->slot);
