@@ -6,7 +6,7 @@
 # make bench      print what recording, storing and analysing cost, as a table and as JSON
 # make bench-capture  what capturing costs beside other tracers (ten minutes; BENCH_QUICK=1: two)
 # make stress         hundreds of attachments to servers under load; threads, forks and signals for ten minutes; the
-#                     daemon and its targets killed again and again
+#                     daemon and its targets killed again and again; a day of the daemon in an hour
 # make bench-always-on  what record -p with budgets takes from redis-server, nginx, PostgreSQL and etcd, beside bpftrace and
 #                     perf (a quarter of an hour; BENCH_QUICK=1: three minutes)
 # make bench-sync     what record --sync takes from a service and from PostgreSQL (ten minutes; BENCH_QUICK=1: three)

@@ -268,10 +268,11 @@ bench-inline: packages-build-demo-test-bench
 
 # Long runs on real servers, and with many threads and forks: not a part of CI.
 stress: packages-build-demo-test-bench
-	$(Q)$(MAKE) all
+	$(Q)$(MAKE) all $(P)/busy
 	$(Q)O=$(O) tests/stress/churn
 	$(Q)O=$(O) tests/stress/attach_cycles
 	$(Q)O=$(O) tests/stress/daemon
+	$(Q)O=$(O) tests/stress/soak
 
 # What measures the codecs, with the store's objects.
 $(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)
