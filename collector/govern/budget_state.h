@@ -73,6 +73,7 @@ struct budget {
     uint64_t looked_ns;
     uint64_t early_ns; /* what hits took before the recording began */
     double met_share;  /* what those take that have got their probes then, of the target's time */
+    bool is_idle;      /* as far as the last group showed */
 };
 
 /* The probes are moved so that they are what the governor wants. */

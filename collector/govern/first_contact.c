@@ -14,6 +14,8 @@
 #define STEP_NS 2000000.0
 #define PAUSE_NS 200000000.0   /* after each group: nobody waits longer for a recording to begin */
 #define LONGEST_NS 200000000.0 /* and to know a group */
+#define IDLE_NS 20000000.0     /* the same while the target is idle: */
+#define IDLE_PART 0.02         /* it ran less than that with the group before */
 #define RAN_NS 3000000u        /* it is known when the target has run so long with it */
 #define PAID_NS 1000000.0      /* or has paid so much for it */
 /* Of the time: a target that has run less is taken to have run that much, as children may have that nobody
@@ -52,15 +54,17 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
 
 /* Waits until the group, which has its probes since `from_ns`, is known. Returns how long the target has run
  * with it. */
-static double let_run(const struct budget *budget, const struct budget_group *group, uint64_t from_ns)
+static double let_run(struct budget *budget, const struct budget_group *group, uint64_t from_ns)
 {
     uint64_t cpu = streams_cpu_ns(budget->options.streams), ran = 0, elapsed = 0;
+    double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited;
 
-    for (double waited = 0; waited < LONGEST_NS && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
+    for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
          waited += STEP_NS) {
         pause_for(STEP_NS);
         ran = streams_cpu_ns(budget->options.streams) - cpu;
     }
+    budget->is_idle = (double)ran < IDLE_PART * waited;
     elapsed = clock_ns(CLOCK_MONOTONIC) - from_ns;
     return (double)ran > RAN_PART * (double)elapsed ? (double)ran : RAN_PART * (double)elapsed;
 }
