@@ -102,11 +102,16 @@ static int record(struct tracestore *store, struct recorder *recorder,
                   const struct record_arguments *arguments, struct error *err)
 {
     struct record_stacks *stacks = NULL;
-    int r = start_targets(recorder, arguments, err);
+    int r;
 
+    /* A command inherits what is ignored; putting probes into a running process takes seconds. */
+    if (!arguments->command)
+        signals_stop(recorder, false);
+    r = start_targets(recorder, arguments, err);
     if (r)
         return r;
-    signals_stop(recorder, arguments->command != NULL);
+    if (arguments->command)
+        signals_stop(recorder, true);
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
     if (!r && !arguments->recorder.flight)

@@ -283,6 +283,7 @@ static int begin_budget(struct recorder *recorder, struct tracestore *store, str
         .streams = recorder->streams,
         .writer = recorder->writer,
         .store = store,
+        .stop = recorder->stop,
         .consume = consume,
         .context = recorder,
     };

@@ -35,6 +35,7 @@ struct budget_options {
     struct streams *streams;
     struct trace_writer *writer;
     struct tracestore *store;
+    int stop; /* a descriptor that can be read when the recording is to end: then nothing waits any more */
     /* Reads the ring, so that the streams know all that was recorded up to now. */
     int (*consume)(void *context, struct error *err);
     void *context;

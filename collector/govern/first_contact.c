@@ -6,6 +6,7 @@
  * nothing waits for the recording to begin: the hits are counted from the first one on, whoever is called too
  * often goes at once, and the next group comes when the target has had the time that makes up for it.
  */
+#include <poll.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -27,11 +28,13 @@
 #define ROOM_PART 4    /* of what is left: for one group */
 #define HITS_MIN 8
 
-static void pause_for(double ns)
+/* False: the recording is to end. */
+static bool pause_for(const struct budget *budget, double ns)
 {
     const struct timespec time = {.tv_nsec = (long)(ns < PAUSE_NS ? ns : PAUSE_NS)};
+    struct pollfd stop = {.fd = budget->options.stop, .events = POLLIN};
 
-    nanosleep(&time, NULL);
+    return ppoll(&stop, 1, &time, NULL) <= 0;
 }
 
 /* What the hits of a place have taken. */
@@ -61,7 +64,8 @@ static double let_run(struct budget *budget, const struct budget_group *group, u
 
     for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
          waited += STEP_NS) {
-        pause_for(STEP_NS);
+        if (!pause_for(budget, STEP_NS))
+            break;
         ran = streams_cpu_ns(budget->options.streams) - cpu;
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
@@ -128,6 +132,6 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
     budget->early_ns += (uint64_t)paid;
     r = any ? budget_thin_group(budget, err) : 0;
     if (!r && paid > budget->options.share * ran)
-        pause_for(paid / budget->options.share - ran);
+        pause_for(budget, paid / budget->options.share - ran);
     return r;
 }

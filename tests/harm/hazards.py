@@ -74,7 +74,7 @@ def in_a_chroot(here, name):
 def in_a_chroot_attached(here):
     copy(here, "deep.static", "root/target")
     target = here.spawn_ready("chroot", here.directory / "root", "/target", "loop")
-    here.record("-p", target.pid, "--duration", "0.2")
+    here.record("--budget", "none", "-p", target.pid, "--duration", "0.2")
     check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
     text_is_clean(target.pid)
     ends_unharmed(target)
@@ -89,7 +89,7 @@ def replaced(here, how):
         os.replace(copy(here, "sorting", "new"), path)
     else:
         path.unlink()
-    here.record("-p", target.pid, "--duration", "0.3")
+    here.record("--budget", "none", "-p", target.pid, "--duration", "0.3")
     names = {name for name, in here.query("SELECT DISTINCT name FROM call_counts")}
     check("descend" in names and "compare" not in names, f"functions of another file: {sorted(names)}")
     text_is_clean(target.pid)
@@ -128,7 +128,7 @@ def set_user_id(here):
 def in_namespaces(here):
     outer = here.spawn_ready("unshare", "-m", "-p", "-f", program("deep"), "loop")
     pid = only_child(outer.pid)
-    here.record("-p", pid, "--duration", "0.2")
+    here.record("--budget", "none", "-p", pid, "--duration", "0.2")
     check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
     text_is_clean(pid)
     os.kill(pid, signal.SIGTERM)
@@ -160,7 +160,7 @@ def interpreter(here, path, script):
 def under_strace(here):
     tracer = here.spawn_ready("strace", "-f", "-e", "trace=none", "-o", "/dev/null", program("deep"), "loop")
     pid = only_child(tracer.pid)
-    here.record("-p", pid, "--duration", "0.2")
+    here.record("--budget", "none", "-p", pid, "--duration", "0.2")
     check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
     text_is_clean(pid)
     check(state_of(pid) not in "T", "the target is left stopped")
@@ -189,11 +189,11 @@ def stopped_before(here, how):
     target = here.spawn_ready(program("deep"), "loop")
     target.send_signal(how)
     wait_for("the target to stop", lambda: state_of(target.pid) == "T")
-    here.record("-p", target.pid, "--duration", "0.2")
+    here.record("--budget", "none", "-p", target.pid, "--duration", "0.2")
     same("state after the recording", "T", state_of(target.pid))
     text_is_clean(target.pid)
     target.send_signal(signal.SIGCONT)
-    here.record("-p", target.pid, "--duration", "0.2")
+    here.record("--budget", "none", "-p", target.pid, "--duration", "0.2")
     check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded once it went on")
     ends_unharmed(target)
 
