@@ -336,12 +336,16 @@ static void parse_flight_on(struct record_arguments *arguments, const char *text
     struct flight_trigger *triggers =
         realloc(arguments->flight_triggers, (arguments->flight.trigger_count + 1) * sizeof(*triggers));
 
-    if (!triggers)
+    if (!triggers) {
         argp_failure(state, EXIT_FAILED, ENOMEM, "record");
+        return;
+    }
     arguments->flight_triggers = triggers;
     arguments->flight.triggers = triggers;
-    if (flight_trigger_parse(text, &triggers[arguments->flight.trigger_count], &err))
+    if (flight_trigger_parse(text, &triggers[arguments->flight.trigger_count], &err)) {
         argp_error(state, "%s", err.message);
+        return;
+    }
     arguments->flight.trigger_count++;
     if (flight_trigger_is_of_function(&triggers[arguments->flight.trigger_count - 1]))
         arguments->recorder.go_functions = true;

@@ -108,7 +108,8 @@ int flight_commit(struct flight *flight, uint64_t now_ns, struct error *err);
 int flight_listen(struct flight *flight, struct error *err);
 
 /* The recording has ended and its run, too: commits what is pending, and what is to be committed at the end
- * (`failed`: in any case), and waits for it. When that cannot be done the window stays, for 'tracectl recover'.
+ * (`failed`: in any case), and waits for it. When that cannot be done the window stays, for 'tracectl
+ * recover'.
  */
 int flight_finish(struct flight *flight, bool failed, struct error *err);
 

@@ -87,7 +87,8 @@ static enum plan_no_return function_no_return(const struct planner *planner, siz
     return PLAN_RETURN_PROBED;
 }
 
-/* As above, but where returns are to be seen in any case. Go's stacks move, so that nobody wants to see any. */
+/* As above, but where returns are to be seen in any case. Go's stacks move, so that nobody wants to see any.
+ */
 static enum plan_no_return rule_of(const struct planner *planner, size_t index)
 {
     const struct plan_options *options = planner->options;

@@ -63,8 +63,8 @@ struct plan_options {
     /* Which functions are wanted; NULL: all. Asked once for each function, PLT stubs included. */
     bool (*want)(void *ctx, struct elf_image *image, const struct image_function *function);
     void *ctx;
-    /* Of which functions the returns are to be seen in any case: on their RETs where they have no return probe.
-     * NULL: none. */
+    /* Of which functions the returns are to be seen in any case: on their RETs where they have no return
+     * probe. NULL: none. */
     bool (*timed)(void *timed_ctx, const struct image_function *function);
     void *timed_ctx;
     enum plan_returns returns;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -83,24 +84,53 @@ Test(create, a_file_made_at_once_is_the_one_that_sqlite_makes)
     remove_folder(folder);
 }
 
+static useconds_t microseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (useconds_t)(now.tv_sec * 1000000 + now.tv_nsec / 1000);
+}
+
+/* A process that makes a store, and leaves it open. */
+static pid_t start_maker(const char *path)
+{
+    struct tracestore *store = NULL;
+    pid_t child = fork();
+
+    if (!child)
+        _exit(tracestore_open(path, TRACESTORE_CREATE, &store, NULL) != 0);
+    return child;
+}
+
+static void remove_store(const char *path)
+{
+    char beside[128];
+
+    cr_assert_eq(unlink(path), 0);
+    snprintf(beside, sizeof(beside), "%s-wal", path);
+    unlink(beside);
+    snprintf(beside, sizeof(beside), "%s-shm", path);
+    unlink(beside);
+}
+
 /* Whoever finds the file finds a store in it. */
-Test(create, a_killed_maker_leaves_a_store_or_nothing, .timeout = 60)
+Test(create, a_killed_maker_leaves_a_store_or_nothing, .timeout = 100)
 {
     enum { KILLS = 150 };
     char folder[64], path[96];
     int nothing = 0, whole = 0;
+    useconds_t longest = microseconds();
 
     make_folder(folder);
     snprintf(path, sizeof(path), "%s/store.db", folder);
+    waitpid(start_maker(path), NULL, 0);
+    longest = 2 * (microseconds() - longest);
+    remove_store(path);
     for (int i = 0; i < KILLS; i++) {
-        pid_t child = fork();
+        pid_t child = start_maker(path);
 
-        if (!child) {
-            struct tracestore *store = NULL;
-
-            _exit(tracestore_open(path, TRACESTORE_CREATE, &store, NULL) != 0);
-        }
-        usleep((useconds_t)i * 100); /* making one takes some milliseconds */
+        usleep((useconds_t)((uint64_t)longest * (uint64_t)i / KILLS));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         if (access(path, F_OK)) {
@@ -110,9 +140,7 @@ Test(create, a_killed_maker_leaves_a_store_or_nothing, .timeout = 60)
         whole++;
         tracestore_free(open_store(path, TRACESTORE_READ));
         tracestore_free(open_store(path, TRACESTORE_CREATE));
-        cr_assert_eq(unlink(path), 0);
-        unlink(strcat(strcpy((char[128]){0}, path), "-wal"));
-        unlink(strcat(strcpy((char[128]){0}, path), "-shm"));
+        remove_store(path);
     }
     cr_assert_gt(nothing, 0);
     cr_assert_gt(whole, 0, "every one of %d was killed before it had made its store", KILLS);
