@@ -16,12 +16,12 @@
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 
-#define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER behind it */
+#define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER and AGENT_LOSER behind it */
 #define INLINE_TID 0x2d0  /* AGENT_TID */
 
 struct inline_slots {
     __u64 cursor;
-    __u32 owner, unused;
+    __u32 owner, loser;
 };
 
 /* How far the current task has come; 0: it has recorded nothing. */
@@ -32,7 +32,8 @@ static __always_inline __u64 inline_cursor(const struct task_struct *task)
     __u32 tid;
 
     if (bpf_probe_read_user(&slots, sizeof(slots), block + INLINE_SLOTS) ||
-        bpf_probe_read_user(&tid, sizeof(tid), block + INLINE_TID) || slots.owner != tid)
+        bpf_probe_read_user(&tid, sizeof(tid), block + INLINE_TID) ||
+        (slots.owner != tid && slots.loser != tid))
         return 0;
     return slots.cursor;
 }

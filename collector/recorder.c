@@ -21,6 +21,8 @@
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
+#define BUSY_POLL_MS 1 /* while inline probes record this many calls a round: a program on the same processor */
+#define BUSY_CALLS 2000 /* waits as long as a round takes */
 #define HELD_POLL_US 30 /* while a thread of the target stands still for us */
 #define HELD_AT_ONCE 64
 #define GOVERN_NS 20000000u
@@ -609,6 +611,11 @@ static bool stop_wanted(const struct recorder *recorder)
     return read(recorder->stop, &told, sizeof(told)) > 0;
 }
 
+static int poll_ms(const struct recorder *recorder)
+{
+    return recorder->inlined && recorder->inline_calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
+}
+
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC), now;
@@ -627,7 +634,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         if (held && !records)
             usleep(HELD_POLL_US);
         else if (records < (int)RECORDER_ROUND)
-            epoll_wait(recorder->epoll, &event, 1, held ? 0 : POLL_MS);
+            epoll_wait(recorder->epoll, &event, 1, held ? 0 : poll_ms(recorder));
         records = recorder_consume(recorder, err);
         if (records < 0)
             return records;

@@ -50,7 +50,7 @@ static void fill_head(struct agent_area *area, size_t area_bytes)
     head->agent_bytes = sizeof(agent_code);
     head->area_bytes = area_bytes;
     head->chunks_bytes = area->apart_bytes;
-    head->tick = 1;
+    head->tick = agent_tick_word(1);
     memcpy((uint8_t *)head + AGENT_SLOW_OFFSET, agent_code, sizeof(agent_code));
     for (uint32_t i = 0; i < area->chunk_count; i++)
         head->free[i] = area->free[i] = i;
@@ -137,4 +137,5 @@ void agent_area_give(struct agent_area *area, uint32_t number)
 void agent_area_quiet(struct agent_area *area)
 {
     __atomic_store_n(&area->head->quiet, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&area->head->tick, agent_tick_word(1), __ATOMIC_RELEASE); /* whoever loses calls asks */
 }

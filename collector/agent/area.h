@@ -31,7 +31,6 @@ struct agent_area {
     uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
 };
 
-#define AGENT_CHUNK_BYTES 16384u /* 1020 records */
 
 /* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
  * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */

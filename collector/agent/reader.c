@@ -23,6 +23,7 @@ struct reader_thread {
     uint64_t lost_told; /* of its lost_after */
     size_t looked;      /* the last look: so many chunks, and records of the last of them */
     size_t looked_records;
+    uint64_t looked_lost; /* lost_after of that chunk */
     uint64_t hole_since; /* 0: no record is waited for */
     UT_hash_handle hh;
 };
@@ -155,6 +156,8 @@ static void look_at(const struct agent_reader *reader, struct reader_thread *thr
         i++;
     thread->looked = last;
     thread->looked_records = i;
+    thread->looked_lost = __atomic_load_n(
+        &agent_area_chunk(reader->area, thread->chunks[last].number)->lost_after, __ATOMIC_ACQUIRE);
 }
 
 int agent_reader_look(struct agent_reader *reader, uint64_t now)
@@ -182,8 +185,11 @@ int agent_reader_freeze(struct agent_reader *reader, uint64_t now)
 static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
 {
     struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);
-    uint64_t lost = __atomic_load_n(&chunk->lost_after, __ATOMIC_ACQUIRE), more = lost - thread->lost_told;
+    uint64_t lost = __atomic_load_n(&chunk->lost_after, __ATOMIC_ACQUIRE), more;
 
+    if (reader->frozen && thread->first == thread->looked)
+        lost = thread->looked_lost;
+    more = lost - thread->lost_told;
     thread->lost_told = lost;
     return more ? reader->sink.lost(reader->sink.context, thread->of, more) : 0;
 }

@@ -13,38 +13,42 @@
  * zeros there, or what an earlier thread on the same stack has left, or in a forked child what its parent
  * had: for that they say whose they are.
  *
- * A stub preserves every register, every flag, the red zone and the stack above its pointer. Where a signal
- * handler interrupts it, the handler's own stubs find everything whole: what a stub saves is on the stack,
- * and the place for a record is taken by one instruction (xadd, which need not be locked: nobody but the
- * thread writes its slots). Nested stubs may run a chunk full and take the next one in between, so the word
- * that is advanced says both where the record goes and whether there is room for it: no second word could be
- * read of the same moment.
+ * A stub preserves every register, every flag, the red zone and the stack above its pointer; registers and
+ * flags that the function overwrites before it reads them need no preserving. Where a signal handler interrupts
+ * it, the handler's own stubs find everything whole: what a stub saves is on the stack, and the place for a
+ * record is taken by one instruction (xadd, which need not be locked: nobody but the thread writes its slots).
+ * Nested stubs may run a chunk full and take the next one in between, so the word that is advanced says both
+ * where the record goes and whether there is room for it: no second word could be read of the same moment.
  *
- *     lea    -AGENT_FRAME_BYTES(%rsp),%rsp
- *     mov    %rax,(%rsp) ; mov %rcx,8(%rsp) ; mov %rdx,16(%rsp)
- *     lahf ; seto %al
+ *     (registers and flags saved, below the red zone, where the function may still read them)
  *     mov    %fs:AGENT_TID,%ecx
- *     cmp    %fs:AGENT_OWNER,%ecx ; jne slow
+ *     cmp    %fs:AGENT_OWNER,%ecx ; jne lost
  *     movabs $AGENT_ONE_RECORD,%rcx
- *     xadd   %rcx,%fs:AGENT_CURSOR
- *     test   %rcx,%rcx ; jns slow
+ *     xadd   %rcx,%fs:AGENT_CURSOR ; jns slow
  *     mov    %ecx,%ecx                  # the low half: offset in the chunks
  *     add    HEAD.chunks(%rip),%rcx
- *     mov    %rsp,8(%rcx)               # sp = AGENT_FRAME_BYTES more: the reader adds it
- *     movzwl HEAD.tick(%rip),%edx
- *     mov    %dx,14(%rcx)
- *     mov    AGENT_FRAME_BYTES(%rsp),%edx
- *     mov    %edx,4(%rcx)               # low half of the return address
- *     movl   $function,(%rcx)           # last: the record is whole when this is not 0
+ *     mov    HEAD.tick(%rip),%rdx       # in its upper 16 bits
+ *     lea    FRAME(%rsp,%rdx),%rdx      # of the function: its return address is there
+ *     mov    %rdx,8(%rcx)
+ *     mov    FRAME(%rsp),%edx           # low half of the return address
+ *     shl    $32,%rdx ; add $function,%rdx
+ *     mov    %rdx,(%rcx)                # last: the record is whole when this is not 0
  *   back:
- *     add    $127,%al ; sahf
- *     mov    16(%rsp),%rdx ; mov 8(%rsp),%rcx ; mov (%rsp),%rax
- *     lea    AGENT_FRAME_BYTES(%rsp),%rsp
- *     (the displaced instructions, the jump back)
+ *     (what was saved, the displaced instructions, the jump back)
+ *   lost:
+ *     cmp    %fs:AGENT_LOSER,%ecx ; jne slow
+ *     mov    HEAD.tick(%rip),%rcx
+ *     cmp    %fs:AGENT_LOST_IN,%rcx ; jne slow
+ *     mov    %fs:AGENT_LOST_AT,%rcx
+ *     incq   (%rcx) ; jmp back
  *   slow:
  *     mov    $function,%ecx
+ *     lea    FRAME(%rsp),%rdx
  *     call   HEAD + AGENT_SLOW_OFFSET   # keeps all but rcx, rdx and the flags; writes the record or counts
- * it jmp    back
+ *     jmp    back                       # the call
+ *
+ * A thread that finds no chunk asks for one once in a tick: that is when the collector has put back what it had
+ * to read. Until then its calls cost it no more than recording them would.
  *
  * Where the moment of each call is wanted, the time stamp counter goes to a word of its own behind the chunks
  * (agent_time_at), before the return address; the flags wait in the record meanwhile:
@@ -63,38 +67,54 @@
 #include <stdint.h>
 
 /* Offsets from %fs. */
-#define AGENT_CURSOR 0x80u /* u64: see below; all zero: no room */
-#define AGENT_OWNER 0x88u  /* u32: the thread that the slots are of, by its id */
-#define AGENT_TID 0x2d0u   /* u32: struct pthread's own: the id of the thread that runs */
+#define AGENT_CURSOR 0x80u    /* u64: see below; all zero: no room */
+#define AGENT_OWNER 0x88u     /* u32: the thread that the slots are of, by its id */
+#define AGENT_LOSER 0x8cu     /* u32: the same if it is losing calls; the other one is 0 then */
+#define AGENT_LOST_AT 0x90u   /* u64: address of what a thread that is losing calls adds 1 to */
+#define AGENT_LOST_IN 0x98u   /* u64: the tick in which it has asked for a chunk, as in the head */
+#define AGENT_UNCOUNTED 0xa0u /* u64: where the calls go that come after the end of a recording */
+#define AGENT_SLOTS_END 0xa8u
+#define AGENT_TID 0x2d0u /* u32: struct pthread's own: the id of the thread that runs */
 
-/* In the high half of the cursor stands how many records still have room, as a negative number, in the low
- * half the offset in the chunks of the next record. A chunk that is full has 0 there, or as many as have come
- * on top, by which the low half is too far, too. */
+#define AGENT_CHUNK_BYTES 16384 /* 1020 records behind a head, struct agent_chunk */
+
+/* In the high half of the cursor stands how many records still have room and one more, as a negative number,
+ * in the low half the offset in the chunks of the next record: whoever takes a record has room for it if the
+ * cursor is still negative then. A chunk that is full has -1 there, or as many more as have come on top, by
+ * which the low half is too far, too. */
 #define AGENT_ONE_RECORD ((1ull << 32) + sizeof(struct agent_record))
-
-#define AGENT_FRAME_BYTES 152 /* the red zone, and three registers */
 
 struct agent_record {
     uint32_t function;       /* 1 + index; 0: not written (yet) */
     uint32_t return_address; /* its low half */
-    uint64_t sp;             /* bits 0 to 47: the stack pointer in the stub; above: the tick */
+    uint64_t sp; /* bits 0 to 47: the stack pointer at the function's entry, which points to the return address;
+                    above: the tick */
 };
 
 #define AGENT_SP_MASK ((1ull << 48) - 1)
 #define AGENT_TICK_SHIFT 48
 
-/* The offset in the chunks behind the last record that was given out. */
+/* The offset in the chunks behind the last record that was given out; 0: none was ever. */
 static inline uint32_t agent_cursor_offset(uint64_t cursor)
 {
-    uint64_t too_far = cursor >> 63 ? 0 : cursor >> 32;
+    uint32_t offset = (uint32_t)cursor;
 
-    return (uint32_t)cursor - (uint32_t)too_far * (uint32_t)sizeof(struct agent_record);
+    if (cursor >> 63)
+        return offset;
+    offset -= (uint32_t)(cursor >> 32) * (uint32_t)sizeof(struct agent_record);
+    return offset ? offset - (uint32_t)sizeof(struct agent_record) : 0;
 }
 
 /* The stack pointer at the function's entry: it points to the return address. */
 static inline uint64_t agent_record_sp(const struct agent_record *record)
 {
-    return (record->sp & AGENT_SP_MASK) + AGENT_FRAME_BYTES;
+    return record->sp & AGENT_SP_MASK;
+}
+
+/* A tick as it stands in a record: its low 16 bits, which are never all 0. */
+static inline uint64_t agent_tick_word(uint32_t tick)
+{
+    return (uint64_t)tick << AGENT_TICK_SHIFT;
 }
 
 /* The address of a record's time: so that a stub has little to work out, `times` is where the times begin
@@ -131,8 +151,8 @@ struct agent_head {
     uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
     uint64_t chunks_bytes;                       /* of what is at its end: the chunks, and their times */
     uint64_t times;                              /* 0: none are kept; else see agent_time_at() */
-    uint32_t tick __attribute__((aligned(64)));  /* counts up while the collector is there, never 0 in its low
-                                                    16 bits; beside nothing that a target writes */
+    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
+                                                    collector is there; beside nothing that a target writes */
     uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
     uint64_t unplaced;                           /* calls lost of threads that never had a chunk */
     uint64_t given __attribute__((aligned(64))); /* so many have been put there, by the collector */

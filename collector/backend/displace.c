@@ -111,6 +111,7 @@ enum displace_refusal displace_function(struct disasm *disasm, const struct flow
     if (branch_targets_within(map, patched.address + (displacement.offset ? 0 : 1),
                               patched.address + DISPLACE_JUMP - 1))
         return DISPLACE_TARGET;
+    displacement.liveness = liveness_look(disasm, patched.code, patched.size);
     *ret_displacement = displacement;
     return DISPLACE_OK;
 }

@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/backend/liveness_x86_64.h"
 #include "image/disasm.h"
 #include "image/flow_map.h"
 
@@ -63,6 +64,7 @@ struct displacement {
     uint8_t starts[DISPLACE_INSTRUCTIONS]; /* where each begins, from `offset` */
     bool falls; /* the last one leads on to the next, so that the stub has to jump back behind them */
     bool calls; /* the last one is a call: not to be patched in a process with shadow stacks */
+    struct liveness liveness; /* of the function behind an ENDBR64 */
 };
 
 /* A function as the image has it. */

@@ -226,7 +226,7 @@ static int make_area(const struct inline_backend *backend, const struct inline_i
     if (fstat(family->patch.area->fd, &file))
         return error_set(err, -errno, NULL, "cannot look at the memory file");
     family->inode = file.st_ino;
-    family->patch.area->head->tick = backend->tick;
+    family->patch.area->head->tick = agent_tick_word(backend->tick);
     return agent_reader_new(family->patch.area, &backend->sink, &family->reader) ? error_no_memory(err) : 0;
 }
 
@@ -383,7 +383,7 @@ static int for_each_family(struct inline_backend *backend,
 
 static int look(struct inline_backend *backend, struct family *family)
 {
-    __atomic_store_n(&family->patch.area->head->tick, backend->tick, __ATOMIC_RELEASE);
+    __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
     return agent_reader_look(family->reader, backend->times[backend->tick]);
 }
 

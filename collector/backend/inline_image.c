@@ -92,6 +92,11 @@ static bool part(struct inline_image *inlined, const struct image_function *func
     return changed;
 }
 
+static size_t aligned(size_t size)
+{
+    return (size + STUB_ALIGNMENT - 1) & ~(size_t)(STUB_ALIGNMENT - 1);
+}
+
 static void add_up(struct inline_image *inlined)
 {
     inlined->low = UINT64_MAX;
@@ -106,8 +111,8 @@ static void add_up(struct inline_image *inlined)
         if (site->address + patched_bytes(site) > inlined->high)
             inlined->high = site->address + patched_bytes(site);
     }
-    inlined->stub_bytes =
-        inlined->chosen_count * ((stub_x86_64.stub_max + STUB_ALIGNMENT - 1) & ~(size_t)(STUB_ALIGNMENT - 1));
+    inlined->aside_at = inlined->chosen_count * aligned(stub_x86_64.stub_max);
+    inlined->stub_bytes = inlined->aside_at + inlined->chosen_count * aligned(stub_x86_64.aside_max);
 }
 
 int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
@@ -192,14 +197,20 @@ char *inline_image_summary(const struct inline_image *inlined, const struct plan
 
 /* ------------------------------------------------------------------------------------ stubs */
 
+/* Where the next stub goes, from the first one. */
+struct stub_place {
+    size_t at, aside;
+};
+
 /* One function's stub and patch. */
 static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,
-                    size_t at, struct inline_patch *patch, size_t *ret_size)
+                    struct stub_place *place, struct inline_patch *patch)
 {
     const struct displacement *displacement = &site->displacement;
     const struct stub_order wanted = {
         .number = order->first_number + (uint32_t)index,
-        .address = order->head + AGENT_STUBS_OFFSET + at,
+        .address = order->head + AGENT_STUBS_OFFSET + place->at,
+        .aside = order->head + AGENT_STUBS_OFFSET + place->aside,
         .function = order->functions[index].address + order->load_bias,
         .head = order->head,
         .timed = order->timed,
@@ -207,7 +218,8 @@ static int emit_one(const struct inline_order *order, const struct displace_site
         .displacement = displacement,
     };
     struct stub stub;
-    int r = stub_x86_64.emit(&wanted, order->stubs + at, stub_x86_64.stub_max, &stub);
+    int r = stub_x86_64.emit(&wanted, order->stubs + place->at, stub_x86_64.stub_max,
+                             order->stubs + place->aside, &stub);
 
     if (r)
         return r;
@@ -217,24 +229,20 @@ static int emit_one(const struct inline_order *order, const struct displace_site
     memcpy(patch->moved, stub.moved, sizeof(patch->moved));
     memcpy(patch->starts, displacement->starts, sizeof(patch->starts));
     memcpy(patch->old, site->code + displacement->offset, sizeof(patch->old));
-    *ret_size = stub.size;
-    return stub_x86_64.patch(patch->address, wanted.address + stub.entry, patch->new);
+    place->at += aligned(stub.size);
+    place->aside += aligned(stub.aside);
+    return stub_x86_64.patch(patch->address, wanted.address, patch->new);
 }
 
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
                       struct inline_patch *patches)
 {
-    size_t at = 0, count = 0, size;
+    struct stub_place place = {.aside = inlined->aside_at};
+    size_t count = 0;
+    int r = 0;
 
-    for (size_t i = 0; i < inlined->count; i++) {
-        int r;
-
-        if (!inlined->chosen[i])
-            continue;
-        r = emit_one(order, &inlined->sites[i], i, at, &patches[count++], &size);
-        if (r)
-            return r;
-        at = (at + size + STUB_ALIGNMENT - 1) & ~(size_t)(STUB_ALIGNMENT - 1);
-    }
-    return 0;
+    for (size_t i = 0; i < inlined->count && !r; i++)
+        if (inlined->chosen[i])
+            r = emit_one(order, &inlined->sites[i], i, &place, &patches[count++]);
+    return r;
 }

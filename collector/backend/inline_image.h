@@ -23,6 +23,7 @@ struct inline_image {
     bool *chosen;                /* whether the function has an inline probe */
     size_t count, chosen_count;
     uint64_t low, high; /* link-time addresses that all patched bytes lie between */
+    size_t aside_at;    /* where in the stubs' room those parts begin that are seldom run */
     size_t stub_bytes;  /* at most, of all stubs together */
 };
 

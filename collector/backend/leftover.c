@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -128,12 +130,29 @@ static uint64_t mapping_end(pid_t pid, uint64_t address)
     return 0;
 }
 
-/* True also when the stack cannot be read. */
+/* A signal handler returns to code that makes the system call rt_sigreturn. */
+static bool is_sigreturn(const struct remote *remote, uint64_t address)
+{
+    static const uint8_t forms[][9] = {
+        {0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05}, /* mov $15, %rax; syscall */
+        {0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05},             /* mov $15, %eax; syscall */
+    };
+    uint8_t code[sizeof(forms[0])];
+
+    return !remote_read(remote, address, code, sizeof(code)) &&
+           (!memcmp(code, forms[0], 9) || !memcmp(code, forms[1], 7));
+}
+
+/* From a handler's return address to the place that its signal interrupted: a kernel's struct rt_sigframe. */
+#define INTERRUPTED_WORDS (1 + offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]) / sizeof(uint64_t))
+
+/* Who is not in the area comes back to it only from signal handlers. Other words on a stack that name places
+ * there are what stubs have left behind. True also when the stack cannot be read. */
 static bool may_be_inside(const struct remote *remote, size_t thread, const struct leftover_area *area)
 {
     const struct user_regs_struct *registers = remote_registers(remote, thread);
-    uint64_t start = (registers->rsp - AGENT_FRAME_BYTES) & ~7ull;
-    uint64_t end = mapping_end(remote_pid(remote), registers->rsp);
+    uint64_t start = registers->rsp & ~7ull, end = mapping_end(remote_pid(remote), registers->rsp);
+    size_t count = (end - start) / sizeof(uint64_t);
     AUTO_FREE uint64_t *words = NULL;
 
     if (is_in(registers->rip, area) || end <= start || end - start > STACK_MAX)
@@ -141,8 +160,8 @@ static bool may_be_inside(const struct remote *remote, size_t thread, const stru
     words = malloc(end - start);
     if (!words || remote_read(remote, start, words, end - start))
         return true;
-    for (size_t i = 0; i < (end - start) / sizeof(*words); i++)
-        if (is_in(words[i], area))
+    for (size_t i = 0; i + INTERRUPTED_WORDS < count; i++)
+        if (is_in(words[i + INTERRUPTED_WORDS], area) && is_sigreturn(remote, words[i]))
             return true;
     return false;
 }

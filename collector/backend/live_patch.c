@@ -297,7 +297,7 @@ static int change_code(struct remote *remote, const struct live_patch *patch, bo
  * control block yet will get one with zeros. */
 static int clear_slots(struct remote *remote, struct error *err)
 {
-    static const uint8_t empty[AGENT_OWNER + sizeof(uint32_t) - AGENT_CURSOR];
+    static const uint8_t empty[AGENT_SLOTS_END - AGENT_CURSOR];
 
     for (size_t i = 0; i < remote_thread_count(remote); i++) {
         uint64_t block = remote_registers(remote, i)->fs_base;

@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stubs of x86-64. The layout of what they write is that of collector/agent/record.h.
+ * Stubs of x86-64. The layout of what they write, and what they do, is in collector/agent/record.h; here is how
+ * their code is cut.
  *
- *     slow:   mov    $NUMBER, %ecx
- *             call   HEAD + AGENT_SLOW_OFFSET
- *             jmp    leave
- *     entry:  lea    -128(%rsp), %rsp         behind the red zone
- *             push   %rax;  push %rcx;  push %rdx
- *             lahf;  seto %al                 the flags, in %ax
- *             mov    %fs:AGENT_TID, %ecx
- *             cmp    %fs:AGENT_OWNER, %ecx    a new thread, a forked child, a stack that is used again
- *             jne    slow
- *             movabs $AGENT_ONE_RECORD, %rcx
- *             xadd   %rcx, %fs:AGENT_CURSOR   from here on the record is ours
- *             test   %rcx, %rcx               the records left, as a negative number, in the high half
- *             jns    slow
- *             mov    %ecx, %ecx               the low half: where in the chunks
- *             add    HEAD.chunks(%rip), %rcx
- *             mov    %rsp, 8(%rcx)
- *             movzwl HEAD.tick(%rip), %edx
- *             mov    %dx, 14(%rcx)
- *             (the time stamp counter, where it is wanted: collector/agent/record.h)
- *             mov    152(%rsp), %edx          the return address
- *             mov    %edx, 4(%rcx)
- *             movl   $NUMBER, (%rcx)          last: the record is whole
- *     leave:  add    $127, %al;  sahf
- *             pop    %rdx;  pop %rcx;  pop %rax
- *             lea    128(%rsp), %rsp
- *             the displaced instructions
- *             jmp    FUNCTION + their length
+ *     lea    -128(%rsp), %rsp         } behind the red zone: what the function may still read
+ *     push   %rax;  push %rcx;  ...   } of two registers, and of rax for the flags
+ *     lahf;  seto %al                 }
+ *     (take a record, or else go aside; write it)
+ *     add    $127, %al;  sahf         }
+ *     pop    ...                      }
+ *     lea    128(%rsp), %rsp          }
+ *     the displaced instructions
+ *     jmp    FUNCTION + their length
  *
- * Every register and flag has its value again before the first displaced instruction: gcc's -fipa-ra keeps
- * values of the caller in registers that a callee is known not to touch, r10, r11 and the vector registers
- * among them. The red zone is left alone. Below it 24 bytes of stack are written, as a signal frame would at
- * any time.
+ * Every register and flag that the function may read has its value again before the first displaced
+ * instruction: gcc's -fipa-ra keeps values of the caller in registers that a callee is known not to touch, r10,
+ * r11 and the vector registers among them. Those that it overwrites first need not be saved (liveness_x86_64.h):
+ * seven of ten functions of Debian's programs leave two registers and the flags, and their stubs touch no stack
+ * at all. The red zone is left alone. Below it 24 bytes of stack are written, as a signal frame would at any
+ * time; more on the way to the agent.
+ *
+ * What calls for which there is no room run through lies aside, so that the stubs that do get one lie closer.
  *
  * Signals. A handler may run between any two instructions, and the functions that it calls have stubs, which
  * work on the same slots of the same thread. Nothing is lost and nothing wrong, because
@@ -52,18 +39,19 @@
  * - the same instruction brings the answer whether there was room. A limit in a second slot could be that of
  *   another chunk by the time it is read. Several stubs may find the chunk full before the first of them has
  *   come to the slow path: each gets a number that is not negative.
- * - the owner's check comes before, but a handler in between does not change whose slots they are; it may
- * only have given the thread another chunk. If it forks, the child goes on in the interrupted stub as well,
- * and writes the record that the parent writes, in the same place with the same content. Every later stub of
- *   the child takes the slow path: the C library has changed TID before fork() returned.
+ * - the owner's check comes before, but a handler in between does not change whose slots they are; it may only
+ *   have given the thread another chunk, or found none. A call that is being counted as lost then counts where
+ *   the thread stood before the handler, or, past the agent, behind it. If it forks, the child goes on in the interrupted
+ *   stub as well, and writes the record that the parent writes, in the same place with the same content. Every
+ *   later stub of the child takes the slow path: the C library has changed TID before fork() returned.
  * - a handler may leave by longjmp and never come back to the stub: registers and stack pointer are those of
  *   setjmp then. If a record had been taken it stays unwritten; whoever reads the chunk counts it.
  * - a chunk that runs full during the handler is handed over with the interrupted stub's record not yet
  *   written. Its number is 0 until it is, since chunks are all zero when they are given out.
  *
- * The slow path is called with the number in %ecx, and the function's stack pointer is STUB_X86_64_SLOW_FRAME
- * bytes above %rsp. It keeps everything but %rcx, %rdx and the flags (%ax has the function's), copes with any
- * alignment of the stack and with DF set, appends the record itself or counts it, and returns with ret.
+ * The agent is called with the number in %ecx and the address of the return address in %rdx. It keeps
+ * everything but %rcx, %rdx and the flags (%ax has the function's), copes with any alignment of the stack and
+ * with DF set, appends the record itself or counts it, and returns with ret.
  *
  * LAHF and SAHF are missing in 64-bit mode from the first x86-64 processors, of 2003 to 2005.
  */
@@ -71,9 +59,6 @@
 #define TRACECTL_COLLECTOR_BACKEND_STUB_X86_64_H
 
 #include "collector/backend/stub.h"
-
-/* The function's stack pointer as seen by SLOW: so many bytes above %rsp at its first instruction. */
-#define STUB_X86_64_SLOW_FRAME 160
 
 extern const struct stub_arch stub_x86_64;
 

@@ -386,9 +386,14 @@ Test(kernel_side, a_place_among_inline_calls_is_that_of_the_thread_block)
     cr_assert_eq(place->header.kind, WIRE_INLINE);
     cr_assert_eq(place->header.tid, 56);
     cr_assert_eq(place->cursor, 0x1234);
-    memset(block + 0x88, 0, sizeof(uint32_t)); /* an earlier thread's */
+    memset(block + 0x88, 0, sizeof(uint32_t));
+    memcpy(block + 0x8c, block + 0x2d0, sizeof(uint32_t)); /* it is losing calls */
     kernel_call(7, 57, 0x5000, 3);
     place = kernel_record(2);
+    cr_assert_eq(place->cursor, 0x1234);
+    memset(block + 0x8c, 0, sizeof(uint32_t)); /* an earlier thread's */
+    kernel_call(7, 58, 0x5000, 3);
+    place = kernel_record(4);
     cr_assert_eq(place->cursor, 0);
 }
 

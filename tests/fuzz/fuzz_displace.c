@@ -61,20 +61,21 @@ static void check_stub(struct disasm *disasm, const struct displace_subject *sub
     struct stub_order order = {
         .number = 1,
         .address = STUB,
+        .aside = STUB + 0x100000,
         .function = subject->address,
         .head = HEAD,
         .code = subject->code,
         .displacement = displacement,
     };
-    uint8_t *bytes = malloc(stub_x86_64.stub_max);
+    uint8_t *bytes = malloc(stub_x86_64.stub_max), *aside = malloc(stub_x86_64.aside_max);
     struct stub stub;
-    int r = bytes ? stub_x86_64.emit(&order, bytes, stub_x86_64.stub_max, &stub) : -ENOMEM;
+    int r = bytes && aside ? stub_x86_64.emit(&order, bytes, stub_x86_64.stub_max, aside, &stub) : -ENOMEM;
 
     require(r != -ENOSPC && r != -EINVAL);
 
     /* Operands relative to RIP may refer to anything within 2 GiB of here, and not of the stub. */
     if (r == 0) {
-        require(stub.size <= stub_x86_64.stub_max && stub.entry < stub.size);
+        require(stub.size <= stub_x86_64.stub_max && stub.aside <= stub_x86_64.aside_max);
         for (size_t i = 0; i < displacement->count; i++) {
             struct instruction was, is;
             size_t at = displacement->offset + (size_t)displacement->starts[i];

@@ -12,7 +12,7 @@
 /* Where this code is mapped the head lies right before it (agent.ld). */
 extern struct agent_head agent_head __attribute__((visibility("hidden")));
 
-void agent_slow(uint32_t function, const uint64_t *frame);
+void agent_slow(uint32_t function, const uint32_t *stack);
 
 /* ------------------------------------------------------------------------------------ the thread's slots */
 
@@ -24,17 +24,23 @@ static inline uint32_t own_tid(void)
     return tid;
 }
 
-static inline uint32_t owner(void)
+/* AGENT_OWNER in the low half and AGENT_LOSER in the high one, which change together. */
+static inline uint64_t owners(void)
 {
-    uint32_t tid;
+    uint64_t value;
 
-    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(tid) : "i"(AGENT_OWNER));
-    return tid;
+    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(value) : "i"(AGENT_OWNER));
+    return value;
 }
 
-static inline void set_owner(uint32_t tid)
+static inline void set_owners(uint64_t value)
 {
-    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(tid), "i"(AGENT_OWNER) : "memory");
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(value), "i"(AGENT_OWNER) : "memory");
+}
+
+static inline int is_owner(uint32_t tid)
+{
+    return owners() == tid || owners() == (uint64_t)tid << 32;
 }
 
 static inline int64_t cursor(void)
@@ -45,13 +51,13 @@ static inline int64_t cursor(void)
     return value;
 }
 
-/* The cursor as it was before: negative when there was room. */
-static inline int64_t take_record(void)
+/* The offset of the record in the chunks; UINT32_MAX: there was no room. */
+static inline uint32_t take_record(void)
 {
-    int64_t value = (int64_t)AGENT_ONE_RECORD;
+    uint64_t value = AGENT_ONE_RECORD;
 
     __asm__ volatile("xaddq %0,%%fs:%c1" : "+r"(value) : "i"(AGENT_CURSOR) : "memory", "cc");
-    return value;
+    return (int64_t)(value + AGENT_ONE_RECORD) < 0 ? (uint32_t)value : UINT32_MAX;
 }
 
 /* Returns false when the cursor was not `from`, because a handler has changed it. */
@@ -66,11 +72,11 @@ static inline int swap_cursor(int64_t from, int64_t to)
 /* Makes the slots the thread's own. What an earlier thread, or the parent, had in them is worth nothing. */
 static void claim(uint32_t tid)
 {
-    while (owner() != tid) {
+    while (!is_owner(tid)) {
         int64_t stale = cursor();
 
-        if (owner() != tid && swap_cursor(stale, 0))
-            set_owner(tid);
+        if (!is_owner(tid) && swap_cursor(stale, 0))
+            set_owners(tid);
     }
 }
 
@@ -81,10 +87,19 @@ static struct agent_chunk *chunk_at(uint32_t offset)
     return (struct agent_chunk *)(agent_head.chunks + offset);
 }
 
-/* Offset of the end of the chunk that a cursor is of. */
+static int has_room(int64_t value)
+{
+    return value >> 32 < -1;
+}
+
+/* Offset of the end of the chunk that a cursor is of; 0: of none. */
 static uint32_t chunk_end(int64_t value)
 {
-    return (uint32_t)value - (uint32_t)(value >> 32) * (uint32_t)sizeof(struct agent_record);
+    uint32_t offset = agent_cursor_offset((uint64_t)value);
+
+    if (has_room(value))
+        offset += (uint32_t)(-1 - (value >> 32)) * (uint32_t)sizeof(struct agent_record);
+    return offset;
 }
 
 /* The chunk that the thread has filled last; NULL: none yet. */
@@ -116,20 +131,7 @@ static int64_t cursor_into(uint32_t number)
     uint32_t records = (agent_head.chunk_bytes - (uint32_t)sizeof(struct agent_chunk)) /
                        (uint32_t)sizeof(struct agent_record);
 
-    return (int64_t)((uint64_t)-records << 32 | start);
-}
-
-/* While there is no chunk for it, a thread asks for one at every so many calls. Until then the high half of
- * its cursor is ASKED and how many it has made since. A thread whose chunk is only full has less there: a
- * handler that comes before it could ask does so itself. */
-#define ASKED (1 << 16)
-#define ASK_EVERY 16
-
-static int has_just_asked(int64_t value)
-{
-    int64_t calls = value >> 32;
-
-    return calls > ASKED && calls < ASKED + ASK_EVERY;
+    return (int64_t)((uint64_t)(-records - 1) << 32 | start);
 }
 
 /* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
@@ -139,14 +141,11 @@ static int next_chunk(uint32_t tid)
     struct agent_chunk *last = last_chunk(full), *chunk;
     uint32_t number;
 
-    if (full < 0)
+    if (has_room(full))
         return 1; /* a handler has got one */
     number = take_chunk();
-    if (number >= agent_head.chunk_count) {
-        /* It has asked, and never counts up to being negative. */
-        swap_cursor(full, ASKED * (int64_t)AGENT_ONE_RECORD + (int64_t)chunk_end(full));
+    if (number >= agent_head.chunk_count)
         return 0;
-    }
     chunk = chunk_at(number * agent_head.chunk_bytes);
     if (last) /* before the thread is seen to have another one */
         __atomic_store_n(&last->state, AGENT_CHUNK_FULL, __ATOMIC_RELEASE);
@@ -156,40 +155,66 @@ static int next_chunk(uint32_t tid)
     return 1;
 }
 
-/* Where the collector will find it at the right place: behind the last record that there was room for. Only
- * the thread and its signal handlers write there: one instruction that need not be locked. */
-static void count_loss(void)
+/* ------------------------------------------------------------------------------------ losing calls */
+
+/* Where a call that found no room is counted, for the collector to find it at the right place: behind the last
+ * record that there was room for. Only the thread and its signal handlers write there: one instruction that
+ * need not be locked. NULL: the thread never had a chunk. */
+static uint64_t *loss_counter(void)
 {
     struct agent_chunk *last = last_chunk(cursor());
+    uint64_t *self;
 
-    if (agent_head.quiet) /* the recording is over */
-        return;
-    if (last)
-        __asm__ volatile("incq %0" : "+m"(last->lost_after) : : "cc");
-    else
-        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
+    if (!agent_head.quiet)
+        return last ? &last->lost_after : 0;
+    __asm__ volatile("movq %%fs:0,%0" : "=r"(self)); /* the thread control block's own address */
+    return self + AGENT_UNCOUNTED / sizeof(*self);
 }
 
-/* `frame`: the stack pointer of the stub. */
-void agent_slow(uint32_t function, const uint64_t *frame)
+/* Counts a call that found no room. From now on the thread's stubs count for themselves, up to the next tick:
+ * that is when the collector has put back what it had to read. */
+static void lose(uint32_t tid, uint64_t tick)
 {
+    uint64_t *counter = loss_counter();
+
+    if (!counter) {
+        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
+    if (!tid)
+        return;
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(counter), "i"(AGENT_LOST_AT) : "memory");
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(tick), "i"(AGENT_LOST_IN) : "memory");
+    set_owners((uint64_t)tid << 32);
+    if (has_room(cursor())) /* a handler has got a chunk */
+        set_owners(tid);
+}
+
+/* ------------------------------------------------------------------------------------ the slow path */
+
+/* `stack`: the stack pointer at the function's entry. */
+void agent_slow(uint32_t function, const uint32_t *stack)
+{
+    uint64_t tick = agent_head.tick;
     struct agent_record *record;
     uint32_t tid = own_tid();
-    int64_t place;
+    uint32_t place;
 
     if (tid)
         claim(tid);
     do {
-        if (!tid || has_just_asked(cursor()) || !next_chunk(tid)) {
-            count_loss();
+        if (!tid || !next_chunk(tid)) {
+            lose(tid, tick);
             return;
         }
+        set_owners(tid);
         place = take_record();
-    } while (place >= 0);
-    record = (struct agent_record *)(agent_head.chunks + (uint32_t)place);
-    record->sp = (uint64_t)frame | (uint64_t)agent_head.tick << AGENT_TICK_SHIFT;
+    } while (place == UINT32_MAX);
+    record = (struct agent_record *)(agent_head.chunks + place);
+    record->sp = (uint64_t)stack | tick;
     if (agent_head.times)
         *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = __builtin_ia32_rdtsc();
-    record->return_address = (uint32_t)frame[AGENT_FRAME_BYTES / sizeof(*frame)];
+    record->return_address = *stack;
     __atomic_store_n(&record->function, function, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The first instruction of the agent: a stub's `call`, with the function in ecx (collector/agent/record.h).
+ * The first instruction of the agent, which a stub calls with the function in ecx and the stack pointer at its
+ * entry in rdx (collector/agent/record.h).
  * The stub has saved the flags but the direction, and popfq takes as long as everything else here.
  */
     .section .text.entry,"ax",@progbits
@@ -18,7 +19,7 @@ agent_entry:
     push %rbp
     mov %rsp,%rbp
     mov %ecx,%edi
-    lea 80(%rsp),%rsi /* nine words of ours and the address to return to */
+    mov %rdx,%rsi
     and $-16,%rsp
     call agent_slow
     mov %rbp,%rsp

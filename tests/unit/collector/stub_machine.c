@@ -18,7 +18,7 @@
 
 static uint8_t stack[MACHINE_STACK] __attribute__((aligned(64)));
 static uint8_t *area;
-static size_t stubs_used;
+static size_t stubs_used, aside_used;
 
 volatile uint64_t machine_slow_calls[64], machine_slow_return;
 
@@ -142,13 +142,11 @@ __asm__(
     ".text\n"
     ".globl machine_slow\n"
     "machine_slow:\n"
-    "    mov 160(%rsp), %rdx\n" /* STUB_X86_64_SLOW_FRAME */
+    "    mov (%rdx), %rdx\n"
     "    mov %rdx, machine_slow_return(%rip)\n"
     "    lea machine_slow_calls(%rip), %rdx\n"
     "    incq (%rdx, %rcx, 8)\n"
     "    ret\n");
-
-_Static_assert(STUB_X86_64_SLOW_FRAME == 160, "machine_slow() knows it");
 
 void machine_make_writable(void *first, void *last)
 {
@@ -180,10 +178,10 @@ void machine_open_area(const void *near)
     cr_assert(area);
     head = (struct agent_head *)area;
     head->chunks = (uint64_t)area + CHUNKS_AT;
-    head->tick = 0x54321;
+    head->tick = agent_tick_word(0x54321);
     memcpy(area + AGENT_SLOW_OFFSET, jump_behind, sizeof(jump_behind));
     memcpy(area + AGENT_SLOW_OFFSET + sizeof(jump_behind), &slow, sizeof(slow));
-    stubs_used = 0;
+    stubs_used = aside_used = 0;
 }
 
 void machine_keep_times(void)
@@ -200,13 +198,32 @@ const uint64_t *machine_times(void)
 
 void machine_give_room(size_t count)
 {
-    uint64_t cursor = (uint64_t)-count << 32;
-    uint32_t owner = (uint32_t)gettid();
+    uint64_t cursor = (uint64_t)(-1 - (int64_t)count) << 32;
+    uint64_t owner = (uint32_t)gettid();
 
     memset(area + CHUNKS_AT, 0, AREA_BYTES - CHUNKS_AT);
     memset((void *)machine_slow_calls, 0, sizeof(machine_slow_calls));
     __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(cursor), "r"((uint64_t)AGENT_CURSOR) : "memory");
-    __asm__ volatile("movl %0, %%fs:(%1)" : : "r"(owner), "r"((uint64_t)AGENT_OWNER) : "memory");
+    __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(owner), "r"((uint64_t)AGENT_OWNER) : "memory");
+}
+
+uint64_t machine_losses;
+
+void machine_lose_calls(void)
+{
+    struct agent_head *head = (struct agent_head *)area;
+    uint64_t owners = (uint64_t)gettid() << 32, *counter = &machine_losses;
+
+    machine_give_room(0);
+    machine_losses = 0;
+    __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(owners), "r"((uint64_t)AGENT_OWNER) : "memory");
+    __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(counter), "r"((uint64_t)AGENT_LOST_AT) : "memory");
+    __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(head->tick), "r"((uint64_t)AGENT_LOST_IN) : "memory");
+}
+
+void machine_begin_tick(void)
+{
+    ((struct agent_head *)area)->tick += agent_tick_word(1);
 }
 
 const struct agent_record *machine_records(void)
@@ -239,6 +256,7 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
     struct stub_order order = {
         .number = number,
         .address = (uint64_t)stubs + stubs_used,
+        .aside = (uint64_t)stubs + STUBS_BYTES / 2 + aside_used,
         .function = (uint64_t)function,
         .head = (uint64_t)area,
         .timed = ((const struct agent_head *)area)->times != 0,
@@ -248,15 +266,25 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
 
     probe->patched = function + displacement->offset;
     probe->code = stubs + stubs_used;
-    cr_assert_eq(stub_x86_64.emit(&order, probe->code, STUBS_BYTES - stubs_used, &probe->stub), 0);
+    probe->aside = stubs + STUBS_BYTES / 2 + aside_used;
+    cr_assert_eq(
+        stub_x86_64.emit(&order, probe->code, STUBS_BYTES / 2 - stubs_used, probe->aside, &probe->stub), 0);
     cr_assert_leq(probe->stub.size, stub_x86_64.stub_max);
+    cr_assert_leq(probe->stub.aside, stub_x86_64.aside_max);
     stubs_used += (probe->stub.size + 15U) / 16 * 16;
+    aside_used += (probe->stub.aside + 15U) / 16 * 16;
     memcpy(probe->saved, probe->patched, sizeof(probe->saved));
     cr_assert_eq(
-        stub_x86_64.patch((uint64_t)probe->patched, order.address + probe->stub.entry, probe->patched), 0);
+        stub_x86_64.patch((uint64_t)probe->patched, order.address, probe->patched), 0);
 }
 
 void machine_unprobe(const struct machine_probe *probe)
 {
+    size_t from = (size_t)(probe->code - (area + AGENT_STUBS_OFFSET));
+
     memcpy(probe->patched, probe->saved, sizeof(probe->saved));
+    if (from + (probe->stub.size + 15U) / 16 * 16 == stubs_used) { /* no other one behind it */
+        stubs_used = from;
+        aside_used -= (probe->stub.aside + 15U) / 16 * 16;
+    }
 }

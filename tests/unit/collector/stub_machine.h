@@ -52,6 +52,12 @@ const uint64_t *machine_times(void);
 /* Clears the records and gives this thread room for `count`, AREA_RECORDS at most. */
 void machine_give_room(size_t count);
 
+/* This thread has asked for room in this tick and got none: stubs count its calls in machine_losses. */
+void machine_lose_calls(void);
+void machine_begin_tick(void);
+
+extern uint64_t machine_losses;
+
 #define AREA_RECORDS 4096
 
 const struct agent_record *machine_records(void);
@@ -69,7 +75,7 @@ struct machine_probe {
     uint8_t *patched;
     uint8_t saved[DISPLACE_JUMP];
     struct stub stub;
-    uint8_t *code; /* the stub's */
+    uint8_t *code, *aside; /* the stub's */
 };
 
 void machine_probe(struct machine_probe *probe, uint8_t *function, const struct displacement *displacement,

@@ -43,7 +43,7 @@ static uint8_t *head; /* as a target has it mapped */
 
 static void clear_slots(void)
 {
-    __asm__ volatile("movq $0,%%fs:%c0; movl $0,%%fs:%c1" : : "i"(AGENT_CURSOR), "i"(AGENT_OWNER) : "memory");
+    __asm__ volatile("movq $0,%%fs:%c0; movq $0,%%fs:%c1" : : "i"(AGENT_CURSOR), "i"(AGENT_OWNER) : "memory");
 }
 
 static void begin_with(bool timed)
@@ -86,14 +86,15 @@ static void call_agent(uint32_t function)
     uint64_t flags_before, flags_after;
 
     __asm__ volatile(
-        "lea -152(%%rsp),%%rsp\n\t"
+        "lea -128(%%rsp),%%rsp\n\t"
         "std\n\t"
         "pushfq; pop %0\n\t"
         "mov %2,%%ecx\n\t"
+        "lea 128(%%rsp),%%rdx\n\t"
         "call *%3\n\t"
         "pushfq; pop %1\n\t"
         "cld\n\t"
-        "lea 152(%%rsp),%%rsp"
+        "lea 128(%%rsp),%%rsp"
         : "=&r"(flags_before), "=&r"(flags_after)
         : "r"(function), "r"(entry)
         : "rcx", "rdx", "memory", "cc");
@@ -162,7 +163,7 @@ Test(agent, a_record_says_where_it_was_called)
     uint64_t here = (uint64_t)__builtin_frame_address(0);
 
     begin();
-    area->head->tick = 77;
+    area->head->tick = agent_tick_word(77);
     call_agent(5);
     record = agent_chunk_records(agent_area_chunk(area, 0));
     cr_assert_eq(record->function, 5);
@@ -199,37 +200,82 @@ static void find_no_room(void)
     uint64_t cursor = AGENT_ONE_RECORD;
 
     __asm__ volatile("xaddq %0,%%fs:%c1" : "+r"(cursor) : "i"(AGENT_CURSOR) : "memory", "cc");
-    cr_assert_geq((int64_t)cursor, 0);
+    cr_assert_geq((int64_t)(cursor + AGENT_ONE_RECORD), 0);
 }
 
-Test(agent, who_finds_no_chunk_does_not_ask_each_time_and_loses_no_count)
+/* What a stub does whose thread is losing calls; false: it calls the agent. */
+static bool lose_call(void)
+{
+    uint64_t *counter, tick;
+    uint32_t loser, owner;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(owner) : "i"(AGENT_OWNER));
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(loser) : "i"(AGENT_LOSER));
+    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(tick) : "i"(AGENT_LOST_IN));
+    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(counter) : "i"(AGENT_LOST_AT));
+    if (owner || loser != (uint32_t)syscall(SYS_gettid) || tick != area->head->tick)
+        return false;
+    ++*counter;
+    return true;
+}
+
+static void fill_all_chunks(uint32_t room)
+{
+    for (uint32_t i = 1; i <= room; i++)
+        call_agent(i);
+}
+
+Test(agent, who_finds_no_chunk_counts_for_itself_up_to_the_next_tick)
 {
     uint32_t room, calls, lost = 0, told_calls = 0;
-    uint64_t taken;
 
     begin();
     room = (uint32_t)(agent_area_records(area) * area->chunk_count);
-    for (uint32_t i = 1; i <= room; i++)
-        call_agent(i);
-    for (calls = room; calls < room + 40; calls++) {
-        find_no_room();
-        call_agent(calls + 1);
-    }
+    fill_all_chunks(room);
+    cr_assert_not(lose_call(), "it has not asked yet");
+    call_agent(room + 1);
+    for (calls = room + 1; calls < room + 40; calls++)
+        cr_assert(lose_call());
     read_all(0); /* there are free chunks now */
-    taken = area->head->taken;
-    for (; area->head->taken == taken; calls++) {
-        cr_assert_lt(calls, room + 60, "it has not asked again");
-        find_no_room();
-        call_agent(calls + 1);
-    }
+    cr_assert(lose_call());
+    calls++;
+    area->head->tick = agent_tick_word(2);
+    cr_assert_not(lose_call(), "it asks again");
+    call_agent(++calls);
+    cr_assert_not(lose_call(), "it has got a chunk");
     read_all(0);
     for (size_t i = 0; i < told_count; i++) {
         lost += told[i] < 0 ? (uint32_t)-told[i] : 0;
         told_calls += told[i] > 0;
     }
-    cr_assert_geq(lost, 40);
+    cr_assert_eq(lost, 41);
     cr_assert_eq(lost + told_calls, calls);
     cr_assert_eq(told[told_count - 1], calls);
+    end();
+}
+
+/* The end of a recording: what comes behind the last look is neither a call nor a loss. */
+Test(agent, nothing_is_lost_behind_the_end)
+{
+    uint32_t room;
+
+    begin();
+    room = (uint32_t)(agent_area_records(area) * area->chunk_count);
+    fill_all_chunks(room);
+    call_agent(room + 1);
+    cr_assert(lose_call());
+    cr_assert_eq(agent_reader_freeze(reader, 0), 0);
+    cr_assert(lose_call());
+    agent_area_quiet(area);
+    cr_assert_not(lose_call(), "it asks again");
+    call_agent(room + 3);
+    for (int i = 0; i < 10; i++)
+        cr_assert(lose_call());
+    cr_assert_eq(agent_area_chunk(area, (uint32_t)area->chunk_count - 1)->lost_after, 3);
+    cr_assert_eq(agent_reader_end_all(reader), 0);
+    cr_assert_eq(told_count, room + 1);
+    cr_assert_eq(told[room], -2);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
     end();
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every function of the images that this program consists of, displaced, and checked against a second
- * opinion: Capstone with its details. No branch or call of the image leads into the patched bytes, and each
- * instruction in the stub does what the original does: the same operation, operands and places.
+ * opinion: Capstone with its details. No branch or call of the image leads into the patched bytes, each
+ * instruction in the stub does what the original does: the same operation, operands and places; and what the
+ * stub does not save is overwritten by the function before it reads it.
  */
 #include <capstone/capstone.h>
 #include <criterion/criterion.h>
@@ -23,6 +24,7 @@ struct opinion {
     cs_insn *original, *moved;
     uint64_t *targets; /* of branches and calls, sorted */
     size_t target_count, target_capacity;
+    size_t registers_dead, flags_dead; /* functions with some */
 };
 
 static bool is_direct(const struct opinion *opinion, const cs_insn *instruction)
@@ -166,6 +168,111 @@ static void check_patched(const struct opinion *opinion, const struct displace_s
                        "%s: something leads to %#lx", name, (unsigned long)at);
 }
 
+/* ---------------------------------------------------------------------------------------------- liveness */
+
+/* Which general register Capstone's is a part of, as processors number them; -1: another one. `ret_whole`: a
+ * write leaves nothing of what was in it. */
+static int register_number(csh handle, unsigned id, bool *ret_whole)
+{
+    static const char *const names[][4] = {
+        {"rax", "eax", "ax", "al"}, {"rcx", "ecx", "cx", "cl"}, {"rdx", "edx", "dx", "dl"},
+        {"rbx", "ebx", "bx", "bl"}, {"rsp", "esp", "sp", "spl"}, {"rbp", "ebp", "bp", "bpl"},
+        {"rsi", "esi", "si", "sil"}, {"rdi", "edi", "di", "dil"}, {"r8", "r8d", "r8w", "r8b"},
+        {"r9", "r9d", "r9w", "r9b"}, {"r10", "r10d", "r10w", "r10b"}, {"r11", "r11d", "r11w", "r11b"}};
+    const char *name = cs_reg_name(handle, id);
+
+    for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
+        for (size_t width = 0; width < 4; width++)
+            if (!strcmp(name, names[i][width])) {
+                *ret_whole = width < 2;
+                return (int)i;
+            }
+    *ret_whole = false;
+    if (name && strlen(name) == 2 && name[1] == 'h') /* ah, ch, dh, bh */
+        return name[0] == 'a' ? 0 : name[0] == 'c' ? 1 : name[0] == 'd' ? 2 : 3;
+    return -1;
+}
+
+/* xor and sub of a register with itself leave nothing of it; the operand of nop is not looked at. */
+static bool reads_nothing(const cs_insn *instruction)
+{
+    const cs_x86 *x86 = &instruction->detail->x86;
+
+    if (instruction->id == X86_INS_NOP)
+        return true;
+    return (instruction->id == X86_INS_XOR || instruction->id == X86_INS_SUB) &&
+           x86->operands[0].type == X86_OP_REG && x86->operands[1].type == X86_OP_REG &&
+           x86->operands[0].reg == x86->operands[1].reg && x86->operands[0].size >= 4;
+}
+
+static bool overwrites_flags(const cs_insn *instruction)
+{
+    uint64_t done = instruction->detail->x86.eflags;
+
+#define DONE(flag) \
+    (done & (X86_EFLAGS_MODIFY_##flag | X86_EFLAGS_RESET_##flag | X86_EFLAGS_UNDEFINED_##flag))
+    return DONE(OF) && DONE(SF) && DONE(ZF) && DONE(AF) && DONE(PF) && DONE(CF);
+#undef DONE
+}
+
+static bool reads_flags(const cs_insn *instruction)
+{
+    return instruction->detail->x86.eflags & (X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF |
+                                              X86_EFLAGS_TEST_PF | X86_EFLAGS_TEST_CF);
+}
+
+/* What is left of `claimed` behind the instruction; a register of it that is read is an error. */
+static struct liveness check_effect(const struct opinion *opinion, struct liveness claimed, const char *name)
+{
+    const cs_insn *instruction = opinion->original;
+    uint8_t read_count, write_count;
+    cs_regs reads, writes;
+    bool whole;
+
+    cr_assert_eq(cs_regs_access(opinion->handle, instruction, reads, &read_count, writes, &write_count), 0);
+    for (size_t i = 0; i < read_count && !reads_nothing(instruction); i++) {
+        int number = register_number(opinion->handle, reads[i], &whole);
+
+        cr_expect(number < 0 || !(claimed.dead >> number & 1), "%s: %s %s reads register %d", name,
+                  instruction->mnemonic, instruction->op_str, number);
+    }
+    cr_expect_not(claimed.flags_dead && reads_flags(instruction), "%s: %s reads flags", name,
+                  instruction->mnemonic);
+    for (size_t i = 0; i < write_count; i++) {
+        int number = register_number(opinion->handle, writes[i], &whole);
+
+        if (number >= 0 && whole)
+            claimed.dead &= (uint16_t)~(1u << number);
+    }
+    if (overwrites_flags(instruction))
+        claimed.flags_dead = false;
+    return claimed;
+}
+
+static void check_liveness(struct opinion *opinion, const struct displace_site *site, const char *name)
+{
+    struct liveness left = site->displacement.liveness;
+    uint64_t at = site->address;
+    size_t size;
+    const uint8_t *code = elf_image_code(opinion->image, at, &size);
+
+    opinion->registers_dead += left.dead != 0;
+    opinion->flags_dead += left.flags_dead;
+    while (left.dead || left.flags_dead) {
+        cr_assert(decode(opinion, code, size, at, opinion->original), "%s", name);
+        cr_assert_not(cs_insn_group(opinion->handle, opinion->original, CS_GRP_JUMP) ||
+                          cs_insn_group(opinion->handle, opinion->original, CS_GRP_CALL) ||
+                          cs_insn_group(opinion->handle, opinion->original, CS_GRP_RET),
+                      "%s: the way through it is not the only one", name);
+        left = check_effect(opinion, left, name);
+        at += opinion->original->size;
+        code += opinion->original->size;
+        size -= opinion->original->size;
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- images */
+
 static void check_site(struct opinion *opinion, size_t index)
 {
     const struct displace_site *site = &opinion->sites[index];
@@ -173,16 +280,19 @@ static void check_site(struct opinion *opinion, size_t index)
     const struct image_function *function = &opinion->functions[index];
     struct stub_order order = {.number = (uint32_t)index + 1,
                                .address = 0x40000000,
+                               .aside = 0x40800000,
                                .head = 0x40000000 - AGENT_STUBS_OFFSET,
                                .function = function->address,
                                .code = site->code,
                                .displacement = displacement};
-    uint8_t bytes[512];
+    uint8_t bytes[512], aside[512];
     struct stub stub;
 
     check_patched(opinion, site, function->name);
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), &stub), 0, "%s", function->name);
+    check_liveness(opinion, site, function->name);
+    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), aside, &stub), 0, "%s", function->name);
     cr_expect_leq(stub.size, stub_x86_64.stub_max);
+    cr_expect_leq(stub.aside, stub_x86_64.aside_max);
     for (size_t i = 0; i < displacement->count; i++) {
         size_t at = displacement->starts[i], moved = stub.moved[i];
 
@@ -221,6 +331,8 @@ static void check_image(const char *path)
         check_site(&opinion, i);
     }
     cr_expect_gt(placed, called * 98 / 100, "%s: %zu of %zu", path, placed, called);
+    cr_expect_gt(opinion.registers_dead, placed * 4 / 10, "%s: %zu", path, opinion.registers_dead);
+    cr_expect_gt(opinion.flags_dead, placed * 6 / 10, "%s: %zu", path, opinion.flags_dead);
     free(opinion.targets);
     free(opinion.sites);
     cs_free(opinion.original, 1);
