@@ -137,5 +137,6 @@ void agent_area_give(struct agent_area *area, uint32_t number)
 void agent_area_quiet(struct agent_area *area)
 {
     __atomic_store_n(&area->head->quiet, 1, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&area->head->tick, agent_tick_word(1), __ATOMIC_RELEASE); /* whoever loses calls asks */
+    __atomic_fetch_add(&area->head->tick, agent_tick_word(1),
+                       __ATOMIC_RELEASE); /* whoever loses calls asks */
 }

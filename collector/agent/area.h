@@ -31,7 +31,6 @@ struct agent_area {
     uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
 };
 
-
 /* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
  * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */
 int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,

@@ -24,7 +24,7 @@ struct reader_thread {
     size_t looked;      /* the last look: so many chunks, and records of the last of them */
     size_t looked_records;
     uint64_t looked_lost; /* lost_after of that chunk */
-    uint64_t hole_since; /* 0: no record is waited for */
+    uint64_t hole_since;  /* 0: no record is waited for */
     UT_hash_handle hh;
 };
 

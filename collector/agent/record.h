@@ -14,11 +14,12 @@
  * had: for that they say whose they are.
  *
  * A stub preserves every register, every flag, the red zone and the stack above its pointer; registers and
- * flags that the function overwrites before it reads them need no preserving. Where a signal handler interrupts
- * it, the handler's own stubs find everything whole: what a stub saves is on the stack, and the place for a
- * record is taken by one instruction (xadd, which need not be locked: nobody but the thread writes its slots).
- * Nested stubs may run a chunk full and take the next one in between, so the word that is advanced says both
- * where the record goes and whether there is room for it: no second word could be read of the same moment.
+ * flags that the function overwrites before it reads them need no preserving. Where a signal handler
+ * interrupts it, the handler's own stubs find everything whole: what a stub saves is on the stack, and the
+ * place for a record is taken by one instruction (xadd, which need not be locked: nobody but the thread
+ * writes its slots). Nested stubs may run a chunk full and take the next one in between, so the word that is
+ * advanced says both where the record goes and whether there is room for it: no second word could be read of
+ * the same moment.
  *
  *     (registers and flags saved, below the red zone, where the function may still read them)
  *     mov    %fs:AGENT_TID,%ecx
@@ -47,8 +48,8 @@
  *     call   HEAD + AGENT_SLOW_OFFSET   # keeps all but rcx, rdx and the flags; writes the record or counts
  *     jmp    back                       # the call
  *
- * A thread that finds no chunk asks for one once in a tick: that is when the collector has put back what it had
- * to read. Until then its calls cost it no more than recording them would.
+ * A thread that finds no chunk asks for one once in a tick: that is when the collector has put back what it
+ * had to read. Until then its calls cost it no more than recording them would.
  *
  * Where the moment of each call is wanted, the time stamp counter goes to a word of its own behind the chunks
  * (agent_time_at), before the return address; the flags wait in the record meanwhile:
@@ -87,8 +88,8 @@
 struct agent_record {
     uint32_t function;       /* 1 + index; 0: not written (yet) */
     uint32_t return_address; /* its low half */
-    uint64_t sp; /* bits 0 to 47: the stack pointer at the function's entry, which points to the return address;
-                    above: the tick */
+    uint64_t sp; /* bits 0 to 47: the stack pointer at the function's entry, which points to the return
+                    address; above: the tick */
 };
 
 #define AGENT_SP_MASK ((1ull << 48) - 1)
@@ -146,16 +147,16 @@ struct agent_head {
     uint32_t quiet;  /* no chunk is to be taken any more: the recording has ended */
     uint64_t chunks; /* address of the first chunk in the target */
     uint32_t chunk_bytes, chunk_count;
-    uint32_t collector;                          /* process id, of whoever reads */
-    uint32_t agent_bytes;                        /* length of the agent's code at AGENT_SLOW_OFFSET */
-    uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
-    uint64_t chunks_bytes;                       /* of what is at its end: the chunks, and their times */
-    uint64_t times;                              /* 0: none are kept; else see agent_time_at() */
-    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
-                                                    collector is there; beside nothing that a target writes */
-    uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
-    uint64_t unplaced;                           /* calls lost of threads that never had a chunk */
-    uint64_t given __attribute__((aligned(64))); /* so many have been put there, by the collector */
+    uint32_t collector;                           /* process id, of whoever reads */
+    uint32_t agent_bytes;                         /* length of the agent's code at AGENT_SLOW_OFFSET */
+    uint64_t area_bytes;                          /* of the memory file: head, code, chunks */
+    uint64_t chunks_bytes;                        /* of what is at its end: the chunks, and their times */
+    uint64_t times;                               /* 0: none are kept; else see agent_time_at() */
+    uint64_t tick __attribute__((aligned(64)));   /* agent_tick_word() of the tick, which counts up while the
+                                                     collector is there; beside nothing that a target writes */
+    uint64_t taken __attribute__((aligned(64)));  /* so many entries of `free` have been taken, by agents */
+    uint64_t unplaced;                            /* calls lost of threads that never had a chunk */
+    uint64_t given __attribute__((aligned(64)));  /* so many have been put there, by the collector */
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 

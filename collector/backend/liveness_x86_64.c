@@ -82,7 +82,7 @@ static struct operands operands_of(const struct instruction *instruction, bool o
 {
     struct operands operands = {.instruction = instruction, .reg = (instruction->modrm >> 3) & 7};
 
-    operands.width = of_bytes                                                        ? WIDTH_BYTE
+    operands.width = of_bytes                                                   ? WIDTH_BYTE
                      : instruction->operand_size && !(instruction->rex & REX_W) ? WIDTH_WORD
                                                                                 : WIDTH_FULL;
     operands.is_memory = instruction->modrm < 0xc0;
@@ -116,7 +116,8 @@ static void write_rm(struct effect *effect, const struct operands *operands)
 enum { ADD, OR, ADC, SBB, AND, SUB, XOR, CMP };
 
 /* add, or, and, sub, xor, cmp. False: adc and sbb, which read the carry. */
-static bool arithmetic(struct effect *effect, const struct operands *operands, uint8_t operation, uint8_t form)
+static bool arithmetic(struct effect *effect, const struct operands *operands, uint8_t operation,
+                       uint8_t form)
 {
     uint16_t reg = form < 4 ? reg_bit(operands, operands->width) : bit(RAX);
 
@@ -173,8 +174,8 @@ static bool store(struct effect *effect, const struct operands *operands)
 /* From r/m of `width` into a whole register, with zeros or signs in front. */
 static bool load(struct effect *effect, const struct operands *operands, enum width width)
 {
-    enum width to = width == WIDTH_BYTE && operands->instruction->opcode[0] != 0x0f ? WIDTH_BYTE
-                                                                                    : operands->width;
+    enum width to =
+        width == WIDTH_BYTE && operands->instruction->opcode[0] != 0x0f ? WIDTH_BYTE : operands->width;
 
     read_rm(effect, operands, width);
     write_register(effect, reg_bit(operands, to), to);

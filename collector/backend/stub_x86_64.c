@@ -217,7 +217,7 @@ static uint8_t choose(struct scratch *use, uint16_t *dead, uint8_t otherwise)
 
     for (size_t i = 0; i < sizeof(order); i++)
         if (*dead >> order[i] & 1) {
-            *dead &= (uint16_t)~(1u << order[i]);
+            *dead &= (uint16_t) ~(1u << order[i]);
             return order[i];
         }
     save(use, otherwise);

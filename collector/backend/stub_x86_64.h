@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stubs of x86-64. The layout of what they write, and what they do, is in collector/agent/record.h; here is how
- * their code is cut.
+ * Stubs of x86-64. The layout of what they write, and what they do, is in collector/agent/record.h; here is
+ * how their code is cut.
  *
  *     lea    -128(%rsp), %rsp         } behind the red zone: what the function may still read
  *     push   %rax;  push %rcx;  ...   } of two registers, and of rax for the flags
@@ -14,11 +14,11 @@
  *     jmp    FUNCTION + their length
  *
  * Every register and flag that the function may read has its value again before the first displaced
- * instruction: gcc's -fipa-ra keeps values of the caller in registers that a callee is known not to touch, r10,
- * r11 and the vector registers among them. Those that it overwrites first need not be saved (liveness_x86_64.h):
- * seven of ten functions of Debian's programs leave two registers and the flags, and their stubs touch no stack
- * at all. The red zone is left alone. Below it 24 bytes of stack are written, as a signal frame would at any
- * time; more on the way to the agent.
+ * instruction: gcc's -fipa-ra keeps values of the caller in registers that a callee is known not to touch,
+ * r10, r11 and the vector registers among them. Those that it overwrites first need not be saved
+ * (liveness_x86_64.h): seven of ten functions of Debian's programs leave two registers and the flags, and
+ * their stubs touch no stack at all. The red zone is left alone. Below it 24 bytes of stack are written, as a
+ * signal frame would at any time; more on the way to the agent.
  *
  * What calls for which there is no room run through lies aside, so that the stubs that do get one lie closer.
  *
@@ -39,11 +39,12 @@
  * - the same instruction brings the answer whether there was room. A limit in a second slot could be that of
  *   another chunk by the time it is read. Several stubs may find the chunk full before the first of them has
  *   come to the slow path: each gets a number that is not negative.
- * - the owner's check comes before, but a handler in between does not change whose slots they are; it may only
- *   have given the thread another chunk, or found none. A call that is being counted as lost then counts where
- *   the thread stood before the handler, or, past the agent, behind it. If it forks, the child goes on in the interrupted
- *   stub as well, and writes the record that the parent writes, in the same place with the same content. Every
- *   later stub of the child takes the slow path: the C library has changed TID before fork() returned.
+ * - the owner's check comes before, but a handler in between does not change whose slots they are; it may
+ * only have given the thread another chunk, or found none. A call that is being counted as lost then counts
+ * where the thread stood before the handler, or, past the agent, behind it. If it forks, the child goes on in
+ * the interrupted stub as well, and writes the record that the parent writes, in the same place with the same
+ * content. Every later stub of the child takes the slow path: the C library has changed TID before fork()
+ * returned.
  * - a handler may leave by longjmp and never come back to the stub: registers and stack pointer are those of
  *   setjmp then. If a record had been taken it stays unwritten; whoever reads the chunk counts it.
  * - a chunk that runs full during the handler is handed over with the interrupted stub's record not yet

@@ -88,6 +88,7 @@ static void check_stub(struct disasm *disasm, const struct displace_subject *sub
         }
     }
     free(bytes);
+    free(aside);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

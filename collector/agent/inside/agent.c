@@ -157,9 +157,9 @@ static int next_chunk(uint32_t tid)
 
 /* ------------------------------------------------------------------------------------ losing calls */
 
-/* Where a call that found no room is counted, for the collector to find it at the right place: behind the last
- * record that there was room for. Only the thread and its signal handlers write there: one instruction that
- * need not be locked. NULL: the thread never had a chunk. */
+/* Where a call that found no room is counted, for the collector to find it at the right place: behind the
+ * last record that there was room for. Only the thread and its signal handlers write there: one instruction
+ * that need not be locked. NULL: the thread never had a chunk. */
 static uint64_t *loss_counter(void)
 {
     struct agent_chunk *last = last_chunk(cursor());

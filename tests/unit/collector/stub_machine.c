@@ -274,8 +274,7 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
     stubs_used += (probe->stub.size + 15U) / 16 * 16;
     aside_used += (probe->stub.aside + 15U) / 16 * 16;
     memcpy(probe->saved, probe->patched, sizeof(probe->saved));
-    cr_assert_eq(
-        stub_x86_64.patch((uint64_t)probe->patched, order.address, probe->patched), 0);
+    cr_assert_eq(stub_x86_64.patch((uint64_t)probe->patched, order.address, probe->patched), 0);
 }
 
 void machine_unprobe(const struct machine_probe *probe)

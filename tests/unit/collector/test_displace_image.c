@@ -175,9 +175,9 @@ static void check_patched(const struct opinion *opinion, const struct displace_s
 static int register_number(csh handle, unsigned id, bool *ret_whole)
 {
     static const char *const names[][4] = {
-        {"rax", "eax", "ax", "al"}, {"rcx", "ecx", "cx", "cl"}, {"rdx", "edx", "dx", "dl"},
-        {"rbx", "ebx", "bx", "bl"}, {"rsp", "esp", "sp", "spl"}, {"rbp", "ebp", "bp", "bpl"},
-        {"rsi", "esi", "si", "sil"}, {"rdi", "edi", "di", "dil"}, {"r8", "r8d", "r8w", "r8b"},
+        {"rax", "eax", "ax", "al"},  {"rcx", "ecx", "cx", "cl"},      {"rdx", "edx", "dx", "dl"},
+        {"rbx", "ebx", "bx", "bl"},  {"rsp", "esp", "sp", "spl"},     {"rbp", "ebp", "bp", "bpl"},
+        {"rsi", "esi", "si", "sil"}, {"rdi", "edi", "di", "dil"},     {"r8", "r8d", "r8w", "r8b"},
         {"r9", "r9d", "r9w", "r9b"}, {"r10", "r10d", "r10w", "r10b"}, {"r11", "r11d", "r11w", "r11b"}};
     const char *name = cs_reg_name(handle, id);
 
@@ -209,8 +209,7 @@ static bool overwrites_flags(const cs_insn *instruction)
 {
     uint64_t done = instruction->detail->x86.eflags;
 
-#define DONE(flag) \
-    (done & (X86_EFLAGS_MODIFY_##flag | X86_EFLAGS_RESET_##flag | X86_EFLAGS_UNDEFINED_##flag))
+#define DONE(flag) (done & (X86_EFLAGS_MODIFY_##flag | X86_EFLAGS_RESET_##flag | X86_EFLAGS_UNDEFINED_##flag))
     return DONE(OF) && DONE(SF) && DONE(ZF) && DONE(AF) && DONE(PF) && DONE(CF);
 #undef DONE
 }
@@ -242,7 +241,7 @@ static struct liveness check_effect(const struct opinion *opinion, struct livene
         int number = register_number(opinion->handle, writes[i], &whole);
 
         if (number >= 0 && whole)
-            claimed.dead &= (uint16_t)~(1u << number);
+            claimed.dead &= (uint16_t) ~(1u << number);
     }
     if (overwrites_flags(instruction))
         claimed.flags_dead = false;
