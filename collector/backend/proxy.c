@@ -14,12 +14,14 @@
 /* Out of the way of what is sent to the collector's group, and of its handlers. */
 static void proxy_main(int (*work)(void *context), void *context, volatile int *answer)
 {
+    const struct sched_param first = {.sched_priority = 1};
     sigset_t all;
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
     prctl(PR_SET_NAME, "tracectl-proxy");
+    sched_setscheduler(0, SCHED_FIFO, &first); /* where it may not, it takes its turn */
     *answer = work(context);
     _exit(0);
 }

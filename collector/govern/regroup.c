@@ -8,6 +8,7 @@
  * before the old link goes.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,16 +344,35 @@ static int move_inline(struct budget *budget, struct error *err)
     return r;
 }
 
+/* While the target pays for what is on its way out, this thread goes before it (see backend/proxy.h). */
+static bool go_first(void)
+{
+    const struct sched_param first = {.sched_priority = 1};
+
+    return sched_getscheduler(0) == SCHED_OTHER && !sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+static void take_turns(void)
+{
+    const struct sched_param none = {0};
+
+    sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 int budget_regroup(struct budget *budget, struct error *err)
 {
     size_t old_groups = budget->group_count;
+    bool first;
     int r;
 
     budget->regrouping = true;
     uprobe_backend_regrouping(budget->options.backend, true);
     r = begin_blind(budget, err);
+    first = go_first();
     if (!r)
         r = cool_groups(budget, old_groups, err);
+    if (first)
+        take_turns();
     if (!r)
         r = join_small(budget, old_groups, old_groups > GROUPS_MAX, err);
     if (!r)
