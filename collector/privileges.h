@@ -4,13 +4,12 @@
  *
  *   CAP_BPF, CAP_PERFMON     load the programs and attach the tracepoints; all that a user needs who records
  *                            programs that have no more capabilities than the recorder
- *   CAP_SYS_PTRACE           look at processes of other users, at those with more capabilities, and at programs
- *                            that one may not read
- *   CAP_KILL                 let a process of another user go that was held at its exec; without it such
- *                            processes are not held
- *   CAP_CHECKPOINT_RESTORE   open deleted or replaced libraries through /proc/PID/map_files
- *   CAP_DAC_OVERRIDE         files of other users: the store, programs, what containers have
- *   CAP_SYS_NICE             put probes in and take them out before anybody else runs (backend/proxy.h)
+ *   CAP_SYS_PTRACE           look at processes of other users, at those with more capabilities, and at
+ * programs that one may not read CAP_KILL                 let a process of another user go that was held at
+ * its exec; without it such processes are not held CAP_CHECKPOINT_RESTORE   open deleted or replaced
+ * libraries through /proc/PID/map_files CAP_DAC_OVERRIDE         files of other users: the store, programs,
+ * what containers have CAP_SYS_NICE             put probes in and take them out before anybody else runs
+ * (backend/proxy.h)
  *
  * CAP_SYS_ADMIN stands for the first two and the last one, as it does in the kernel; nothing needs it. Once
  * the programs are loaded, attaching them, reading and changing their maps and detaching take no capability:

@@ -9,10 +9,10 @@
  * lives as long as the work, shares the collector's descriptors, and goes on when the collector is killed.
  * The last descriptors are closed by its end then.
  *
- * It goes before everybody else. For each place the kernel takes a lock that it has to wait for, and each time it
- * would wait for a processor, too: thousands of times, while a busy program pays for every probe that is on its
- * way out. (PostgreSQL under pgbench -S on two processors, 1,000 of its 14,000 functions hot: eight seconds, and
- * two like this.)
+ * It goes before everybody else. For each place the kernel takes a lock that it has to wait for, and each
+ * time it would wait for a processor, too: thousands of times, while a busy program pays for every probe that
+ * is on its way out. (PostgreSQL under pgbench -S on two processors, 1,000 of its 14,000 functions hot: eight
+ * seconds, and two like this.)
  */
 #ifndef TRACECTL_COLLECTOR_BACKEND_PROXY_H
 #define TRACECTL_COLLECTOR_BACKEND_PROXY_H
