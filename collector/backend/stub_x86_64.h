@@ -16,9 +16,9 @@
  * Every register and flag that the function may read has its value again before the first displaced
  * instruction: gcc's -fipa-ra keeps values of the caller in registers that a callee is known not to touch,
  * r10, r11 and the vector registers among them. Those that it overwrites first need not be saved
- * (liveness_x86_64.h): seven of ten functions of Debian's programs leave two registers and the flags, and
- * their stubs touch no stack at all. The red zone is left alone. Below it 24 bytes of stack are written, as a
- * signal frame would at any time; more on the way to the agent.
+ * (liveness_x86_64.h): most functions leave some, and where two registers
+ * and the flags are left the stub touches no stack at all. The red zone is left alone. Below it 24 bytes of
+ * stack are written, as a signal frame would at any time; more on the way to the agent.
  *
  * What calls for which there is no room run through lies aside, so that the stubs that do get one lie closer.
  *
