@@ -254,3 +254,12 @@ int disasm_skim(const uint8_t *code, size_t size, uint64_t address, struct instr
     classify(ret_instruction);
     return 0;
 }
+
+bool disasm_agree(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
+                  struct instruction *ret_instruction)
+{
+    struct instruction skimmed;
+
+    return disasm_decode(disasm, code, size, address, ret_instruction) == 0 &&
+           disasm_skim(code, size, address, &skimmed) == 0 && skimmed.length == ret_instruction->length;
+}

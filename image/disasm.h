@@ -59,4 +59,8 @@ int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint6
  * knows less well what is not an instruction. Never the only judge of a site. */
 int disasm_skim(const uint8_t *code, size_t size, uint64_t address, struct instruction *ret_instruction);
 
+/* Whether both know the instruction and agree on its length: for code that is to be changed. */
+bool disasm_agree(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
+                  struct instruction *ret_instruction);
+
 #endif

@@ -6,16 +6,6 @@
 
 #define INT3 0xcc
 
-/* Tables say how long it is, Capstone has to agree. */
-static bool decode(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
-                   struct instruction *ret_instruction)
-{
-    struct instruction skimmed;
-
-    return disasm_decode(disasm, code, size, address, ret_instruction) == 0 &&
-           disasm_skim(code, size, address, &skimmed) == 0 && skimmed.length == ret_instruction->length;
-}
-
 static bool is_call(const struct instruction *instruction)
 {
     return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT;
@@ -55,7 +45,7 @@ static enum displace_refusal take(struct disasm *disasm, const struct displace_s
 
     if (at == patched->size)
         return DISPLACE_SHORT;
-    if (!decode(disasm, patched->code + at, patched->size - at, patched->address + at, &instruction))
+    if (!disasm_agree(disasm, patched->code + at, patched->size - at, patched->address + at, &instruction))
         return DISPLACE_UNDECODABLE;
     if (!relocate_can(&instruction))
         return DISPLACE_UNMOVABLE;
@@ -96,7 +86,7 @@ enum displace_refusal displace_function(struct disasm *disasm, const struct flow
         return DISPLACE_EMPTY;
     if (flow_map_loops(map, subject->address))
         return DISPLACE_LOOP;
-    if (!decode(disasm, subject->code, subject->size, subject->address, &first))
+    if (!disasm_agree(disasm, subject->code, subject->size, subject->address, &first))
         return DISPLACE_UNDECODABLE;
     if (first.kind == INSTRUCTION_ENDBR) {
         displacement.offset = first.length;

@@ -2,8 +2,6 @@
 #include "collector/backend/liveness_x86_64.h"
 
 #define INSTRUCTIONS_MAX 24
-#define PREFIX_FS 0x64
-#define PREFIX_GS 0x65
 #define PREFIX_ADDRESS_SIZE 0x67
 #define REX_W 8
 #define REX_R 4
@@ -295,15 +293,6 @@ static bool effect_of(const struct instruction *instruction, struct effect *ret_
 
 /* ---------------------------------------------------------------------------------------------- following */
 
-/* Tables say how long it is, Capstone has to agree. */
-static bool decode(struct disasm *disasm, const uint8_t *code, size_t size, struct instruction *ret)
-{
-    struct instruction skimmed;
-
-    return disasm_decode(disasm, code, size, 0, ret) == 0 && disasm_skim(code, size, 0, &skimmed) == 0 &&
-           skimmed.length == ret->length;
-}
-
 struct liveness liveness_look(struct disasm *disasm, const uint8_t *code, size_t size)
 {
     struct liveness liveness = {0};
@@ -312,7 +301,8 @@ struct liveness liveness_look(struct disasm *disasm, const uint8_t *code, size_t
     struct effect effect;
 
     for (size_t at = 0, i = 0; at < size && i < INSTRUCTIONS_MAX; at += instruction.length, i++) {
-        if (!decode(disasm, code + at, size - at, &instruction) || !effect_of(&instruction, &effect))
+        if (!disasm_agree(disasm, code + at, size - at, at, &instruction) ||
+            !effect_of(&instruction, &effect))
             break;
         read |= (uint16_t)(effect.reads & ~liveness.dead);
         liveness.dead |= (uint16_t)(effect.writes & ~read & LIVENESS_SCRATCH);
