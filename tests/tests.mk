@@ -37,11 +37,11 @@ endif
 # sanitizers: they are what is measured, not what is tested.
 P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
-PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c %/poisson.c %/mpi_faults.c,$(wildcard tests/programs/*.c))) \
+PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c %/poisson.c %/mpi_faults.c %/mpi_yield.c,$(wildcard tests/programs/*.c))) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
 	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
 	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2 $(P)/poisson_O0 $(P)/poisson_O2 $(P)/heat_O0 $(P)/heat_O2 \
-	$(P)/libmpi_faults.so $(P)/cascade_service
+	$(P)/libmpi_faults.so $(P)/libmpi_yield.so $(P)/cascade_service
 
 $(P)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(say) PROG $@
@@ -78,7 +78,7 @@ $(P)/heat_%: tests/programs/heat.f90
 	$(Q)gfortran -g -$* -fno-inline -fopenmp -J $(dir $@)/$*.modules -o $@ $<
 
 # To be preloaded into MPI programs.
-$(P)/libmpi_faults.so: tests/programs/mpi_faults.c
+$(P)/libmpi_%.so: tests/programs/mpi_%.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)mpicc $(PROGRAM_FLAGS) -O1 -fPIC -shared -o $@ $<

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/agent/record.h"
+#include "collector/backend/text_pages.h"
 #include "collector/target/map_lines.h"
 #include "collector/target/maps.h"
 
@@ -215,6 +216,7 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
     size_t size = mapping->end - mapping->start;
     AUTO_FREE uint8_t *now = malloc(size), *file = calloc(1, size);
     AUTO_CLOSE int fd = open(mapping->link, O_RDONLY | O_CLOEXEC);
+    bool changed = false;
     int r = 0;
 
     if (!now || !file)
@@ -227,9 +229,12 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
             i += PAGE - 1;
         } else if (memcmp(now + i, file + i, JUMP) && leads_to_area(cleaning, mapping->start + i, now + i)) {
             r = remote_write(remote, mapping->start + i, file + i, JUMP);
+            changed = true;
             i += JUMP - 1;
         }
     }
+    if (!r && changed)
+        text_pages_give_back(remote, mapping);
     return r;
 }
 

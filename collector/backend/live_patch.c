@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "collector/backend/leftover.h"
+#include "collector/backend/text_pages.h"
 #include "collector/target/remote.h"
 #include "collector/target/room.h"
 
@@ -373,6 +374,21 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
     return remote_session(pid, change, &context, err);
 }
 
+/* The pages that had patches are the file's again. */
+static void give_pages_back(struct remote *remote, const struct live_patch *patch)
+{
+    struct code_mapping *mappings = NULL;
+    size_t count = 0;
+
+    if (!patch->count || process_code_mappings(remote_pid(remote), &mappings, &count, NULL))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (mappings[i].end > patch->patches[0].address &&
+            mappings[i].start <= patch->patches[patch->count - 1].address)
+            text_pages_give_back(remote, &mappings[i]);
+    code_mappings_free(mappings, count);
+}
+
 static int restore(void *context, struct remote *remote, struct error *err)
 {
     const struct live_patch *patch = context;
@@ -389,6 +405,7 @@ static int restore(void *context, struct remote *remote, struct error *err)
     others = change_code(remote, patch, true);
     if (others < 0)
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
+    give_pages_back(remote, patch);
     if (!others)
         leftover_unmap(remote, &addresses);
     return others ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,

@@ -147,13 +147,25 @@ end_busy() { # pid
     grep -q '^unharmed' "$WORK/busy.out"
 }
 
+# Pages of code that the process has of its own, in KiB.
+copied_code() { # pid
+    awk -v exe="$(readlink "/proc/$1/exe")" '/^[0-9a-f]+-/ { ours = $2 ~ /x/ && $6 == exe }
+        ours && $1 == "Anonymous:" { sum += $2 } END { print sum + 0 }' "/proc/$1/smaps"
+}
+
+no_copied_code() { # pid
+    (($(copied_code "$1") == 0))
+}
+
 on_a_running_process() {
     local pid round
     start_busy 20000 3
     pid=$spawned
+    same 0 "$(copied_code "$pid")"
     for round in 1 2 3; do
         record "running_$round" --backend inline -p "$pid" --budget none --duration 0.2
         text_is_clean "$pid"
+        wait_until 15 no_copied_code "$pid"
         backend_of "running_$round" | grep 'by inline probes' >/dev/null
         # Three calls a turn, one inside the other and one behind it.
         same "both plus_one plus_two" "$(q "SELECT DISTINCT f.name FROM events JOIN functions f USING (function_id)
@@ -170,8 +182,10 @@ recorder_killed() {
     spawn "$TRACECTL" -q record --backend inline -n killed -p "$pid" --budget none
     recorder=$spawned
     wait_until 10 is_probed "$pid"
+    (($(copied_code "$pid") > 0))
     kill -KILL "$recorder"
     text_is_clean "$pid"
+    wait_until 15 no_copied_code "$pid"
     record after_killed --backend inline -p "$pid" --budget none --duration 0.2
     text_is_clean "$pid"
     (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id after_killed)") > 100))
