@@ -48,7 +48,8 @@ static bool is_as_in_file(const struct remote *remote, const struct code_mapping
     uint8_t now[PAGE], wanted[PAGE] = {0};
 
     return !remote_read(remote, mapping->start + page * PAGE, now, PAGE) &&
-           pread(file, wanted, PAGE, (off_t)(mapping->offset + page * PAGE)) > 0 && !memcmp(now, wanted, PAGE);
+           pread(file, wanted, PAGE, (off_t)(mapping->offset + page * PAGE)) > 0 &&
+           !memcmp(now, wanted, PAGE);
 }
 
 void text_pages_give_back(struct remote *remote, const struct code_mapping *mapping)
@@ -60,7 +61,8 @@ void text_pages_give_back(struct remote *remote, const struct code_mapping *mapp
 
     if (file < 0)
         return;
-    for (size_t i = 0; i <= pages && calls < CALLS_MOST; i++) { /* a call for a stretch without others' pages */
+    for (size_t i = 0; i <= pages && calls < CALLS_MOST;
+         i++) { /* a call for a stretch without others' pages */
         const uint64_t arguments[6] = {mapping->start + first * PAGE, (i - first) * PAGE, MADV_DONTNEED};
         bool copy = i < pages && is_copy(words[i]);
         int64_t ignored;

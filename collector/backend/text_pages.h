@@ -4,9 +4,9 @@
  *
  * The first byte that is written into a page of code makes the kernel copy it for that process, and the copy
  * stays when the byte is put back: memory that every process pays for itself, and code that the processor
- * has to fetch from another place for each of them. Nobody needs a copy that is as in the file. The kernel gives
- * back those that its own breakpoints have made ("uprobe: use original page when all uprobes are removed",
- * Linux 5.4).
+ * has to fetch from another place for each of them. Nobody needs a copy that is as in the file. The kernel
+ * gives back those that its own breakpoints have made ("uprobe: use original page when all uprobes are
+ * removed", Linux 5.4).
  */
 #ifndef TRACECTL_COLLECTOR_BACKEND_TEXT_PAGES_H
 #define TRACECTL_COLLECTOR_BACKEND_TEXT_PAGES_H

@@ -16,12 +16,13 @@
 
 #define PAGE 4096u
 #define PAGES 12u
-#define FILE_BYTES (PAGE + PAGES * PAGE - 100) /* a page in front of the mapping; the last one is not whole */
+#define FILE_BYTES (PAGE + PAGES * PAGE - 100) /* a page in front of the mapping; the last one is not whole \
+                                                */
 
 static struct {
     atomic_bool ready;
     uint8_t *code;
-} *shared;
+} * shared;
 
 static uint8_t wanted[PAGES * PAGE]; /* what the mapping has, by the file */
 static struct code_mapping mapping;
@@ -55,9 +56,8 @@ static void begin(bool locked)
         child_main(file, locked);
     while (!atomic_load(&shared->ready) && !waitpid(pid, NULL, WNOHANG))
         usleep(100);
-    mapping = (struct code_mapping){.start = (uint64_t)shared->code,
-                                    .end = (uint64_t)shared->code + PAGES * PAGE,
-                                    .offset = PAGE};
+    mapping = (struct code_mapping){
+        .start = (uint64_t)shared->code, .end = (uint64_t)shared->code + PAGES * PAGE, .offset = PAGE};
     snprintf(mapping.link, sizeof(mapping.link), "/proc/self/fd/%d", file);
     snprintf(mem, sizeof(mem), "/proc/%d/mem", (int)pid);
     memory = open(mem, O_RDWR | O_CLOEXEC);
