@@ -7,46 +7,47 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define STACK_BYTES (64u << 10)
+
+struct order {
+    int (*work)(void *context);
+    void *context;
+    volatile int answer;
+};
+
 /* Out of the way of what is sent to the collector's group, and of its handlers. */
-static void proxy_main(int (*work)(void *context), void *context, volatile int *answer)
+static int proxy_main(void *context)
 {
     const struct sched_param first = {.sched_priority = 1};
-    sigset_t all;
+    struct order *order = context;
 
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
     prctl(PR_SET_NAME, "tracectl-proxy");
     sched_setscheduler(0, SCHED_FIFO, &first); /* where it may not, it takes its turn */
-    *answer = work(context);
-    _exit(0);
+    order->answer = order->work(order->context);
+    return 0;
 }
 
 int proxy_do(int (*work)(void *context), void *context)
 {
-    volatile int *answer =
-        mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct order order = {.work = work, .context = context, .answer = -EINTR}; /* -EINTR: it was killed */
+    char *stack =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     sigset_t all, before;
-    long pid;
-    int r;
+    int pid;
 
-    if (answer == MAP_FAILED)
+    if (stack == MAP_FAILED)
         return work(context);
-    *answer = -EINTR; /* it was killed itself */
     sigfillset(&all); /* no handler of ours runs in it */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     /* It tells nobody when it ends: who waits for commands is not to meet it. */
-    pid = syscall(SYS_clone, CLONE_FILES, 0, 0, 0, 0);
-    if (!pid)
-        proxy_main(work, context, answer);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    while (pid > 0 && waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
+    pid = clone(proxy_main, stack + STACK_BYTES, CLONE_FILES | CLONE_VM, &order);
+    while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
-    r = pid > 0 ? *answer : work(context);
-    munmap((void *)answer, sizeof(*answer));
-    return r;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, STACK_BYTES);
+    return pid > 0 ? order.answer : work(context);
 }

@@ -6,8 +6,9 @@
  * pending, it cannot touch the target's pages any more: it gives up in the middle and leaves the breakpoints
  * that are there
  * ("failed to unregister, leaking uprobe", kernel/events/uprobes.c). So somebody else does it: a process that
- * lives as long as the work, shares the collector's descriptors, and goes on when the collector is killed.
- * The last descriptors are closed by its end then.
+ * lives as long as the work, shares the collector's descriptors and memory, and goes on when the collector is
+ * killed. The last descriptors are closed by its end then. (With a copy of the memory, to make that copy was
+ * half of what a recorder with a budget did.)
  *
  * It goes before everybody else. For each place the kernel takes a lock that it has to wait for, and each
  * time it would wait for a processor, too: thousands of times, while a busy program pays for every probe that
@@ -18,7 +19,8 @@
 #define TRACECTL_COLLECTOR_BACKEND_PROXY_H
 
 /* Does `work` in such a process, or right here if there can be none, and returns what it returns. It may make
- * system calls and nothing else: it runs in a copy of this thread alone. */
+ * system calls and nothing else: it runs beside the collector's other threads, with the thread-local memory
+ * of this one, which waits. */
 int proxy_do(int (*work)(void *context), void *context);
 
 #endif

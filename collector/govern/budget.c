@@ -17,7 +17,7 @@
 
 /* A hit in a program takes longer than in a loop of hits: it finds other things in the caches, and leaves
  * others. */
-#define COLD 1.5
+#define COLD 2.0
 /* A stub takes 0.8 to 1.3 ns in a loop of calls, 3 more with the time of each call. In programs it took 2.4
  * to 14, the more the larger they are (docs/inline.md); redis-server pays this. */
 #define INLINE_NS 6.0

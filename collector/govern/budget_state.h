@@ -21,6 +21,7 @@ struct budget_probe {
     uint32_t recorded_ns, missed_ns;
     bool is_return;                     /* on a RET */
     uint64_t recorded, missed, outside; /* at the last look */
+    uint64_t early;                     /* when its group was complete, before the recording began */
 };
 
 /* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */

@@ -5,6 +5,9 @@
  * The kernel may need long for a group, and what is hit meanwhile is paid whether it is recorded or not. So
  * nothing waits for the recording to begin: the hits are counted from the first one on, whoever is called too
  * often goes at once, and the next group comes when the target has had the time that makes up for it.
+ *
+ * How often a function is called is seen from the moment on when the whole group has its probes: before that
+ * each place has had its own for another time.
  */
 #include <poll.h>
 #include <time.h>
@@ -37,12 +40,23 @@ static bool pause_for(const struct budget *budget, double ns)
     return ppoll(&stop, 1, &time, NULL) <= 0;
 }
 
-/* What the hits of a place have taken. */
+/* What the hits of a place have taken since the group was complete, or at all when it is not yet. */
 static double paid_at(const struct budget *budget, uint32_t index)
 {
     uint64_t early = __atomic_load_n(&budget->slots[index].early, __ATOMIC_RELAXED);
 
-    return (double)early * budget->probes[index].missed_ns;
+    return (double)(early - budget->probes[index].early) * budget->probes[index].missed_ns;
+}
+
+static void mark_complete(struct budget *budget, const struct budget_group *group)
+{
+    const struct traced_image *image = budget->images[group->image].image;
+
+    for (size_t i = 0; i < group->count; i++) {
+        uint32_t index = (uint32_t)image->cookies[group->sites[i]];
+
+        budget->probes[index].early = __atomic_load_n(&budget->slots[index].early, __ATOMIC_RELAXED);
+    }
 }
 
 static double paid_for(const struct budget *budget, const struct budget_group *group)
@@ -55,11 +69,15 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
     return paid;
 }
 
-/* Waits until the group, which has its probes since `from_ns`, is known. Returns how long the target has run
- * with it. */
-static double let_run(struct budget *budget, const struct budget_group *group, uint64_t from_ns)
+static double at_least(uint64_t ran, uint64_t elapsed)
 {
-    uint64_t cpu = streams_cpu_ns(budget->options.streams), ran = 0, elapsed = 0;
+    return (double)ran > RAN_PART * (double)elapsed ? (double)ran : RAN_PART * (double)elapsed;
+}
+
+/* Waits until the group, which is complete, is known. Returns how long the target has run with it. */
+static double let_run(struct budget *budget, const struct budget_group *group)
+{
+    uint64_t from_ns = clock_ns(CLOCK_MONOTONIC), cpu = streams_cpu_ns(budget->options.streams), ran = 0;
     double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited;
 
     for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
@@ -69,8 +87,7 @@ static double let_run(struct budget *budget, const struct budget_group *group, u
         ran = streams_cpu_ns(budget->options.streams) - cpu;
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
-    elapsed = clock_ns(CLOCK_MONOTONIC) - from_ns;
-    return (double)ran > RAN_PART * (double)elapsed ? (double)ran : RAN_PART * (double)elapsed;
+    return at_least(ran, clock_ns(CLOCK_MONOTONIC) - from_ns);
 }
 
 /* What those of the group take that take less than `limit` each, both as shares of the target's time. */
@@ -114,23 +131,28 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
 {
     const struct budget_group *group = &budget->groups[budget->group_count - 1];
     const struct traced_image *image = budget->images[group->image].image;
-    double ran = let_run(budget, group, from_ns), limit = find_limit(budget, group, ran),
-           paid = paid_for(budget, group);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t complete = clock_ns(CLOCK_MONOTONIC), now;
+    double paid = paid_for(budget, group), ran, limit;
     bool any = false;
     int r;
 
+    mark_complete(budget, group);
+    ran = let_run(budget, group);
+    now = clock_ns(CLOCK_MONOTONIC);
+    limit = find_limit(budget, group, ran);
+    paid += paid_for(budget, group);
     for (size_t i = 0; i < group->count; i++) {
         uint32_t index = (uint32_t)image->cookies[group->sites[i]];
         double took = paid_at(budget, index);
 
         if (took < HITS_MIN * budget->probes[index].missed_ns || took < limit * ran)
             continue;
-        leave_out(budget, index, took, (double)(now - from_ns), now);
+        leave_out(budget, index, took, (double)(now - complete), now);
         any = true;
     }
     budget->early_ns += (uint64_t)paid;
     r = any ? budget_thin_group(budget, err) : 0;
+    ran += at_least(0, complete - from_ns);
     if (!r && paid > budget->options.share * ran)
         pause_for(budget, paid / budget->options.share - ran);
     return r;
