@@ -8,7 +8,8 @@
  * ("failed to unregister, leaking uprobe", kernel/events/uprobes.c). So somebody else does it: a process that
  * lives as long as the work, shares the collector's descriptors and memory, and goes on when the collector is
  * killed. The last descriptors are closed by its end then. (With a copy of the memory, to make that copy was
- * half of what a recorder with a budget did.)
+ * half of what a recorder with a budget did. So when the kernel is out of memory and kills the collector, it
+ * kills this one, too, and breakpoints may stay: they cost time, but lead nowhere else.)
  *
  * It goes before everybody else. For each place the kernel takes a lock that it has to wait for, and each
  * time it would wait for a processor, too: thousands of times, while a busy program pays for every probe that

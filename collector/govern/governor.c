@@ -172,6 +172,8 @@ static int shed(struct governor *governor, struct govern_unit *units, size_t cou
         order[i]->rank = rank_of(order[i], governor->share * own);
     qsort(order, in, sizeof(struct govern_unit *), in_their_turn);
     for (size_t i = 0; i < in && total > FITS * governor->share * own; i++) {
+        if (trials_only && order[i]->rank == NO_HELP)
+            break; /* it is not on trial for what others take */
         total -= rate_of(order[i]);
         take_out(order[i], now_ns);
         changed++;

@@ -159,6 +159,25 @@ Test(governor, a_function_that_was_hot_yesterday_begins_outside)
     cr_expect_not(program.units[0].out);
 }
 
+Test(governor, a_rare_function_on_trial_does_not_go_for_what_another_takes)
+{
+    struct program program;
+
+    start(&program, 0.05);
+    memset(program.hits, 0, sizeof(program.hits));
+    program.hits[50] = 1;
+    governor_expect_hot(&program.units[50], 0, program.now_ns);
+    while (program.units[50].out)
+        tick(&program);
+    cr_assert(program.units[50].trial);
+    program.hits[0] = 5000;
+    for (unsigned i = 0; i < 100; i++) {
+        tick(&program);
+        cr_assert_not(program.units[50].out, "in tick %u", i);
+    }
+    cr_expect(program.units[0].out);
+}
+
 Test(governor, an_ended_process_only_begins_the_sum_anew)
 {
     struct program program;
