@@ -16,8 +16,8 @@
 
 #define PAGE 4096u
 #define PAGES 12u
-#define FILE_BYTES (PAGE + PAGES * PAGE - 100) /* a page in front of the mapping; the last one is not whole \
-                                                */
+/* A page in front of the mapping; the last one is not whole. */
+#define FILE_BYTES (PAGE + PAGES * PAGE - 100)
 
 static struct {
     atomic_bool ready;
