@@ -69,16 +69,11 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
     return paid;
 }
 
-static double at_least(uint64_t ran, uint64_t elapsed)
-{
-    return (double)ran > RAN_PART * (double)elapsed ? (double)ran : RAN_PART * (double)elapsed;
-}
-
 /* Waits until the group, which is complete, is known. Returns how long the target has run with it. */
 static double let_run(struct budget *budget, const struct budget_group *group)
 {
     uint64_t from_ns = clock_ns(CLOCK_MONOTONIC), cpu = streams_cpu_ns(budget->options.streams), ran = 0;
-    double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited;
+    double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited, least;
 
     for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
          waited += STEP_NS) {
@@ -87,7 +82,8 @@ static double let_run(struct budget *budget, const struct budget_group *group)
         ran = streams_cpu_ns(budget->options.streams) - cpu;
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
-    return at_least(ran, clock_ns(CLOCK_MONOTONIC) - from_ns);
+    least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - from_ns);
+    return (double)ran > least ? (double)ran : least;
 }
 
 /* What those of the group take that take less than `limit` each, both as shares of the target's time. */
@@ -152,7 +148,7 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
     }
     budget->early_ns += (uint64_t)paid;
     r = any ? budget_thin_group(budget, err) : 0;
-    ran += at_least(0, complete - from_ns);
+    ran += RAN_PART * (double)(complete - from_ns);
     if (!r && paid > budget->options.share * ran)
         pause_for(budget, paid / budget->options.share - ran);
     return r;
