@@ -23,6 +23,7 @@
 #define PACE_NS 100000000u    /* between batches of those that wait */
 #define BATCH_MAX 1024u
 #define NEXT_TO_NOTHING 0.01 /* of the share */
+#define MUCH_COOLER 8        /* times: who takes less than the hottest by that waits for the next look */
 #define CHEAP_PAUSES 8       /* a cheap unit is out for so much longer: moving it stops the target */
 
 void governor_start(struct governor *governor, double share)
@@ -93,6 +94,7 @@ static double take_own(struct governor *governor, uint64_t cpu_ns, double elapse
     double used = seen && cpu_ns > seen ? (double)(cpu_ns - seen) : 0;
     double own = used - paid > OWN_PART * used ? used - paid : OWN_PART * used;
 
+    governor->own_is_guess = used - paid < OWN_PART * used;
     governor->seen_cpu_ns = cpu_ns;
     governor->used_ns += (uint64_t)used;
     governor->paid_ns += (uint64_t)paid;
@@ -153,13 +155,15 @@ static int in_their_turn(const void *left, const void *right)
 }
 
 /* Takes units out, of each rank those that take most first, until the rest fits. A target that gets time back
- * calls the others more often, too: what they take of its own time stays the same. `total`, `own`: the rates
- * of all units and of the target itself. Returns how many; -ENOMEM. */
+ * calls the others more often, too: what they take of its own time stays the same. Where that is not known,
+ * since more is counted than the target has used, what the hottest ones leave of it is seen before cooler
+ * ones go. `total`, `own`: the rates of all units and of the target itself. Returns how many; -ENOMEM. */
 static int shed(struct governor *governor, struct govern_unit *units, size_t count, double total, double own,
                 uint64_t now_ns)
 {
     AUTO_FREE struct govern_unit **order = calloc(count + 1, sizeof(struct govern_unit *));
     bool trials_only = governor->bucket_ns >= 0;
+    double hottest = 0;
     size_t in = 0;
     int changed = 0;
 
@@ -174,12 +178,17 @@ static int shed(struct governor *governor, struct govern_unit *units, size_t cou
     for (size_t i = 0; i < in && total > FITS * governor->share * own; i++) {
         if (trials_only && order[i]->rank == NO_HELP)
             break; /* it is not on trial for what others take */
+        if (governor->own_is_guess && MUCH_COOLER * rate_of(order[i]) < hottest)
+            break;
+        hottest = rate_of(order[i]) > hottest ? rate_of(order[i]) : hottest;
         total -= rate_of(order[i]);
         take_out(order[i], now_ns);
         changed++;
     }
     if (changed)
         governor->batch = 0; /* of the last one not all could stay */
+    if (changed && governor->own_is_guess)
+        governor->recent_own_ns = governor->recent_span_ns = 0;
     return changed;
 }
 

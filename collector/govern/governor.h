@@ -51,6 +51,7 @@ struct governor {
     double share; /* 0.05: five percent of the target's own CPU time */
     double bucket_ns;
     double recent_own_ns, recent_span_ns;
+    bool own_is_guess; /* more was counted for the hits than the target has used since the look before */
     uint64_t seen_cpu_ns, seen_ns; /* at the last look; times are CLOCK_MONOTONIC */
     uint64_t raised_ns;            /* when units were let in last */
     size_t batch;                  /* so many of those that wait come together */

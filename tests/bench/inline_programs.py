@@ -130,8 +130,11 @@ def descendants(pid):
     found = [pid]
     for one in found:
         for path in glob.glob(f"/proc/{one}/task/*/children"):
-            with open(path, encoding="ascii") as file:
-                found += map(int, file.read().split())
+            try:
+                with open(path, encoding="ascii") as file:
+                    found += map(int, file.read().split())
+            except (FileNotFoundError, ProcessLookupError): # it has just ended
+                pass
     return found
 
 

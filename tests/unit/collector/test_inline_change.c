@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Inline probes are taken out of a process that runs, put in again, and its children get what it has. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collector/backend/inline.h"
+#include "collector/plan/plan.h"
+#include "collector/target/process.h"
+#include "image/elf_image.h"
+#include "image/functions.h"
+
+#define WATCHED __attribute__((noinline, noclone))
+#define CALLS 100
+
+/* What the target is told to do, and has done. */
+enum { WAIT, FORK, CALL, DONE };
+
+static struct {
+    atomic_int order[2]; /* of the target, and of its child */
+    atomic_long sum[2];
+    pid_t child;
+} * shared;
+
+static volatile long sum;
+
+WATCHED static void watched_one(long n)
+{
+    sum = sum + n;
+}
+
+WATCHED static void watched_two(long n)
+{
+    sum = sum + 1000 * n;
+}
+
+static void target_main(void)
+{
+    unsigned number = 0;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        int order = atomic_load(&shared->order[number]);
+
+        if (order == FORK) {
+            pid_t child = fork();
+
+            if (!child) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                number = 1;
+                continue;
+            }
+            shared->child = child;
+        }
+        for (unsigned i = 0; order == CALL && i < CALLS; i++) {
+            watched_one(1);
+            watched_two(1);
+        }
+        atomic_store(&shared->sum[number], sum);
+        if (order != WAIT)
+            atomic_store(&shared->order[number], DONE);
+        usleep(100);
+    }
+}
+
+static void have_done(unsigned number, int order)
+{
+    atomic_store(&shared->order[number], order);
+    for (unsigned i = 0; i < 100000 && atomic_load(&shared->order[number]) != DONE; i++)
+        usleep(100);
+    cr_assert_eq(atomic_load(&shared->order[number]), DONE);
+}
+
+/* ------------------------------------------------------------------------------------ the tracer */
+
+static struct {
+    struct elf_image *image;
+    struct image_function *functions;
+    size_t count, one, two;
+    struct plan *plan;
+    struct inline_image *inlined;
+    struct inline_backend *backend;
+    uint64_t load_bias;
+    size_t calls;
+    pid_t pid;
+    bool *out;
+} world;
+
+static int count_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
+                       size_t count)
+{
+    world.calls += count;
+    return 0;
+}
+
+static int none_lost(void *context, uint32_t tid, uint64_t calls)
+{
+    cr_assert_eq(calls, 0);
+    return 0;
+}
+
+static bool is_watched(void *context, struct elf_image *image, const struct image_function *function)
+{
+    return !strncmp(function->name, "watched_", strlen("watched_"));
+}
+
+static void plan(void)
+{
+    const struct plan_options options = {.want = is_watched, .returns = PLAN_RETURNS_INFER};
+    struct error err = {0};
+
+    cr_assert_eq(elf_image_open("/proc/self/exe", &world.image, &err), 0, "%s", err.message);
+    cr_assert_eq(image_functions(world.image, &world.functions, &world.count, &err), 0);
+    cr_assert_eq(plan_make(world.image, world.functions, world.count, &options, &world.plan, &err), 0);
+    cr_assert_eq(
+        inline_image_new(world.image, world.functions, world.count, world.plan, &world.inlined, &err), 0,
+        "%s", err.message);
+    cr_assert_eq(world.inlined->chosen_count, 2);
+    for (size_t i = 0; i < world.count; i++) {
+        if (!strcmp(world.functions[i].name, "watched_one"))
+            world.one = i;
+        if (!strcmp(world.functions[i].name, "watched_two"))
+            world.two = i;
+    }
+    world.out = calloc(world.count, sizeof(*world.out));
+}
+
+static void patch(void)
+{
+    struct inline_target target = {.inlined = world.inlined, .functions = world.functions};
+    const struct inline_options options = {.ring_bytes = 1 << 20};
+    const struct agent_sink sink = {.calls = count_calls, .lost = none_lost};
+    struct error err = {0};
+    uint64_t start, offset;
+
+    cr_assert_eq(inline_backend_new(&options, &sink, &world.backend, &err), 0, "%s", err.message);
+    cr_assert_eq(process_exe_mapping(world.pid, &start, &offset), 0);
+    cr_assert_eq(elf_image_load_bias(world.image, start, offset, &world.load_bias), 0);
+    target.pid = world.pid;
+    target.load_bias = world.load_bias;
+    cr_assert_eq(inline_backend_attach(world.backend, &target, &err), 0, "%s", err.message);
+}
+
+static void begin(void)
+{
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(shared, MAP_FAILED);
+    plan();
+    world.pid = fork();
+    if (!world.pid)
+        target_main();
+    patch();
+}
+
+static void take_out(bool one, bool two)
+{
+    struct error err = {0};
+
+    world.out[world.one] = one;
+    world.out[world.two] = two;
+    cr_assert_eq(inline_backend_set_out(world.backend, world.inlined, world.out, &err), 0, "%s", err.message);
+}
+
+/* Has the target fork, and returns when that was. */
+static uint64_t fork_target(void)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+    have_done(0, FORK);
+    return now;
+}
+
+/* Whether a function's code in a process is not as in the file. */
+static bool is_patched(pid_t pid, size_t function)
+{
+    uint64_t address = world.functions[function].address;
+    uint8_t code[DISPLACE_JUMP] = {0};
+    char path[64];
+    size_t size;
+    FILE *memory;
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+    memory = fopen(path, "re");
+    cr_assert(memory && !fseeko(memory, (off_t)(address + world.load_bias), SEEK_SET) &&
+              fread(code, sizeof(code), 1, memory) == 1);
+    fclose(memory);
+    return memcmp(code, elf_image_code(world.image, address, &size), sizeof(code)) != 0;
+}
+
+static void expect_patched(pid_t pid, bool one, bool two)
+{
+    cr_expect_eq(is_patched(pid, world.one), one);
+    cr_expect_eq(is_patched(pid, world.two), two);
+}
+
+/* Both run right, whatever they have, and so many calls of theirs are seen. */
+static void expect_calls(unsigned number, size_t calls)
+{
+    long before = atomic_load(&shared->sum[number]);
+
+    world.calls = 0;
+    have_done(number, CALL);
+    cr_expect_eq(atomic_load(&shared->sum[number]) - before, CALLS * 1001);
+    cr_assert_eq(inline_backend_look(world.backend), 0);
+    cr_assert_eq(inline_backend_read(world.backend), 0);
+    cr_expect_eq(world.calls, calls, "%zu instead of %zu", world.calls, calls);
+}
+
+static void end(void)
+{
+    struct error err = {0};
+
+    cr_assert_eq(inline_backend_detach(world.backend, &err), 0, "%s", err.message);
+    expect_patched(world.pid, false, false);
+    if (shared->child)
+        expect_patched(shared->child, false, false);
+    kill(world.pid, SIGKILL);
+    waitpid(world.pid, NULL, 0);
+    inline_backend_free(world.backend);
+    inline_image_free(world.inlined);
+    plan_free(world.plan);
+    image_functions_free(world.functions, world.count);
+    elf_image_free(world.image);
+    free(world.out);
+}
+
+/* ------------------------------------------------------------------------------------ the tests */
+
+Test(inline_change, functions_go_and_come_while_it_runs)
+{
+    begin();
+    expect_patched(world.pid, true, true);
+    expect_calls(0, 2 * CALLS);
+    take_out(true, false);
+    expect_patched(world.pid, false, true);
+    expect_calls(0, CALLS);
+    take_out(false, true);
+    expect_patched(world.pid, true, false);
+    expect_calls(0, CALLS);
+    take_out(false, false);
+    expect_calls(0, 2 * CALLS);
+    end();
+}
+
+Test(inline_change, a_child_loses_what_its_parent_has_lost_since)
+{
+    uint64_t forked;
+
+    begin();
+    forked = fork_target();
+    take_out(true, false);
+    expect_patched(world.pid, false, true);
+    expect_patched(shared->child, true, true);
+    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    expect_patched(shared->child, false, true);
+    expect_calls(1, CALLS);
+    end();
+}
+
+Test(inline_change, a_child_gets_what_its_parent_has_got_since)
+{
+    uint64_t forked;
+
+    begin();
+    take_out(true, true);
+    forked = fork_target();
+    take_out(false, true);
+    expect_patched(shared->child, false, false);
+    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    expect_patched(shared->child, true, false);
+    expect_calls(1, CALLS);
+    take_out(false, false);
+    expect_patched(shared->child, true, true);
+    expect_calls(1, 2 * CALLS);
+    end();
+}
