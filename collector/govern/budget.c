@@ -20,7 +20,7 @@
 #define COLD 2.0
 /* A stub takes 0.8 to 1.3 ns in a loop of calls, 3 more with the time of each call. In programs it took 2.4
  * to 14, the more the larger they are (docs/inline.md); redis-server pays this. */
-#define INLINE_NS 6.0
+#define INLINE_NS 12.0
 #define INLINE_TIME_NS 3
 #define GROUPS 32 /* of an image, at first: of a killed tracectl the kernel removes one after the other */
 #define GROUP_SITES 256

@@ -32,6 +32,7 @@ struct budget_function {
     uint64_t recorded, missed, missed_told; /* calls; the last: in rows of `blind` that have ended */
     uint64_t from_ns, last_missed_ns;       /* of the row that is open, CLOCK_REALTIME; CLOCK_MONOTONIC */
     double recent_calls, recent_span_ns;    /* older ones count less and less */
+    double inline_weight; /* calls that inline probes recorded, those of the look before count half */
 };
 
 struct budget_image {

@@ -55,31 +55,50 @@ void budget_inline_lost(struct budget *budget, uint64_t calls)
     budget->inline_lost += calls;
 }
 
+/* How often inline probes have seen each function of late: half of what it was, and what is new. */
+static double weigh_inline(struct budget *budget)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < budget->function_count; i++) {
+        struct budget_function *function = &budget->functions[i];
+
+        if (!function->inlined)
+            continue;
+        function->inline_weight = function->inline_weight / 2 + budget->inline_new[i];
+        all += function->inline_weight;
+    }
+    return all;
+}
+
 /* Adds what inline probes have seen since the last look. Nobody knows which functions the calls were of that
- * found no room: as those that did. */
+ * found no room. They count as those that found it of late: in this look it may be but a few rare ones, since
+ * the hot one was just taken out that the room was full of. */
 static void read_inline(struct budget *budget)
 {
+    double all = weigh_inline(budget), each_lost;
     uint64_t calls = 0;
-    double each;
 
-    for (size_t i = 0; i < budget->function_count; i++)
-        calls += budget->inline_new[i];
-    if (!calls)
+    if (all < 1)
         return;
-    each = budget->costs.inline_ns * (1 + (double)budget->inline_lost / (double)calls);
-    budget->inline_calls += calls + budget->inline_lost;
-    budget->inline_ns += (uint64_t)(each * (double)calls);
-    budget->inline_lost = 0;
+    each_lost = (double)budget->inline_lost / all;
     for (uint32_t i = 0; i < budget->function_count; i++) {
         struct budget_function *function = &budget->functions[i];
         uint32_t more = budget->inline_new[i];
 
+        if (!function->inlined)
+            continue;
         budget->inline_new[i] = 0;
-        budget_unit(budget, i)->cost_ns += (uint64_t)(each * more);
+        calls += more;
+        budget_unit(budget, i)->cost_ns +=
+            (uint64_t)(budget->costs.inline_ns * (more + each_lost * function->inline_weight));
         function->recorded += more;
         if (function->state != GOVERN_OUT)
             function->recent_calls += more;
     }
+    budget->inline_calls += calls + budget->inline_lost;
+    budget->inline_ns += (uint64_t)(budget->costs.inline_ns * (double)(calls + budget->inline_lost));
+    budget->inline_lost = 0;
 }
 
 static void read_counts(struct budget *budget, uint64_t now_ns)
