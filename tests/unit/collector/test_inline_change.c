@@ -130,7 +130,7 @@ static void plan(void)
         if (!strcmp(world.functions[i].name, "watched_two"))
             world.two = i;
     }
-    world.out = calloc(world.count, sizeof(*world.out));
+    world.out = calloc(world.count + 1, sizeof(*world.out));
 }
 
 static void patch(void)
