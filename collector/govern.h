@@ -27,6 +27,7 @@ struct govern_function {
 struct govern_totals {
     double share;                   /* the budget: 0.05 is five percent */
     size_t functions, limited, out; /* that have uprobes; of these, in that state */
+    size_t barred;                  /* of those that are out: for the pages that they are on */
     uint64_t estimated_ns, cpu_ns;  /* CPU time that probes took, and that the target has used with them */
     double worst_second;            /* the largest share that a second took, of the target's own time in it */
 };

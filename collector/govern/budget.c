@@ -83,9 +83,11 @@ void budget_free(struct budget *budget)
         return;
     for (size_t i = 0; i < budget->group_count; i++)
         free(budget->groups[i].sites);
-    for (size_t i = 0; i < budget->image_count; i++)
+    for (size_t i = 0; i < budget->image_count; i++) {
         if (budget->images[i].file >= 0)
             close(budget->images[i].file);
+        free(budget->images[i].takers);
+    }
     free(budget->groups);
     free(budget->images);
     free(budget->marked);
@@ -290,29 +292,42 @@ static int add_groups(struct budget *budget, size_t index, bool running, struct 
     return r;
 }
 
+/* Which functions of a program that runs are to begin outside. */
+static int look_ahead(struct budget *budget, struct budget_image *image, struct error *err)
+{
+    int r = budget_pages_look(budget, image, clock_ns(CLOCK_MONOTONIC));
+
+    if (r >= 0)
+        r = let_hot_wait(budget, image->image, clock_ns(CLOCK_MONOTONIC), err);
+    if (r >= 0)
+        r = budget_pages_look(budget, image, clock_ns(CLOCK_MONOTONIC));
+    return r < 0 ? error_no_memory(err) : 0;
+}
+
 int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
                   struct error *err)
 {
     size_t index = budget->image_count;
-    int r;
+    int file, r;
 
     if (image->everywhere)
         return 0;
     r = enrol(budget, image, err);
     if (!r)
         r = take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
-    if (!r && running)
-        r = let_hot_wait(budget, image, clock_ns(CLOCK_MONOTONIC), err);
     if (r)
         return r;
-    budget->images[index].image = image;
-    budget->images[index].file = open(path, O_PATH | O_CLOEXEC);
-    budget->images[index].group_size =
-        image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES;
-    if (budget->images[index].file < 0)
+    file = open(path, O_PATH | O_CLOEXEC);
+    if (file < 0)
         return error_set(err, -errno, NULL, "cannot trace %s", image->path);
-    budget->image_count++;
-    r = add_groups(budget, index, running, err);
+    budget->images[budget->image_count++] = (struct budget_image){
+        .image = image,
+        .file = file,
+        .group_size = image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES,
+    };
+    r = running ? look_ahead(budget, &budget->images[index], err) : 0;
+    if (!r)
+        r = add_groups(budget, index, running, err);
     if (!r)
         r = begin_outside(budget, image, err);
     image->everywhere = !r;

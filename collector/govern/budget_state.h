@@ -6,6 +6,7 @@
 #include "bpf/wire.h"
 #include "collector/govern/budget.h"
 #include "collector/govern/governor.h"
+#include "collector/govern/turns.h"
 
 /* What hits take, with what they do to the target's caches. */
 struct budget_costs {
@@ -39,6 +40,11 @@ struct budget_image {
     struct traced_image *image;
     int file; /* opens it again; -1: it is probed process by process */
     size_t group_size;
+    struct turn_taker *takers; /* its processes when it was last looked at their turns */
+    size_t taker_count;
+    uint64_t turns_ns, chosen_ns; /* when that was; when pages were chosen */
+    double pages_cost,
+        kept_cost; /* of the target's time, of all pages then and of those that may have probes */
 };
 
 /* Places of an image whose probes are one part of the backend's. */
@@ -91,10 +97,19 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
 /* The newest group is made anew without the functions that are out by now, when nothing is recorded. */
 int budget_thin_group(struct budget *budget, struct error *err);
 
+/* Looks at the turns of an image's processes since the last time, and bars functions on pages that they share
+ * and are busy with. -ENOMEM, or whether any has to go. */
+int budget_pages_look(struct budget *budget, struct budget_image *image, uint64_t now_ns);
+
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,
                        struct error *err);
 int budget_blind_end(struct budget *budget, uint32_t function, uint64_t now_ns, struct error *err);
+
+static inline double budget_calls_per_second(const struct budget_function *function)
+{
+    return function->recent_span_ns > 0 ? function->recent_calls / function->recent_span_ns * 1e9 : 0;
+}
 
 static inline struct govern_unit *budget_unit(const struct budget *budget, uint32_t function)
 {

@@ -57,6 +57,20 @@ void governor_keep_out(struct govern_unit *unit, uint64_t now_ns)
     unit->retry_ns = now_ns + unit->pause_ns;
 }
 
+bool governor_bar(struct govern_unit *unit, bool barred, uint64_t now_ns)
+{
+    bool was_in = !unit->out;
+
+    unit->barred = barred;
+    if (!barred || !was_in)
+        return false;
+    unit->out = true;
+    unit->trial = false;
+    unit->expected = 0;
+    unit->changed_ns = unit->retry_ns = now_ns;
+    return true;
+}
+
 bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
 {
     return !governor->seen_ns || governor->bucket_ns < 0 || now_ns - governor->raised_ns < TRIAL_NS;
@@ -87,15 +101,21 @@ static double take_costs(struct govern_unit *units, size_t count, double elapsed
     return paid;
 }
 
-/* What the target has needed itself since the last look. */
-static double take_own(struct governor *governor, uint64_t cpu_ns, double elapsed, double paid)
+/* What the target has used since the last look. */
+static double take_used(struct governor *governor, uint64_t cpu_ns)
 {
     uint64_t seen = governor->seen_cpu_ns;
-    double used = seen && cpu_ns > seen ? (double)(cpu_ns - seen) : 0;
+
+    governor->seen_cpu_ns = cpu_ns;
+    return seen && cpu_ns > seen ? (double)(cpu_ns - seen) : 0;
+}
+
+/* What it has needed of that itself. */
+static double take_own(struct governor *governor, double used, double elapsed, double paid)
+{
     double own = used - paid > OWN_PART * used ? used - paid : OWN_PART * used;
 
     governor->own_is_guess = used - paid < OWN_PART * used;
-    governor->seen_cpu_ns = cpu_ns;
     governor->used_ns += (uint64_t)used;
     governor->paid_ns += (uint64_t)paid;
     return own > IDLE_PART * elapsed ? own : IDLE_PART * elapsed;
@@ -252,6 +272,11 @@ static int let_in(struct governor *governor, struct govern_unit *const *due, siz
     return changed;
 }
 
+static bool is_due(const struct govern_unit *unit, uint64_t now_ns)
+{
+    return unit->out && !unit->barred && now_ns >= unit->retry_ns;
+}
+
 /* -ENOMEM. */
 static int try_due(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns)
 {
@@ -259,7 +284,7 @@ static int try_due(struct governor *governor, struct govern_unit *units, size_t 
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++)
-        found += units[i].out && now_ns >= units[i].retry_ns;
+        found += is_due(&units[i], now_ns);
     if (!found)
         return 0;
     due = calloc(found, sizeof(struct govern_unit *));
@@ -267,7 +292,7 @@ static int try_due(struct governor *governor, struct govern_unit *units, size_t 
         return -ENOMEM;
     found = 0;
     for (size_t i = 0; i < count; i++)
-        if (units[i].out && now_ns >= units[i].retry_ns)
+        if (is_due(&units[i], now_ns))
             due[found++] = &units[i];
     qsort(due, found, sizeof(struct govern_unit *), next_first);
     return let_in(governor, due, found, now_ns);
@@ -278,8 +303,9 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
 {
     double elapsed = governor->seen_ns ? (double)(now_ns - governor->seen_ns) : 0;
     double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
-    double paid = take_costs(units, count, elapsed, keep), own = take_own(governor, cpu_ns, elapsed, paid);
-    double total = 0, own_rate, affordable;
+    double used = take_used(governor, cpu_ns);
+    double paid = take_costs(units, count, elapsed, keep) + governor->standing * used;
+    double own = take_own(governor, used, elapsed, paid), own_rate, affordable, total;
     bool trials;
     int r = 0;
 
@@ -292,10 +318,11 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
     governor->recent_own_ns = keep * governor->recent_own_ns + own;
     governor->recent_span_ns = keep * governor->recent_span_ns + elapsed;
     fill_bucket(governor, governor->share * own - paid);
-    for (size_t i = 0; i < count; i++)
-        total += units[i].out ? 0 : rate_of(&units[i]);
     own_rate = governor->recent_own_ns / governor->recent_span_ns;
     affordable = governor->share * own_rate;
+    total = governor->standing * own_rate;
+    for (size_t i = 0; i < count; i++)
+        total += units[i].out ? 0 : rate_of(&units[i]);
     trials = end_trials(units, count, now_ns);
     if (total > affordable && (trials || governor->bucket_ns < 0))
         r = shed(governor, units, count, total, own_rate, now_ns);

@@ -34,6 +34,7 @@ struct govern_unit {
     uint64_t cost_ns; /* of all its hits so far: the caller's to count */
     bool out;         /* is to be out; after governor_decide() the caller sees to it */
     bool fixed;       /* it stays in whatever it takes: the caller's to say */
+    bool barred;      /* it is out and not tried: governor_bar() */
     bool cheap;       /* its calls take so little each that others are to go before: the caller's to say */
 
     /* The governor's own. */
@@ -49,6 +50,8 @@ struct govern_unit {
 
 struct governor {
     double share; /* 0.05: five percent of the target's own CPU time */
+    double
+        standing; /* of the time that the target uses: what is taken without any hit, the caller's to say */
     double bucket_ns;
     double recent_own_ns, recent_span_ns;
     bool own_is_guess; /* more was counted for the hits than the target has used since the look before */
@@ -74,6 +77,9 @@ void governor_expect_hot(struct govern_unit *unit, double expected, uint64_t now
 
 /* The unit is out from the start, since it may be hot: it comes in by slow start. */
 void governor_let_wait(struct govern_unit *unit, uint32_t heat, uint64_t now_ns);
+
+/* The unit is out from now on, whatever its hits take, or may come in again. Returns whether it was in. */
+bool governor_bar(struct govern_unit *unit, bool barred, uint64_t now_ns);
 
 /* The unit could not be let in: it stays out for a while. */
 void governor_keep_out(struct govern_unit *unit, uint64_t now_ns);

@@ -2,12 +2,10 @@
 #include "collector/govern/heat.h"
 
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -149,13 +147,9 @@ static int watch_process(struct heat *heat, pid_t pid)
     AUTO_FREE pid_t *tids = NULL;
     struct runner runner = {.pid = pid};
     uint64_t start, offset;
-    struct stat file;
     size_t count = 0;
-    char link[64];
 
-    process_exe_link(pid, link, sizeof(link));
-    if (stat(link, &file) || file.st_dev != heat->image->file.st_dev ||
-        file.st_ino != heat->image->file.st_ino || process_exe_mapping(pid, &start, &offset) ||
+    if (process_exe_mapping(pid, &start, &offset) ||
         elf_image_load_bias(heat->image->elf, start, offset, &runner.bias) ||
         process_threads(pid, &tids, &count, NULL))
         return 0;
@@ -170,17 +164,12 @@ static int watch_process(struct heat *heat, pid_t pid)
 /* All processes that run the image: its probes will be in each of them. */
 static int watch_all(struct heat *heat)
 {
-    DIR *proc = opendir("/proc");
-    int r = 0;
+    AUTO_FREE pid_t *pids = NULL;
+    size_t count = 0;
+    int r = process_runners(heat->image->file.st_dev, heat->image->file.st_ino, &pids, &count);
 
-    for (const struct dirent *entry = proc ? readdir(proc) : NULL; entry && !r; entry = readdir(proc)) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (pid > 0)
-            r = watch_process(heat, pid);
-    }
-    if (proc)
-        closedir(proc);
+    for (size_t i = 0; !r && i < count; i++)
+        r = watch_process(heat, pids[i]);
     return r;
 }
 

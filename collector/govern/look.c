@@ -12,6 +12,7 @@
 #define LOOK_NS 50000000u
 #define ALERT_LOOK_NS 10000000u
 #define RECENT_NS 1000000000.0
+#define PAGES_NS 5000000000u
 #define CALM_NS 1000000000u /* a function of which nothing was left out for so long is complete again */
 
 /* ------------------------------------------------------------------------------------ counts */
@@ -120,11 +121,6 @@ static void read_counts(struct budget *budget, uint64_t now_ns)
     read_inline(budget);
 }
 
-static double calls_per_second(const struct budget_function *function)
-{
-    return function->recent_span_ns > 0 ? function->recent_calls / function->recent_span_ns * 1e9 : 0;
-}
-
 /* ------------------------------------------------------------------------------------ rows of `blind` */
 
 int budget_blind_begin(struct budget *budget, uint32_t number, enum govern_state state, uint64_t now_ns,
@@ -141,7 +137,7 @@ int budget_blind_begin(struct budget *budget, uint32_t number, enum govern_state
     return r ? r
              : trace_writer_blind(budget->options.writer, function_id, function->from_ns, 0,
                                   state == GOVERN_OUT ? "budget: no probe" : "budget: limited",
-                                  calls_per_second(function), err);
+                                  budget_calls_per_second(function), err);
 }
 
 /* Writes how the open row ends. `to_ns` 0: with the run. */
@@ -156,7 +152,7 @@ static int end_row(struct budget *budget, uint32_t number, uint64_t to_ns, struc
     function->missed_told = function->missed;
     return r ? r
              : trace_writer_blind_end(budget->options.writer, function_id, function->from_ns, to_ns, missed,
-                                      calls_per_second(function), err);
+                                      budget_calls_per_second(function), err);
 }
 
 int budget_blind_end(struct budget *budget, uint32_t number, uint64_t now_ns, struct error *err)
@@ -214,10 +210,26 @@ static int end_calm(struct budget *budget, uint64_t now_ns, struct error *err)
 
 /* ------------------------------------------------------------------------------------ looks */
 
+/* -ENOMEM, or whether a function has to go. */
+static int look_at_pages(struct budget *budget, uint64_t now_ns)
+{
+    int r = 0, goes = 0;
+
+    for (size_t i = 0; r >= 0 && i < budget->image_count; i++) {
+        struct budget_image *image = &budget->images[i];
+
+        if (image->file < 0 || now_ns - image->turns_ns < PAGES_NS)
+            continue;
+        r = budget_pages_look(budget, image, now_ns);
+        goes |= r > 0;
+    }
+    return r < 0 ? r : goes;
+}
+
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
 {
     bool alert = budget->urgent || governor_is_alert(&budget->governor, now_ns);
-    int r;
+    int r, goes;
 
     if (budget->looked_ns && now_ns - budget->looked_ns < (alert ? ALERT_LOOK_NS : LOOK_NS))
         return 0;
@@ -231,11 +243,12 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     r = end_calm(budget, now_ns, err);
     if (r)
         return r;
+    goes = look_at_pages(budget, now_ns);
     r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns,
                         streams_cpu_ns(budget->options.streams));
-    if (r < 0)
+    if (goes < 0 || r < 0)
         return error_no_memory(err);
-    return r ? budget_regroup(budget, err) : 0;
+    return goes || r ? budget_regroup(budget, err) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ the end */
@@ -271,6 +284,8 @@ static int store_totals(struct budget *budget, struct error *err)
                 err);
     if (!r)
         r = tag(budget, "budget: the target used (measured)", 3, (double)totals.cpu_ns / 1e9, " s", err);
+    if (!r && totals.barred)
+        r = tag(budget, "budget: functions left out for their pages", 0, (double)totals.barred, "", err);
     if (!r && own > 0)
         r = tag(budget, "budget: share", 2, 100 * (double)totals.estimated_ns / own, " %", err);
     if (!r && totals.worst_second > 0)
@@ -289,11 +304,12 @@ static int store_plan(struct budget *budget, const struct traced_image *image, s
 
         if (!function->probed ||
             (function->state != GOVERN_OUT && (!function->recorded || function->inlined)) ||
-            budget_unit(budget, image->first_function + (uint32_t)i)->waits)
+            budget_unit(budget, image->first_function + (uint32_t)i)->waits ||
+            budget_unit(budget, image->first_function + (uint32_t)i)->barred)
             continue;
-        r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,
-                                     function->state == GOVERN_OUT ? calls_per_second(function) + 1e-9 : 0,
-                                     err);
+        r = trace_writer_budget_plan(
+            budget->options.writer, build_id, image->functions[i].address,
+            function->state == GOVERN_OUT ? budget_calls_per_second(function) + 1e-9 : 0, err);
     }
     return r;
 }
@@ -335,6 +351,7 @@ void budget_totals(const struct budget *budget, struct govern_totals *ret_totals
         ret_totals->functions += function->probed;
         ret_totals->limited += function->state == GOVERN_LIMITED;
         ret_totals->out += function->state == GOVERN_OUT;
+        ret_totals->barred += function->probed && budget_unit(budget, (uint32_t)i)->barred;
     }
 }
 
@@ -365,7 +382,7 @@ int budget_functions(const struct budget *budget, struct govern_function **ret_f
                     .name = named->demangled ? named->demangled : named->name,
                     .image = image->path,
                     .state = function->state,
-                    .calls_per_second = calls_per_second(function),
+                    .calls_per_second = budget_calls_per_second(function),
                     .recorded = function->recorded,
                     .missed = function->missed,
                 };

@@ -185,6 +185,42 @@ int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct erro
     return 0;
 }
 
+static bool runs(pid_t pid, dev_t device, ino_t inode)
+{
+    struct stat file;
+    char link[64];
+
+    process_exe_link(pid, link, sizeof(link));
+    return !stat(link, &file) && file.st_dev == device && file.st_ino == inode;
+}
+
+int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count)
+{
+    AUTO_FREE pid_t *pids = NULL;
+    size_t count = 0, capacity = 0;
+    DIR *proc = opendir("/proc");
+    int r = 0;
+
+    for (const struct dirent *entry = proc ? readdir(proc) : NULL; entry && !r; entry = readdir(proc)) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid <= 0 || !runs(pid, device, inode))
+            continue;
+        r = array_reserve(&pids, &capacity, count + 1);
+        if (!r)
+            pids[count++] = pid;
+    }
+    if (proc)
+        closedir(proc);
+    if (r)
+        return r;
+    if (count)
+        qsort(pids, count, sizeof(*pids), compare_pids);
+    *ret_pids = take_pointer(pids);
+    *ret_count = count;
+    return 0;
+}
+
 bool process_is_stopped(pid_t pid)
 {
     AUTO_FCLOSE FILE *status = NULL;

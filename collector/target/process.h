@@ -34,6 +34,9 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
  * frees them. */
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err);
 
+/* The processes that run the program in that file, in ascending order. The caller frees them. -ENOMEM. */
+int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count);
+
 /* Whether it stands still by SIGSTOP or the like. */
 bool process_is_stopped(pid_t pid);
 

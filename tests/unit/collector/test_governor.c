@@ -180,6 +180,34 @@ Test(governor, a_rare_function_on_trial_does_not_go_for_what_another_takes)
     cr_expect(program.units[0].out);
 }
 
+Test(governor, a_barred_one_stays_out_until_it_is_not)
+{
+    struct program program;
+
+    start(&program, 0.05);
+    run(&program, 1);
+    cr_expect(governor_bar(&program.units[50], true, program.now_ns));
+    cr_expect_not(governor_bar(&program.units[50], true, program.now_ns));
+    for (unsigned i = 0; i < 100; i++) {
+        run(&program, 1);
+        cr_assert(program.units[50].out);
+    }
+    cr_expect_not(governor_bar(&program.units[50], false, program.now_ns));
+    run(&program, 3);
+    cr_expect_not(program.units[50].out);
+}
+
+Test(governor, what_stands_is_paid_from_the_share)
+{
+    struct program program;
+
+    start(&program, 0.05);
+    program.governor.standing = 0.03;
+    run(&program, 60);
+    cr_expect_geq((double)program.governor.paid_ns, (double)program.paid_ns + 0.025 * (double)program.own_ns);
+    cr_expect_leq(paid_share(&program), 0.03, "%f", paid_share(&program));
+}
+
 /* With a hot one in, what is counted is more than the target has used: nothing is known of its own time. */
 Test(governor, cooler_ones_do_not_go_for_an_overestimate)
 {
