@@ -74,6 +74,7 @@ struct signal_struct {
 
 struct mm_struct {
     unsigned long start_stack;
+    struct file *exe_file;
 };
 
 struct vm_area_struct {

@@ -11,6 +11,9 @@
 
 #include "bpf/wire.h"
 
+/* Of the file that the program is in; the reader knows which of its processes are meant. */
+const volatile __u64 program_inode = 0;
+
 char LICENSE[] SEC("license") = "GPL";
 
 struct {
@@ -18,14 +21,24 @@ struct {
     __uint(max_entries, 1 << 22);
 } stacks SEC(".maps");
 
+static bool runs_program(const struct task_struct *task)
+{
+    const struct mm_struct *mm = task->mm;
+
+    return mm && mm->exe_file && mm->exe_file->f_inode->i_ino == program_inode;
+}
+
 SEC("perf_event")
 int on_sample(void *ctx)
 {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
     struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
-    struct stack_sample *sample = bpf_ringbuf_reserve(&stacks, sizeof(*sample), 0);
+    struct stack_sample *sample;
     __u64 from;
 
+    if (!runs_program(task))
+        return 0;
+    sample = bpf_ringbuf_reserve(&stacks, sizeof(*sample), 0);
     if (!sample)
         return 0;
     from = (registers->sp & ~7ull) - STACK_SAMPLE_BELOW;

@@ -270,24 +270,40 @@ static int begin_outside(struct budget *budget, const struct traced_image *image
     return r;
 }
 
-static int add_groups(struct budget *budget, size_t index, bool running, struct error *err)
+/* Makes a group of the places from `first` to before `end` whose functions are in. Where the program runs, it
+ * is met. */
+static int add_places(struct budget *budget, size_t index, size_t first, size_t end, bool running,
+                      struct error *err)
 {
     const struct traced_image *image = budget->images[index].image;
-    size_t size = budget->images[index].group_size;
+    size_t *sites = calloc(end - first, sizeof(*sites)), count = 0;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    int r;
+
+    if (!sites)
+        return error_no_memory(err);
+    for (size_t i = first; i < end; i++)
+        if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
+            sites[count++] = i;
+    r = budget_add_group(budget, index, sites, count, err);
+    return !r && count && running ? budget_meet_group(budget, now, err) : r;
+}
+
+static int add_groups(struct budget *budget, size_t index, bool running, struct error *err)
+{
+    const size_t sites = budget->images[index].image->site_count, size = budget->images[index].group_size;
     int r = 0;
 
-    for (size_t first = 0; !r && first < image->site_count; first += size) {
-        size_t *sites = calloc(size, sizeof(*sites)), count = 0;
-        uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    for (size_t first = 0; !r && first < sites; first += size) {
+        size_t end = sites - first < size ? sites : first + size, old_groups = budget->group_count;
+        double met_share = budget->met_share;
 
-        if (!sites)
-            return error_no_memory(err);
-        for (size_t i = first; i < image->site_count && i < first + size; i++)
-            if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
-                sites[count++] = i;
-        r = budget_add_group(budget, index, sites, count, err);
-        if (!r && count && running)
-            r = budget_meet_group(budget, now, err);
+        for (size_t at = first, next; !r && at < end; at = next) {
+            next = running ? at + budget_piece(budget, end - at) : end;
+            r = add_places(budget, index, at, next, running, err);
+        }
+        if (!r && budget->group_count > old_groups + 1)
+            r = budget_settle_groups(budget, old_groups, met_share, err);
     }
     return r;
 }

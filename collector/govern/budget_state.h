@@ -52,7 +52,9 @@ struct budget_group {
     size_t image; /* index in budget.images */
     unsigned part;
     size_t *sites, count;
-    bool dropped; /* its link is gone, or is being closed */
+    bool dropped;                 /* its link is gone, or is being closed */
+    uint64_t complete_ns, cpu_ns; /* before the recording begins: since when it has all its probes, and what
+                                     the target had used by then */
 };
 
 struct budget {
@@ -82,6 +84,7 @@ struct budget {
     uint64_t early_ns; /* what hits took before the recording began */
     double met_share;  /* what those take that have got their probes then, of the target's time */
     bool is_idle;      /* as far as the last group showed */
+    double busy;       /* processors, as the last groups showed; 0: not known */
 };
 
 /* The probes are moved so that they are what the governor wants. */
@@ -93,6 +96,17 @@ int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t 
 /* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs: takes
  * those functions out that are called too often, and waits until what that took is within the budget. */
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err);
+
+/* How many of the next `most` places are to be met at once. */
+size_t budget_piece(const struct budget *budget, size_t most);
+
+/* The groups from number `first` on have been met, when those before them took `met_share`: takes out who
+ * turns out to be called too often after all, and makes one group of the others. */
+int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err);
+
+/* All groups from number `first` on become one, without functions that are out by now, when nothing is
+ * recorded. */
+int budget_join_groups(struct budget *budget, size_t first, struct error *err);
 
 /* The newest group is made anew without the functions that are out by now, when nothing is recorded. */
 int budget_thin_group(struct budget *budget, struct error *err);

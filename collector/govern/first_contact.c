@@ -16,6 +16,7 @@
 #include "collector/govern/budget_state.h"
 
 #define STEP_NS 2000000.0
+#define SPREAD_NS 8e9 /* what the kernel does for a busy program's probes is spread over so much at most */
 #define PAUSE_NS 200000000.0   /* after each group: nobody waits longer for a recording to begin */
 #define LONGEST_NS 200000000.0 /* and to know a group */
 #define IDLE_NS 20000000.0     /* the same while the target is idle: */
@@ -30,6 +31,12 @@
 #define FITS 0.7       /* of the budget: the most that is given away */
 #define ROOM_PART 4    /* of what is left: for one group */
 #define HITS_MIN 8
+#define SETTLED_HITS_MIN 2 /* when it has been watched for longer */
+/* The kernel needs 30 to 100 us for each place, and until it has them all, nobody knows which are hit. So few
+ * at once of a program that keeps half a processor busy; of others more, since each group takes them longer
+ * to show. */
+#define PIECE_SITES 64
+#define BUSY 0.5
 
 /* False: the recording is to end. */
 static bool pause_for(const struct budget *budget, double ns)
@@ -48,10 +55,12 @@ static double paid_at(const struct budget *budget, uint32_t index)
     return (double)(early - budget->probes[index].early) * budget->probes[index].missed_ns;
 }
 
-static void mark_complete(struct budget *budget, const struct budget_group *group)
+static void mark_complete(struct budget *budget, struct budget_group *group, uint64_t now_ns)
 {
     const struct traced_image *image = budget->images[group->image].image;
 
+    group->complete_ns = now_ns;
+    group->cpu_ns = streams_cpu_ns(budget->options.streams);
     for (size_t i = 0; i < group->count; i++) {
         uint32_t index = (uint32_t)image->cookies[group->sites[i]];
 
@@ -69,6 +78,14 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
     return paid;
 }
 
+size_t budget_piece(const struct budget *budget, size_t most)
+{
+    double part = BUSY / (budget->busy > 0 ? budget->busy : BUSY);
+    double piece = PIECE_SITES * (part > 1 ? part : 1);
+
+    return budget->is_idle || piece > (double)most ? most : (size_t)piece;
+}
+
 /* Waits until the group, which is complete, is known. Returns how long the target has run with it. */
 static double let_run(struct budget *budget, const struct budget_group *group)
 {
@@ -82,11 +99,13 @@ static double let_run(struct budget *budget, const struct budget_group *group)
         ran = streams_cpu_ns(budget->options.streams) - cpu;
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
+    budget->busy = (budget->busy + (waited > 0 ? (double)ran / waited : 0)) / 2;
     least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - from_ns);
     return (double)ran > least ? (double)ran : least;
 }
 
-/* What those of the group take that take less than `limit` each, both as shares of the target's time. */
+/* What those of the group take that are in and take less than `limit` each, both as shares of the target's
+ * time. */
 static double kept_share(const struct budget *budget, const struct budget_group *group, double ran,
                          double limit)
 {
@@ -94,9 +113,10 @@ static double kept_share(const struct budget *budget, const struct budget_group 
     double kept = 0;
 
     for (size_t i = 0; i < group->count; i++) {
-        double took = paid_at(budget, (uint32_t)image->cookies[group->sites[i]]) / ran;
+        uint32_t index = (uint32_t)image->cookies[group->sites[i]];
+        double took = paid_at(budget, index) / ran;
 
-        kept += took < limit ? took : 0;
+        kept += took < limit && !budget_unit(budget, budget->probes[index].function)->out ? took : 0;
     }
     return kept;
 }
@@ -123,33 +143,90 @@ static void leave_out(struct budget *budget, uint32_t index, double took, double
     governor_expect_hot(budget_unit(budget, budget->probes[index].function), took / elapsed, now);
 }
 
-int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)
+/* Those of a group are out that take `limit` or more. Returns whether any is. */
+static bool leave_hot_out(struct budget *budget, const struct budget_group *group, double ran, double limit,
+                          unsigned hits_min)
 {
-    const struct budget_group *group = &budget->groups[budget->group_count - 1];
     const struct traced_image *image = budget->images[group->image].image;
-    uint64_t complete = clock_ns(CLOCK_MONOTONIC), now;
-    double paid = paid_for(budget, group), ran, limit;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     bool any = false;
-    int r;
 
-    mark_complete(budget, group);
-    ran = let_run(budget, group);
-    now = clock_ns(CLOCK_MONOTONIC);
-    limit = find_limit(budget, group, ran);
-    paid += paid_for(budget, group);
     for (size_t i = 0; i < group->count; i++) {
         uint32_t index = (uint32_t)image->cookies[group->sites[i]];
         double took = paid_at(budget, index);
 
-        if (took < HITS_MIN * budget->probes[index].missed_ns || took < limit * ran)
+        if (took < hits_min * budget->probes[index].missed_ns || took < limit * ran ||
+            budget_unit(budget, budget->probes[index].function)->out)
             continue;
-        leave_out(budget, index, took, (double)(now - complete), now);
+        leave_out(budget, index, took, (double)(now - group->complete_ns), now);
         any = true;
     }
+    return any;
+}
+
+/* Lets the program have the time that makes up for a group, which is `part` of all places. It has had `ran`
+ * of it; hits have taken `paid`, and the kernel has been busy with its processors for `attached`. */
+static void make_up(const struct budget *budget, double part, double attached, double paid, double ran)
+{
+    double share = budget->options.share, hits = paid > share * ran ? paid / share - ran : 0;
+    double spread = SPREAD_NS * part;
+    double kernel = budget->is_idle ? 0 : attached / share < spread ? attached / share : spread;
+
+    if (hits > 0 || kernel > 0)
+        pause_for(budget, hits > kernel ? hits : kernel);
+}
+
+int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)
+{
+    struct budget_group *group = &budget->groups[budget->group_count - 1];
+    const struct traced_image *image = budget->images[group->image].image;
+    uint64_t complete = clock_ns(CLOCK_MONOTONIC);
+    double paid = paid_for(budget, group), ran, limit;
+    double part = (double)group->count / (double)image->site_count;
+    bool any;
+    int r;
+
+    mark_complete(budget, group, complete);
+    ran = let_run(budget, group);
+    limit = find_limit(budget, group, ran);
+    paid += paid_for(budget, group);
+    any = leave_hot_out(budget, group, ran, limit, HITS_MIN);
     budget->early_ns += (uint64_t)paid;
     r = any ? budget_thin_group(budget, err) : 0;
     ran += RAN_PART * (double)(complete - from_ns);
-    if (!r && paid > budget->options.share * ran)
-        pause_for(budget, paid / budget->options.share - ran);
+    if (!r)
+        make_up(budget, part, (double)(complete - from_ns), paid, ran);
     return r;
+}
+
+/* How long the target has run with a group. */
+static double ran_with(const struct budget *budget, const struct budget_group *group)
+{
+    double ran = (double)(streams_cpu_ns(budget->options.streams) - group->cpu_ns);
+    double least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - group->complete_ns);
+
+    return ran > least ? ran : least;
+}
+
+static double kept_of_all(const struct budget *budget, size_t first, double limit)
+{
+    double kept = 0;
+
+    for (size_t g = first; g < budget->group_count; g++)
+        kept += kept_share(budget, &budget->groups[g], ran_with(budget, &budget->groups[g]), limit);
+    return kept;
+}
+
+int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err)
+{
+    double share = budget->options.share, limit = share / PART;
+    double room = (FITS * share - met_share) / ROOM_PART;
+
+    while (limit > share / PART_MOST && kept_of_all(budget, first, limit) > room)
+        limit /= 2;
+    budget->met_share = met_share + kept_of_all(budget, first, limit);
+    for (size_t g = first; g < budget->group_count; g++)
+        leave_hot_out(budget, &budget->groups[g], ran_with(budget, &budget->groups[g]), limit,
+                      SETTLED_HITS_MIN);
+    return budget_join_groups(budget, first, err);
 }

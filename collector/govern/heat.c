@@ -16,12 +16,12 @@
 #include "bpf/wire.h"
 #include "collector/target/process.h"
 
-#define PERIOD_NS 250000u /* of a thread's CPU time */
+#define PERIOD_NS 1000000u /* of a processor's time */
 #define LONGEST_NS 1000000000u
 #define IDLE_NS 150000000u /* who has not run by then is idle */
 #define ENOUGH 1000        /* samples */
 #define ROUND_US 2000
-#define THREADS_MAX 128
+#define PROCESSORS_MAX 1024
 #define CALL_LONGEST 7 /* bytes of a call by pointer, with its operand */
 #define CALL_LENGTH 5  /* of call rel32 */
 #define CALL_REL32 0xe8
@@ -39,7 +39,7 @@ struct heat {
     bool *marks;
     struct stacks_bpf *skeleton;
     struct ring_buffer *ring;
-    struct bpf_link *links[THREADS_MAX];
+    struct bpf_link *links[PROCESSORS_MAX];
     size_t link_count;
     struct runner *runners;
     size_t runner_count, runner_capacity;
@@ -120,56 +120,55 @@ static int on_sample(void *context, void *data, size_t size)
     return 0;
 }
 
-/* The kernel interrupts the thread as often as it runs for PERIOD_NS. One that has ended is no failure. */
-static void watch_thread(struct heat *heat, pid_t tid)
+/* The kernel interrupts each processor, whatever it runs: events of single threads would be set up anew
+ * whenever a processor turns to another, which takes longer than many a turn. */
+static void watch_processors(struct heat *heat)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof(attr),
         .config = PERF_COUNT_SW_CPU_CLOCK,
         .sample_period = PERIOD_NS,
+        .exclude_idle = 1,
     };
-    int event = heat->link_count < THREADS_MAX
-                    ? (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)
-                    : -1;
-    struct bpf_link *link =
-        event < 0 ? NULL : bpf_program__attach_perf_event(heat->skeleton->progs.on_sample, event);
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
 
-    if (link)
-        heat->links[heat->link_count++] = link;
-    else if (event >= 0)
-        close(event);
+    for (int i = 0; i < processors && heat->link_count < PROCESSORS_MAX; i++) {
+        int event = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
+        struct bpf_link *link =
+            event < 0 ? NULL : bpf_program__attach_perf_event(heat->skeleton->progs.on_sample, event);
+
+        if (link)
+            heat->links[heat->link_count++] = link;
+        else if (event >= 0)
+            close(event);
+    }
 }
 
 /* -ENOMEM. */
-static int watch_process(struct heat *heat, pid_t pid)
+static int add_runner(struct heat *heat, pid_t pid)
 {
-    AUTO_FREE pid_t *tids = NULL;
     struct runner runner = {.pid = pid};
     uint64_t start, offset;
-    size_t count = 0;
 
     if (process_exe_mapping(pid, &start, &offset) ||
-        elf_image_load_bias(heat->image->elf, start, offset, &runner.bias) ||
-        process_threads(pid, &tids, &count, NULL))
+        elf_image_load_bias(heat->image->elf, start, offset, &runner.bias))
         return 0;
     if (array_reserve(&heat->runners, &heat->runner_capacity, heat->runner_count + 1))
         return -ENOMEM;
     heat->runners[heat->runner_count++] = runner;
-    for (size_t i = 0; i < count; i++)
-        watch_thread(heat, tids[i]);
     return 0;
 }
 
 /* All processes that run the image: its probes will be in each of them. */
-static int watch_all(struct heat *heat)
+static int find_runners(struct heat *heat)
 {
     AUTO_FREE pid_t *pids = NULL;
     size_t count = 0;
     int r = process_runners(heat->image->file.st_dev, heat->image->file.st_ino, &pids, &count);
 
     for (size_t i = 0; !r && i < count; i++)
-        r = watch_process(heat, pids[i]);
+        r = add_runner(heat, pids[i]);
     return r;
 }
 
@@ -179,13 +178,18 @@ static int sample_for_a_while(struct heat *heat)
     uint64_t begun, passed = 0;
     int r;
 
-    heat->skeleton = stacks_bpf__open_and_load();
-    heat->ring = heat->skeleton
+    heat->skeleton = stacks_bpf__open();
+    if (!heat->skeleton)
+        return 0;
+    heat->skeleton->rodata->program_inode = heat->image->file.st_ino;
+    heat->ring = !stacks_bpf__load(heat->skeleton)
                      ? ring_buffer__new(bpf_map__fd(heat->skeleton->maps.stacks), on_sample, heat, NULL)
                      : NULL;
     if (!heat->ring)
         return 0;
-    r = watch_all(heat);
+    r = find_runners(heat);
+    if (!r && heat->runner_count)
+        watch_processors(heat);
     begun = clock_ns(CLOCK_MONOTONIC);
     while (!r && heat->link_count && heat->samples < ENOUGH &&
            passed < (heat->samples ? LONGEST_NS : IDLE_NS)) {

@@ -147,7 +147,7 @@ def cpu_ns(pids):
             with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
             total += (int(fields[13]) + int(fields[14])) * 1000000000 // os.sysconf("SC_CLK_TCK")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass
     return total
 
