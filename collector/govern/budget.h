@@ -50,7 +50,8 @@ void budget_free(struct budget *budget);
 
 /* Probes an image in every process that maps it, as image_table_attach does; functions that were too hot when
  * the binary was recorded last begin outside. `running`: processes that run it as their program are busy; it
- * is looked (0.4 s at most) which functions seem hot, and these begin outside, too, and come in one by one.
+ * is looked (a second at most) which functions seem hot, and these begin outside, too, and come in one by
+ * one.
  */
 int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
                   struct error *err);

@@ -48,6 +48,12 @@ static struct probed_page *page_at(const struct page_range *range, uint64_t offs
                                                                       : &range->pages[page - range->first];
 }
 
+static struct probed_page *page_of_site(const struct page_range *range, const struct traced_image *image,
+                                        size_t i)
+{
+    return &range->pages[(image->offsets[i] >> PAGE_SHIFT) - range->first];
+}
+
 /* Of one that has never had a probe it is known only that it was met. */
 static double calls_of(const struct budget *budget, uint32_t function)
 {
@@ -77,7 +83,7 @@ static void describe_pages(const struct budget *budget, const struct traced_imag
     for (size_t i = 0; i < image->site_count; i++) {
         uint32_t function = budget->probes[(uint32_t)image->cookies[i]].function;
         const struct govern_unit *unit = budget_unit(budget, function);
-        struct probed_page *page = page_at(range, image->offsets[i]);
+        struct probed_page *page = page_of_site(range, image, i);
 
         if ((unit->out && !unit->barred) || (page == counted && function == last))
             continue;
@@ -96,7 +102,7 @@ static int bar(struct budget *budget, const struct traced_image *image, const st
 
     memset(budget->marked, 0, budget->function_count);
     for (size_t i = 0; i < image->site_count; i++)
-        if (page_at(range, image->offsets[i])->barred)
+        if (page_of_site(range, image, i)->barred)
             budget->marked[budget->functions[budget->probes[(uint32_t)image->cookies[i]].function].unit] =
                 true;
     for (uint32_t i = 0; i < image->function_count; i++) {

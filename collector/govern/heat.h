@@ -2,14 +2,14 @@
 /*
  * Which functions of a running program seem to be called often, before any of them has a probe.
  *
- * A second long, at most, a timer of the kernel's interrupts each of its threads four thousand times in
- * a second that it runs, and copies its stack around the stack pointer. Above that are the return addresses
- * of the calls that are open, and below it those of calls that returned a moment ago, since nothing wipes
- * them away. Each stands behind a call instruction, which tells the caller, and mostly the callee.
+ * A second long, at most, a timer of the kernel's interrupts each processor a thousand times, and where it
+ * runs the program copies its stack around the stack pointer. Above that are the return addresses of the
+ * calls that are open, and below it those of calls that returned a moment ago, since nothing wipes them away.
+ * Each stands behind a call instruction, which tells the caller, and mostly the callee.
  *
  * It is a guess, good for the order in which functions get their probes: an old address may have stayed on
  * the stack, and a function that is only called by pointer and calls nobody may hide. It costs the target the
- * interrupts, about one percent of its time meanwhile.
+ * interrupts, some percent of its time meanwhile.
  */
 #ifndef TRACECTL_COLLECTOR_GOVERN_HEAT_H
 #define TRACECTL_COLLECTOR_GOVERN_HEAT_H

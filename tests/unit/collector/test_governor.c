@@ -51,7 +51,7 @@ static void tick(struct program *program)
 
 static void run(struct program *program, double seconds)
 {
-    for (unsigned i = 0; i < seconds * (1000000000u / TICK_NS); i++)
+    for (unsigned i = 0; i < seconds * 1e9 / TICK_NS; i++)
         tick(program);
 }
 
