@@ -86,6 +86,15 @@ size_t budget_piece(const struct budget *budget, size_t most)
     return budget->is_idle || piece > (double)most ? most : (size_t)piece;
 }
 
+/* How much the target has run since it had used `cpu_ns`; a process that has ended takes what it had used
+ * along. */
+static uint64_t ran_since(const struct budget *budget, uint64_t cpu_ns)
+{
+    uint64_t now = streams_cpu_ns(budget->options.streams);
+
+    return now > cpu_ns ? now - cpu_ns : 0;
+}
+
 /* Waits until the group, which is complete, is known. Returns how long the target has run with it. */
 static double let_run(struct budget *budget, const struct budget_group *group)
 {
@@ -96,7 +105,7 @@ static double let_run(struct budget *budget, const struct budget_group *group)
          waited += STEP_NS) {
         if (!pause_for(budget, STEP_NS))
             break;
-        ran = streams_cpu_ns(budget->options.streams) - cpu;
+        ran = ran_since(budget, cpu);
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
     budget->busy = (budget->busy + (waited > 0 ? (double)ran / waited : 0)) / 2;
@@ -202,7 +211,7 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
 /* How long the target has run with a group. */
 static double ran_with(const struct budget *budget, const struct budget_group *group)
 {
-    double ran = (double)(streams_cpu_ns(budget->options.streams) - group->cpu_ns);
+    double ran = (double)ran_since(budget, group->cpu_ns);
     double least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - group->complete_ns);
 
     return ran > least ? ran : least;
