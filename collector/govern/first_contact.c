@@ -55,11 +55,11 @@ static double paid_at(const struct budget *budget, uint32_t index)
     return (double)(early - budget->probes[index].early) * budget->probes[index].missed_ns;
 }
 
-static void mark_complete(struct budget *budget, struct budget_group *group, uint64_t now_ns)
+static void mark_complete(struct budget *budget, struct budget_group *group)
 {
     const struct traced_image *image = budget->images[group->image].image;
 
-    group->complete_ns = now_ns;
+    group->complete_ns = clock_ns(CLOCK_MONOTONIC);
     group->cpu_ns = streams_cpu_ns(budget->options.streams);
     for (size_t i = 0; i < group->count; i++) {
         uint32_t index = (uint32_t)image->cookies[group->sites[i]];
@@ -95,50 +95,62 @@ static uint64_t ran_since(const struct budget *budget, uint64_t cpu_ns)
     return now > cpu_ns ? now - cpu_ns : 0;
 }
 
-/* Waits until the group, which is complete, is known. Returns how long the target has run with it. */
-static double let_run(struct budget *budget, const struct budget_group *group)
+/* How long the target has run with a group since that was complete. */
+static double ran_with(const struct budget *budget, const struct budget_group *group)
 {
-    uint64_t from_ns = clock_ns(CLOCK_MONOTONIC), cpu = streams_cpu_ns(budget->options.streams), ran = 0;
-    double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited, least;
+    double ran = (double)ran_since(budget, group->cpu_ns);
+    double least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - group->complete_ns);
+
+    return ran > least ? ran : least;
+}
+
+/* Waits until the group, which is complete, is known. */
+static void let_run(struct budget *budget, const struct budget_group *group)
+{
+    double longest = budget->is_idle ? IDLE_NS : LONGEST_NS, waited;
+    uint64_t ran = 0;
 
     for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
          waited += STEP_NS) {
         if (!pause_for(budget, STEP_NS))
             break;
-        ran = ran_since(budget, cpu);
+        ran = ran_since(budget, group->cpu_ns);
     }
     budget->is_idle = (double)ran < IDLE_PART * waited;
     budget->busy = (budget->busy + (waited > 0 ? (double)ran / waited : 0)) / 2;
-    least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - from_ns);
-    return (double)ran > least ? (double)ran : least;
 }
 
-/* What those of the group take that are in and take less than `limit` each, both as shares of the target's
- * time. */
-static double kept_share(const struct budget *budget, const struct budget_group *group, double ran,
-                         double limit)
+/* What those of the groups from `first` on take that are in and take less than `limit` each, both as shares
+ * of the target's time. */
+static double kept_share(const struct budget *budget, size_t first, double limit)
 {
-    const struct traced_image *image = budget->images[group->image].image;
     double kept = 0;
 
-    for (size_t i = 0; i < group->count; i++) {
-        uint32_t index = (uint32_t)image->cookies[group->sites[i]];
-        double took = paid_at(budget, index) / ran;
+    for (size_t g = first; g < budget->group_count; g++) {
+        const struct budget_group *group = &budget->groups[g];
+        const struct traced_image *image = budget->images[group->image].image;
+        double ran = ran_with(budget, group);
 
-        kept += took < limit && !budget_unit(budget, budget->probes[index].function)->out ? took : 0;
+        for (size_t i = 0; i < group->count; i++) {
+            uint32_t index = (uint32_t)image->cookies[group->sites[i]];
+            double took = paid_at(budget, index) / ran;
+
+            kept += took < limit && !budget_unit(budget, budget->probes[index].function)->out ? took : 0;
+        }
     }
     return kept;
 }
 
-/* The group may have a part of what the ones before it have left of the budget. */
-static double find_limit(struct budget *budget, const struct budget_group *group, double ran)
+/* The groups from `first` on may have a part of what the ones before them have left of the budget, which took
+ * `met_share`. */
+static double find_limit(struct budget *budget, size_t first, double met_share)
 {
     double share = budget->options.share, limit = share / PART;
-    double room = (FITS * share - budget->met_share) / ROOM_PART;
+    double room = (FITS * share - met_share) / ROOM_PART;
 
-    while (limit > share / PART_MOST && kept_share(budget, group, ran, limit) > room)
+    while (limit > share / PART_MOST && kept_share(budget, first, limit) > room)
         limit /= 2;
-    budget->met_share += kept_share(budget, group, ran, limit);
+    budget->met_share = met_share + kept_share(budget, first, limit);
     return limit;
 }
 
@@ -153,9 +165,10 @@ static void leave_out(struct budget *budget, uint32_t index, double took, double
 }
 
 /* Those of a group are out that take `limit` or more. Returns whether any is. */
-static bool leave_hot_out(struct budget *budget, const struct budget_group *group, double ran, double limit,
+static bool leave_hot_out(struct budget *budget, const struct budget_group *group, double limit,
                           unsigned hits_min)
 {
+    double ran = ran_with(budget, group);
     const struct traced_image *image = budget->images[group->image].image;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     bool any = false;
@@ -187,55 +200,32 @@ static void make_up(const struct budget *budget, double part, double attached, d
 
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)
 {
-    struct budget_group *group = &budget->groups[budget->group_count - 1];
-    const struct traced_image *image = budget->images[group->image].image;
-    uint64_t complete = clock_ns(CLOCK_MONOTONIC);
-    double paid = paid_for(budget, group), ran, limit;
-    double part = (double)group->count / (double)image->site_count;
+    size_t number = budget->group_count - 1;
+    struct budget_group *group = &budget->groups[number];
+    double part = (double)group->count / (double)budget->images[group->image].image->site_count;
+    double paid = paid_for(budget, group), attached, limit, ran;
     bool any;
     int r;
 
-    mark_complete(budget, group, complete);
-    ran = let_run(budget, group);
-    limit = find_limit(budget, group, ran);
+    mark_complete(budget, group);
+    attached = (double)(group->complete_ns - from_ns);
+    let_run(budget, group);
+    limit = find_limit(budget, number, budget->met_share);
     paid += paid_for(budget, group);
-    any = leave_hot_out(budget, group, ran, limit, HITS_MIN);
+    ran = ran_with(budget, group) + RAN_PART * attached;
+    any = leave_hot_out(budget, group, limit, HITS_MIN);
     budget->early_ns += (uint64_t)paid;
     r = any ? budget_thin_group(budget, err) : 0;
-    ran += RAN_PART * (double)(complete - from_ns);
     if (!r)
-        make_up(budget, part, (double)(complete - from_ns), paid, ran);
+        make_up(budget, part, attached, paid, ran);
     return r;
-}
-
-/* How long the target has run with a group. */
-static double ran_with(const struct budget *budget, const struct budget_group *group)
-{
-    double ran = (double)ran_since(budget, group->cpu_ns);
-    double least = RAN_PART * (double)(clock_ns(CLOCK_MONOTONIC) - group->complete_ns);
-
-    return ran > least ? ran : least;
-}
-
-static double kept_of_all(const struct budget *budget, size_t first, double limit)
-{
-    double kept = 0;
-
-    for (size_t g = first; g < budget->group_count; g++)
-        kept += kept_share(budget, &budget->groups[g], ran_with(budget, &budget->groups[g]), limit);
-    return kept;
 }
 
 int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err)
 {
-    double share = budget->options.share, limit = share / PART;
-    double room = (FITS * share - met_share) / ROOM_PART;
+    double limit = find_limit(budget, first, met_share);
 
-    while (limit > share / PART_MOST && kept_of_all(budget, first, limit) > room)
-        limit /= 2;
-    budget->met_share = met_share + kept_of_all(budget, first, limit);
     for (size_t g = first; g < budget->group_count; g++)
-        leave_hot_out(budget, &budget->groups[g], ran_with(budget, &budget->groups[g]), limit,
-                      SETTLED_HITS_MIN);
+        leave_hot_out(budget, &budget->groups[g], limit, SETTLED_HITS_MIN);
     return budget_join_groups(budget, first, err);
 }

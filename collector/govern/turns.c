@@ -11,36 +11,46 @@
 
 #define BUSY_PART 0.05 /* of what all have together */
 
+static int by_pid(const void *left, const void *right)
+{
+    const struct turn_taker *a = left, *b = right;
+
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* What a process has had since; nothing when it was not there before, or has begun anew. */
+static struct turn_taker had_since(const struct turn_taker *before, size_t count,
+                                   const struct turn_taker *now)
+{
+    const struct turn_taker *then = count ? bsearch(now, before, count, sizeof(*before), by_pid) : NULL;
+
+    if (!then || now->turns < then->turns || now->cpu_ns < then->cpu_ns)
+        return (struct turn_taker){.pid = now->pid};
+    return (struct turn_taker){now->pid, now->cpu_ns - then->cpu_ns, now->turns - then->turns};
+}
+
 void turns_between(const struct turn_taker *before, size_t before_count, const struct turn_taker *after,
                    size_t after_count, double seconds, struct turns *ret_turns)
 {
-    uint64_t turns = 0, most = 0, cpu = 0;
-    size_t old = 0;
+    uint64_t turns = 0, most = 0, cpu = 0, others;
 
     for (size_t i = 0; i < after_count; i++) {
-        uint64_t more;
+        struct turn_taker had = had_since(before, before_count, &after[i]);
 
-        while (old < before_count && before[old].pid < after[i].pid)
-            old++;
-        if (old == before_count || before[old].pid != after[i].pid || after[i].turns < before[old].turns ||
-            after[i].cpu_ns < before[old].cpu_ns)
-            continue;
-        more = after[i].turns - before[old].turns;
-        turns += more;
-        most = more > most ? more : most;
-        cpu += after[i].cpu_ns - before[old].cpu_ns;
+        turns += had.turns;
+        most = had.turns > most ? had.turns : most;
+        cpu += had.cpu_ns;
     }
-    *ret_turns = (struct turns){.seconds = seconds, .cpu_ns = (double)cpu / seconds};
-    /* The one with the most follows another at least as often as the others have turns. */
-    ret_turns->changes = (double)(2 * (turns - most) < turns ? 2 * (turns - most) : turns) / seconds;
-    old = 0;
-    for (size_t i = 0; i < after_count; i++) {
-        while (old < before_count && before[old].pid < after[i].pid)
-            old++;
-        ret_turns->busy += old < before_count && before[old].pid == after[i].pid &&
-                           after[i].cpu_ns > before[old].cpu_ns &&
-                           (double)(after[i].cpu_ns - before[old].cpu_ns) > BUSY_PART * (double)cpu;
-    }
+    others =
+        turns - most; /* the one with the most follows another at most as often as the others have turns */
+    *ret_turns = (struct turns){
+        .seconds = seconds,
+        .cpu_ns = (double)cpu / seconds,
+        .changes = (double)(2 * others < turns ? 2 * others : turns) / seconds,
+    };
+    for (size_t i = 0; i < after_count; i++)
+        ret_turns->busy +=
+            (double)had_since(before, before_count, &after[i]).cpu_ns > BUSY_PART * (double)cpu;
 }
 
 /* False: it is gone, or the kernel does not say. */
