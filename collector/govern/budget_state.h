@@ -104,12 +104,9 @@ size_t budget_piece(const struct budget *budget, size_t most);
  * turns out to be called too often after all, and makes one group of the others. */
 int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err);
 
-/* All groups from number `first` on become one, without functions that are out by now, when nothing is
- * recorded. */
+/* All groups from number `first` on, one or more, become one without functions that are out by now, when
+ * nothing is recorded. */
 int budget_join_groups(struct budget *budget, size_t first, struct error *err);
-
-/* The newest group is made anew without the functions that are out by now, when nothing is recorded. */
-int budget_thin_group(struct budget *budget, struct error *err);
 
 /* Looks at the turns of an image's processes since the last time, and bars functions on pages that they share
  * and are busy with. -ENOMEM, or whether any has to go. */

@@ -215,7 +215,7 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
     ran = ran_with(budget, group) + RAN_PART * attached;
     any = leave_hot_out(budget, group, limit, HITS_MIN);
     budget->early_ns += (uint64_t)paid;
-    r = any ? budget_thin_group(budget, err) : 0;
+    r = any ? budget_join_groups(budget, number, err) : 0;
     if (!r)
         make_up(budget, part, attached, paid, ran);
     return r;

@@ -204,34 +204,11 @@ static void forget_dropped(struct budget *budget)
     budget->group_count = kept;
 }
 
-int budget_thin_group(struct budget *budget, struct error *err)
-{
-    struct budget_group group = budget->groups[budget->group_count - 1];
-    size_t *sites = calloc(group.count + 1, sizeof(*sites)), count = 0;
-    int r;
-
-    if (!sites)
-        return error_no_memory(err);
-    for (size_t i = 0; i < group.count; i++)
-        if (!budget_unit(budget, function_at(budget, &group, i))->out)
-            sites[count++] = group.sites[i];
-    budget->regrouping = true;
-    uprobe_backend_regrouping(budget->options.backend, true);
-    uprobe_backend_detach_part(budget->options.backend, group.part);
-    budget->group_count--;
-    r = budget_add_group(budget, group.image, sites, count, err);
-    free(group.sites);
-    if (!r && count) {
-        budget->groups[budget->group_count - 1].complete_ns = group.complete_ns;
-        budget->groups[budget->group_count - 1].cpu_ns = group.cpu_ns;
-    }
-    return r;
-}
-
 int budget_join_groups(struct budget *budget, size_t first, struct error *err)
 {
-    size_t old_groups = budget->group_count, image = budget->groups[first].image, kept = first;
-    size_t *sites = calloc(budget->images[image].image->site_count + 1, sizeof(*sites)), count = 0;
+    const struct budget_group oldest = budget->groups[first];
+    size_t old_groups = budget->group_count, kept = first, count = 0;
+    size_t *sites = calloc(budget->images[oldest.image].image->site_count + 1, sizeof(*sites));
     int r;
 
     if (!sites)
@@ -242,15 +219,18 @@ int budget_join_groups(struct budget *budget, size_t first, struct error *err)
                 sites[count++] = budget->groups[g].sites[i];
     budget->regrouping = true;
     uprobe_backend_regrouping(budget->options.backend, true);
-    r = budget_add_group(budget, image, sites, count, err);
+    r = budget_add_group(budget, oldest.image, sites, count, err);
     if (r)
         return r;
     for (size_t g = first; g < old_groups; g++) {
         uprobe_backend_detach_part(budget->options.backend, budget->groups[g].part);
         free(budget->groups[g].sites);
     }
-    for (size_t g = old_groups; g < budget->group_count; g++)
-        budget->groups[kept++] = budget->groups[g];
+    for (size_t g = old_groups; g < budget->group_count; g++) {
+        budget->groups[kept] = budget->groups[g];
+        budget->groups[kept].complete_ns = oldest.complete_ns;
+        budget->groups[kept++].cpu_ns = oldest.cpu_ns;
+    }
     budget->group_count = kept;
     return 0;
 }
