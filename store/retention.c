@@ -194,14 +194,15 @@ enum { RUN_ID, RECORDER, ENDED, END_NS, BEGUN };
 /* Whether the store as a whole has more than it may keep. */
 static int too_much(sqlite3 *db, const struct trace_retention *keep, bool *ret_too_much, struct error *err)
 {
-    uint64_t bytes = 0;
+    struct space space = {0};
     int64_t runs = 0;
-    int code = keep->bytes ? space_used(db, &bytes, err) : 0;
+    int code = keep->bytes ? space_measure(db, &space, err) : 0;
 
     if (!code && keep->runs)
         code = db_number(db, what, &runs, err, "SELECT count(*) FROM runs", "");
     if (!code)
-        *ret_too_much = (keep->bytes && bytes > keep->bytes) || (keep->runs && (uint64_t)runs > keep->runs);
+        *ret_too_much =
+            (keep->bytes && space.used > keep->bytes) || (keep->runs && (uint64_t)runs > keep->runs);
     return code;
 }
 
@@ -316,6 +317,18 @@ static int images_step(sqlite3 *db, struct error *err)
     return code ? code : end_transaction(db, delete_unused_images(db, err), err);
 }
 
+/* A writer frees pages too: those of its journal when a run ends. They are cut off where the file is longer
+ * than it may be for them. */
+static int find_free_pages(sqlite3 *db, const struct trace_retention *keep, bool *ret_due, struct error *err)
+{
+    struct space space = {0};
+    int code = keep->bytes ? space_measure(db, &space, err) : 0;
+
+    if (!code)
+        *ret_due = space.file > keep->bytes && space.used < space.file;
+    return code;
+}
+
 int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
                       struct trace_retained *retained, struct error *err)
 {
@@ -329,7 +342,9 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
         return code ? code : 1;
     }
     if (!retained->space_due)
-        return 0;
+        code = find_free_pages(store->db, keep, &retained->space_due, err);
+    if (code || !retained->space_due)
+        return code;
     code = space_give_back(store->db, STEP_PAGES, err);
     retained->space_due = code != 0;
     if (!code)

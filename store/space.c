@@ -15,7 +15,7 @@
 
 static const char what[] = "cannot measure";
 
-int space_used(sqlite3 *db, uint64_t *ret_bytes, struct error *err)
+int space_measure(sqlite3 *db, struct space *space, struct error *err)
 {
     int64_t pages, free_pages, page_size;
     int code = db_number(db, what, &pages, err, "PRAGMA page_count", "");
@@ -25,7 +25,8 @@ int space_used(sqlite3 *db, uint64_t *ret_bytes, struct error *err)
     if (!code)
         code = db_number(db, what, &page_size, err, "PRAGMA page_size", "");
     if (!code)
-        *ret_bytes = (uint64_t)((pages - free_pages) * page_size);
+        *space = (struct space){.used = (uint64_t)((pages - free_pages) * page_size),
+                                .file = (uint64_t)(pages * page_size)};
     return code;
 }
 

@@ -10,8 +10,13 @@
 #include "base/error.h"
 #include "store/sqlite.h"
 
-/* Bytes of the pages that hold something; free pages, and the log, are not counted. */
-int space_used(sqlite3 *db, uint64_t *ret_bytes, struct error *err);
+/* Bytes of a store, without its log. */
+struct space {
+    uint64_t used; /* of the pages that hold something */
+    uint64_t file; /* of all pages, free ones too */
+};
+
+int space_measure(sqlite3 *db, struct space *space, struct error *err);
 
 /* Moves up to `pages` free pages to the end of the file and cuts them off. Returns 1 when there are more, 0
  * when there are none (or the file was made without auto_vacuum), <0. */

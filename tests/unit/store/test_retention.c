@@ -130,6 +130,30 @@ Test(retention, the_size_is_kept_and_the_space_given_back)
     fixture_close(&fixture);
 }
 
+/* A run that ends leaves the pages of its journal: they go, when the file is too long with them. */
+Test(retention, pages_that_others_freed_are_given_back)
+{
+    struct fixture fixture;
+    struct trace_retained retained = {.space_due = true};
+    int64_t size, longer;
+    sqlite3 *db;
+
+    make_runs(&fixture, 2, 1000);
+    retain(&fixture, (struct trace_retention){0}, 0, &retained);
+    size = size_of(&fixture, "");
+    db = tracestore_db(fixture.store);
+    run_sql(db, "CREATE TABLE freed AS SELECT randomblob(100000) AS bytes");
+    run_sql(db, "DROP TABLE freed");
+    longer = ask(db, "PRAGMA page_count") * ask(db, "PRAGMA page_size");
+    cr_assert_gt(longer, size);
+    retain(&fixture, (struct trace_retention){.bytes = (uint64_t)longer}, 0, &retained);
+    cr_assert_eq(ask(db, "PRAGMA page_count") * ask(db, "PRAGMA page_size"), longer, "for the next to use");
+    retain(&fixture, (struct trace_retention){.bytes = (uint64_t)size}, 0, &retained);
+    cr_assert_eq(size_of(&fixture, ""), size);
+    expect_runs(&fixture, "1,2,3");
+    fixture_close(&fixture);
+}
+
 /* A step takes a part of a big run; whoever stops in the middle leaves a run that is whole up to its end. */
 Test(retention, a_run_deleted_in_part_says_so)
 {
