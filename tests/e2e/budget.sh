@@ -92,10 +92,10 @@ it_is_said() {
 }
 
 # Inline probes cost little and are the last to go. What the program is made of is changed twice under its feet: it has
-# to find out nothing, and be seen again.
+# to find out nothing, and be seen again, which is 8 s later, or when it is paid for.
 inline_probes_go_and_come_back() {
     local run rows="FROM blind JOIN functions f USING (function_id) WHERE cause = 'budget: no probe' AND f.name = 'hot'"
-    "$TRACECTL" -q record -n inlined --backend auto --budget 1 -- "$hot_rare" run 10 >"$WORK/said"
+    "$TRACECTL" -q record -n inlined --backend auto --budget 1 -- "$hot_rare" run 16 >"$WORK/said"
     run=$(run_id inlined)
     rows="$rows AND run_id = $run"
     ((10 * $(calls_of inlined hot) < $(truth hot)))
