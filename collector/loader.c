@@ -200,15 +200,17 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
 static int patch(struct loader *loader, const struct traced_image *image, pid_t pid, struct error *ret_why,
                  struct error *err)
 {
+    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
     struct inline_target target = {
         .pid = pid,
         .inlined = image->inlined,
         .functions = image->functions,
         .first_function = image->first_function,
+        .out = out,
     };
     uint64_t start, offset;
     const char *reason;
-    int r = inline_backend_refusal(pid, &reason, err);
+    int r = out ? inline_backend_refusal(pid, &reason, err) : error_no_memory(err);
 
     if (r)
         return r;
@@ -219,6 +221,8 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
         r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
     if (r)
         return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
+    if (loader->budget)
+        budget_inline_out(loader->budget, image, out);
     r = inline_backend_attach(loader->inlined, &target, ret_why);
     if (r != -ESRCH && r != -ENOMEM)
         return 0;

@@ -230,6 +230,28 @@ static int make_area(const struct inline_backend *backend, const struct inline_i
     return agent_reader_new(family->patch.area, &backend->sink, &family->reader) ? error_no_memory(err) : 0;
 }
 
+/* -ENOMEM. */
+static int make_patches(const struct inline_target *target, struct family *family)
+{
+    struct live_patch *patch = &family->patch;
+    size_t next = 0;
+
+    family->inlined = target->inlined;
+    patch->count = target->inlined->chosen_count;
+    patch->patches = calloc(patch->count, sizeof(*patch->patches));
+    patch->out = family->out = calloc(patch->count, sizeof(*family->out));
+    patch->varies = family->varies = calloc(patch->count, sizeof(*family->varies));
+    if (!patch->patches || !family->out || !family->varies)
+        return -ENOMEM;
+    for (size_t i = 0; target->out && i < target->inlined->count; i++) {
+        if (!target->inlined->chosen[i])
+            continue;
+        family->out[next] = family->varies[next] = target->out[i];
+        next++;
+    }
+    return 0;
+}
+
 int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
                           struct error *err)
 {
@@ -239,16 +261,8 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
 
     if (parents)
         return add_member(backend, parents, target->pid, 0) ? error_no_memory(err) : 0;
-    if (!family)
+    if (!family || make_patches(target, family))
         return error_no_memory(err);
-    family->patch.count = target->inlined->chosen_count;
-    family->patch.patches = calloc(family->patch.count, sizeof(*family->patch.patches));
-    family->out = calloc(family->patch.count, sizeof(*family->out));
-    family->varies = calloc(family->patch.count, sizeof(*family->varies));
-    if (!family->patch.patches || !family->out || !family->varies)
-        return error_no_memory(err);
-    family->patch.varies = family->varies;
-    family->inlined = target->inlined;
     r = leftover_clean(target->pid, err);
     if (r)
         return r;

@@ -50,6 +50,7 @@ struct inline_target {
     const struct image_function *functions;
     uint32_t first_function; /* the number of function 0; records say one more */
     uint64_t load_bias;
+    const bool *out; /* of each function: it begins outside, as after inline_backend_set_out(); NULL: none */
 };
 /* Patches a process, which stands still meanwhile. Fails without having changed anything that runs. */
 int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,

@@ -270,7 +270,7 @@ static int check_code(struct remote *remote, const struct live_patch *patch, str
 }
 
 /* Writes new where old is, or (`restore`) the other way round; where the patch varies, nothing if that has
- * been done. Returns how many places had something else, or -EIO. */
+ * been done, and new never where it is to be out. Returns how many places had something else, or -EIO. */
 static int change_code(struct remote *remote, const struct live_patch *patch, bool restore)
 {
     struct window window = {.remote = remote};
@@ -280,8 +280,11 @@ static int change_code(struct remote *remote, const struct live_patch *patch, bo
     for (size_t i = 0; !r && i < patch->count; i++) {
         const struct inline_patch *at = &patch->patches[i];
         const uint8_t *from = restore ? at->new : at->old, *to = restore ? at->old : at->new;
-        uint8_t *place = show(&window, at->address, apart, &r);
+        uint8_t *place;
 
+        if (!restore && patch->out && patch->out[i])
+            continue;
+        place = show(&window, at->address, apart, &r);
         if (!r && !memcmp(place, from, DISPLACE_JUMP))
             r = put(&window, at->address, place, to);
         else if (!r && (!patch->varies || !patch->varies[i] || memcmp(place, to, DISPLACE_JUMP)))
@@ -341,6 +344,32 @@ int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *er
     return remote_session(pid, apply, (void *)patch, err);
 }
 
+/* The pages between the first and the last patch that have none any more are the file's again. */
+static void give_pages_back(struct remote *remote, const struct live_patch *patch)
+{
+    struct code_mapping *mappings = NULL;
+    size_t count = 0;
+    uint64_t first, end;
+
+    if (!patch->count || process_code_mappings(remote_pid(remote), &mappings, &count, NULL))
+        return;
+    first = patch->patches[0].address / PAGE * PAGE;
+    end = (patch->patches[patch->count - 1].address + DISPLACE_JUMP + PAGE - 1) / PAGE * PAGE;
+    for (size_t i = 0; i < count; i++) {
+        struct code_mapping part = mappings[i];
+
+        if (part.end <= first || part.start >= end)
+            continue;
+        if (part.start < first) {
+            part.offset += first - part.start;
+            part.start = first;
+        }
+        part.end = part.end < end ? part.end : end;
+        text_pages_give_back(remote, &part);
+    }
+    code_mappings_free(mappings, count);
+}
+
 struct change {
     const struct live_patch *some;
     bool in;
@@ -362,6 +391,8 @@ static int change(void *context, struct remote *remote, struct error *err)
     r = change_code(remote, change->some, !change->in);
     if (r < 0)
         return error_say(err, r, "cannot write the code of process %d", (int)remote_pid(remote));
+    if (!change->in)
+        give_pages_back(remote, change->some);
     return r ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", r,
                          (int)remote_pid(remote))
              : 0;
@@ -372,21 +403,6 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
     struct change context = {.some = some, .in = in};
 
     return remote_session(pid, change, &context, err);
-}
-
-/* The pages that had patches are the file's again. */
-static void give_pages_back(struct remote *remote, const struct live_patch *patch)
-{
-    struct code_mapping *mappings = NULL;
-    size_t count = 0;
-
-    if (!patch->count || process_code_mappings(remote_pid(remote), &mappings, &count, NULL))
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (mappings[i].end > patch->patches[0].address &&
-            mappings[i].start <= patch->patches[patch->count - 1].address)
-            text_pages_give_back(remote, &mappings[i]);
-    code_mappings_free(mappings, count);
 }
 
 static int restore(void *context, struct remote *remote, struct error *err)

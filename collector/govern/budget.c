@@ -244,6 +244,7 @@ static int let_hot_wait(struct budget *budget, const struct traced_image *image,
         uint32_t number = image->first_function + (uint32_t)i;
         struct govern_unit *unit = budget_unit(budget, number);
 
+        budget->functions[number].met |= heat[i] > 0;
         if (heat[i] && budget->functions[number].probed && !budget->functions[number].inlined &&
             (!unit->out || unit->waits))
             governor_let_wait(unit, heat[i] > unit->heat ? heat[i] : unit->heat, now_ns);
@@ -342,6 +343,8 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
         .group_size = image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES,
     };
     r = running ? look_ahead(budget, &budget->images[index], err) : 0;
+    if (!r && image->inlined && budget->options.inlined)
+        r = budget_change_inline(budget, image, err);
     if (!r)
         r = add_groups(budget, index, running, err);
     if (!r)

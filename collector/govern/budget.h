@@ -56,6 +56,9 @@ void budget_free(struct budget *budget);
 int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
                   struct error *err);
 
+/* Which functions of an image are to have no inline probe at present, of all its functions. */
+void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out);
+
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
 

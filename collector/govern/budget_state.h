@@ -28,6 +28,7 @@ struct budget_probe {
 /* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */
 struct budget_function {
     bool probed, inlined; /* has uprobes or an inline probe; the latter */
+    bool met;             /* processes ran it when they were sampled */
     uint32_t unit;
     enum govern_state state;
     uint64_t recorded, missed, missed_told; /* calls; the last: in rows of `blind` that have ended */
@@ -89,6 +90,9 @@ struct budget {
 
 /* The probes are moved so that they are what the governor wants. */
 int budget_regroup(struct budget *budget, struct error *err);
+
+/* Inline probes of the image go and come so that they are what the governor wants. */
+int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err);
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);

@@ -16,26 +16,54 @@
 #define CALM_NS 60000000000u /* the latter not before */
 #define CACHE_BYTES 1e6      /* where the system does not say */
 
-/* The pages that an image's probes are on. */
+/* The pages that an image's probes are on, inline probes too. */
 struct page_range {
     uint64_t first;
     size_t count;
     struct probed_page *pages;
 };
 
-/* -ENOMEM. */
-static int find_range(const struct traced_image *image, struct page_range *ret_range)
+/* A probe of the image's: the number of its function, and its page. */
+struct place {
+    uint32_t number;
+    uint64_t page;
+};
+
+/* Places in the file, and behind them its functions, those that have inline probes. */
+static size_t place_count(const struct traced_image *image)
 {
-    uint64_t last = 0;
+    return image->site_count + (image->inlined ? image->function_count : 0);
+}
 
-    ret_range->first = UINT64_MAX;
-    for (size_t i = 0; i < image->site_count; i++) {
-        uint64_t page = image->offsets[i] >> PAGE_SHIFT;
+/* False: there is none. */
+static bool get_place(const struct budget *budget, const struct traced_image *image, size_t i,
+                      struct place *ret_place)
+{
+    size_t function = i - image->site_count;
 
-        ret_range->first = page < ret_range->first ? page : ret_range->first;
-        last = page > last ? page : last;
+    if (i < image->site_count)
+        *ret_place = (struct place){.number = budget->probes[(uint32_t)image->cookies[i]].function,
+                                    .page = image->offsets[i] >> PAGE_SHIFT};
+    else
+        *ret_place = (struct place){.number = image->first_function + (uint32_t)function,
+                                    .page = image->functions[function].file_offset >> PAGE_SHIFT};
+    return i < image->site_count || image->inlined->chosen[function];
+}
+
+/* -ENOMEM. */
+static int find_range(const struct budget *budget, const struct traced_image *image,
+                      struct page_range *ret_range)
+{
+    uint64_t first = UINT64_MAX, end = 0;
+    struct place place;
+
+    for (size_t i = 0; i < place_count(image); i++) {
+        if (!get_place(budget, image, i, &place))
+            continue;
+        first = place.page < first ? place.page : first;
+        end = place.page >= end ? place.page + 1 : end;
     }
-    ret_range->count = image->site_count ? (size_t)(last - ret_range->first + 1) : 0;
+    *ret_range = (struct page_range){.first = first, .count = end > first ? (size_t)(end - first) : 0};
     ret_range->pages = calloc(ret_range->count + 1, sizeof(*ret_range->pages));
     return ret_range->pages ? 0 : -ENOMEM;
 }
@@ -48,25 +76,26 @@ static struct probed_page *page_at(const struct page_range *range, uint64_t offs
                                                                       : &range->pages[page - range->first];
 }
 
-static struct probed_page *page_of_site(const struct page_range *range, const struct traced_image *image,
-                                        size_t i)
+/* Of one that has never been counted it is known only that it was met. */
+static double calls_of(const struct budget *budget, uint32_t number)
 {
-    return &range->pages[(image->offsets[i] >> PAGE_SHIFT) - range->first];
+    const struct budget_function *function = &budget->functions[number];
+
+    return budget_unit(budget, number)->waits || (function->inlined && function->met && !function->recorded)
+               ? INFINITY
+               : budget_calls_per_second(function);
 }
 
-/* Of one that has never had a probe it is known only that it was met. */
-static double calls_of(const struct budget *budget, uint32_t function)
+static bool is_out_anyway(const struct govern_unit *unit)
 {
-    return budget_unit(budget, function)->waits ? INFINITY
-                                                : budget_calls_per_second(&budget->functions[function]);
+    return unit->out && !unit->barred;
 }
 
 /* Fills in what is known of the range's pages. */
 static void describe_pages(const struct budget *budget, const struct traced_image *image,
                            const struct page_range *range)
 {
-    const struct probed_page *counted = NULL;
-    uint32_t last = NO_FUNCTION;
+    struct place last = {.number = NO_FUNCTION};
 
     for (uint32_t i = 0; i < image->function_count; i++) {
         const struct image_function *function = &image->functions[i];
@@ -80,16 +109,14 @@ static void describe_pages(const struct budget *budget, const struct traced_imag
                 page->calls = calls;
         }
     }
-    for (size_t i = 0; i < image->site_count; i++) {
-        uint32_t function = budget->probes[(uint32_t)image->cookies[i]].function;
-        const struct govern_unit *unit = budget_unit(budget, function);
-        struct probed_page *page = page_of_site(range, image, i);
+    for (size_t i = 0; i < place_count(image); i++) {
+        struct place place;
 
-        if ((unit->out && !unit->barred) || (page == counted && function == last))
+        if (!get_place(budget, image, i, &place) || is_out_anyway(budget_unit(budget, place.number)) ||
+            (place.page == last.page && place.number == last.number))
             continue;
-        page->functions++;
-        counted = page;
-        last = function;
+        range->pages[place.page - range->first].functions++;
+        last = place;
     }
 }
 
@@ -99,12 +126,12 @@ static int bar(struct budget *budget, const struct traced_image *image, const st
                uint64_t now_ns)
 {
     bool goes = false;
+    struct place place;
 
     memset(budget->marked, 0, budget->function_count);
-    for (size_t i = 0; i < image->site_count; i++)
-        if (page_of_site(range, image, i)->barred)
-            budget->marked[budget->functions[budget->probes[(uint32_t)image->cookies[i]].function].unit] =
-                true;
+    for (size_t i = 0; i < place_count(image); i++)
+        if (get_place(budget, image, i, &place) && range->pages[place.page - range->first].barred)
+            budget->marked[budget->functions[place.number].unit] = true;
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t unit = budget->functions[image->first_function + i].unit;
 
@@ -119,7 +146,7 @@ static int choose(struct budget *budget, struct budget_image *image, const struc
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN), cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
     struct page_range range;
-    int r = find_range(image->image, &range);
+    int r = find_range(budget, image->image, &range);
     AUTO_FREE struct probed_page *pages = range.pages;
     double all;
 

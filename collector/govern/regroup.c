@@ -319,7 +319,17 @@ static void keep_out(struct budget *budget, const struct traced_image *image)
     }
 }
 
-static int change_inline(struct budget *budget, const struct traced_image *image, struct error *err)
+void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out)
+{
+    for (uint32_t i = 0; i < image->function_count; i++) {
+        uint32_t number = image->first_function + i;
+
+        ret_out[i] = number < budget->function_count && budget->functions[number].inlined &&
+                     budget_unit(budget, number)->out;
+    }
+}
+
+int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err)
 {
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
     struct error why = {0};
@@ -328,13 +338,11 @@ static int change_inline(struct budget *budget, const struct traced_image *image
 
     if (!out)
         return error_no_memory(err);
+    budget_inline_out(budget, image, out);
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
 
-        if (!budget->functions[number].inlined)
-            continue;
-        out[i] = budget_unit(budget, number)->out;
-        any |= goes(budget, number) || comes(budget, number);
+        any |= budget->functions[number].inlined && (goes(budget, number) || comes(budget, number));
     }
     r = any ? inline_backend_set_out(budget->options.inlined, image->inlined, out, &why) : 0;
     if (r == -ENOMEM)
@@ -351,7 +359,7 @@ static int move_inline(struct budget *budget, struct error *err)
 
     for (size_t i = 0; !r && budget->options.inlined && i < budget->image_count; i++)
         if (budget->images[i].image->inlined)
-            r = change_inline(budget, budget->images[i].image, err);
+            r = budget_change_inline(budget, budget->images[i].image, err);
     return r;
 }
 

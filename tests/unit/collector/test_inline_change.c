@@ -146,18 +146,26 @@ static void patch(void)
     cr_assert_eq(elf_image_load_bias(world.image, start, offset, &world.load_bias), 0);
     target.pid = world.pid;
     target.load_bias = world.load_bias;
+    target.out = world.out;
     cr_assert_eq(inline_backend_attach(world.backend, &target, &err), 0, "%s", err.message);
 }
 
-static void begin(void)
+static void begin_with(bool one_out, bool two_out)
 {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(shared, MAP_FAILED);
     plan();
+    world.out[world.one] = one_out;
+    world.out[world.two] = two_out;
     world.pid = fork();
     if (!world.pid)
         target_main();
     patch();
+}
+
+static void begin(void)
+{
+    begin_with(false, false);
 }
 
 static void take_out(bool one, bool two)
@@ -193,6 +201,21 @@ static bool is_patched(pid_t pid, size_t function)
               fread(code, sizeof(code), 1, memory) == 1);
     fclose(memory);
     return memcmp(code, elf_image_code(world.image, address, &size), sizeof(code)) != 0;
+}
+
+/* Whether the page that a function begins on is the process's own. */
+static bool is_copied(pid_t pid, size_t function)
+{
+    uint64_t address = world.functions[function].address + world.load_bias, word = 0;
+    char path[64];
+    FILE *map;
+
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+    map = fopen(path, "re");
+    cr_assert(map && !fseeko(map, (off_t)(address / 4096 * sizeof(word)), SEEK_SET) &&
+              fread(&word, sizeof(word), 1, map) == 1);
+    fclose(map);
+    return word >> 63 && !(word >> 61 & 1); /* present, and not of a file */
 }
 
 static void expect_patched(pid_t pid, bool one, bool two)
@@ -245,6 +268,31 @@ Test(inline_change, functions_go_and_come_while_it_runs)
     take_out(false, true);
     expect_patched(world.pid, true, false);
     expect_calls(0, CALLS);
+    take_out(false, false);
+    expect_calls(0, 2 * CALLS);
+    end();
+}
+
+Test(inline_change, functions_begin_outside)
+{
+    begin_with(true, false);
+    expect_patched(world.pid, false, true);
+    expect_calls(0, CALLS);
+    take_out(false, true);
+    expect_patched(world.pid, true, false);
+    expect_calls(0, CALLS);
+    end();
+}
+
+Test(inline_change, pages_without_patches_are_the_files)
+{
+    begin();
+    expect_calls(0, 2 * CALLS);
+    cr_expect(is_copied(world.pid, world.one));
+    take_out(true, true);
+    expect_calls(0, 0);
+    cr_expect(!is_copied(world.pid, world.one));
+    cr_expect(!is_copied(world.pid, world.two));
     take_out(false, false);
     expect_calls(0, 2 * CALLS);
     end();
