@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cli/command.h"
 #include "cli/filter_file.h"
+#include "cli/flight_arguments.h"
 #include "cli/retention_arguments.h"
 
 enum {
@@ -320,52 +321,6 @@ static void make_filter(struct record_arguments *arguments)
     exit(r == -EINVAL ? EXIT_USAGE : status);
 }
 
-static void parse_flight(struct record_arguments *arguments, const char *text, struct argp_state *state)
-{
-    char *end;
-    double minutes = strtod(text, &end);
-
-    if (end == text || *end || !(minutes >= 1e-3) || minutes > 1e6)
-        argp_error(state, "--flight is a number of minutes, as 5 or 0.5, not '%s'", text);
-    arguments->flight.window_ns = (uint64_t)(minutes * 60e9);
-}
-
-static void parse_flight_on(struct record_arguments *arguments, const char *text, struct argp_state *state)
-{
-    struct error err = {0};
-    struct flight_trigger *triggers =
-        realloc(arguments->flight_triggers, (arguments->flight.trigger_count + 1) * sizeof(*triggers));
-
-    if (!triggers) {
-        argp_failure(state, EXIT_FAILED, ENOMEM, "record");
-        return;
-    }
-    arguments->flight_triggers = triggers;
-    arguments->flight.triggers = triggers;
-    if (flight_trigger_parse(text, &triggers[arguments->flight.trigger_count], &err)) {
-        argp_error(state, "%s", err.message);
-        return;
-    }
-    arguments->flight.trigger_count++;
-    if (flight_trigger_is_of_function(&triggers[arguments->flight.trigger_count - 1]))
-        arguments->recorder.go_functions = true;
-}
-
-static void check_flight(struct record_arguments *arguments, struct argp_state *state)
-{
-    if (!arguments->flight.window_ns) {
-        if (arguments->flight.trigger_count || arguments->flight.window_bytes)
-            argp_error(state, "--flight-on and --flight-size need --flight");
-        return;
-    }
-    if (arguments->recorder.goroutines != GO_DETAIL_NONE || arguments->recorder.sync)
-        argp_error(state, "--flight keeps calls: it does not go with --go or --sync");
-    if (arguments->flight.trigger_count)
-        return;
-    parse_flight_on(arguments, "crash", state);
-    parse_flight_on(arguments, "end", state);
-}
-
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
     if (arguments->declaration_count && !arguments->recorder.sync)
@@ -403,10 +358,10 @@ static error_t parse_storing(int key, char *arg, struct record_arguments *argume
         parse_on_full(arguments, arg, state);
         return 0;
     case KEY_FLIGHT:
-        parse_flight(arguments, arg, state);
+        flight_arguments_set_window(arguments, arg, state);
         return 0;
     case KEY_FLIGHT_ON:
-        parse_flight_on(arguments, arg, state);
+        flight_arguments_add_trigger(arguments, arg, state);
         return 0;
     case KEY_FLIGHT_SIZE:
         arguments->flight.window_bytes = cli_parse_bytes(arg, state);
@@ -547,7 +502,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
-        check_flight(arguments, state);
+        flight_arguments_check(arguments, state);
         if (!arguments->has_budget && arguments->pids.count)
             arguments->recorder.budget = DEFAULT_BUDGET;
         make_filter(arguments);
@@ -587,9 +542,7 @@ void record_arguments_release(struct record_arguments *arguments)
 {
     function_choice_release(&arguments->choice);
     function_choice_release(&arguments->triggers);
-    for (size_t i = 0; i < arguments->flight.trigger_count; i++)
-        flight_trigger_release(&arguments->flight_triggers[i]);
-    free(arguments->flight_triggers);
+    flight_arguments_release(arguments);
     pid_list_release(&arguments->pids);
     free(arguments->tags);
     for (size_t i = 0; i < arguments->declaration_count; i++)
