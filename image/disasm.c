@@ -66,9 +66,11 @@ static size_t read_prefixes(struct instruction *instruction)
         case 0xf3:
             instruction->repeat = true;
             break;
+        case 0x67:
+            instruction->address_size = true;
+            break;
         case 0x64:
         case 0x65:
-        case 0x67:
             break;
         default:
             return at;

@@ -35,6 +35,7 @@ struct instruction {
     bool lock;           /* prefix F0 */
     bool segment;        /* prefix 26, 2E, 36 or 3E; FS and GS are not counted */
     bool operand_size;   /* prefix 66 */
+    bool address_size;   /* prefix 67 */
     bool repeat;         /* prefix F2 or F3 */
     bool vex;            /* VEX, EVEX or XOP; the opcode is not given then */
     uint8_t rex;         /* 0 when there is none */

@@ -2,7 +2,6 @@
 #include "collector/backend/liveness_x86_64.h"
 
 #define INSTRUCTIONS_MAX 24
-#define PREFIX_ADDRESS_SIZE 0x67
 #define REX_W 8
 #define REX_R 4
 #define REX_X 2
@@ -269,14 +268,6 @@ static bool one_byte(struct effect *effect, const struct instruction *instructio
     }
 }
 
-static bool has_prefix(const struct instruction *instruction, uint8_t prefix)
-{
-    for (size_t at = 0; at < instruction->length && instruction->code[at] != instruction->opcode[0]; at++)
-        if (instruction->code[at] == prefix)
-            return true;
-    return false;
-}
-
 /* False: what it does is not known here, or it leads away. */
 static bool effect_of(const struct instruction *instruction, struct effect *ret_effect)
 {
@@ -284,7 +275,7 @@ static bool effect_of(const struct instruction *instruction, struct effect *ret_
     if (instruction->kind == INSTRUCTION_NOP || instruction->kind == INSTRUCTION_ENDBR)
         return true;
     if ((instruction->kind != INSTRUCTION_OTHER && instruction->kind != INSTRUCTION_PUSH) ||
-        instruction->vex || instruction->lock || has_prefix(instruction, PREFIX_ADDRESS_SIZE))
+        instruction->vex || instruction->lock || instruction->address_size)
         return false;
     if (instruction->opcode[0] == 0x0f)
         return two_bytes(ret_effect, instruction);

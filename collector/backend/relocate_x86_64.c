@@ -4,7 +4,6 @@
 #include "image/flow_length.h"
 
 #define INSTRUCTION_BYTES 15
-#define PREFIX_ADDRESS_SIZE 0x67
 #define MODRM_RIP 0x05 /* mod 0, r/m 5: a displacement from RIP */
 #define MODRM_RIP_MASK 0xc7
 #define LOOPNE 0xe0 /* E0 to E3: loopne, loope, loop, jrcxz */
@@ -14,18 +13,12 @@
 
 static size_t count_prefixes(const struct instruction *instruction)
 {
-    static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, PREFIX_ADDRESS_SIZE,
-                                       0xf0, 0xf2, 0xf3};
+    static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
     size_t at = 0;
 
     while (at < instruction->length && memchr(prefixes, instruction->code[at], sizeof(prefixes)))
         at++;
     return at;
-}
-
-static bool has_prefix(const struct instruction *instruction, uint8_t prefix)
-{
-    return memchr(instruction->code, prefix, count_prefixes(instruction));
 }
 
 /* Where the ModRM byte is; `length` if there is none. Of the VEX family only vzeroupper and vzeroall have
@@ -93,7 +86,7 @@ static bool is_special(const struct instruction *instruction)
 bool relocate_can(const struct instruction *instruction)
 {
     /* With prefix 67 an address has 32 bits: what is relative to RIP would have to lie there. */
-    if (rip_displacement_at(instruction) && has_prefix(instruction, PREFIX_ADDRESS_SIZE))
+    if (rip_displacement_at(instruction) && instruction->address_size)
         return false;
     switch (instruction->kind) {
     case INSTRUCTION_TRAP:
