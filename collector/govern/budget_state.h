@@ -116,6 +116,10 @@ int budget_join_groups(struct budget *budget, size_t first, struct error *err);
  * and are busy with. -ENOMEM, or whether any has to go. */
 int budget_pages_look(struct budget *budget, struct budget_image *image, uint64_t now_ns);
 
+/* The same when these are the turns: chooses anew where that costs another sum than the last time. */
+int budget_pages_choose(struct budget *budget, struct budget_image *image, const struct turns *turns,
+                        uint64_t now_ns);
+
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,
                        struct error *err);

@@ -140,9 +140,8 @@ static int bar(struct budget *budget, const struct traced_image *image, const st
     return goes;
 }
 
-/* -ENOMEM, or whether anybody has to go. */
-static int choose(struct budget *budget, struct budget_image *image, const struct turns *turns,
-                  uint64_t now_ns)
+int budget_pages_choose(struct budget *budget, struct budget_image *image, const struct turns *turns,
+                        uint64_t now_ns)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN), cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
     struct page_range range;
@@ -180,7 +179,7 @@ int budget_pages_look(struct budget *budget, struct budget_image *image, uint64_
     image->takers = take_pointer(takers);
     image->taker_count = count;
     image->turns_ns = now_ns;
-    r = turns.seconds > 0 ? choose(budget, image, &turns, now_ns) : 0;
+    r = turns.seconds > 0 ? budget_pages_choose(budget, image, &turns, now_ns) : 0;
     budget->governor.standing = 0;
     for (size_t i = 0; i < budget->image_count; i++)
         budget->governor.standing += budget->images[i].kept_cost;
