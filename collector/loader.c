@@ -210,8 +210,11 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
     };
     uint64_t start, offset;
     const char *reason;
-    int r = out ? inline_backend_refusal(pid, &reason, err) : error_no_memory(err);
+    int r;
 
+    if (!out)
+        return error_no_memory(err);
+    r = inline_backend_refusal(pid, &reason, err);
     if (r)
         return r;
     if (reason)

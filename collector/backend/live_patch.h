@@ -30,14 +30,15 @@ struct live_patch {
     const bool *varies; /* of each: it may be in or out at present (live_patch_change); NULL: all are in */
 };
 
-/* Maps the area and writes all patches that are not out, or nothing. -EEXIST: there is something at `head` by now. -EBUSY: its
- * code is not as in the file, or a thread stands where it must not, or has no thread control block of
- * glibc's. Errors of remote_session(). */
+/* Maps the area and writes all patches that are not out, or nothing. -EEXIST: there is something at `head` by
+ * now. -EBUSY: its code is not as in the file, or a thread stands where it must not, or has no thread control
+ * block of glibc's. Errors of remote_session(). */
 int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err);
 
 /* Takes some of the patches out, or puts them in again: `some` has those alone, which vary. A place that is
- * as wanted already stays. The area stays mapped. Pages that have no patch any more are the file's again. -EBUSY: a place has something else, or a thread
- * stands where it must not; nothing has been put in then, but all else taken out. */
+ * as wanted already stays. The area stays mapped. Pages that have no patch any more are the file's again.
+ * -EBUSY: a place has something else, or a thread stands where it must not; nothing has been put in then, but
+ * all else taken out. */
 int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct error *err);
 
 /* Writes back what was there, and unmaps the area if no thread could come back to it. -EBUSY: some of it is
