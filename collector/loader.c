@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/backend/leftover.h"
+#include "collector/background.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "image/object.h"
@@ -555,6 +556,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     struct stream_program program = {.rank = loader->discreet ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
     struct traced_image *image = NULL;
+    struct background background;
     char link[64], root[32];
     bool news;
     int r;
@@ -566,7 +568,9 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.path = link;
     source.name = program.exe ? program.exe : link;
     source.root = root;
+    background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
     r = image_table_get(loader->images, &source, &image, err);
+    background_end(&background);
     if (!r && image_is_traced(image))
         r = attach_inline(loader, image, pid, err);
     if (!r && image_is_traced(image) && !is_attached(loader, image, pid))

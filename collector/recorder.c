@@ -11,13 +11,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/backend/leftover.h"
+#include "collector/background.h"
 #include "collector/go/govern.h"
 #include "collector/privileges.h"
 #include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
 #include "collector/self_test/known_costs.h"
-#include "collector/target/process.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -113,7 +112,7 @@ static bool began_unseen(const struct recorder *recorder, const struct traced_im
 }
 
 /* A process that could not be patched like others that run its program. */
-static int unpatched(struct recorder *recorder, struct error *err)
+int recorder_note_unpatched(struct recorder *recorder, struct error *err)
 {
     return loader_take_unpatched(recorder->loader)
                ? blind_stretch(recorder, "a process could not be given inline probes", err)
@@ -128,11 +127,6 @@ static int skipped_libraries(struct recorder *recorder, struct error *err)
                : 0;
 }
 
-static bool is_gone(int code)
-{
-    return code == -ENOENT || code == -ESRCH;
-}
-
 /* A process has a new program. Whatever happens here, a held one must be let go. */
 static int on_exec(void *context, pid_t pid, bool held, struct error *err)
 {
@@ -145,11 +139,11 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     if (!r && !recorder->closing && recorder->watch && held && image->go)
         r = go_watch_seize(recorder->watch, pid, err);
     if (held)
-        held = uprobe_backend_release(recorder->backend, pid) || is_gone(r);
-    if (!held && !recorder->closing && (!r || is_gone(r)) &&
-        began_unseen(recorder, newest, image, is_gone(r)))
+        held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
+    if (!held && !recorder->closing && (!r || recorder_is_gone(r)) &&
+        began_unseen(recorder, newest, image, recorder_is_gone(r)))
         return blind_stretch(recorder, "a program began before its probes", err);
-    return is_gone(r) ? 0 : (r ? r : unpatched(recorder, err));
+    return recorder_is_gone(r) ? 0 : (r ? r : recorder_note_unpatched(recorder, err));
 }
 
 static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
@@ -168,7 +162,7 @@ static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, str
         r = blind_stretch(recorder, "a library ran before its probes", err);
     if (!r)
         r = skipped_libraries(recorder, err);
-    return is_gone(r) ? 0 : r;
+    return recorder_is_gone(r) ? 0 : r;
 }
 
 static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct error *err)
@@ -416,6 +410,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     const struct uprobe_options uprobe = uprobe_options_of(options);
     struct image_table_options image = image_options_of(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
+    struct background background;
     int r;
 
     /* An inferred return has no moment of its own. */
@@ -433,7 +428,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     if (options->flight &&
         recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
         recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
+    background = background_begin(options->budget);
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
+    background_end(&background);
     if (!r && !uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
         image.returns = PLAN_RETURNS_INFER;
     if (!r)
@@ -457,78 +454,6 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     }
     *ret_recorder = recorder;
     return 0;
-}
-
-static int check_pid(pid_t pid, struct error *err)
-{
-    pid_t process = process_of_thread(pid);
-
-    if (process < 0)
-        return error_say(err, -ESRCH, "cannot trace process %d: no such process (check the pid)", (int)pid);
-    if (process != pid)
-        return error_say(err, -EINVAL, "cannot trace process %d: it is a thread of process %d (name that)",
-                         (int)pid, (int)process);
-    if (pid == getpid())
-        return error_say(err, -EINVAL, "cannot trace process %d: it is tracectl itself", (int)pid);
-    return 0;
-}
-
-static int attach_process(struct recorder *recorder, pid_t pid, const struct traced_image **ret_image,
-                          struct error *err)
-{
-    AUTO_FREE pid_t *tids = NULL;
-    size_t count;
-    int r;
-
-    /* The kernel side first, so that threads and children made from here on announce themselves. */
-    r = uprobe_backend_add_process(recorder->backend, pid, 0, err);
-    if (!r)
-        r = process_threads(pid, &tids, &count, err);
-    if (!r)
-        r = streams_add_process(recorder->streams, pid, tids, count, err);
-    if (!r)
-        r = loader_program(recorder->loader, pid, false, ret_image, err);
-    return r ? r : unpatched(recorder, err);
-}
-
-/* The children that a process has, and theirs: those that cannot be traced or end meanwhile are passed over.
- */
-static int attach_children(struct recorder *recorder, pid_t parent, struct error *err)
-{
-    AUTO_FREE pid_t *children = NULL;
-    const struct traced_image *image;
-    size_t count = 0;
-    int r = process_children(parent, &children, &count, err);
-
-    for (size_t i = 0; !r && i < count; i++) {
-        if (children[i] == getpid() || streams_knows_process(recorder->streams, children[i]))
-            continue;
-        r = attach_process(recorder, children[i], &image, err);
-        if (!r)
-            r = attach_children(recorder, children[i], err);
-        if (is_gone(r))
-            r = 0;
-    }
-    return r;
-}
-
-int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
-{
-    const struct traced_image *image;
-    int r = check_pid(pid, err);
-
-    if (!r && streams_knows_process(recorder->streams, pid))
-        return 0; /* the child of another one that was named */
-    if (!r)
-        r = leftover_clean(pid, err);
-    uprobe_backend_enter(recorder->backend, PHASE_ATTACHING);
-    if (!r && recorder->options.flight && recorder_flight_name(recorder, pid))
-        r = error_no_memory(err);
-    if (!r)
-        r = attach_process(recorder, pid, &image, err);
-    if (!r && image->refusal && !recorder->options.want_image && !recorder->options.sync)
-        r = error_say(err, -ENOTSUP, "%s", image->refusal);
-    return r || !recorder->options.follow_children ? r : attach_children(recorder, pid, err);
 }
 
 int recorder_consume(struct recorder *recorder, struct error *err)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the two halves of a recording share: recorder.c begins it and keeps it going, recorder_end.c ends it.
+ * What the parts of a recording share: recorder.c begins it and keeps it going, recorder_attach.c takes in
+ * processes that run, recorder_end.c ends it.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDER_STATE_H
 #define TRACECTL_COLLECTOR_RECORDER_STATE_H
 
+#include <errno.h>
 #include <signal.h>
 
 #include "collector/backend/inline.h"
@@ -51,6 +53,15 @@ struct recorder {
 
 /* Reads what is in the rings, up to about RECORDER_ROUND. Returns the number of records, or a failure. */
 int recorder_consume(struct recorder *recorder, struct error *err);
+
+/* Says in the store that a process could not be patched, if that has happened since the last time. */
+int recorder_note_unpatched(struct recorder *recorder, struct error *err);
+
+/* Whether a failure means that the process, or its file, is not there any more. */
+static inline bool recorder_is_gone(int code)
+{
+    return code == -ENOENT || code == -ESRCH;
+}
 
 /* Lets go processes whose exec record was lost, and once `closing` all that are held. They run on without
  * probes; the loss is in the store's totals. */

@@ -48,6 +48,9 @@ uint32_t budget_tick_ns(double share);
 int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err);
 void budget_free(struct budget *budget);
 
+/* budget_options.share; 0: `budget` is NULL. */
+double budget_share(const struct budget *budget);
+
 /* Probes an image in every process that maps it, as image_table_attach does; functions that were too hot when
  * the binary was recorded last begin outside. `running`: processes that run it as their program are busy; it
  * is looked (a second at most) which functions seem hot, and these begin outside, too, and come in one by
@@ -61,6 +64,12 @@ void budget_inline_out(const struct budget *budget, const struct traced_image *i
 
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
+
+/* Before the recording begins, another process that runs has been given inline probes: sees what they take,
+ * and takes those out, in all processes, that would be too much. So one process pays for what nobody knew,
+ * and not all of them. It is `part` of all processes: what the work on it took of busy processors is spread.
+ */
+int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err);
 
 /* Calls of a function have been left out since `ns`, CLOCK_MONOTONIC. */
 int budget_limited(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);

@@ -5,6 +5,7 @@
 
 #include "bpf/wire.h"
 #include "collector/govern/budget.h"
+#include "collector/govern/crowding.h"
 #include "collector/govern/governor.h"
 #include "collector/govern/turns.h"
 
@@ -14,6 +15,7 @@ struct budget_costs {
     double skipped_ns;                     /* so much less, of one that is not */
     double return_ns;                      /* so much more, of one whose return is probed */
     double inline_ns;                      /* of a call that an inline probe sees, recorded or lost */
+    double read_ns;                        /* to read it, on a processor that the target would have had */
 };
 
 /* By index, as cookies have it. */
@@ -58,9 +60,15 @@ struct budget_group {
                                      the target had used by then */
 };
 
+/* When a piece of work on the target began: what the recorder and the target had used. */
+struct budget_effort {
+    uint64_t own_ns, target_ns, ns;
+};
+
 struct budget {
     struct budget_options options;
     struct budget_costs costs;
+    struct crowding crowding;
     struct budget_slot *slots;
     struct governor governor;
     struct budget_probe *probes;
@@ -78,6 +86,9 @@ struct budget {
     size_t image_count, image_capacity;
     struct budget_group *groups;
     size_t group_count, group_capacity;
+    struct budget_effort effort;
+    pid_t *patched; /* before the recording begins: the processes that have inline probes */
+    size_t patched_count, patched_capacity;
     unsigned parts; /* given out so far */
     bool regrouping;
     bool urgent; /* calls have begun to be left out */
@@ -88,6 +99,12 @@ struct budget {
     double busy;       /* processors, as the last groups showed; 0: not known */
 };
 
+/* What an inline call costs at present, nanoseconds. */
+static inline double budget_inline_cost(const struct budget *budget)
+{
+    return budget->costs.inline_ns + budget->crowding.part * budget->costs.read_ns;
+}
+
 /* The probes are moved so that they are what the governor wants. */
 int budget_regroup(struct budget *budget, struct error *err);
 
@@ -96,6 +113,12 @@ int budget_change_inline(struct budget *budget, const struct traced_image *image
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
+
+/* The work of giving the next process its inline probes begins. */
+void budget_mark_effort(struct budget *budget);
+
+/* Waits, 0.2 s at most. False: the recording is to end. */
+bool budget_pause(const struct budget *budget, double ns);
 
 /* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs: takes
  * those functions out that are called too often, and waits until what that took is within the budget. */

@@ -38,8 +38,7 @@
 #define PIECE_SITES 64
 #define BUSY 0.5
 
-/* False: the recording is to end. */
-static bool pause_for(const struct budget *budget, double ns)
+bool budget_pause(const struct budget *budget, double ns)
 {
     const struct timespec time = {.tv_nsec = (long)(ns < PAUSE_NS ? ns : PAUSE_NS)};
     struct pollfd stop = {.fd = budget->options.stop, .events = POLLIN};
@@ -112,7 +111,7 @@ static void let_run(struct budget *budget, const struct budget_group *group)
 
     for (waited = 0; waited < longest && ran < RAN_NS && paid_for(budget, group) < PAID_NS;
          waited += STEP_NS) {
-        if (!pause_for(budget, STEP_NS))
+        if (!budget_pause(budget, STEP_NS))
             break;
         ran = ran_since(budget, group->cpu_ns);
     }
@@ -195,7 +194,7 @@ static void make_up(const struct budget *budget, double part, double attached, d
     double kernel = budget->is_idle ? 0 : attached / share < spread ? attached / share : spread;
 
     if (hits > 0 || kernel > 0)
-        pause_for(budget, hits > kernel ? hits : kernel);
+        budget_pause(budget, hits + kernel);
 }
 
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)

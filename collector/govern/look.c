@@ -92,13 +92,13 @@ static void read_inline(struct budget *budget)
         budget->inline_new[i] = 0;
         calls += more;
         budget_unit(budget, i)->cost_ns +=
-            (uint64_t)(budget->costs.inline_ns * (more + each_lost * function->inline_weight));
+            (uint64_t)(budget_inline_cost(budget) * (more + each_lost * function->inline_weight));
         function->recorded += more;
         if (function->state != GOVERN_OUT)
             function->recent_calls += more;
     }
     budget->inline_calls += calls + budget->inline_lost;
-    budget->inline_ns += (uint64_t)(budget->costs.inline_ns * (double)(calls + budget->inline_lost));
+    budget->inline_ns += (uint64_t)(budget_inline_cost(budget) * (double)(calls + budget->inline_lost));
     budget->inline_lost = 0;
 }
 
@@ -233,6 +233,7 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
 
     if (budget->looked_ns && now_ns - budget->looked_ns < (alert ? ALERT_LOOK_NS : LOOK_NS))
         return 0;
+    crowding_look(&budget->crowding, now_ns);
     read_counts(budget, now_ns);
     budget->looked_ns = now_ns;
     budget->urgent = false;

@@ -3,21 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "collector/stream/goroutine_state.h"
-
-/* What a process has used; 0 when it is gone. */
-static uint64_t cpu_of(pid_t pid)
-{
-    struct timespec used;
-    clockid_t clock;
-
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-        return 0;
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
+#include "collector/target/process.h"
 
 int streams_go_images(const struct streams *streams, struct go_image_use **ret_uses, size_t *ret_count)
 {
@@ -39,7 +28,7 @@ int streams_go_images(const struct streams *streams, struct go_image_use **ret_u
         }
         if (i == count)
             uses[count++] = (struct go_image_use){.image = image, .pid = process->pid};
-        uses[i].cpu_ns += cpu_of(process->pid);
+        uses[i].cpu_ns += process_cpu_ns(process->pid);
     }
     *ret_uses = uses;
     *ret_count = count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the streams are told when functions are not, or no longer, seen (a budget). */
 #include <errno.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "collector/stream/streams_private.h"
+#include "collector/target/process.h"
 
 /* What a call says of the stack is another thing from now on. */
 static void begin_epoch(struct streams *streams)
@@ -51,23 +51,12 @@ int streams_returns_unseen(struct streams *streams, const bool *of, size_t count
     return r;
 }
 
-/* What a process has used; 0 when it is gone. */
-static uint64_t cpu_of(pid_t pid)
-{
-    struct timespec used;
-    clockid_t clock;
-
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-        return 0;
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 uint64_t streams_cpu_ns(const struct streams *streams)
 {
     struct traced_process *process = NULL, *next = NULL;
     uint64_t sum = 0;
 
     HASH_ITER (hh, streams->registry.processes, process, next)
-        sum += cpu_of(process->pid);
+        sum += process_cpu_ns(process->pid);
     return sum;
 }

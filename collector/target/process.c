@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -155,6 +156,16 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
     *ret_tids = take_pointer(tids);
     *ret_count = count;
     return 0;
+}
+
+uint64_t process_cpu_ns(pid_t pid)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err)

@@ -30,6 +30,9 @@ pid_t process_of_thread(pid_t tid);
 /* The thread ids of a process in ascending order, the main thread first. The caller frees them. -ESRCH. */
 int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err);
 
+/* The CPU time that a process has used so far; 0 when it is gone. */
+uint64_t process_cpu_ns(pid_t pid);
+
 /* The processes whose parent is `pid`, whichever of its threads made them; none when it is gone. The caller
  * frees them. */
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err);

@@ -71,7 +71,7 @@ class Redis(Service, inline_programs.Redis):
     needs = ("redis-server", "redis-benchmark")
 
     def begin_load(self, seconds):
-        return subprocess.Popen(["redis-benchmark", "-p", str(self.port), "-c", "20", "-t", "set", "-r", "10000", "-n",
+        return subprocess.Popen(["redis-benchmark", "-p", str(self.port), "-c", "50", "-t", "set", "-r", "10000", "-n",
                                  "1000000000", "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def answered(self):
@@ -100,7 +100,7 @@ class Nginx(Service, inline_programs.Nginx):
             file.write(text.replace("keepalive_requests", "location = /status { stub_status; } keepalive_requests"))
 
     def begin_load(self, seconds):
-        return subprocess.Popen(["wrk", "-t1", "-c20", f"-d{seconds}s", "--latency", f"http://localhost:{self.port}/"],
+        return subprocess.Popen(["wrk", "-t1", "-c200", f"-d{seconds}s", "--latency", f"http://localhost:{self.port}/"],
                                 stdout=subprocess.PIPE, text=True)
 
     def answered(self):
@@ -118,7 +118,7 @@ class Postgres(Service, inline_programs.Postgres):
     needs = ("pgbench", "runuser")
 
     def begin_load(self, seconds):
-        return subprocess.Popen(self.client("-S", "-n", "-c", "4", "-T", str(seconds), "-P", "1", "--log",
+        return subprocess.Popen(self.client("-S", "-n", "-c", "16", "-T", str(seconds), "-P", "1", "--log",
                                             "--log-prefix", "latency", "postgres"), stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
 
