@@ -114,6 +114,16 @@ int budget_change_inline(struct budget *budget, const struct traced_image *image
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
 
+/* What has been seen since one more process has inline probes, nanoseconds: how long that was, and how much
+ * all processes that have them have run. */
+struct budget_contact {
+    double elapsed, ran;
+};
+
+/* Takes the hottest functions with inline probes out if what was seen of them (budget.inline_new,
+ * inline_lost) is more than the budget. Returns how many, or -ENOMEM. */
+int budget_choose_inline(struct budget *budget, const struct budget_contact *contact);
+
 /* The work of giving the next process its inline probes begins. */
 void budget_mark_effort(struct budget *budget);
 
@@ -128,7 +138,7 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
 size_t budget_piece(const struct budget *budget, size_t most);
 
 /* The groups from number `first` on have been met, when those before them took `met_share`: takes out who
- * turns out to be called too often after all, and makes one group of the others. */
+ * turns out to be called too often after all; if there is anybody, the others become one group. */
 int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err);
 
 /* All groups from number `first` on, one or more, become one without functions that are out by now, when

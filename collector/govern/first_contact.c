@@ -16,7 +16,7 @@
 #include "collector/govern/budget_state.h"
 
 #define STEP_NS 2000000.0
-#define SPREAD_NS 8e9 /* what the kernel does for a busy program's probes is spread over so much at most */
+#define SPREAD_NS 4e9 /* what the kernel does for a busy program's probes is spread over so much at most */
 #define PAUSE_NS 200000000.0   /* after each group: nobody waits longer for a recording to begin */
 #define LONGEST_NS 200000000.0 /* and to know a group */
 #define IDLE_NS 20000000.0     /* the same while the target is idle: */
@@ -32,10 +32,11 @@
 #define ROOM_PART 4    /* of what is left: for one group */
 #define HITS_MIN 8
 #define SETTLED_HITS_MIN 2 /* when it has been watched for longer */
-/* The kernel needs 30 to 100 us for each place, and until it has them all, nobody knows which are hit. So few
- * at once of a program that keeps half a processor busy; of others more, since each group takes them longer
- * to show. */
-#define PIECE_SITES 64
+/* The kernel needs 30 to 100 us for each place, and until it has them all, nobody knows which are hit. So not
+ * more than that at once of a program that keeps half a processor busy; of others more, since each group
+ * takes them longer to show. (64 at once took PostgreSQL more altogether: each piece that has a hot function
+ * is made twice, and its neighbours with it.) */
+#define PIECE_SITES 256
 #define BUSY 0.5
 
 bool budget_pause(const struct budget *budget, double ns)
@@ -79,10 +80,9 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
 
 size_t budget_piece(const struct budget *budget, size_t most)
 {
-    double part = BUSY / (budget->busy > 0 ? budget->busy : BUSY);
-    double piece = PIECE_SITES * (part > 1 ? part : 1);
+    size_t pieces = (most + PIECE_SITES - 1) / PIECE_SITES;
 
-    return budget->is_idle || piece > (double)most ? most : (size_t)piece;
+    return budget->is_idle || budget->busy < BUSY ? most : (most + pieces - 1) / pieces;
 }
 
 /* How much the target has run since it had used `cpu_ns`; a process that has ended takes what it had used
@@ -223,8 +223,9 @@ int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err
 int budget_settle_groups(struct budget *budget, size_t first, double met_share, struct error *err)
 {
     double limit = find_limit(budget, first, met_share);
+    bool any = false;
 
     for (size_t g = first; g < budget->group_count; g++)
-        leave_hot_out(budget, &budget->groups[g], limit, SETTLED_HITS_MIN);
-    return budget_join_groups(budget, first, err);
+        any |= leave_hot_out(budget, &budget->groups[g], limit, SETTLED_HITS_MIN);
+    return any ? budget_join_groups(budget, first, err) : 0;
 }

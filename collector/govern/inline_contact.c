@@ -28,26 +28,20 @@
 #define BUSY_PART 0.1 /* of a processor: with less nobody waits for the recorder's work */
 #define WORK_PART 0.5 /* of the budget, while calls are recorded already */
 #define PAUSE_NS 100000000.0
-#define SPREAD_NS 8e9 /* over so much that is spread at most */
+#define SPREAD_NS 4e9 /* over so much that is spread at most */
 #define OWN_PART 0.1  /* of what a process uses is its own at least: the costs are estimates */
 #define FITS 0.7      /* of the budget: what is left in when something is taken out */
 
-/* What has been seen since one more process has inline probes. */
-struct contact {
-    double elapsed, ran; /* nanoseconds; the latter: all processes that have them together */
-    double scale;        /* so many calls for each one that was recorded */
-    double share;        /* of their own time: what inline probes took */
-};
-
-/* One that was called. */
-struct caller {
+/* A function that was called. */
+struct callee {
     uint32_t function;
-    double share; /* as above */
+    double calls; /* a share of those that were lost among them */
 };
 
 /* Reads what the rings have; what was read before is forgotten. */
 static int read_rings(struct budget *budget, bool forget, struct error *err)
 {
+    uint64_t calls = budget->inline_lost;
     int r = 0;
 
     for (unsigned round = 0; round < ROUNDS; round++)
@@ -55,9 +49,14 @@ static int read_rings(struct budget *budget, bool forget, struct error *err)
             break;
     if (r < 0)
         return r;
-    for (size_t i = 0; forget && i < budget->function_count; i++)
+    if (!forget)
+        return 0;
+    for (size_t i = 0; i < budget->function_count; i++) {
+        calls += budget->inline_new[i];
         budget->inline_new[i] = 0;
-    budget->inline_lost = forget ? 0 : budget->inline_lost;
+    }
+    budget->early_ns += (uint64_t)(budget_inline_cost(budget) * (double)calls);
+    budget->inline_lost = 0;
     return 0;
 }
 
@@ -77,7 +76,7 @@ static double ran_since(uint64_t now, uint64_t cpu_ns)
 }
 
 /* Lets the newest process run until it is known. */
-static void watch(const struct budget *budget, struct contact *contact)
+static void watch(const struct budget *budget, struct budget_contact *contact)
 {
     pid_t pid = budget->patched[budget->patched_count - 1];
     uint64_t begun = clock_ns(CLOCK_MONOTONIC), all_ns = cpu_of_patched(budget), its_ns = process_cpu_ns(pid);
@@ -96,65 +95,59 @@ static void watch(const struct budget *budget, struct contact *contact)
 
 static int hottest_first(const void *left, const void *right)
 {
-    const struct caller *a = left, *b = right;
+    const struct callee *a = left, *b = right;
 
-    return (a->share < b->share) - (a->share > b->share);
+    return (a->calls < b->calls) - (a->calls > b->calls);
 }
 
-/* Those that were called, the hottest first. */
-static int list_callers(const struct budget *budget, struct contact *contact, struct caller **ret_callers,
-                        size_t *ret_count)
+/* Those that are in and were called, the hottest first. */
+static int list_callees(const struct budget *budget, struct callee **ret_callees, size_t *ret_count)
 {
-    struct caller *callers = calloc(budget->function_count + 1, sizeof(*callers));
-    double recorded = 0, paid, own;
+    struct callee *callees = calloc(budget->function_count + 1, sizeof(*callees));
+    double recorded = 0, scale;
     size_t count = 0;
 
-    if (!callers)
+    if (!callees)
         return -ENOMEM;
     for (size_t i = 0; i < budget->function_count; i++)
         recorded += budget->inline_new[i];
-    contact->scale = recorded > 0 ? 1 + (double)budget->inline_lost / recorded : 1;
-    paid = recorded * contact->scale * budget_inline_cost(budget);
-    own = contact->ran - paid > OWN_PART * contact->ran ? contact->ran - paid : OWN_PART * contact->ran;
-    contact->share = own > 0 ? paid / own : 0;
-    for (uint32_t i = 0; i < budget->function_count && own > 0; i++)
+    scale = recorded > 0 ? 1 + (double)budget->inline_lost / recorded : 1;
+    for (uint32_t i = 0; i < budget->function_count; i++)
         if (budget->inline_new[i] && !budget_unit(budget, i)->out)
-            callers[count++] = (struct caller){
-                .function = i,
-                .share = budget->inline_new[i] * contact->scale * budget_inline_cost(budget) / own,
-            };
-    qsort(callers, count, sizeof(*callers), hottest_first);
-    *ret_callers = callers;
+            callees[count++] = (struct callee){i, scale * budget->inline_new[i]};
+    qsort(callees, count, sizeof(*callees), hottest_first);
+    *ret_callees = callees;
     *ret_count = count;
     return 0;
 }
 
 /* A function is out until it is tried again. */
-static void leave_out(struct budget *budget, const struct caller *caller, const struct contact *contact,
-                      uint64_t now)
+static void leave_out(struct budget *budget, const struct callee *callee, double elapsed, uint64_t now)
 {
-    struct budget_function *function = &budget->functions[caller->function];
+    struct budget_function *function = &budget->functions[callee->function];
 
-    function->recent_calls = budget->inline_new[caller->function] * contact->scale * 1e9 / contact->elapsed;
+    function->recent_calls = callee->calls / elapsed * 1e9;
     function->recent_span_ns = 1e9;
-    governor_expect_hot(budget_unit(budget, caller->function),
-                        function->recent_calls * budget_inline_cost(budget) / 1e9, now);
+    governor_expect_hot(budget_unit(budget, callee->function),
+                        callee->calls / elapsed * budget_inline_cost(budget), now);
 }
 
-/* Whether any has to go; -ENOMEM. */
-static int choose(struct budget *budget, struct contact *contact)
+int budget_choose_inline(struct budget *budget, const struct budget_contact *contact)
 {
-    AUTO_FREE struct caller *callers = NULL;
+    AUTO_FREE struct callee *callees = NULL;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    double share = budget->options.share;
+    double cost = budget_inline_cost(budget), least = OWN_PART * contact->ran, paid = 0, own;
     size_t count = 0;
-    int r = list_callers(budget, contact, &callers, &count), gone = 0;
+    int r = list_callees(budget, &callees, &count), gone = 0;
 
-    if (r || contact->share <= share)
+    for (size_t i = 0; i < count; i++)
+        paid += cost * callees[i].calls;
+    own = contact->ran - paid > least ? contact->ran - paid : least;
+    if (r || !(contact->elapsed > 0) || paid <= budget->options.share * own)
         return r;
-    for (size_t i = 0; i < count && contact->share > FITS * share; i++) {
-        contact->share -= callers[i].share;
-        leave_out(budget, &callers[i], contact, now);
+    for (size_t i = 0; i < count && paid > FITS * budget->options.share * own; i++) {
+        paid -= cost * callees[i].calls;
+        leave_out(budget, &callees[i], contact->elapsed, now);
         gone++;
     }
     return gone;
@@ -199,7 +192,7 @@ static void make_up(const struct budget *budget, double spread)
 
 int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err)
 {
-    struct contact contact = {0};
+    struct budget_contact contact = {0};
     int r = read_rings(budget, true, err);
 
     if (r)
@@ -212,7 +205,7 @@ int budget_meet_process(struct budget *budget, pid_t pid, double part, struct er
     if (r)
         return r;
     crowding_look(&budget->crowding, clock_ns(CLOCK_MONOTONIC));
-    r = choose(budget, &contact);
+    r = budget_choose_inline(budget, &contact);
     if (r < 0)
         return error_no_memory(err);
     r = r ? budget_regroup(budget, err) : 0;

@@ -19,7 +19,7 @@
 #include "collector/govern/budget_state.h"
 
 /* More groups than that, and the small ones become one. */
-#define GROUPS_MAX 48
+#define GROUPS_MAX 96
 #define DRAIN_ROUNDS 16
 
 static uint32_t function_at(const struct budget *budget, const struct budget_group *group, size_t i)

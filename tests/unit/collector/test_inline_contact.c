@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which functions a process that has just got its inline probes shows to be called too often. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "collector/govern/budget_state.h"
+
+#define FUNCTIONS 6u
+#define RAN_NS 10e6
+
+static struct budget_function functions[FUNCTIONS];
+static struct govern_unit units[FUNCTIONS];
+static uint32_t calls[FUNCTIONS];
+static struct budget budget;
+static const struct budget_contact contact = {.elapsed = 2 * RAN_NS, .ran = RAN_NS};
+
+/* With 5 % of 10 ms there is room for about 47,000 calls of 10 ns; 33,000 when some go. */
+static void describe(void)
+{
+    memset(units, 0, sizeof(units));
+    memset(calls, 0, sizeof(calls));
+    budget = (struct budget){.options.share = 0.05,
+                             .costs = {.inline_ns = 10, .read_ns = 10},
+                             .functions = functions,
+                             .units = units,
+                             .inline_new = calls,
+                             .function_count = FUNCTIONS};
+    for (uint32_t i = 0; i < FUNCTIONS; i++)
+        functions[i] = (struct budget_function){.probed = true, .inlined = true, .unit = i};
+}
+
+TestSuite(inline_contact, .init = describe);
+
+Test(inline_contact, what_fits_stays)
+{
+    calls[0] = 30000;
+    calls[1] = 10000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 0);
+    cr_assert(!units[0].out && !units[1].out);
+}
+
+Test(inline_contact, the_hottest_go_and_the_rest_fits)
+{
+    calls[0] = 1000;
+    calls[1] = 60000;
+    calls[2] = 40000;
+    calls[3] = 12000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 2);
+    cr_assert(units[1].out && units[2].out);
+    cr_assert(!units[0].out && !units[3].out);
+}
+
+Test(inline_contact, what_they_took_is_kept)
+{
+    calls[1] = 100000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
+    cr_assert_float_eq(units[1].expected, 100000 * 10 / contact.elapsed, 1e-9);
+    cr_assert_float_eq(budget_calls_per_second(&functions[1]), 100000 / contact.elapsed * 1e9, 1);
+}
+
+Test(inline_contact, lost_calls_count_as_those_that_were_recorded)
+{
+    calls[0] = 20000;
+    calls[1] = 1000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 0);
+    budget.inline_lost = 42000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
+    cr_assert(units[0].out && !units[1].out);
+}
+
+Test(inline_contact, reading_counts_where_no_processor_is_idle)
+{
+    calls[0] = 30000;
+    budget.crowding.part = 1;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
+    cr_assert(units[0].out);
+}
+
+Test(inline_contact, who_has_not_run_shows_nothing)
+{
+    const struct budget_contact idle = {.elapsed = 20e6};
+
+    cr_assert_eq(budget_choose_inline(&budget, &idle), 0);
+}
+
+Test(inline_contact, more_than_all_time_is_believed_up_to_a_part)
+{
+    calls[0] = 5000000; /* 50 ms of 10 */
+    calls[1] = 3000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
+    cr_assert(units[0].out && !units[1].out);
+}
