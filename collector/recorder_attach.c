@@ -76,10 +76,10 @@ static int list_children(const struct recorder *recorder, pid_t parent, struct f
 static int add_family(struct recorder *recorder, pid_t pid, struct family *ret_family, struct error *err)
 {
     size_t kept = 0;
-    int r = array_reserve(&ret_family->items, &ret_family->capacity, 1) ? error_no_memory(err) : 0;
+    int r = 0;
 
-    if (r)
-        return r;
+    if (array_reserve(&ret_family->items, &ret_family->capacity, 1))
+        return error_no_memory(err);
     ret_family->items[ret_family->count++].pid = pid;
     for (size_t i = 0; !r && i < ret_family->count; i++) {
         pid_t next = ret_family->items[i].pid;
