@@ -78,8 +78,10 @@ static int add_family(struct recorder *recorder, pid_t pid, struct family *ret_f
     size_t kept = 0;
     int r = 0;
 
-    if (array_reserve(&ret_family->items, &ret_family->capacity, 1))
-        return error_no_memory(err);
+    if (array_reserve(&ret_family->items, &ret_family->capacity, 1)) {
+        error_no_memory(err);
+        return -ENOMEM;
+    }
     ret_family->items[ret_family->count++].pid = pid;
     for (size_t i = 0; !r && i < ret_family->count; i++) {
         pid_t next = ret_family->items[i].pid;
@@ -126,12 +128,12 @@ static void order_by_use(struct relative *relatives, size_t count)
     qsort(relatives, count, sizeof(*relatives), busiest_first);
 }
 
-/* The first is who was asked for. Others that end meanwhile are passed over. */
-static int attach_family(struct recorder *recorder, struct family *family, struct error *err)
+/* The process that was asked for, then those below it; of those, whoever ends meanwhile is passed over. */
+static int attach_family(struct recorder *recorder, pid_t pid, struct family *family, struct error *err)
 {
     const struct traced_image *image;
     double part = 1.0 / (double)family->count;
-    int r = attach_process(recorder, family->items[0].pid, part, &image, err);
+    int r = attach_process(recorder, pid, part, &image, err);
 
     if (!r && image->refusal && !recorder->options.want_image && !recorder->options.sync)
         r = error_say(err, -ENOTSUP, "%s", image->refusal);
@@ -159,5 +161,5 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
         r = error_no_memory(err);
     if (!r)
         r = add_family(recorder, pid, &family, err);
-    return r ? r : attach_family(recorder, &family, err);
+    return r ? r : attach_family(recorder, pid, &family, err);
 }

@@ -127,7 +127,7 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
 /* The work of giving the next process its inline probes begins. */
 void budget_mark_effort(struct budget *budget);
 
-/* Waits, 0.2 s at most. False: the recording is to end. */
+/* Waits. False: the recording is to end. */
 bool budget_pause(const struct budget *budget, double ns);
 
 /* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs: takes

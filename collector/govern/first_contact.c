@@ -41,7 +41,9 @@
 
 bool budget_pause(const struct budget *budget, double ns)
 {
-    const struct timespec time = {.tv_nsec = (long)(ns < PAUSE_NS ? ns : PAUSE_NS)};
+    const uint64_t whole = (uint64_t)ns;
+    const struct timespec time = {.tv_sec = (time_t)(whole / 1000000000u),
+                                  .tv_nsec = (long)(whole % 1000000000u)};
     struct pollfd stop = {.fd = budget->options.stop, .events = POLLIN};
 
     return ppoll(&stop, 1, &time, NULL) <= 0;
@@ -193,8 +195,8 @@ static void make_up(const struct budget *budget, double part, double attached, d
     double spread = SPREAD_NS * part;
     double kernel = budget->is_idle ? 0 : attached / share < spread ? attached / share : spread;
 
-    if (hits > 0 || kernel > 0)
-        budget_pause(budget, hits + kernel);
+    if (hits + kernel > 0)
+        budget_pause(budget, hits + kernel < PAUSE_NS ? hits + kernel : PAUSE_NS);
 }
 
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err)

@@ -27,7 +27,6 @@
 #define ROUNDS 64
 #define BUSY_PART 0.1 /* of a processor: with less nobody waits for the recorder's work */
 #define WORK_PART 0.5 /* of the budget, while calls are recorded already */
-#define PAUSE_NS 100000000.0
 #define SPREAD_NS 4e9 /* over so much that is spread at most */
 #define OWN_PART 0.1  /* of what a process uses is its own at least: the costs are estimates */
 #define FITS 0.7      /* of the budget: what is left in when something is taken out */
@@ -183,11 +182,8 @@ static void make_up(const struct budget *budget, double spread)
     double part = WORK_PART * budget->options.share * (double)sysconf(_SC_NPROCESSORS_ONLN);
     double pause = took / part - elapsed;
 
-    if (!(ran > BUSY_PART * elapsed))
-        return;
-    for (pause = pause < spread ? pause : spread; pause > 0; pause -= PAUSE_NS)
-        if (!budget_pause(budget, pause < PAUSE_NS ? pause : PAUSE_NS))
-            return;
+    if (ran > BUSY_PART * elapsed && pause > 0)
+        budget_pause(budget, pause < spread ? pause : spread);
 }
 
 int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err)
