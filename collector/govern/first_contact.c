@@ -11,13 +11,14 @@
  */
 #include <poll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "collector/govern/budget_state.h"
 
 #define STEP_NS 2000000.0
-#define SPREAD_NS 4e9 /* what the kernel does for a busy program's probes is spread over so much at most */
-#define PAUSE_NS 200000000.0   /* after each group: nobody waits longer for a recording to begin */
+#define SPREAD_NS 20e9 /* what the kernel does for a busy program's probes is spread over so much at most */
+#define PAUSE_NS 500000000.0   /* after each group: nobody waits longer for a recording to begin */
 #define LONGEST_NS 200000000.0 /* and to know a group */
 #define IDLE_NS 20000000.0     /* the same while the target is idle: */
 #define IDLE_PART 0.02         /* it ran less than that with the group before */
@@ -36,7 +37,7 @@
  * more than that at once of a program that keeps half a processor busy; of others more, since each group
  * takes them longer to show. (64 at once took PostgreSQL more altogether: each piece that has a hot function
  * is made twice, and its neighbours with it.) */
-#define PIECE_SITES 256
+#define PIECE_SITES 128
 #define BUSY 0.5
 
 bool budget_pause(const struct budget *budget, double ns)
@@ -193,7 +194,8 @@ static void make_up(const struct budget *budget, double part, double attached, d
 {
     double share = budget->options.share, hits = paid > share * ran ? paid / share - ran : 0;
     double spread = SPREAD_NS * part;
-    double kernel = budget->is_idle ? 0 : attached / share < spread ? attached / share : spread;
+    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN), made_up = attached / (share * processors);
+    double kernel = budget->is_idle ? 0 : made_up < spread ? made_up : spread;
 
     if (hits + kernel > 0)
         budget_pause(budget, hits + kernel < PAUSE_NS ? hits + kernel : PAUSE_NS);
