@@ -17,8 +17,8 @@
 #include "collector/govern/budget_state.h"
 
 #define STEP_NS 2000000.0
-#define SPREAD_NS 20e9 /* what the kernel does for a busy program's probes is spread over so much at most */
-#define PAUSE_NS 500000000.0   /* after each group: nobody waits longer for a recording to begin */
+#define SPREAD_NS 8e9 /* what the kernel does for a busy program's probes is spread over so much at most */
+#define PAUSE_NS 500000000.0   /* after each group: nobody waits longer for the next */
 #define LONGEST_NS 200000000.0 /* and to know a group */
 #define IDLE_NS 20000000.0     /* the same while the target is idle: */
 #define IDLE_PART 0.02         /* it ran less than that with the group before */

@@ -25,11 +25,11 @@
 #define IDLE_NS 20000000.0 /* one that has not run for IDLE_PART of that is not waited for */
 #define IDLE_PART 0.02
 #define ROUNDS 64
-#define BUSY_PART 0.1  /* of a processor: with less nobody waits for the recorder's work */
-#define WORK_PART 0.5  /* of the budget, while calls are recorded already */
-#define SPREAD_NS 20e9 /* over so much that is spread at most */
-#define OWN_PART 0.1   /* of what a process uses is its own at least: the costs are estimates */
-#define FITS 0.7       /* of the budget: what is left in when something is taken out */
+#define BUSY_PART 0.1 /* of a processor: with less nobody waits for the recorder's work */
+#define WORK_PART 0.5 /* of the budget, while calls are recorded already */
+#define SPREAD_NS 8e9 /* over so much that is spread at most */
+#define OWN_PART 0.1  /* of what a process uses is its own at least: the costs are estimates */
+#define FITS 0.7      /* of the budget: what is left in when something is taken out */
 
 /* A function that was called. */
 struct callee {
