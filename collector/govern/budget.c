@@ -310,7 +310,7 @@ static int add_groups(struct budget *budget, size_t index, bool running, struct 
         double met_share = budget->met_share;
 
         for (size_t at = first, next; !r && at < end; at = next) {
-            next = running ? at + budget_piece(budget, end - at) : end;
+            next = running ? at + budget_piece(budget, size, end - at) : end;
             r = add_places(budget, index, at, next, running, err);
         }
         if (!r && budget->group_count > old_groups + 1)

@@ -134,8 +134,8 @@ bool budget_pause(const struct budget *budget, double ns);
  * those functions out that are called too often, and waits until what that took is within the budget. */
 int budget_meet_group(struct budget *budget, uint64_t from_ns, struct error *err);
 
-/* How many of the next `most` places are to be met at once. */
-size_t budget_piece(const struct budget *budget, size_t most);
+/* How many of the `most` places that are left of a group are to be met at once. */
+size_t budget_piece(const struct budget *budget, size_t group_size, size_t most);
 
 /* The groups from number `first` on have been met, when those before them took `met_share`: takes out who
  * turns out to be called too often after all; if there is anybody, the others become one group. */

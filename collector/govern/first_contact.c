@@ -33,11 +33,10 @@
 #define ROOM_PART 4    /* of what is left: for one group */
 #define HITS_MIN 8
 #define SETTLED_HITS_MIN 2 /* when it has been watched for longer */
-/* The kernel needs 30 to 100 us for each place, and until it has them all, nobody knows which are hit. So not
- * more than that at once of a program that keeps half a processor busy; of others more, since each group
- * takes them longer to show. (64 at once took PostgreSQL more altogether: each piece that has a hot function
- * is made twice, and its neighbours with it.) */
-#define PIECE_SITES 128
+/* The kernel needs 30 to 100 us for each place, and until it has them all, nobody knows which are hit. So a
+ * program that keeps half a processor busy gets a group in two halves. (64 places at once took PostgreSQL
+ * more altogether: they are to become groups again, since of a killed tracectl the kernel removes one after
+ * the other, and so are moved twice.) */
 #define BUSY 0.5
 
 bool budget_pause(const struct budget *budget, double ns)
@@ -81,11 +80,11 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
     return paid;
 }
 
-size_t budget_piece(const struct budget *budget, size_t most)
+size_t budget_piece(const struct budget *budget, size_t group_size, size_t most)
 {
-    size_t pieces = (most + PIECE_SITES - 1) / PIECE_SITES;
+    size_t half = (group_size + 1) / 2;
 
-    return budget->is_idle || budget->busy < BUSY ? most : (most + pieces - 1) / pieces;
+    return budget->is_idle || budget->busy < BUSY || most < half ? most : half;
 }
 
 /* How much the target has run since it had used `cpu_ns`; a process that has ended takes what it had used
