@@ -84,7 +84,9 @@ size_t budget_piece(const struct budget *budget, size_t group_size, size_t most)
 {
     size_t half = (group_size + 1) / 2;
 
-    return budget->is_idle || budget->busy < BUSY || most < half ? most : half;
+    bool busy = !budget->is_idle && (!(budget->busy > 0) || budget->busy >= BUSY);
+
+    return busy && most > half ? half : most;
 }
 
 /* How much the target has run since it had used `cpu_ns`; a process that has ended takes what it had used

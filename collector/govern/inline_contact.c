@@ -8,7 +8,6 @@
  * and the others begin without.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,10 +36,10 @@ struct callee {
     double calls; /* a share of those that were lost among them */
 };
 
-/* Reads what the rings have; what was read before is forgotten. */
+/* Reads what the rings have; `forget`: it has been paid, and tells nothing of the next process. */
 static int read_rings(struct budget *budget, bool forget, struct error *err)
 {
-    uint64_t calls = budget->inline_lost;
+    uint64_t calls;
     int r = 0;
 
     for (unsigned round = 0; round < ROUNDS; round++)
@@ -50,6 +49,7 @@ static int read_rings(struct budget *budget, bool forget, struct error *err)
         return r;
     if (!forget)
         return 0;
+    calls = budget->inline_lost;
     for (size_t i = 0; i < budget->function_count; i++) {
         calls += budget->inline_new[i];
         budget->inline_new[i] = 0;
