@@ -626,6 +626,25 @@ static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret
     return r;
 }
 
+/* A child that was born before its parent was patched has no inline probes yet. */
+static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struct error *err)
+{
+    struct traced_image *image;
+    struct stat program;
+    char link[64];
+    int r;
+
+    if (!loader->inlined || inline_backend_has(loader->inlined, child))
+        return 0;
+    process_exe_link(child, link, sizeof(link));
+    image = stat(link, &program) ? NULL : image_table_known(loader->images, &program);
+    if (!image || !image->inlined)
+        return 0;
+    r = attach_inline(loader, image, child, err);
+    *ret_news |= has_inline(loader, child);
+    return r == -ESRCH ? 0 : r;
+}
+
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
 {
     struct code_mapping *mappings;
@@ -635,6 +654,8 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
     *ret_news = false;
     if (loader->sync)
         r = fork_sync(loader, parent, child, ret_news, err);
+    if (!r)
+        r = fork_inline(loader, child, ret_news, err);
     if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
         return r; /* nothing to bring, or nobody there any more */
     for (size_t i = 0; !r && i < count; i++) {

@@ -177,7 +177,7 @@ static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct e
         r = skipped_libraries(recorder, err);
     if (r || !news || held)
         return r;
-    return blind_stretch(recorder, "a forked child ran before the probes of its libraries", err);
+    return blind_stretch(recorder, "a forked child ran before its probes", err);
 }
 
 static int on_limited(void *context, uint32_t function, uint64_t ns, struct error *err)

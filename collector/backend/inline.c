@@ -76,7 +76,8 @@ bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
     return find_member(backend, pid) != NULL;
 }
 
-static int add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares)
+static int add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
+                      uint64_t since_ns)
 {
     struct member *member = calloc(1, sizeof(*member));
 
@@ -85,6 +86,7 @@ static int add_member(struct inline_backend *backend, struct family *family, pid
     member->pid = pid;
     member->family = family;
     member->shares = shares;
+    member->since_ns = since_ns;
     family->members++;
     HASH_ADD(hh, backend->members, pid, sizeof(member->pid), member);
     if (!shares)
@@ -260,7 +262,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     int r;
 
     if (parents)
-        return add_member(backend, parents, target->pid, 0) ? error_no_memory(err) : 0;
+        return add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
     if (!family || make_patches(target, family))
         return error_no_memory(err);
     r = leftover_clean(target->pid, err);
@@ -278,7 +280,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     }
     if (r)
         return r;
-    if (add_member(backend, family, target->pid, 0)) {
+    if (add_member(backend, family, target->pid, 0, clock_ns(CLOCK_MONOTONIC))) {
         live_patch_restore(target->pid, &family->patch, NULL);
         return error_no_memory(err);
     }
@@ -371,7 +373,9 @@ int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t chil
 
     if (!member || find_member(backend, child))
         return 0;
-    r = add_member(backend, member->family, child, shares);
+    if (!shares && ns <= member->since_ns && leftover_area_of(child, getpid()) != member->family->inode)
+        return 0; /* born before its parent was patched */
+    r = add_member(backend, member->family, child, shares, 0);
     if (!r && !shares && ns <= member->family->changed_ns)
         r = inline_catch_up(find_member(backend, child), NULL);
     return r == -ENOMEM ? r : 0;

@@ -207,6 +207,19 @@ target_killed() {
     (($(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id shot)") > 200))
 }
 
+# Children that are born while their parent is given its probes have theirs, too.
+born_meanwhile() { # budget
+    local name=born_$1
+    spawn "$PROGRAMS/nursery" 300 >"$WORK/nursery.out"
+    sleep 0.2
+    record "$name" --backend inline -p "$spawned" --budget "$1" --duration 4
+    kill -KILL "$spawned"
+    grep 'all there' "$WORK/nursery.out" >/dev/null
+    same 301 "$(q "SELECT count(DISTINCT t.process_id) AS n FROM events e JOIN threads t USING (thread_id)
+                   JOIN functions f USING (function_id)
+                   WHERE e.run_id = $(run_id "$name") AND e.kind = 'call' AND f.name = 'work'")"
+}
+
 for program in recursion_nonpie signals callbacks longjmp contexts exceptions tail_calls forks; do
     run_case "calls of $program are those that uprobes record" same_as_uprobes "$PROGRAMS/$program"
 done
@@ -220,6 +233,8 @@ run_case "the time of every call" every_call_has_its_time
 run_case "losses are counted to the last call" losses_are_counted
 run_case "calls that are open at the end" open_at_the_end
 run_case "a running process, three times, and its code is as before" on_a_running_process
+run_case "children that are born meanwhile" born_meanwhile none
+run_case "children that are born meanwhile, with a budget" born_meanwhile 5
 run_case "a killed recorder leaves nothing behind" recorder_killed
 run_case "a killed target's calls are kept" target_killed
 finish
