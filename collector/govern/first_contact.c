@@ -83,7 +83,6 @@ static double paid_for(const struct budget *budget, const struct budget_group *g
 size_t budget_piece(const struct budget *budget, size_t group_size, size_t most)
 {
     size_t half = (group_size + 1) / 2;
-
     bool busy = !budget->is_idle && (!(budget->busy > 0) || budget->busy >= BUSY);
 
     return busy && most > half ? half : most;
