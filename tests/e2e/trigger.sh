@@ -61,7 +61,7 @@ on_a_running_process() {
     local id
     spawn "$PROGRAMS/busy" 1000 >"$WORK/busy.out"
     wait_until 10 grep -q beat "$WORK/busy.out"
-    record running --trigger '^both$' -p "$spawned" --duration 0.5
+    record running --trigger '^both$' -p "$spawned" --budget none --duration 0.5
     id=$(run_id running)
     text_is_clean "$spawned"
     kill -TERM "$spawned"
