@@ -104,10 +104,7 @@ static int attach_process(struct recorder *recorder, pid_t pid, double part,
 {
     int r = loader_program(recorder->loader, pid, false, ret_image, err);
 
-    /* With libraries nothing is read before the recording begins: a program that goes on loading them would
-     * give as many records as are read. */
-    if (!r && recorder->budget && recorder->inlined && !recorder->options.want_image &&
-        inline_backend_has(recorder->inlined, pid))
+    if (!r && recorder->budget && recorder->inlined && inline_backend_has(recorder->inlined, pid))
         r = budget_meet_process(recorder->budget, pid, part, err);
     return r ? r : recorder_note_unpatched(recorder, err);
 }

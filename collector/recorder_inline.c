@@ -162,14 +162,16 @@ static int handle_record(void *context, const void *record, size_t size)
 #define DISORDER_NS 10000000u
 
 /* Ends the round behind what had happened when it looked: a program that goes on making processes gives as
- * many new records as are read meanwhile, with the calls that come before them. */
+ * many new records as are read meanwhile, with the calls that come before them. So does one that goes on
+ * loading libraries, before the recording begins: nobody waits for us then. */
 static int on_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
     const struct wire_header *header = record;
     int r = handle_record(context, record, size);
 
-    if (recorder->inline_calls > RECORDER_ROUND && header->ns > recorder->inline_looked_ns + DISORDER_NS)
+    if ((recorder->inline_calls > RECORDER_ROUND || !recorder->flushed_ns) &&
+        header->ns > recorder->inline_looked_ns + DISORDER_NS)
         recorder->inline_overtaken = true;
     return r ? r : recorder->inline_overtaken;
 }

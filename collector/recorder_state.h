@@ -39,7 +39,8 @@ struct recorder {
     uint64_t inline_calls;     /* of this round */
     uint64_t inline_looked_ns; /* when it looked how far threads had come */
     bool inline_overtaken;     /* the kernel's records from before that have all been read */
-    uint64_t life_cycle_losses, flushed_ns, governed_ns;
+    uint64_t life_cycle_losses, governed_ns;
+    uint64_t flushed_ns; /* 0: the recording has not begun */
     /* With a flight recorder: */
     struct call_watch *call_watch; /* NULL: no function is watched */
     pid_t *named;                  /* the command, and the processes that were attached by name */
