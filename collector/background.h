@@ -4,7 +4,8 @@
  *
  * Before the first probe a recorder takes some tenths of a second: the kernel checks the programs, the
  * target's code is read. A service that keeps all processors busy would answer less meanwhile. So the thread
- * that does it stands back as far as the budget says. Where a processor is idle that makes no difference.
+ * that does it runs where a processor is idle (SCHED_IDLE: whoever wakes up comes before it at once, which a
+ * nice level does not give), and beside others for as long as it is behind what the budget gives it.
  *
  * Not for work in which the kernel holds locks that the target waits for (backend/proxy.h), nor while a
  * process stands still.
@@ -12,14 +13,14 @@
 #ifndef TRACECTL_COLLECTOR_BACKGROUND_H
 #define TRACECTL_COLLECTOR_BACKGROUND_H
 
-struct background {
-    int nice; /* before */
-    int changed;
-};
+struct background;
 
-/* The calling thread stands back, so that of processors that others keep busy it takes about `share` (0.05:
- * five percent of all of them). 0: it does not. Nor does it where it might not come forward again. */
-struct background background_begin(double share);
-void background_end(const struct background *background);
+/* The calling thread stands back, so that of processors that others keep busy it takes about `share` of one
+ * (0.05: five percent; three at least), until background_end() by the same thread. NULL: it does not stand
+ * back, since the share is 0 or half of a processor, or since it might not come forward again. */
+struct background *background_begin(double share);
+
+/* Accepts NULL. */
+void background_end(struct background *background);
 
 #endif

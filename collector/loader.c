@@ -556,7 +556,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     struct stream_program program = {.rank = loader->discreet ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
     struct traced_image *image = NULL;
-    struct background background;
+    struct background *background;
     char link[64], root[32];
     bool news;
     int r;
@@ -570,7 +570,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.root = root;
     background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
     r = image_table_get(loader->images, &source, &image, err);
-    background_end(&background);
+    background_end(background);
     if (!r && image_is_traced(image))
         r = attach_inline(loader, image, pid, err);
     if (!r && image_is_traced(image) && !is_attached(loader, image, pid))

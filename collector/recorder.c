@@ -381,6 +381,7 @@ static struct uprobe_options uprobe_options_of(const struct recorder_options *op
         .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
         .count_only = options->count_only,
         .sync = options->sync,
+        .by_process = options->want_image || options->sync,
         .inlined = options->backend == RECORDER_INLINE,
         .packed = !options->plain_wire,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
@@ -410,7 +411,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     const struct uprobe_options uprobe = uprobe_options_of(options);
     struct image_table_options image = image_options_of(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
-    struct background background;
+    struct background *background;
     int r;
 
     /* An inferred return has no moment of its own. */
@@ -430,7 +431,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
     background = background_begin(options->budget);
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
-    background_end(&background);
+    background_end(background);
     if (!r && !uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
         image.returns = PLAN_RETURNS_INFER;
     if (!r)
