@@ -50,7 +50,7 @@ struct inline_target {
     const struct image_function *functions;
     uint32_t first_function; /* the number of function 0; records say one more */
     uint64_t load_bias;
-    const bool *out; /* of each function: it begins outside, as after inline_backend_set_out(); NULL: none */
+    const bool *out; /* of each function: it begins outside, as after inline_backend_choose(); NULL: none */
 };
 /* Patches a process, which stands still meanwhile. Fails without having changed anything that runs. */
 int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
@@ -61,12 +61,20 @@ bool inline_backend_has(const struct inline_backend *backend, pid_t pid);
 /* A patched process has had a child since `ns` (CLOCK_MONOTONIC). -ENOMEM. */
 int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns);
 
+struct inline_choice {
+    const bool *out;       /* of each of the image's functions: it is to be out */
+    pid_t ahead;           /* a process that is to have others out, with those that share its area; 0: none */
+    const bool *out_ahead; /* these */
+};
 /* Takes functions of an image out of all processes that are patched, or puts them in again, while each stands
- * still for a moment: `out` says of each of the image's functions whether it is to be out. -EBUSY and the
- * like: those that were to come in are still out in some process; all that were to go are gone, as far as
- * nobody else has changed them. -ENOMEM: nothing has changed. */
-int inline_backend_set_out(struct inline_backend *backend, const struct inline_image *inlined,
-                           const bool *out, struct error *err);
+ * still for a moment. -EBUSY and the like: those that were to come in are still out in some process; all that
+ * were to go are gone, as far as nobody else has changed them. -ENOMEM: nothing has changed. */
+int inline_backend_choose(struct inline_backend *backend, const struct inline_image *inlined,
+                          const struct inline_choice *choice, struct error *err);
+
+/* Of the processes with patches of the image that which has run most since this was asked last; 0: all of
+ * them share one area. */
+pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline_image *inlined);
 
 /* A child begins that works on the slots of its parent's thread `lender` until inline_backend_take_back(); it
  * comes before inline_backend_fork(). -ENOMEM. */

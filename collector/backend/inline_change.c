@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/backend/inline_state.h"
+#include "collector/target/process.h"
 
 /* Changes those patches of a process that `which` says; -ENOMEM, or why they could not be put in. */
 static int change_member(const struct member *member, const bool *which, bool in, struct error *err)
@@ -88,22 +89,58 @@ static int change_family(struct inline_backend *backend, struct family *family, 
     return r;
 }
 
-int inline_backend_set_out(struct inline_backend *backend, const struct inline_image *inlined,
-                           const bool *out, struct error *err)
+static int choose_for(struct inline_backend *backend, struct family *family, const bool *out, bool *which,
+                      struct error *err)
+{
+    int r = 0;
+
+    if (changes(family, out, false, which))
+        r = change_family(backend, family, which, false, err);
+    if (!r && changes(family, out, true, which))
+        r = change_family(backend, family, which, true, err);
+    return r;
+}
+
+int inline_backend_choose(struct inline_backend *backend, const struct inline_image *inlined,
+                          const struct inline_choice *choice, struct error *err)
 {
     AUTO_FREE bool *which = calloc(inlined->count + 1, sizeof(*which));
-    struct member *member = NULL, *next = NULL;
+    struct member *member = NULL, *next = NULL, *ahead = NULL;
     int r = 0;
 
     if (!which)
         return error_no_memory(err);
+    HASH_FIND(hh, backend->members, &choice->ahead, sizeof(choice->ahead), ahead);
     HASH_ITER (hh, backend->members, member, next) {
+        bool is_ahead = ahead && ahead->family == member->family;
+
         if (r == -ENOMEM || member->family->inlined != inlined)
             continue; /* the first member of a family changes it, and nothing is left for the others */
-        if (changes(member->family, out, false, which))
-            r = change_family(backend, member->family, which, false, err);
-        if (!r && changes(member->family, out, true, which))
-            r = change_family(backend, member->family, which, true, err);
+        r = choose_for(backend, member->family, is_ahead ? choice->out_ahead : choice->out, which, err);
     }
     return r;
+}
+
+pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline_image *inlined)
+{
+    struct member *member = NULL, *next = NULL;
+    const struct member *busiest = NULL;
+    uint64_t most = 0;
+    bool several = false;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        uint64_t used, ran;
+
+        if (member->family->inlined != inlined || member->shares)
+            continue;
+        used = process_cpu_ns(member->pid);
+        ran = used > member->used_ns ? used - member->used_ns : 0;
+        member->used_ns = used;
+        several |= busiest && busiest->family != member->family;
+        if (busiest && ran <= most)
+            continue;
+        busiest = member;
+        most = ran;
+    }
+    return several ? busiest->pid : 0;
 }

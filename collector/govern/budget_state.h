@@ -37,6 +37,7 @@ struct budget_function {
     uint64_t from_ns, last_missed_ns;       /* of the row that is open, CLOCK_REALTIME; CLOCK_MONOTONIC */
     double recent_calls, recent_span_ns;    /* older ones count less and less */
     double inline_weight; /* calls that inline probes recorded, those of the look before count half */
+    bool ahead;           /* its inline probe is in in one process only, see inline_moves.c */
 };
 
 struct budget_image {
@@ -48,6 +49,9 @@ struct budget_image {
     uint64_t turns_ns, chosen_ns; /* when that was; when pages were chosen */
     double pages_cost,
         kept_cost; /* of the target's time, of all pages then and of those that may have probes */
+    pid_t ahead;   /* where functions with inline probes are tried before the other processes get them; 0:
+                      nowhere */
+    uint64_t ahead_cpu_ns; /* what it had used at the last look */
 };
 
 /* Places of an image whose probes are one part of the backend's. */
@@ -91,12 +95,12 @@ struct budget {
     size_t patched_count, patched_capacity;
     unsigned parts; /* given out so far */
     bool regrouping;
-    bool urgent; /* calls have begun to be left out */
-    uint64_t looked_ns;
-    uint64_t early_ns; /* what hits took before the recording began */
-    double met_share;  /* what those take that have got their probes then, of the target's time */
-    bool is_idle;      /* as far as the last group showed */
-    double busy;       /* processors, as the last groups showed; 0: not known */
+    bool urgent;                 /* calls have begun to be left out */
+    uint64_t looked_ns, used_ns; /* the last look; what the target had used by then */
+    uint64_t early_ns;           /* what hits took before the recording began */
+    double met_share;            /* what those take that have got their probes then, of the target's time */
+    bool is_idle;                /* as far as the last group showed */
+    double busy;                 /* processors, as the last groups showed; 0: not known */
 };
 
 /* What an inline call costs at present, nanoseconds. */
@@ -108,8 +112,18 @@ static inline double budget_inline_cost(const struct budget *budget)
 /* The probes are moved so that they are what the governor wants. */
 int budget_regroup(struct budget *budget, struct error *err);
 
-/* Inline probes of the image go and come so that they are what the governor wants. */
+/* Inline probes go and come so that they are what the governor wants; those that are on trial in one process
+ * first, where there are several. */
+int budget_move_inline(struct budget *budget, struct error *err);
+
+/* The same of one image, without anything that is tried anew. */
 int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err);
+
+/* Whether functions that were tried in one process can go to the others, or need another one. */
+bool budget_trials_move(const struct budget *budget);
+
+/* What is on trial in one process counts for all of them. `cpu_ns`: what all have used. */
+void budget_scale_trials(struct budget *budget, uint64_t cpu_ns);
 
 /* Makes a group of `sites`, which it takes over, and attaches it: its hits count from then on. */
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
@@ -158,14 +172,34 @@ int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_sta
                        struct error *err);
 int budget_blind_end(struct budget *budget, uint32_t function, uint64_t now_ns, struct error *err);
 
-static inline double budget_calls_per_second(const struct budget_function *function)
-{
-    return function->recent_span_ns > 0 ? function->recent_calls / function->recent_span_ns * 1e9 : 0;
-}
-
 static inline struct govern_unit *budget_unit(const struct budget *budget, uint32_t function)
 {
     return &budget->units[budget->functions[function].unit];
+}
+
+static inline bool budget_is_ahead(const struct budget *budget, uint32_t function)
+{
+    return budget->functions[function].ahead && budget_unit(budget, function)->trial;
+}
+
+/* Whether a function's probes are to be taken out of the target now, or to come into all of it. */
+static inline bool budget_goes(const struct budget *budget, uint32_t function)
+{
+    uint32_t unit = budget->functions[function].unit;
+
+    return budget->units[unit].out && !budget->applied[unit];
+}
+
+static inline bool budget_comes(const struct budget *budget, uint32_t function)
+{
+    uint32_t unit = budget->functions[function].unit;
+
+    return !budget->units[unit].out && budget->applied[unit] && !budget_is_ahead(budget, function);
+}
+
+static inline double budget_calls_per_second(const struct budget_function *function)
+{
+    return function->recent_span_ns > 0 ? function->recent_calls / function->recent_span_ns * 1e9 : 0;
 }
 
 #endif

@@ -95,7 +95,7 @@ static double take_costs(struct govern_unit *units, size_t count, double elapsed
         paid += cost;
         if (unit->out) /* it keeps what it was taken out for; stragglers cost, but say nothing */
             continue;
-        unit->recent_ns = keep * unit->recent_ns + cost;
+        unit->recent_ns = keep * unit->recent_ns + (unit->scale > 1 ? unit->scale : 1) * cost;
         unit->recent_span_ns = keep * unit->recent_span_ns + elapsed;
     }
     return paid;

@@ -36,6 +36,7 @@ struct govern_unit {
     bool fixed;       /* it stays in whatever it takes: the caller's to say */
     bool barred;      /* it is out and not tried: governor_bar() */
     bool cheap;       /* its calls take so little each that others are to go before: the caller's to say */
+    double scale;     /* it is in in this part of the target: 17 = a seventeenth; 0, 1: in all of it */
 
     /* The governor's own. */
     unsigned rank;                    /* when some are taken out: the lower ones go first */

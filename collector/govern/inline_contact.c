@@ -29,6 +29,8 @@
 #define SPREAD_NS 8e9     /* over so much that is spread at most */
 #define OWN_PART 0.1      /* of what a process uses is its own at least: the costs are estimates */
 #define FITS 0.7          /* of the budget: what is left in when something is taken out */
+#define MUCH_COOLER 8     /* times: who was called less than the hottest by that waits for the next look */
+#define LOOKS 4           /* at one process at most */
 
 /* A function that was called. */
 struct callee {
@@ -145,6 +147,8 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
     if (r || !(contact->elapsed > 0) || paid <= budget->options.share * own)
         return r;
     for (size_t i = 0; i < count && paid > FITS * budget->options.share * own; i++) {
+        if (own == least && MUCH_COOLER * callees[i].calls < callees[0].calls)
+            break; /* what is its own is not known: the hottest have hidden it */
         paid -= cost * callees[i].calls;
         leave_out(budget, &callees[i], contact->elapsed, now);
         gone++;
@@ -186,27 +190,38 @@ static void make_up(const struct budget *budget, double spread)
         budget_pause(budget, pause < spread ? pause : spread);
 }
 
-int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err)
+/* Returns how many functions of the newest process had to go. */
+static int look_at_newest(struct budget *budget, struct error *err)
 {
     struct budget_contact contact = {0};
-    int r = read_rings(budget, true, err);
+    int gone, r = read_rings(budget, true, err);
 
     if (r)
         return r;
-    if (array_reserve(&budget->patched, &budget->patched_capacity, budget->patched_count + 1))
-        return error_no_memory(err);
-    budget->patched[budget->patched_count++] = pid;
     watch(budget, &contact);
     r = read_rings(budget, false, err);
     if (r)
         return r;
     crowding_look(&budget->crowding, clock_ns(CLOCK_MONOTONIC));
-    r = budget_choose_inline(budget, &contact);
-    if (r < 0)
+    gone = budget_choose_inline(budget, &contact);
+    if (gone < 0)
         return error_no_memory(err);
-    r = r ? budget_regroup(budget, err) : 0;
-    if (!r)
-        make_up(budget, SPREAD_NS * part);
+    r = gone ? budget_regroup(budget, err) : 0;
+    return r ? r : gone;
+}
+
+int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err)
+{
+    int r = 1;
+
+    if (array_reserve(&budget->patched, &budget->patched_capacity, budget->patched_count + 1))
+        return error_no_memory(err);
+    budget->patched[budget->patched_count++] = pid;
+    for (unsigned look = 0; r > 0 && look < LOOKS; look++)
+        r = look_at_newest(budget, err);
+    if (r < 0)
+        return r;
+    make_up(budget, SPREAD_NS * part);
     budget_mark_effort(budget);
-    return r;
+    return 0;
 }

@@ -229,11 +229,14 @@ static int look_at_pages(struct budget *budget, uint64_t now_ns)
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
 {
     bool alert = budget->urgent || governor_is_alert(&budget->governor, now_ns);
+    uint64_t cpu_ns;
     int r, goes;
 
     if (budget->looked_ns && now_ns - budget->looked_ns < (alert ? ALERT_LOOK_NS : LOOK_NS))
         return 0;
     crowding_look(&budget->crowding, now_ns);
+    cpu_ns = streams_cpu_ns(budget->options.streams);
+    budget_scale_trials(budget, cpu_ns);
     read_counts(budget, now_ns);
     budget->looked_ns = now_ns;
     budget->urgent = false;
@@ -245,11 +248,10 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     if (r)
         return r;
     goes = look_at_pages(budget, now_ns);
-    r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns,
-                        streams_cpu_ns(budget->options.streams));
+    r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns, cpu_ns);
     if (goes < 0 || r < 0)
         return error_no_memory(err);
-    return goes || r ? budget_regroup(budget, err) : 0;
+    return goes || r || budget_trials_move(budget) ? budget_regroup(budget, err) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ the end */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Moves probes between links, and takes inline probes out and in.
+ * Moves probes between links.
  *
  * The places that stay have a new link before the old one is closed, and take turns as bpf/budget.h says, so
  * that none of their calls is missed or recorded twice. What does get lost is the return probe of a call that
@@ -94,20 +94,6 @@ int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t 
 
 /* ------------------------------------------------------------------------------------ who moves */
 
-static bool goes(const struct budget *budget, uint32_t function)
-{
-    uint32_t unit = budget->functions[function].unit;
-
-    return budget->units[unit].out && !budget->applied[unit];
-}
-
-static bool comes(const struct budget *budget, uint32_t function)
-{
-    uint32_t unit = budget->functions[function].unit;
-
-    return !budget->units[unit].out && budget->applied[unit];
-}
-
 static bool is_small(const struct budget *budget, const struct budget_group *group)
 {
     return group->count < budget->images[group->image].group_size / 2;
@@ -121,7 +107,7 @@ static double heat_of(const struct budget *budget, const struct budget_group *gr
     for (size_t i = 0; i < group->count; i++) {
         const struct govern_unit *unit = budget_unit(budget, function_at(budget, group, i));
 
-        if (goes(budget, function_at(budget, group, i)) && unit->recent_ns > heat)
+        if (budget_goes(budget, function_at(budget, group, i)) && unit->recent_ns > heat)
             heat = unit->recent_ns;
     }
     return heat;
@@ -135,7 +121,7 @@ static int renew(struct budget *budget, const struct budget_group *group, struct
     if (!sites)
         return error_no_memory(err);
     for (size_t i = 0; i < group->count; i++)
-        if (!goes(budget, function_at(budget, group, i)))
+        if (!budget_goes(budget, function_at(budget, group, i)))
             sites[count++] = group->sites[i];
     return budget_add_group(budget, group->image, sites, count, err);
 }
@@ -149,14 +135,14 @@ static int renew_small(struct budget *budget, size_t image, size_t old_groups, b
     if (!sites)
         return error_no_memory(err);
     for (size_t i = 0; i < traced->site_count; i++)
-        if (comes(budget, budget->probes[(uint32_t)traced->cookies[i]].function))
+        if (budget_comes(budget, budget->probes[(uint32_t)traced->cookies[i]].function))
             sites[count++] = i;
     for (size_t g = 0; merge && g < old_groups; g++) {
         const struct budget_group *group = &budget->groups[g];
 
         for (size_t i = 0;
              group->image == image && !group->dropped && is_small(budget, group) && i < group->count; i++)
-            if (!goes(budget, function_at(budget, group, i)))
+            if (!budget_goes(budget, function_at(budget, group, i)))
                 sites[count++] = group->sites[i];
     }
     return budget_add_group(budget, image, sites, count, err);
@@ -244,7 +230,7 @@ static int begin_blind(struct budget *budget, struct error *err)
     int r = 0;
 
     for (uint32_t i = 0; !r && i < budget->function_count; i++) {
-        if (!budget->functions[i].probed || !goes(budget, i))
+        if (!budget->functions[i].probed || !budget_goes(budget, i))
             continue;
         if (streams_function_missed(budget->options.streams, i))
             return error_no_memory(err);
@@ -262,7 +248,7 @@ static int end_blind(struct budget *budget, struct error *err)
     int r = 0;
 
     for (uint32_t i = 0; !r && i < budget->function_count; i++)
-        if (budget->functions[i].probed && comes(budget, i))
+        if (budget->functions[i].probed && budget_comes(budget, i))
             r = budget_blind_end(budget, i, now, err);
     return r;
 }
@@ -308,61 +294,6 @@ static int join_small(struct budget *budget, size_t old_groups, bool merge, stru
     return r;
 }
 
-/* Functions of an image that could not be given their inline probes again stay out. */
-static void keep_out(struct budget *budget, const struct traced_image *image)
-{
-    for (uint32_t i = 0; i < image->function_count; i++) {
-        uint32_t number = image->first_function + i;
-
-        if (budget->functions[number].inlined && comes(budget, number))
-            governor_keep_out(budget_unit(budget, number), clock_ns(CLOCK_MONOTONIC));
-    }
-}
-
-void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out)
-{
-    for (uint32_t i = 0; i < image->function_count; i++) {
-        uint32_t number = image->first_function + i;
-
-        ret_out[i] = number < budget->function_count && budget->functions[number].inlined &&
-                     budget_unit(budget, number)->out;
-    }
-}
-
-int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err)
-{
-    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
-    struct error why = {0};
-    bool any = false;
-    int r;
-
-    if (!out)
-        return error_no_memory(err);
-    budget_inline_out(budget, image, out);
-    for (uint32_t i = 0; i < image->function_count; i++) {
-        uint32_t number = image->first_function + i;
-
-        any |= budget->functions[number].inlined && (goes(budget, number) || comes(budget, number));
-    }
-    r = any ? inline_backend_set_out(budget->options.inlined, image->inlined, out, &why) : 0;
-    if (r == -ENOMEM)
-        return error_no_memory(err);
-    if (r)
-        keep_out(budget, image);
-    return 0;
-}
-
-/* While the processes stand still. */
-static int move_inline(struct budget *budget, struct error *err)
-{
-    int r = 0;
-
-    for (size_t i = 0; !r && budget->options.inlined && i < budget->image_count; i++)
-        if (budget->images[i].image->inlined)
-            r = budget_change_inline(budget, budget->images[i].image, err);
-    return r;
-}
-
 /* While the target pays for what is on its way out, this thread goes before it (see backend/proxy.h). */
 static bool go_first(void)
 {
@@ -395,11 +326,11 @@ int budget_regroup(struct budget *budget, struct error *err)
     if (!r)
         r = join_small(budget, old_groups, old_groups > GROUPS_MAX, err);
     if (!r)
-        r = move_inline(budget, err);
+        r = budget_move_inline(budget, err);
     if (!r)
         r = end_blind(budget, err);
     forget_dropped(budget);
     for (size_t i = 0; !r && i < budget->function_count; i++)
-        budget->applied[i] = budget->units[i].out;
+        budget->applied[i] = budget->units[i].out || budget_is_ahead(budget, (uint32_t)i);
     return r;
 }

@@ -107,6 +107,44 @@ inline_probes_go_and_come_back() {
     "$TRACECTL" verify
 }
 
+ended_rows() {
+    (($(q "SELECT count(*) AS n FROM blind JOIN functions f USING (function_id) WHERE run_id = $(run_id "$1")
+        AND f.name = 'hot' AND to_ns IS NOT NULL") >= 1))
+}
+
+has_row() {
+    (($(q "SELECT count(*) AS n FROM blind JOIN functions f USING (function_id) WHERE run_id = $(run_id "$1")
+        AND f.name = 'hot'") >= 1))
+}
+
+# Of two processes one shows whether the function is still hot; the other one gets it only when it is not.
+tried_in_one_process() {
+    local first second recorder i
+    spawn "$hot_rare" cools
+    first=$spawned
+    spawn "$hot_rare" cools
+    second=$spawned
+    spawn "$TRACECTL" -q record -n tried --backend auto --budget 1 -p "$first" -p "$second"
+    recorder=$spawned
+    wait_until 60 has_row tried
+    for ((i = 0; i < 12; i++)); do # hot: it is tried meanwhile
+        sleep 1
+        if ended_rows tried; then
+            fail "the other process has got it while it was hot"
+        fi
+    done
+    kill -USR1 "$first" "$second"
+    wait_until 80 ended_rows tried
+    sleep 2
+    kill -INT "$recorder"
+    wait "$recorder"
+    kill "$first" "$second"
+    same 2 "$(q "SELECT count(DISTINCT thread_id) AS n FROM call_counts WHERE run_id = $(run_id tried) AND name = 'hot'
+        AND calls > 100")"
+    same 0 "$(q "SELECT count(*) AS n FROM blind JOIN functions f USING (function_id) WHERE run_id = $(run_id tried)
+        AND f.name LIKE 'rare_%'")"
+}
+
 bad_budgets() {
     local bad
     for bad in 0 -1 x 5x ''; do
@@ -124,6 +162,7 @@ run_case "show says what is complete" it_is_said
 run_case "bursts are cut and counted, rare functions complete" bursts_are_counted
 if [[ $(uname -m) == x86_64 ]]; then
     run_case "inline probes are the last to go, and come back" inline_probes_go_and_come_back
+    run_case "inline probes come back in one process first" tried_in_one_process
 fi
 run_case "no budget, no limit" all_is_recorded_without_one
 run_case "a budget that is none" bad_budgets

@@ -5,7 +5,9 @@
  *
  *     hot_rare run SECONDS     of CPU time: hot() without a pause; every rare one a hundred times a second
  *     hot_rare bursts N SIZE   N times: hot() SIZE times at once, every rare one, 20 ms of sleep
+ *     hot_rare cools           as `run`, until SIGUSR1: from then on only the rare ones, until SIGTERM
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +83,40 @@ static void bursts(unsigned count, unsigned size)
     }
 }
 
+static volatile sig_atomic_t cooled, ended;
+
+static void on_signal(int signal)
+{
+    if (signal == SIGUSR1)
+        cooled = 1;
+    else
+        ended = 1;
+}
+
+static void cools(void)
+{
+    double next = 0;
+
+    signal(SIGUSR1, on_signal);
+    signal(SIGTERM, on_signal);
+    while (!ended) {
+        for (unsigned i = 0; !cooled && i < 1000; i++)
+            hot(i);
+        if (now() >= next) {
+            all_rare();
+            next = now() + 0.01;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "run"))
         run(atof(argv[2]));
     else if (argc == 4 && !strcmp(argv[1], "bursts"))
         bursts((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
+    else if (argc == 2 && !strcmp(argv[1], "cools"))
+        cools();
     else
         return 2;
     printf("hot %lu\nrare %lu\n", hot_calls, rare_rounds);

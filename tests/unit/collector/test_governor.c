@@ -120,6 +120,35 @@ Test(governor, a_function_comes_back_when_it_has_cooled_down)
     cr_expect_eq(out(&program), 0);
 }
 
+/* Seconds that function 0 is in without being on trial when, once it is out, `hits` of it are seen in a tick.
+ */
+static double passes_for(struct program *program, unsigned hits, double scale)
+{
+    unsigned in = 0;
+
+    start(program, 0.05);
+    run(program, 0.2);
+    cr_assert(program->units[0].out);
+    program->hits[0] = hits;
+    program->units[0].scale = scale;
+    for (unsigned i = 0; i < 60 * 50; i++) {
+        tick(program);
+        in += !program->units[0].out && !program->units[0].trial;
+    }
+    cr_expect_float_eq((double)program->governor.paid_ns, (double)program->paid_ns, 1);
+    return in / 50.0;
+}
+
+Test(governor, what_is_tried_in_a_part_counts_for_the_whole)
+{
+    struct program program;
+
+    cr_expect_gt(passes_for(&program, 250, 0), 50);
+    cr_expect_eq(passes_for(&program, 250, 20), 0);
+    cr_expect_leq(paid_share(&program), 0.06);
+    cr_expect_gt(passes_for(&program, 5, 20), 50);
+}
+
 Test(governor, pauses_between_trials_grow)
 {
     struct program program;

@@ -133,20 +133,25 @@ static void plan(void)
     world.out = calloc(world.count + 1, sizeof(*world.out));
 }
 
-static void patch(void)
+static void open_backend(void)
 {
-    struct inline_target target = {.inlined = world.inlined, .functions = world.functions};
     const struct inline_options options = {.ring_bytes = 1 << 20};
     const struct agent_sink sink = {.calls = count_calls, .lost = none_lost};
     struct error err = {0};
-    uint64_t start, offset;
 
     cr_assert_eq(inline_backend_new(&options, &sink, &world.backend, &err), 0, "%s", err.message);
-    cr_assert_eq(process_exe_mapping(world.pid, &start, &offset), 0);
+}
+
+static void patch(pid_t pid)
+{
+    struct inline_target target = {
+        .pid = pid, .inlined = world.inlined, .functions = world.functions, .out = world.out};
+    struct error err = {0};
+    uint64_t start, offset;
+
+    cr_assert_eq(process_exe_mapping(pid, &start, &offset), 0);
     cr_assert_eq(elf_image_load_bias(world.image, start, offset, &world.load_bias), 0);
-    target.pid = world.pid;
     target.load_bias = world.load_bias;
-    target.out = world.out;
     cr_assert_eq(inline_backend_attach(world.backend, &target, &err), 0, "%s", err.message);
 }
 
@@ -160,7 +165,8 @@ static void begin_with(bool one_out, bool two_out)
     world.pid = fork();
     if (!world.pid)
         target_main();
-    patch();
+    open_backend();
+    patch(world.pid);
 }
 
 static void begin(void)
@@ -170,11 +176,34 @@ static void begin(void)
 
 static void take_out(bool one, bool two)
 {
+    const struct inline_choice choice = {.out = world.out};
     struct error err = {0};
 
     world.out[world.one] = one;
     world.out[world.two] = two;
-    cr_assert_eq(inline_backend_set_out(world.backend, world.inlined, world.out, &err), 0, "%s", err.message);
+    cr_assert_eq(inline_backend_choose(world.backend, world.inlined, &choice, &err), 0, "%s", err.message);
+}
+
+/* A process of its own that runs the same program and does nothing: from before there is an area, which it
+ * would have, too. */
+static pid_t start_another(void)
+{
+    pid_t pid = fork();
+
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static void choose(const bool *out, pid_t ahead, const bool *out_ahead)
+{
+    const struct inline_choice choice = {.out = out, .ahead = ahead, .out_ahead = out_ahead};
+    struct error err = {0};
+
+    cr_assert_eq(inline_backend_choose(world.backend, world.inlined, &choice, &err), 0, "%s", err.message);
 }
 
 /* Has the target fork, and returns when that was. */
@@ -329,4 +358,43 @@ Test(inline_change, a_child_gets_what_its_parent_has_got_since)
     expect_patched(shared->child, true, true);
     expect_calls(1, 2 * CALLS);
     end();
+}
+
+Test(inline_change, one_process_goes_ahead)
+{
+    pid_t other = start_another();
+    bool *none;
+
+    begin();
+    none = calloc(world.count + 1, sizeof(*none));
+    patch(other);
+    take_out(true, false);
+    choose(world.out, other, none);
+    expect_patched(world.pid, false, true);
+    expect_patched(other, true, true);
+    choose(none, other, world.out);
+    expect_patched(world.pid, true, true);
+    expect_patched(other, false, true);
+    choose(none, 0, NULL);
+    expect_patched(other, true, true);
+    end();
+    expect_patched(other, false, false);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    free(none);
+}
+
+Test(inline_change, the_busiest_of_several)
+{
+    pid_t other = start_another();
+
+    begin();
+    cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), 0);
+    patch(other);
+    cr_expect_neq(inline_backend_busiest(world.backend, world.inlined), 0);
+    have_done(0, CALL);
+    cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), world.pid);
+    end();
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
 }

@@ -90,3 +90,13 @@ Test(inline_contact, more_than_all_time_is_believed_up_to_a_part)
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
     cr_assert(units[0].out && !units[1].out);
 }
+
+/* The next look tells of them. */
+Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
+{
+    calls[0] = 5000000;
+    calls[1] = 400000;
+    calls[2] = 5000;
+    cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
+    cr_assert(units[0].out && !units[1].out && !units[2].out);
+}
