@@ -225,17 +225,15 @@ static int take_plan(struct budget *budget, const struct traced_image *image, ui
 
     for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
         uint32_t number = image->first_function + (uint32_t)i;
-        struct budget_function *function = &budget->functions[number];
+        const struct budget_function *function = &budget->functions[number];
 
         while (next < count && plan[next].address < image->functions[i].address)
             next++;
         if (next == count || plan[next].address != image->functions[i].address || !function->probed ||
             function->inlined) /* it costs little now */
             continue;
-        function->recent_calls = plan[next].calls_per_second;
-        function->recent_span_ns = 1e9;
-        governor_expect_hot(budget_unit(budget, number),
-                            plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
+        budget_leave_out(budget, number, plan[next].calls_per_second,
+                         plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
     }
     return r;
 }

@@ -177,6 +177,15 @@ static inline struct govern_unit *budget_unit(const struct budget *budget, uint3
     return &budget->units[budget->functions[function].unit];
 }
 
+/* A function is out until it is tried again; `took`: CPU nanoseconds a nanosecond. */
+static inline void budget_leave_out(struct budget *budget, uint32_t function, double calls_per_second,
+                                    double took, uint64_t now_ns)
+{
+    budget->functions[function].recent_calls = calls_per_second;
+    budget->functions[function].recent_span_ns = 1e9;
+    governor_expect_hot(budget_unit(budget, function), took, now_ns);
+}
+
 static inline bool budget_is_ahead(const struct budget *budget, uint32_t function)
 {
     return budget->functions[function].ahead && budget_unit(budget, function)->trial;

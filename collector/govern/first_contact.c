@@ -17,7 +17,7 @@
 #include "collector/govern/budget_state.h"
 
 #define STEP_NS 2000000.0
-#define SPREAD_NS 8e9 /* what the kernel does for a busy program's probes is spread over so much at most */
+#define SPREAD_NS 16e9 /* what the kernel does for a busy program's probes is spread over so much at most */
 #define PAUSE_NS 500000000.0   /* after each group: nobody waits longer for the next */
 #define LONGEST_NS 200000000.0 /* and to know a group */
 #define IDLE_NS 20000000.0     /* the same while the target is idle: */
@@ -156,16 +156,6 @@ static double find_limit(struct budget *budget, size_t first, double met_share)
     return limit;
 }
 
-/* The function at a place is out; `took`: what its hits have, `elapsed` how long. */
-static void leave_out(struct budget *budget, uint32_t index, double took, double elapsed, uint64_t now)
-{
-    struct budget_function *function = &budget->functions[budget->probes[index].function];
-
-    function->recent_calls = took / budget->probes[index].missed_ns * 1e9 / elapsed;
-    function->recent_span_ns = 1e9;
-    governor_expect_hot(budget_unit(budget, budget->probes[index].function), took / elapsed, now);
-}
-
 /* Those of a group are out that take `limit` or more. Returns whether any is. */
 static bool leave_hot_out(struct budget *budget, const struct budget_group *group, double limit,
                           unsigned hits_min)
@@ -173,6 +163,7 @@ static bool leave_hot_out(struct budget *budget, const struct budget_group *grou
     double ran = ran_with(budget, group);
     const struct traced_image *image = budget->images[group->image].image;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    double elapsed = (double)(now - group->complete_ns);
     bool any = false;
 
     for (size_t i = 0; i < group->count; i++) {
@@ -182,7 +173,8 @@ static bool leave_hot_out(struct budget *budget, const struct budget_group *grou
         if (took < hits_min * budget->probes[index].missed_ns || took < limit * ran ||
             budget_unit(budget, budget->probes[index].function)->out)
             continue;
-        leave_out(budget, index, took, (double)(now - group->complete_ns), now);
+        budget_leave_out(budget, budget->probes[index].function,
+                         took / budget->probes[index].missed_ns / elapsed * 1e9, took / elapsed, now);
         any = true;
     }
     return any;

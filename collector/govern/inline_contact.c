@@ -26,7 +26,7 @@
 #define READ_NS 50000000u /* a program that goes on loading libraries gives as many records as are read */
 #define BUSY_PART 0.1     /* of a processor: with less nobody waits for the recorder's work */
 #define WORK_PART 0.5     /* of the budget, while calls are recorded already */
-#define SPREAD_NS 8e9     /* over so much that is spread at most */
+#define SPREAD_NS 16e9    /* over so much that is spread at most */
 #define OWN_PART 0.1      /* of what a process uses is its own at least: the costs are estimates */
 #define FITS 0.7          /* of the budget: what is left in when something is taken out */
 #define MUCH_COOLER 8     /* times: who was called less than the hottest by that waits for the next look */
@@ -122,17 +122,6 @@ static int list_callees(const struct budget *budget, struct callee **ret_callees
     return 0;
 }
 
-/* A function is out until it is tried again. */
-static void leave_out(struct budget *budget, const struct callee *callee, double elapsed, uint64_t now)
-{
-    struct budget_function *function = &budget->functions[callee->function];
-
-    function->recent_calls = callee->calls / elapsed * 1e9;
-    function->recent_span_ns = 1e9;
-    governor_expect_hot(budget_unit(budget, callee->function),
-                        callee->calls / elapsed * budget_inline_cost(budget), now);
-}
-
 int budget_choose_inline(struct budget *budget, const struct budget_contact *contact)
 {
     AUTO_FREE struct callee *callees = NULL;
@@ -150,7 +139,8 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
         if (own == least && MUCH_COOLER * callees[i].calls < callees[0].calls)
             break; /* what is its own is not known: the hottest have hidden it */
         paid -= cost * callees[i].calls;
-        leave_out(budget, &callees[i], contact->elapsed, now);
+        budget_leave_out(budget, callees[i].function, callees[i].calls / contact->elapsed * 1e9,
+                         cost * callees[i].calls / contact->elapsed, now);
         gone++;
     }
     return gone;

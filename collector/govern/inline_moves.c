@@ -36,8 +36,9 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
         struct budget_function *function = &budget->functions[number];
-        const struct govern_unit *unit = budget_unit(budget, number);
+        struct govern_unit *unit = budget_unit(budget, number);
 
+        unit->scale = 1;
         function->ahead = function->inlined && !unit->out && unit->trial && budget->applied[function->unit];
         any |= function->ahead;
     }
@@ -71,22 +72,28 @@ bool budget_trials_move(const struct budget *budget)
     return false;
 }
 
+/* Of what the processes have used since the last look: all of it to what `place->ahead` has. */
+static double scale_of(const struct budget_image *place, uint64_t its_ns, double all)
+{
+    double its = its_ns > place->ahead_cpu_ns ? (double)(its_ns - place->ahead_cpu_ns) : 0;
+
+    return !(its > 0 && all > its) ? 1 : all < SCALE_MOST * its ? all / its : SCALE_MOST;
+}
+
 void budget_scale_trials(struct budget *budget, uint64_t cpu_ns)
 {
     double all = cpu_ns > budget->used_ns ? (double)(cpu_ns - budget->used_ns) : 0;
 
-    for (size_t n = 0; budget->options.inlined && n < budget->image_count; n++) {
+    for (size_t n = 0; n < budget->image_count; n++) {
         struct budget_image *place = &budget->images[n];
         uint64_t now = place->ahead ? process_cpu_ns(place->ahead) : 0;
-        double its = now > place->ahead_cpu_ns ? (double)(now - place->ahead_cpu_ns) : 0;
-        double scale = its > 0 && all > its ? all / its : 1;
+        double scale = scale_of(place, now, all);
 
-        for (uint32_t i = 0; place->image->inlined && i < place->image->function_count; i++) {
+        for (uint32_t i = 0; place->ahead && i < place->image->function_count; i++) {
             uint32_t number = place->image->first_function + i;
 
-            if (budget->functions[number].inlined)
-                budget_unit(budget, number)->scale =
-                    budget_is_ahead(budget, number) ? scale < SCALE_MOST ? scale : SCALE_MOST : 1;
+            if (budget_is_ahead(budget, number))
+                budget_unit(budget, number)->scale = scale;
         }
         place->ahead_cpu_ns = now;
     }

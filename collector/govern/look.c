@@ -10,7 +10,7 @@
 #include "collector/govern/budget_state.h"
 
 #define LOOK_NS 50000000u
-#define ALERT_LOOK_NS 10000000u
+#define ALERT_LOOK_NS 20000000u
 #define RECENT_NS 1000000000.0
 #define PAGES_NS 5000000000u
 #define CALM_NS 1000000000u /* a function of which nothing was left out for so long is complete again */

@@ -115,7 +115,12 @@ class Nginx(Service, inline_programs.Nginx):
 
 
 class Postgres(Service, inline_programs.Postgres):
+    """Without autovacuum: once a minute that takes a third of the requests for some seconds, traced or not."""
+
     needs = ("pgbench", "runuser")
+
+    def command(self, folder):
+        return [*super().command(folder), "-c", "autovacuum=off"]
 
     def begin_load(self, seconds):
         return subprocess.Popen(self.client("-S", "-n", "-c", "16", "-T", str(seconds), "-P", "1", "--log",

@@ -25,15 +25,16 @@ def percent_less(value, base):
     return 100 * (1 - value / base)
 
 
-def row_of(arm, runs, untraced):
-    seconds = [second for run in runs for second in run["seconds"]]
-    base = statistics.mean(second for run in untraced for second in run["seconds"])
+def row_of(arm, runs):
+    """Each run beside what was measured without tracing before and behind it."""
     row = {key: median_of(runs, key) for key in ("p99_ms", "cpu_us", "own_cpu", "estimate", "complete", "bytes",
                                                  "worst_estimate", "lost", "calls")}
-    row["requests_per_second"] = statistics.mean(seconds)
-    row["loss"] = percent_less(row["requests_per_second"], base)
-    row["worst_second"] = percent_less(min(seconds), base)
-    row["growth"] = 100 * (row["cpu_us"] / median_of(untraced, "cpu_us") - 1)
+    own = {"rate": statistics.mean(second for run in runs for second in run["seconds"]), "cpu_us": row["cpu_us"]}
+    pairs = [(run, run.get("beside", own)) for run in runs]
+    row["requests_per_second"] = own["rate"]
+    row["loss"] = statistics.mean(percent_less(statistics.mean(run["seconds"]), base["rate"]) for run, base in pairs)
+    row["worst_second"] = max(percent_less(min(run["seconds"]), base["rate"]) for run, base in pairs)
+    row["growth"] = statistics.mean(100 * (run["cpu_us"] / base["cpu_us"] - 1) for run, base in pairs)
     row["memory_mb"] = max((run["memory"] / 1e6 for run in runs if "memory" in run), default=None)
     row["mb_per_hour"] = median_of([{"mb": run["bytes"] / len(run["seconds"]) * 3600 / 1e6} for run in runs
                                     if "bytes" in run], "mb")
@@ -43,8 +44,7 @@ def row_of(arm, runs, untraced):
 
 def summarise(results):
     """`results`: the runs of each arm of a service."""
-    untraced = results["untraced"]
-    return {arm: row_of(arm, runs, untraced) for arm, runs in results.items() if runs}
+    return {arm: row_of(arm, runs) for arm, runs in results.items() if runs}
 
 
 def cell(value):
