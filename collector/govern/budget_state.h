@@ -66,8 +66,18 @@ struct budget_group {
 
 /* When a piece of work on the target began: what the recorder and the target had used. */
 struct budget_effort {
-    uint64_t own_ns, target_ns, ns;
+    uint64_t own_ns, target_ns, ns, calls;
 };
+
+/* What the recorder's work, `took` nanoseconds of it, has cost a target that used `used` of them, as a share
+ * of that: where no processor was idle (`crowded`, a part of the time), and up to half of the budget, so that
+ * the other half is there for hits. */
+static inline double budget_own_cost(double took, double used, double crowded, double share)
+{
+    double cost = took > 0 && used > 0 ? crowded * took / used : 0;
+
+    return cost < share / 2 ? cost : share / 2;
+}
 
 struct budget {
     struct budget_options options;
@@ -91,7 +101,9 @@ struct budget {
     struct budget_group *groups;
     size_t group_count, group_capacity;
     struct budget_effort effort;
-    pid_t *patched; /* before the recording begins: the processes that have inline probes */
+    double pages_share; /* what copies of pages take of the target's time */
+    double own_share;   /* what the recorder takes of it where no processor is idle, but for reading calls */
+    pid_t *patched;     /* before the recording begins: the processes that have inline probes */
     size_t patched_count, patched_capacity;
     unsigned parts; /* given out so far */
     bool regrouping;
@@ -138,7 +150,10 @@ struct budget_contact {
  * inline_lost) is more than the budget. Returns how many, or -ENOMEM. */
 int budget_choose_inline(struct budget *budget, const struct budget_contact *contact);
 
-/* The work of giving the next process its inline probes begins. */
+/* What this process has used of processors, with the helpers that it has waited for. */
+uint64_t budget_own_cpu_ns(void);
+
+/* From here on it is seen what the recorder takes. */
 void budget_mark_effort(struct budget *budget);
 
 /* Waits. False: the recording is to end. */

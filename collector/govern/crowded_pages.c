@@ -180,8 +180,8 @@ int budget_pages_look(struct budget *budget, struct budget_image *image, uint64_
     image->taker_count = count;
     image->turns_ns = now_ns;
     r = turns.seconds > 0 ? budget_pages_choose(budget, image, &turns, now_ns) : 0;
-    budget->governor.standing = 0;
+    budget->pages_share = 0;
     for (size_t i = 0; i < budget->image_count; i++)
-        budget->governor.standing += budget->images[i].kept_cost;
+        budget->pages_share += budget->images[i].kept_cost;
     return r;
 }

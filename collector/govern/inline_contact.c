@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -146,31 +145,10 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
     return gone;
 }
 
-/* What this process has used, with the helpers that it has waited for. */
-static uint64_t own_cpu_ns(void)
-{
-    struct rusage helpers;
-    uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-
-    if (getrusage(RUSAGE_CHILDREN, &helpers))
-        return own;
-    return own + 1000 * ((uint64_t)(helpers.ru_utime.tv_usec + helpers.ru_stime.tv_usec) +
-                         1000000u * (uint64_t)(helpers.ru_utime.tv_sec + helpers.ru_stime.tv_sec));
-}
-
-void budget_mark_effort(struct budget *budget)
-{
-    budget->effort = (struct budget_effort){
-        .own_ns = own_cpu_ns(),
-        .target_ns = streams_cpu_ns(budget->options.streams),
-        .ns = clock_ns(CLOCK_MONOTONIC),
-    };
-}
-
 /* Lets a target that is busy have the time that makes up for what it took to give one process its probes. */
 static void make_up(const struct budget *budget, double spread)
 {
-    double took = (double)(own_cpu_ns() - budget->effort.own_ns);
+    double took = (double)(budget_own_cpu_ns() - budget->effort.own_ns);
     double elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - budget->effort.ns);
     double ran = ran_since(streams_cpu_ns(budget->options.streams), budget->effort.target_ns);
     double part = WORK_PART * budget->options.share * (double)sysconf(_SC_NPROCESSORS_ONLN);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -13,6 +14,7 @@
 #define ALERT_LOOK_NS 20000000u
 #define RECENT_NS 1000000000.0
 #define PAGES_NS 5000000000u
+#define OWN_NS 1000000000u
 #define CALM_NS 1000000000u /* a function of which nothing was left out for so long is complete again */
 
 /* ------------------------------------------------------------------------------------ counts */
@@ -210,6 +212,42 @@ static int end_calm(struct budget *budget, uint64_t now_ns, struct error *err)
 
 /* ------------------------------------------------------------------------------------ looks */
 
+uint64_t budget_own_cpu_ns(void)
+{
+    struct rusage helpers;
+    uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+    if (getrusage(RUSAGE_CHILDREN, &helpers))
+        return own;
+    return own + 1000 * ((uint64_t)(helpers.ru_utime.tv_usec + helpers.ru_stime.tv_usec) +
+                         1000000u * (uint64_t)(helpers.ru_utime.tv_sec + helpers.ru_stime.tv_sec));
+}
+
+void budget_mark_effort(struct budget *budget)
+{
+    budget->effort = (struct budget_effort){
+        .own_ns = budget_own_cpu_ns(),
+        .target_ns = streams_cpu_ns(budget->options.streams),
+        .ns = clock_ns(CLOCK_MONOTONIC),
+        .calls = budget->inline_calls,
+    };
+}
+
+/* What is not in the costs of hits and calls. */
+static void look_at_own_work(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
+{
+    const struct budget_effort *since = &budget->effort;
+    double used = cpu_ns > since->target_ns ? (double)(cpu_ns - since->target_ns) : 0, read, took;
+
+    if (now_ns - since->ns < OWN_NS)
+        return;
+    read = budget->costs.read_ns * (double)(budget->inline_calls - since->calls);
+    took = (double)(budget_own_cpu_ns() - since->own_ns) - read;
+    budget->own_share =
+        (budget->own_share + budget_own_cost(took, used, budget->crowding.part, budget->options.share)) / 2;
+    budget_mark_effort(budget);
+}
+
 /* -ENOMEM, or whether a function has to go. */
 static int look_at_pages(struct budget *budget, uint64_t now_ns)
 {
@@ -248,6 +286,8 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     if (r)
         return r;
     goes = look_at_pages(budget, now_ns);
+    look_at_own_work(budget, now_ns, cpu_ns);
+    budget->governor.standing = budget->pages_share + budget->own_share;
     r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns, cpu_ns);
     if (goes < 0 || r < 0)
         return error_no_memory(err);

@@ -100,3 +100,12 @@ Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
     cr_assert(units[0].out && !units[1].out && !units[2].out);
 }
+
+Test(inline_contact, own_work_counts_where_no_processor_is_idle)
+{
+    cr_assert_eq(budget_own_cost(30, 1000, 0, 0.1), 0);
+    cr_assert_float_eq(budget_own_cost(30, 1000, 0.5, 0.1), 0.015, 1e-9);
+    cr_assert_float_eq(budget_own_cost(300, 1000, 1, 0.1), 0.05, 1e-9);
+    cr_assert_eq(budget_own_cost(30, 0, 1, 0.1), 0);
+    cr_assert_eq(budget_own_cost(-5, 1000, 1, 0.1), 0);
+}
