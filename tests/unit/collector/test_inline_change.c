@@ -90,7 +90,7 @@ static struct {
     struct inline_backend *backend;
     uint64_t load_bias;
     size_t calls;
-    pid_t pid;
+    pid_t pid, other; /* the target; one that does nothing, or 0 */
     bool *out;
 } world;
 
@@ -186,16 +186,14 @@ static void take_out(bool one, bool two)
 
 /* A process of its own that runs the same program and does nothing: from before there is an area, which it
  * would have, too. */
-static pid_t start_another(void)
+static void start_other(void)
 {
-    pid_t pid = fork();
-
-    if (!pid) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
-            pause();
-    }
-    return pid;
+    world.other = fork();
+    if (world.other)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;)
+        pause();
 }
 
 static void choose(const bool *out, pid_t ahead, const bool *out_ahead)
@@ -274,6 +272,11 @@ static void end(void)
     expect_patched(world.pid, false, false);
     if (shared->child)
         expect_patched(shared->child, false, false);
+    if (world.other) {
+        expect_patched(world.other, false, false);
+        kill(world.other, SIGKILL);
+        waitpid(world.other, NULL, 0);
+    }
     kill(world.pid, SIGKILL);
     waitpid(world.pid, NULL, 0);
     inline_backend_free(world.backend);
@@ -362,39 +365,33 @@ Test(inline_change, a_child_gets_what_its_parent_has_got_since)
 
 Test(inline_change, one_process_goes_ahead)
 {
-    pid_t other = start_another();
     bool *none;
 
+    start_other();
     begin();
     none = calloc(world.count + 1, sizeof(*none));
-    patch(other);
+    patch(world.other);
     take_out(true, false);
-    choose(world.out, other, none);
+    choose(world.out, world.other, none);
     expect_patched(world.pid, false, true);
-    expect_patched(other, true, true);
-    choose(none, other, world.out);
+    expect_patched(world.other, true, true);
+    choose(none, world.other, world.out);
     expect_patched(world.pid, true, true);
-    expect_patched(other, false, true);
+    expect_patched(world.other, false, true);
     choose(none, 0, NULL);
-    expect_patched(other, true, true);
+    expect_patched(world.other, true, true);
     end();
-    expect_patched(other, false, false);
-    kill(other, SIGKILL);
-    waitpid(other, NULL, 0);
     free(none);
 }
 
 Test(inline_change, the_busiest_of_several)
 {
-    pid_t other = start_another();
-
+    start_other();
     begin();
     cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), 0);
-    patch(other);
+    patch(world.other);
     cr_expect_neq(inline_backend_busiest(world.backend, world.inlined), 0);
     have_done(0, CALL);
     cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), world.pid);
     end();
-    kill(other, SIGKILL);
-    waitpid(other, NULL, 0);
 }
