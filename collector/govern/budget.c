@@ -352,7 +352,7 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
     };
     r = running ? look_ahead(budget, &budget->images[index], err) : 0;
     if (!r && image->inlined && budget->options.inlined)
-        r = budget_change_inline(budget, image, err);
+        r = budget_change_inline(budget, &budget->images[index], err);
     if (!r)
         r = add_groups(budget, index, running, err);
     if (!r)

@@ -129,7 +129,7 @@ int budget_regroup(struct budget *budget, struct error *err);
 int budget_move_inline(struct budget *budget, struct error *err);
 
 /* The same of one image, without anything that is tried anew. */
-int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err);
+int budget_change_inline(struct budget *budget, const struct budget_image *place, struct error *err);
 
 /* Whether functions that were tried in one process can go to the others, or need another one. */
 bool budget_trials_move(const struct budget *budget);

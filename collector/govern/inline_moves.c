@@ -17,14 +17,6 @@
 
 #define SCALE_MOST 1000.0
 
-static struct budget_image *image_of(const struct budget *budget, const struct traced_image *image)
-{
-    for (size_t i = 0; i < budget->image_count; i++)
-        if (budget->images[i].image == image)
-            return &budget->images[i];
-    return NULL;
-}
-
 /* ------------------------------------------------------------------------------------ who is tried where */
 
 /* Functions that are about to be let in are tried in one process, if there are others. */
@@ -130,12 +122,12 @@ void budget_inline_out(const struct budget *budget, const struct traced_image *i
     list_out(budget, image, false, ret_out);
 }
 
-int budget_change_inline(struct budget *budget, const struct traced_image *image, struct error *err)
+int budget_change_inline(struct budget *budget, const struct budget_image *place, struct error *err)
 {
+    const struct traced_image *image = place->image;
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
     AUTO_FREE bool *out_ahead = calloc(image->function_count + 1, sizeof(*out_ahead));
-    const struct budget_image *place = image_of(budget, image);
-    struct inline_choice choice = {.out = out, .ahead = place ? place->ahead : 0, .out_ahead = out_ahead};
+    struct inline_choice choice = {.out = out, .ahead = place->ahead, .out_ahead = out_ahead};
     struct error why = {0};
     int r;
 
@@ -159,7 +151,7 @@ int budget_move_inline(struct budget *budget, struct error *err)
         if (!budget->images[i].image->inlined)
             continue;
         begin_trials(budget, &budget->images[i]);
-        r = budget_change_inline(budget, budget->images[i].image, err);
+        r = budget_change_inline(budget, &budget->images[i], err);
     }
     return r;
 }
