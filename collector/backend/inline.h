@@ -76,6 +76,10 @@ int inline_backend_choose(struct inline_backend *backend, const struct inline_im
  * them share one area. */
 pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline_image *inlined);
 
+/* How long all processes with patches have run since this was asked last, children that are known among them:
+ * nanoseconds of processor time. What a process that has ended had used by then is not in it. */
+uint64_t inline_backend_ran(struct inline_backend *backend);
+
 /* A child begins that works on the slots of its parent's thread `lender` until inline_backend_take_back(); it
  * comes before inline_backend_fork(). -ENOMEM. */
 struct inline_loan {

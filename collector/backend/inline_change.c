@@ -144,3 +144,17 @@ pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline
     }
     return several ? busiest->pid : 0;
 }
+
+uint64_t inline_backend_ran(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+    uint64_t sum = 0;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        uint64_t used = process_cpu_ns(member->pid);
+
+        sum += used > member->ran_ns ? used - member->ran_ns : 0;
+        member->ran_ns = used;
+    }
+    return sum;
+}

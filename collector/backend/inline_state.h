@@ -27,6 +27,7 @@ struct member {
     pid_t shares;      /* whose memory it has (vfork): that one's code is restored; 0: its own */
     bool restored;     /* its code is as it was */
     uint64_t used_ns;  /* processor time, when the busiest was asked for */
+    uint64_t ran_ns;   /* the same, at inline_backend_ran() */
     uint64_t since_ns; /* when it had been patched, CLOCK_MONOTONIC; 0: it was born like that */
     struct family *family;
     UT_hash_handle hh;

@@ -93,7 +93,6 @@ void budget_free(struct budget *budget)
         free(budget->images[i].takers);
     }
     free(budget->groups);
-    free(budget->patched);
     free(budget->images);
     free(budget->marked);
     free(budget->inline_new);

@@ -103,9 +103,7 @@ struct budget {
     struct budget_effort effort;
     double pages_share; /* what copies of pages take of the target's time */
     double own_share;   /* what the recorder takes of it where no processor is idle, but for reading calls */
-    pid_t *patched;     /* before the recording begins: the processes that have inline probes */
-    size_t patched_count, patched_capacity;
-    unsigned parts; /* given out so far */
+    unsigned parts;     /* given out so far */
     bool regrouping;
     bool urgent;                 /* calls have begun to be left out */
     uint64_t looked_ns, used_ns; /* the last look; what the target had used by then */
@@ -141,13 +139,15 @@ void budget_scale_trials(struct budget *budget, uint64_t cpu_ns);
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err);
 
 /* What has been seen since one more process has inline probes, nanoseconds: how long that was, and how much
- * all processes that have them have run. */
+ * all processes that have them have run, born with them or not. */
 struct budget_contact {
     double elapsed, ran;
 };
 
 /* Takes the hottest functions with inline probes out if what was seen of them (budget.inline_new,
- * inline_lost) is more than the budget. Returns how many, or -ENOMEM. */
+ * inline_lost) is more than the budget, unless they have run too little to tell. Returns how many, or
+ * -ENOMEM.
+ */
 int budget_choose_inline(struct budget *budget, const struct budget_contact *contact);
 
 /* What this process has used of processors, with the helpers that it has waited for. */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/govern/budget_state.h"
@@ -20,7 +19,8 @@
 #define STEP_NS 2000000.0
 #define RAN_NS 4000000u /* a process is known when it has run so long */
 #define LONGEST_NS 200000000.0
-#define IDLE_NS 20000000.0 /* one that has not run for IDLE_PART of that is not waited for */
+#define JUDGED_NS 1000000.0 /* who has run less shows nothing, and has not paid much */
+#define IDLE_NS 20000000.0  /* one that has not run for IDLE_PART of that is not waited for */
 #define IDLE_PART 0.02
 #define READ_NS 50000000u /* a program that goes on loading libraries gives as many records as are read */
 #define BUSY_PART 0.1     /* of a processor: with less nobody waits for the recorder's work */
@@ -30,6 +30,7 @@
 #define FITS 0.7          /* of the budget: what is left in when something is taken out */
 #define MUCH_COOLER 8     /* times: who was called less than the hottest by that waits for the next look */
 #define LOOKS 4           /* at one process at most */
+#define STANDS_PART 0.25  /* of the work on a process: it stands still, wherever that is done */
 
 /* A function that was called. */
 struct callee {
@@ -60,26 +61,16 @@ static int read_rings(struct budget *budget, bool forget, struct error *err)
     return 0;
 }
 
-static uint64_t cpu_of_patched(const struct budget *budget)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < budget->patched_count; i++)
-        sum += process_cpu_ns(budget->patched[i]);
-    return sum;
-}
-
 /* How long a process has run since it had used `cpu_ns`. */
 static double ran_since(uint64_t now, uint64_t cpu_ns)
 {
     return now > cpu_ns ? (double)(now - cpu_ns) : 0;
 }
 
-/* Lets the newest process run until it is known. */
-static void watch(const struct budget *budget, struct budget_contact *contact)
+/* Lets a process run until it is known. */
+static void watch(const struct budget *budget, pid_t pid, struct budget_contact *contact)
 {
-    pid_t pid = budget->patched[budget->patched_count - 1];
-    uint64_t begun = clock_ns(CLOCK_MONOTONIC), all_ns = cpu_of_patched(budget), its_ns = process_cpu_ns(pid);
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC), its_ns = process_cpu_ns(pid);
     double ran;
 
     do {
@@ -90,7 +81,6 @@ static void watch(const struct budget *budget, struct budget_contact *contact)
         if (stop || (contact->elapsed >= IDLE_NS && ran < IDLE_PART * contact->elapsed))
             break;
     } while (ran < RAN_NS && contact->elapsed < LONGEST_NS);
-    contact->ran = ran_since(cpu_of_patched(budget), all_ns);
 }
 
 static int hottest_first(const void *left, const void *right)
@@ -132,7 +122,7 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
     for (size_t i = 0; i < count; i++)
         paid += cost * callees[i].calls;
     own = contact->ran - paid > least ? contact->ran - paid : least;
-    if (r || !(contact->elapsed > 0) || paid <= budget->options.share * own)
+    if (r || contact->ran < JUDGED_NS || paid <= budget->options.share * own)
         return r;
     for (size_t i = 0; i < count && paid > FITS * budget->options.share * own; i++) {
         if (own == least && MUCH_COOLER * callees[i].calls < callees[0].calls)
@@ -152,24 +142,27 @@ static void make_up(const struct budget *budget, double spread)
     double elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - budget->effort.ns);
     double ran = ran_since(streams_cpu_ns(budget->options.streams), budget->effort.target_ns);
     double part = WORK_PART * budget->options.share * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double pause = took / part - elapsed;
+    double cost = took * (STANDS_PART + (1 - STANDS_PART) * budget->crowding.part);
+    double pause = cost / part - elapsed;
 
     if (ran > BUSY_PART * elapsed && pause > 0)
         budget_pause(budget, pause < spread ? pause : spread);
 }
 
-/* Returns how many functions of the newest process had to go. */
-static int look_at_newest(struct budget *budget, struct error *err)
+/* Returns how many functions of the process that has just been patched had to go. */
+static int look_at(struct budget *budget, pid_t pid, struct error *err)
 {
     struct budget_contact contact = {0};
     int gone, r = read_rings(budget, true, err);
 
     if (r)
         return r;
-    watch(budget, &contact);
+    inline_backend_ran(budget->options.inlined);
+    watch(budget, pid, &contact);
     r = read_rings(budget, false, err);
     if (r)
         return r;
+    contact.ran = (double)inline_backend_ran(budget->options.inlined);
     crowding_look(&budget->crowding, clock_ns(CLOCK_MONOTONIC));
     gone = budget_choose_inline(budget, &contact);
     if (gone < 0)
@@ -182,11 +175,8 @@ int budget_meet_process(struct budget *budget, pid_t pid, double part, struct er
 {
     int r = 1;
 
-    if (array_reserve(&budget->patched, &budget->patched_capacity, budget->patched_count + 1))
-        return error_no_memory(err);
-    budget->patched[budget->patched_count++] = pid;
     for (unsigned look = 0; r > 0 && look < LOOKS; look++)
-        r = look_at_newest(budget, err);
+        r = look_at(budget, pid, err);
     if (r < 0)
         return r;
     make_up(budget, SPREAD_NS * part);

@@ -20,9 +20,10 @@
 
 #define WATCHED __attribute__((noinline, noclone))
 #define CALLS 100
+#define BURN_NS 20000000u
 
 /* What the target is told to do, and has done. */
-enum { WAIT, FORK, CALL, DONE };
+enum { WAIT, FORK, CALL, BURN, DONE };
 
 static struct {
     atomic_int order[2]; /* of the target, and of its child */
@@ -40,6 +41,14 @@ WATCHED static void watched_one(long n)
 WATCHED static void watched_two(long n)
 {
     sum = sum + 1000 * n;
+}
+
+static void burn(void)
+{
+    uint64_t begun = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < begun + BURN_NS)
+        continue;
 }
 
 static void target_main(void)
@@ -64,6 +73,8 @@ static void target_main(void)
             watched_one(1);
             watched_two(1);
         }
+        if (order == BURN)
+            burn();
         atomic_store(&shared->sum[number], sum);
         if (order != WAIT)
             atomic_store(&shared->order[number], DONE);
@@ -393,5 +404,20 @@ Test(inline_change, the_busiest_of_several)
     cr_expect_neq(inline_backend_busiest(world.backend, world.inlined), 0);
     have_done(0, CALL);
     cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), world.pid);
+    end();
+}
+
+Test(inline_change, what_children_run_is_known)
+{
+    uint64_t forked;
+
+    begin();
+    forked = fork_target();
+    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    inline_backend_ran(world.backend);
+    have_done(0, BURN);
+    cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
+    have_done(1, BURN);
+    cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
     end();
 }

@@ -91,6 +91,16 @@ Test(inline_contact, more_than_all_time_is_believed_up_to_a_part)
     cr_assert(units[0].out && !units[1].out);
 }
 
+/* A few calls of one that sleeps are more than its budget, and nobody's harm. */
+Test(inline_contact, who_has_hardly_run_shows_nothing)
+{
+    const struct budget_contact sleeps = {.elapsed = 20e6, .ran = 32e3};
+
+    calls[0] = 400;
+    cr_assert_eq(budget_choose_inline(&budget, &sleeps), 0);
+    cr_assert(!units[0].out);
+}
+
 /* The next look tells of them. */
 Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
 {
