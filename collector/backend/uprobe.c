@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/backend/bpf_mappings.h"
 #include "collector/backend/uprobe.h"
 
 #include <bpf/bpf.h>
@@ -221,6 +222,7 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         uprobe_backend_free(backend);
         return error_set(err, r, NULL, "cannot map the counts of probes");
     }
+    bpf_mappings_keep();
     *ret_backend = backend;
     return 0;
 }
