@@ -2,8 +2,8 @@
 /*
  * Memory of BPF maps that this process has mapped.
  *
- * fork() copies the page tables of such memory, unlike those of other shared memory, since the kernel could not
- * fill them again at a fault (vma_needs_copy() in mm/memory.c): 64 MiB of a ring that is mapped twice are
+ * fork() copies the page tables of such memory, unlike those of other shared memory, since the kernel could
+ * not fill them again at a fault (vma_needs_copy() in mm/memory.c): 64 MiB of a ring that is mapped twice are
  * 16,384 entries, more than all the rest that a recorder has.
  */
 #ifndef TRACECTL_COLLECTOR_BACKEND_BPF_MAPPINGS_H

@@ -55,7 +55,7 @@ static void family_free(struct family *family)
         return;
     agent_reader_free(family->reader);
     agent_area_free(family->patch.area);
-    free(family->patch.patches);
+    inline_code_release(family->code);
     free(family->out);
     free(family->varies);
     free(family);
@@ -185,24 +185,44 @@ int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err
     return 0;
 }
 
-static int prepare(const struct inline_target *target, struct live_patch *patch, struct error *err)
+/* Code of another family that does for this one as well; or NULL. */
+static struct inline_code *find_code(const struct inline_backend *backend, const struct inline_image *inlined,
+                                     const struct inline_order *order)
+{
+    for (struct member *member = backend->members; member; member = member->hh.next)
+        if (inline_code_is(member->family->code, inlined, order))
+            return member->family->code;
+    return NULL;
+}
+
+/* Makes the stubs and patches for where the process has room. */
+static int prepare(const struct inline_backend *backend, const struct inline_target *target,
+                   struct family *family, struct error *err)
 {
     const struct inline_image *inlined = target->inlined;
+    struct live_patch *patch = &family->patch;
     struct inline_order order = {
         .functions = target->functions,
         .first_number = 1 + target->first_function,
         .load_bias = target->load_bias,
         .timed = patch->area->times != NULL,
-        .stubs = patch->area->stubs,
     };
     int r = room_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
                       patch->area->near_bytes, &order.head, err);
 
     if (r)
         return r;
+    inline_code_release(family->code);
+    family->code = inline_code_share(find_code(backend, inlined, &order));
+    r = family->code ? 0 : inline_code_new(inlined, &order, &family->code);
+    if (r == -ENOMEM)
+        return error_no_memory(err);
+    if (r)
+        return error_say(err, r, "its code is too far from free addresses");
+    inline_code_copy(family->code, patch->area->stubs);
     patch->head = order.head;
-    r = inline_image_emit(inlined, &order, patch->patches);
-    return r ? error_say(err, r, "its code is too far from free addresses") : 0;
+    patch->patches = family->code->patches;
+    return 0;
 }
 
 /* The family whose area a process has already: it was forked from a patched one a moment ago. */
@@ -233,17 +253,16 @@ static int make_area(const struct inline_backend *backend, const struct inline_i
 }
 
 /* -ENOMEM. */
-static int make_patches(const struct inline_target *target, struct family *family)
+static int choose_patches(const struct inline_target *target, struct family *family)
 {
     struct live_patch *patch = &family->patch;
     size_t next = 0;
 
     family->inlined = target->inlined;
     patch->count = target->inlined->chosen_count;
-    patch->patches = calloc(patch->count, sizeof(*patch->patches));
     patch->out = family->out = calloc(patch->count, sizeof(*family->out));
     patch->varies = family->varies = calloc(patch->count, sizeof(*family->varies));
-    if (!patch->patches || !family->out || !family->varies)
+    if (!family->out || !family->varies)
         return -ENOMEM;
     for (size_t i = 0; target->out && i < target->inlined->count; i++) {
         if (!target->inlined->chosen[i])
@@ -263,7 +282,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
 
     if (parents)
         return add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
-    if (!family || make_patches(target, family))
+    if (!family || choose_patches(target, family))
         return error_no_memory(err);
     r = leftover_clean(target->pid, err);
     if (r)
@@ -272,7 +291,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     if (r)
         return r;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        r = prepare(target, &family->patch, err);
+        r = prepare(backend, target, family, err);
         if (!r)
             r = live_patch_apply(target->pid, &family->patch, err);
         if (r != -EEXIST)

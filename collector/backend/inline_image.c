@@ -197,20 +197,15 @@ char *inline_image_summary(const struct inline_image *inlined, const struct plan
 
 /* ------------------------------------------------------------------------------------ stubs */
 
-/* Where the next stub goes, from the first one. */
-struct stub_place {
-    size_t at, aside;
-};
-
-/* One function's stub and patch. */
+/* One function's stub and patch, behind those that are in the room. */
 static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,
-                    struct stub_place *place, struct inline_patch *patch)
+                    struct inline_room *room, struct inline_patch *patch)
 {
     const struct displacement *displacement = &site->displacement;
     const struct stub_order wanted = {
         .number = order->first_number + (uint32_t)index,
-        .address = order->head + AGENT_STUBS_OFFSET + place->at,
-        .aside = order->head + AGENT_STUBS_OFFSET + place->aside,
+        .address = order->head + AGENT_STUBS_OFFSET + room->end,
+        .aside = order->head + AGENT_STUBS_OFFSET + room->aside_end,
         .function = order->functions[index].address + order->load_bias,
         .head = order->head,
         .timed = order->timed,
@@ -218,8 +213,8 @@ static int emit_one(const struct inline_order *order, const struct displace_site
         .displacement = displacement,
     };
     struct stub stub;
-    int r = stub_x86_64.emit(&wanted, order->stubs + place->at, stub_x86_64.stub_max,
-                             order->stubs + place->aside, &stub);
+    int r = stub_x86_64.emit(&wanted, order->stubs + room->end, stub_x86_64.stub_max,
+                             order->stubs + room->aside_end, &stub);
 
     if (r)
         return r;
@@ -229,20 +224,20 @@ static int emit_one(const struct inline_order *order, const struct displace_site
     memcpy(patch->moved, stub.moved, sizeof(patch->moved));
     memcpy(patch->starts, displacement->starts, sizeof(patch->starts));
     memcpy(patch->old, site->code + displacement->offset, sizeof(patch->old));
-    place->at += aligned(stub.size);
-    place->aside += aligned(stub.aside);
+    room->end += aligned(stub.size);
+    room->aside_end += aligned(stub.aside);
     return stub_x86_64.patch(patch->address, wanted.address, patch->new);
 }
 
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
-                      struct inline_patch *patches)
+                      struct inline_patch *patches, struct inline_room *ret_room)
 {
-    struct stub_place place = {.aside = inlined->aside_at};
     size_t count = 0;
     int r = 0;
 
+    *ret_room = (struct inline_room){.aside_end = inlined->aside_at};
     for (size_t i = 0; i < inlined->count && !r; i++)
         if (inlined->chosen[i])
-            r = emit_one(order, &inlined->sites[i], i, &place, &patches[count++]);
+            r = emit_one(order, &inlined->sites[i], i, ret_room, &patches[count++]);
     return r;
 }

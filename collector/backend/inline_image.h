@@ -64,9 +64,14 @@ struct inline_order {
     uint8_t *stubs; /* `stub_bytes` of room, for what goes to head + AGENT_STUBS_OFFSET */
 };
 
+/* What stubs take of their room: up to `end`, and from inline_image.aside_at up to `aside_end`. */
+struct inline_room {
+    size_t end, aside_end;
+};
+
 /* Writes the stubs, and fills in `chosen_count` patches in ascending order. -ERANGE: `head` is too far away.
  */
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
-                      struct inline_patch *patches);
+                      struct inline_patch *patches, struct inline_room *ret_room);
 
 #endif

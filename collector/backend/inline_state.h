@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "collector/backend/inline.h"
+#include "collector/backend/inline_code.h"
 #include "collector/backend/inline_guard.h"
 #include "collector/backend/live_patch.h"
 
@@ -16,9 +17,10 @@ struct family {
     struct live_patch patch;
     struct agent_reader *reader;
     const struct inline_image *inlined;
-    bool *out, *varies;  /* of each patch: it is out; it has been */
-    uint64_t changed_ns; /* when patches were taken out or put in last; 0: never */
-    uint64_t inode;      /* of the area's memory file */
+    struct inline_code *code; /* with the patches; other families may have it, too */
+    bool *out, *varies;       /* of each patch: it is out; it has been */
+    uint64_t changed_ns;      /* when patches were taken out or put in last; 0: never */
+    uint64_t inode;           /* of the area's memory file */
     size_t members;
 };
 

@@ -234,7 +234,7 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
         }
     }
     if (!r && changed)
-        text_pages_give_back(remote, mapping);
+        text_pages_give_back(remote, mapping, NULL);
     return r;
 }
 

@@ -344,7 +344,23 @@ int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *er
     return remote_session(pid, apply, (void *)patch, err);
 }
 
-/* The pages between the first and the last patch that have none any more are the file's again. */
+/* Which pages of a mapping have a patch, or a part of one. NULL: no memory. The caller frees it. */
+static bool *pages_of(const struct live_patch *patch, const struct code_mapping *mapping)
+{
+    bool *has = calloc((mapping->end - mapping->start) / PAGE + 1, sizeof(*has));
+
+    for (size_t i = 0; has && i < patch->count; i++) {
+        uint64_t first = patch->patches[i].address, last = first + DISPLACE_JUMP - 1;
+
+        if (first >= mapping->start && first < mapping->end)
+            has[(first - mapping->start) / PAGE] = true;
+        if (last >= mapping->start && last < mapping->end)
+            has[(last - mapping->start) / PAGE] = true;
+    }
+    return has;
+}
+
+/* The pages of these patches, which were taken out, are the file's again if they have no others. */
 static void give_pages_back(struct remote *remote, const struct live_patch *patch)
 {
     struct code_mapping *mappings = NULL;
@@ -357,6 +373,7 @@ static void give_pages_back(struct remote *remote, const struct live_patch *patc
     end = (patch->patches[patch->count - 1].address + DISPLACE_JUMP + PAGE - 1) / PAGE * PAGE;
     for (size_t i = 0; i < count; i++) {
         struct code_mapping part = mappings[i];
+        AUTO_FREE bool *changed = NULL;
 
         if (part.end <= first || part.start >= end)
             continue;
@@ -365,7 +382,8 @@ static void give_pages_back(struct remote *remote, const struct live_patch *patc
             part.start = first;
         }
         part.end = part.end < end ? part.end : end;
-        text_pages_give_back(remote, &part);
+        changed = pages_of(patch, &part);
+        text_pages_give_back(remote, &part, changed);
     }
     code_mappings_free(mappings, count);
 }

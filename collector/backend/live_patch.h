@@ -24,7 +24,7 @@
 struct live_patch {
     struct agent_area *area;
     uint64_t head; /* where its head is in the process */
-    struct inline_patch *patches;
+    const struct inline_patch *patches;
     size_t count;
     const bool *out;    /* of each: live_patch_apply() leaves it out; NULL: none */
     const bool *varies; /* of each: it may be in or out at present (live_patch_change); NULL: all are in */

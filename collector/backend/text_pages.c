@@ -52,7 +52,7 @@ static bool is_as_in_file(const struct remote *remote, const struct code_mapping
            !memcmp(now, wanted, PAGE);
 }
 
-void text_pages_give_back(struct remote *remote, const struct code_mapping *mapping)
+void text_pages_give_back(struct remote *remote, const struct code_mapping *mapping, const bool *changed)
 {
     size_t pages = (mapping->end - mapping->start) / PAGE, first = 0, calls = 0;
     AUTO_FREE uint64_t *words = read_pagemap(remote_pid(remote), mapping, pages);
@@ -67,7 +67,7 @@ void text_pages_give_back(struct remote *remote, const struct code_mapping *mapp
         bool copy = i < pages && is_copy(words[i]);
         int64_t ignored;
 
-        if (i < pages && (!copy || is_as_in_file(remote, mapping, file, i))) {
+        if (i < pages && (!copy || ((!changed || changed[i]) && is_as_in_file(remote, mapping, file, i)))) {
             any |= copy;
             continue;
         }

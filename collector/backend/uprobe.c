@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/backend/bpf_mappings.h"
 #include "collector/backend/uprobe.h"
+#include "collector/backend/bpf_mappings.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

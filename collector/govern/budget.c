@@ -95,6 +95,8 @@ void budget_free(struct budget *budget)
     free(budget->groups);
     free(budget->images);
     free(budget->marked);
+    free(budget->awake.functions);
+    free(budget->awake.units);
     free(budget->inline_new);
     free(budget->applied);
     free(budget->units);
@@ -118,6 +120,8 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         array_reserve(&budget->applied, &budget->applied_capacity, functions) ||
         array_reserve(&budget->marked, &budget->marked_capacity, functions) ||
         array_reserve(&budget->inline_new, &budget->inline_capacity, functions) ||
+        array_reserve(&budget->awake.functions, &budget->awake.capacity, functions) ||
+        array_reserve(&budget->awake.units, &budget->awake.unit_capacity, functions) ||
         array_reserve(&budget->images, &budget->image_capacity, budget->image_count + 1))
         return error_no_memory(err);
     for (; budget->probe_count < probes; budget->probe_count++)
@@ -130,6 +134,7 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         budget->applied[number] = budget->marked[number] = false;
         budget->inline_new[number] = 0;
     }
+    budget_wake_all(budget); /* units may lie elsewhere now */
     return 0;
 }
 

@@ -9,6 +9,8 @@
 #include "collector/govern/governor.h"
 #include "collector/govern/turns.h"
 
+#define BUDGET_RECENT_NS 1000000000.0 /* how often a function is called is judged by about so much */
+
 /* What hits take, with what they do to the target's caches. */
 struct budget_costs {
     double emulated_ns, single_stepped_ns; /* of a call that is recorded */
@@ -38,6 +40,15 @@ struct budget_function {
     double recent_calls, recent_span_ns;    /* older ones count less and less */
     double inline_weight; /* calls that inline probes recorded, those of the look before count half */
     bool ahead;           /* its inline probe is in in one process only, see inline_moves.c */
+    bool awake;           /* it is in budget.awake */
+};
+
+/* What a look looks at: those that are called, or are not in. */
+struct budget_awake {
+    uint32_t *functions; /* numbers */
+    struct govern_unit **units;
+    size_t count, unit_count, capacity, unit_capacity; /* with room for all */
+    uint64_t chosen_ns;                                /* when those were left out that sleep */
 };
 
 struct budget_image {
@@ -89,6 +100,7 @@ struct budget {
     size_t probe_count, probe_capacity;
     struct budget_function *functions; /* with their units, which governor_decide is given */
     struct govern_unit *units;
+    struct budget_awake awake;
     bool *applied;        /* whether the unit is out in fact */
     bool *marked;         /* a scratch area, by function */
     uint32_t *inline_new; /* calls by inline probes since the last look, by function */
@@ -108,10 +120,32 @@ struct budget {
     bool urgent;                 /* calls have begun to be left out */
     uint64_t looked_ns, used_ns; /* the last look; what the target had used by then */
     uint64_t early_ns;           /* what hits took before the recording began */
+    uint64_t early_calls;        /* inline ones among them */
     double met_share;            /* what those take that have got their probes then, of the target's time */
     bool is_idle;                /* as far as the last group showed */
     double busy;                 /* processors, as the last groups showed; 0: not known */
 };
+
+/* A function is called, or is not in: the next looks are to look at it. */
+static inline void budget_wake(struct budget *budget, uint32_t number)
+{
+    struct budget_function *function = &budget->functions[number];
+    struct govern_unit *unit = &budget->units[function->unit];
+    struct budget_awake *awake = &budget->awake;
+
+    if (!function->awake)
+        awake->functions[awake->count++] = number;
+    if (!unit->awake)
+        awake->units[awake->unit_count++] = unit;
+    function->awake = unit->awake = true;
+}
+
+/* All are looked at in the next look. */
+void budget_wake_all(struct budget *budget);
+
+/* Lets those sleep, once a second, that have not been called for so long that nothing is left of it, and
+ * wakes all others. */
+void budget_choose_awake(struct budget *budget, uint64_t now_ns);
 
 /* What an inline call costs at present, nanoseconds. */
 static inline double budget_inline_cost(const struct budget *budget)
@@ -155,6 +189,10 @@ uint64_t budget_own_cpu_ns(void);
 
 /* From here on it is seen what the recorder takes. */
 void budget_mark_effort(struct budget *budget);
+
+/* What it has taken since, nanoseconds of processor time, but for reading calls, which are counted for that.
+ */
+double budget_own_work(const struct budget *budget);
 
 /* Waits. False: the recording is to end. */
 bool budget_pause(const struct budget *budget, double ns);

@@ -76,6 +76,16 @@ bool governor_is_alert(const struct governor *governor, uint64_t now_ns)
     return !governor->seen_ns || governor->bucket_ns < 0 || now_ns - governor->raised_ns < TRIAL_NS;
 }
 
+bool governor_sleeps(struct govern_unit *unit)
+{
+    if (unit->out || unit->trial || unit->cost_ns != unit->seen_ns || unit->recent_ns >= 1 ||
+        unit->recent_span_ns < RECENT_NS / 2)
+        return false;
+    unit->recent_ns = 0;
+    unit->recent_span_ns = RECENT_NS; /* what it would come to */
+    return true;
+}
+
 /* CPU nanoseconds a nanosecond. */
 static double rate_of(const struct govern_unit *unit)
 {
@@ -83,12 +93,12 @@ static double rate_of(const struct govern_unit *unit)
 }
 
 /* What the hits since the last look took. */
-static double take_costs(struct govern_unit *units, size_t count, double elapsed, double keep)
+static double take_costs(struct govern_unit *const *units, size_t count, double elapsed, double keep)
 {
     double paid = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct govern_unit *unit = &units[i];
+        struct govern_unit *unit = units[i];
         double cost = (double)(unit->cost_ns - unit->seen_ns);
 
         unit->seen_ns = unit->cost_ns;
@@ -178,8 +188,8 @@ static int in_their_turn(const void *left, const void *right)
  * calls the others more often, too: what they take of its own time stays the same. Where that is not known,
  * since more is counted than the target has used, what the hottest ones leave of it is seen before cooler
  * ones go. `total`, `own`: the rates of all units and of the target itself. Returns how many; -ENOMEM. */
-static int shed(struct governor *governor, struct govern_unit *units, size_t count, double total, double own,
-                uint64_t now_ns)
+static int shed(struct governor *governor, struct govern_unit *const *units, size_t count, double total,
+                double own, uint64_t now_ns)
 {
     AUTO_FREE struct govern_unit **order = calloc(count + 1, sizeof(struct govern_unit *));
     bool trials_only = governor->bucket_ns >= 0;
@@ -190,8 +200,8 @@ static int shed(struct governor *governor, struct govern_unit *units, size_t cou
     if (!order)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        if (!units[i].out && !units[i].fixed && rate_of(&units[i]) > 0 && (units[i].trial || !trials_only))
-            order[in++] = &units[i];
+        if (!units[i]->out && !units[i]->fixed && rate_of(units[i]) > 0 && (units[i]->trial || !trials_only))
+            order[in++] = units[i];
     for (size_t i = 0; i < in; i++)
         order[i]->rank = rank_of(order[i], governor->share * own);
     qsort(order, in, sizeof(struct govern_unit *), in_their_turn);
@@ -212,14 +222,14 @@ static int shed(struct governor *governor, struct govern_unit *units, size_t cou
     return changed;
 }
 
-static bool end_trials(struct govern_unit *units, size_t count, uint64_t now_ns)
+static bool end_trials(struct govern_unit *const *units, size_t count, uint64_t now_ns)
 {
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
-        if (units[i].trial && now_ns - units[i].changed_ns >= TRIAL_NS)
-            units[i].trial = false;
-        any |= units[i].trial;
+        if (units[i]->trial && now_ns - units[i]->changed_ns >= TRIAL_NS)
+            units[i]->trial = false;
+        any |= units[i]->trial;
     }
     return any;
 }
@@ -278,13 +288,13 @@ static bool is_due(const struct govern_unit *unit, uint64_t now_ns)
 }
 
 /* -ENOMEM. */
-static int try_due(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns)
+static int try_due(struct governor *governor, struct govern_unit *const *units, size_t count, uint64_t now_ns)
 {
     AUTO_FREE struct govern_unit **due = NULL;
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++)
-        found += is_due(&units[i], now_ns);
+        found += is_due(units[i], now_ns);
     if (!found)
         return 0;
     due = calloc(found, sizeof(struct govern_unit *));
@@ -292,14 +302,14 @@ static int try_due(struct governor *governor, struct govern_unit *units, size_t 
         return -ENOMEM;
     found = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_due(&units[i], now_ns))
-            due[found++] = &units[i];
+        if (is_due(units[i], now_ns))
+            due[found++] = units[i];
     qsort(due, found, sizeof(struct govern_unit *), next_first);
     return let_in(governor, due, found, now_ns);
 }
 
-int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
-                    uint64_t cpu_ns)
+int governor_decide(struct governor *governor, struct govern_unit *const *units, size_t count,
+                    uint64_t now_ns, uint64_t cpu_ns)
 {
     double elapsed = governor->seen_ns ? (double)(now_ns - governor->seen_ns) : 0;
     double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
@@ -322,7 +332,7 @@ int governor_decide(struct governor *governor, struct govern_unit *units, size_t
     affordable = governor->share * own_rate;
     total = governor->standing * own_rate;
     for (size_t i = 0; i < count; i++)
-        total += units[i].out ? 0 : rate_of(&units[i]);
+        total += units[i]->out ? 0 : rate_of(units[i]);
     trials = end_trials(units, count, now_ns);
     if (total > affordable && (trials || governor->bucket_ns < 0))
         r = shed(governor, units, count, total, own_rate, now_ns);

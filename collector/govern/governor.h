@@ -17,6 +17,8 @@
  * What a unit takes is paid with calls that are not recorded. So those go first whose calls are dear, and
  * cheap ones after them. But dear ones that take next to nothing would not help: they go last.
  *
+ * Who is in and takes nothing for a while need not be looked at: governor_sleeps().
+ *
  * A target that needs little is not slowed down by what is little, too: it counts as if it needed a tenth of
  * a CPU.
  *
@@ -37,6 +39,7 @@ struct govern_unit {
     bool barred;      /* it is out and not tried: governor_bar() */
     bool cheap;       /* its calls take so little each that others are to go before: the caller's to say */
     double scale;     /* it is in in this part of the target: 17 = a seventeenth; 0, 1: in all of it */
+    bool awake;       /* it is among those that governor_decide() is given: the caller's own */
 
     /* The governor's own. */
     unsigned rank;                    /* when some are taken out: the lower ones go first */
@@ -66,11 +69,16 @@ struct governor {
 
 void governor_start(struct governor *governor, double share);
 
-/* Decides which units are out from now on (govern_unit.out). `cpu_ns`: what the target's processes have used
- * so far, probes included; a smaller number than before (a process has ended) only begins the sum anew.
- * Returns whether any unit has changed. To be asked every few hundredths of a second. -ENOMEM. */
-int governor_decide(struct governor *governor, struct govern_unit *units, size_t count, uint64_t now_ns,
-                    uint64_t cpu_ns);
+/* Decides which units are out from now on (govern_unit.out). All are given that are out, on trial, or have
+ * taken something of late; the others may be. `cpu_ns`: what the target's processes have used so far, probes
+ * included; a smaller number than before (a process has ended) only begins the sum anew. Returns whether any
+ * unit has changed. To be asked every few hundredths of a second. -ENOMEM. */
+int governor_decide(struct governor *governor, struct govern_unit *const *units, size_t count,
+                    uint64_t now_ns, uint64_t cpu_ns);
+
+/* Whether governor_decide() can do without the unit until its cost grows: then it has taken nothing, for long
+ * enough. */
+bool governor_sleeps(struct govern_unit *unit);
 
 /* The unit is out from the start, since it was at the end of an earlier recording: it will be tried soon.
  * `expected`: the CPU time that it took of a time then; 0: not known. */

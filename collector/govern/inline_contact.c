@@ -24,10 +24,10 @@
 #define IDLE_PART 0.02
 #define READ_NS 50000000u /* a program that goes on loading libraries gives as many records as are read */
 #define BUSY_PART 0.1     /* of a processor: with less nobody waits for the recorder's work */
-#define WORK_PART 0.5     /* of the budget, while calls are recorded already */
+#define WORK_PART 0.5     /* of the budget; the other half is for calls, which are recorded already */
 #define SPREAD_NS 16e9    /* over so much that is spread at most */
 #define OWN_PART 0.1      /* of what a process uses is its own at least: the costs are estimates */
-#define FITS 0.7          /* of the budget: what is left in when something is taken out */
+#define FITS 0.7          /* of that half: what is left in when something is taken out */
 #define MUCH_COOLER 8     /* times: who was called less than the hottest by that waits for the next look */
 #define LOOKS 4           /* at one process at most */
 #define STANDS_PART 0.25  /* of the work on a process: it stands still, wherever that is done */
@@ -57,6 +57,7 @@ static int read_rings(struct budget *budget, bool forget, struct error *err)
         budget->inline_new[i] = 0;
     }
     budget->early_ns += (uint64_t)(budget_inline_cost(budget) * (double)calls);
+    budget->early_calls += calls;
     budget->inline_lost = 0;
     return 0;
 }
@@ -115,16 +116,17 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
 {
     AUTO_FREE struct callee *callees = NULL;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    double cost = budget_inline_cost(budget), least = OWN_PART * contact->ran, paid = 0, own;
+    double cost = budget_inline_cost(budget), least = OWN_PART * contact->ran, paid = 0, own, room;
     size_t count = 0;
     int r = list_callees(budget, &callees, &count), gone = 0;
 
     for (size_t i = 0; i < count; i++)
         paid += cost * callees[i].calls;
     own = contact->ran - paid > least ? contact->ran - paid : least;
-    if (r || contact->ran < JUDGED_NS || paid <= budget->options.share * own)
+    room = (1 - WORK_PART) * budget->options.share * own;
+    if (r || contact->ran < JUDGED_NS || paid <= room)
         return r;
-    for (size_t i = 0; i < count && paid > FITS * budget->options.share * own; i++) {
+    for (size_t i = 0; i < count && paid > FITS * room; i++) {
         if (own == least && MUCH_COOLER * callees[i].calls < callees[0].calls)
             break; /* what is its own is not known: the hottest have hidden it */
         paid -= cost * callees[i].calls;
@@ -138,7 +140,7 @@ int budget_choose_inline(struct budget *budget, const struct budget_contact *con
 /* Lets a target that is busy have the time that makes up for what it took to give one process its probes. */
 static void make_up(const struct budget *budget, double spread)
 {
-    double took = (double)(budget_own_cpu_ns() - budget->effort.own_ns);
+    double took = budget_own_work(budget);
     double elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - budget->effort.ns);
     double ran = ran_since(streams_cpu_ns(budget->options.streams), budget->effort.target_ns);
     double part = WORK_PART * budget->options.share * (double)sysconf(_SC_NPROCESSORS_ONLN);

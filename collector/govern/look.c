@@ -12,7 +12,6 @@
 
 #define LOOK_NS 50000000u
 #define ALERT_LOOK_NS 20000000u
-#define RECENT_NS 1000000000.0
 #define PAGES_NS 5000000000u
 #define OWN_NS 1000000000u
 #define CALM_NS 1000000000u /* a function of which nothing was left out for so long is complete again */
@@ -32,6 +31,7 @@ static void read_probe(struct budget *budget, size_t index, uint64_t now_ns)
 
     if (!more && !left_out && !elsewhere)
         return;
+    budget_wake(budget, probe->function);
     budget_unit(budget, probe->function)->cost_ns +=
         more * probe->recorded_ns + (left_out + elsewhere) * probe->missed_ns;
     probe->recorded = recorded;
@@ -48,9 +48,12 @@ static void read_probe(struct budget *budget, size_t index, uint64_t now_ns)
 
 void budget_inline_calls(struct budget *budget, const struct agent_record *records, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (records[i].function - 1 < budget->function_count) /* what a target writes may be anything */
-            budget->inline_new[records[i].function - 1]++;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = records[i].function - 1;
+
+        if (number < budget->function_count && !budget->inline_new[number]++)
+            budget_wake(budget, number); /* what a target writes may be anything */
+    }
 }
 
 void budget_inline_lost(struct budget *budget, uint64_t calls)
@@ -63,12 +66,13 @@ static double weigh_inline(struct budget *budget)
 {
     double all = 0;
 
-    for (size_t i = 0; i < budget->function_count; i++) {
-        struct budget_function *function = &budget->functions[i];
+    for (size_t i = 0; i < budget->awake.count; i++) {
+        uint32_t number = budget->awake.functions[i];
+        struct budget_function *function = &budget->functions[number];
 
         if (!function->inlined)
             continue;
-        function->inline_weight = function->inline_weight / 2 + budget->inline_new[i];
+        function->inline_weight = function->inline_weight / 2 + budget->inline_new[number];
         all += function->inline_weight;
     }
     return all;
@@ -85,15 +89,15 @@ static void read_inline(struct budget *budget)
     if (all < 1)
         return;
     each_lost = (double)budget->inline_lost / all;
-    for (uint32_t i = 0; i < budget->function_count; i++) {
-        struct budget_function *function = &budget->functions[i];
-        uint32_t more = budget->inline_new[i];
+    for (size_t i = 0; i < budget->awake.count; i++) {
+        uint32_t number = budget->awake.functions[i], more = budget->inline_new[number];
+        struct budget_function *function = &budget->functions[number];
 
         if (!function->inlined)
             continue;
-        budget->inline_new[i] = 0;
+        budget->inline_new[number] = 0;
         calls += more;
-        budget_unit(budget, i)->cost_ns +=
+        budget_unit(budget, number)->cost_ns +=
             (uint64_t)(budget_inline_cost(budget) * (more + each_lost * function->inline_weight));
         function->recorded += more;
         if (function->state != GOVERN_OUT)
@@ -107,12 +111,13 @@ static void read_inline(struct budget *budget)
 static void read_counts(struct budget *budget, uint64_t now_ns)
 {
     double elapsed = budget->looked_ns ? (double)(now_ns - budget->looked_ns) : 0;
-    double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
+    double keep = elapsed < BUDGET_RECENT_NS ? 1 - elapsed / BUDGET_RECENT_NS : 0;
 
-    for (size_t i = 0; i < budget->function_count; i++) {
-        struct budget_function *function = &budget->functions[i];
+    budget_choose_awake(budget, now_ns);
+    for (size_t i = 0; i < budget->awake.count; i++) {
+        struct budget_function *function = &budget->functions[budget->awake.functions[i]];
 
-        if (!function->probed || function->state == GOVERN_OUT)
+        if (function->state == GOVERN_OUT)
             continue; /* it keeps the rate that it was taken out with */
         function->recent_calls *= keep;
         function->recent_span_ns = keep * function->recent_span_ns + elapsed;
@@ -173,6 +178,7 @@ int budget_limited(struct budget *budget, uint32_t number, uint64_t ns, struct e
 {
     if (number >= budget->function_count)
         return 0;
+    budget_wake(budget, number);
     budget->functions[number].last_missed_ns = ns;
     budget->urgent = true;
     return budget->functions[number].state == GOVERN_TRACED
@@ -196,15 +202,16 @@ static int end_calm(struct budget *budget, uint64_t now_ns, struct error *err)
 {
     int r = 0;
 
-    for (uint32_t i = 0; !r && i < budget->function_count; i++) {
-        struct budget_function *function = &budget->functions[i];
+    for (size_t i = 0; !r && i < budget->awake.count; i++) {
+        uint32_t number = budget->awake.functions[i];
+        struct budget_function *function = &budget->functions[number];
 
         if (function->state == GOVERN_TRACED && function->missed != function->missed_told) {
             /* It was just being taken back. */
-            r = budget_limited(budget, i, now_ns, err);
+            r = budget_limited(budget, number, now_ns, err);
         } else if (function->state == GOVERN_LIMITED && now_ns > function->last_missed_ns + CALM_NS) {
-            take_back(budget, i, now_ns);
-            r = budget_blind_end(budget, i, streams_realtime(budget->options.streams, now_ns), err);
+            take_back(budget, number, now_ns);
+            r = budget_blind_end(budget, number, streams_realtime(budget->options.streams, now_ns), err);
         }
     }
     return r;
@@ -229,20 +236,25 @@ void budget_mark_effort(struct budget *budget)
         .own_ns = budget_own_cpu_ns(),
         .target_ns = streams_cpu_ns(budget->options.streams),
         .ns = clock_ns(CLOCK_MONOTONIC),
-        .calls = budget->inline_calls,
+        .calls = budget->inline_calls + budget->early_calls,
     };
 }
 
-/* What is not in the costs of hits and calls. */
+double budget_own_work(const struct budget *budget)
+{
+    uint64_t calls = budget->inline_calls + budget->early_calls - budget->effort.calls;
+
+    return (double)(budget_own_cpu_ns() - budget->effort.own_ns) - budget->costs.read_ns * (double)calls;
+}
+
 static void look_at_own_work(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
 {
     const struct budget_effort *since = &budget->effort;
-    double used = cpu_ns > since->target_ns ? (double)(cpu_ns - since->target_ns) : 0, read, took;
+    double used = cpu_ns > since->target_ns ? (double)(cpu_ns - since->target_ns) : 0, took;
 
     if (now_ns - since->ns < OWN_NS)
         return;
-    read = budget->costs.read_ns * (double)(budget->inline_calls - since->calls);
-    took = (double)(budget_own_cpu_ns() - since->own_ns) - read;
+    took = budget_own_work(budget);
     budget->own_share =
         (budget->own_share + budget_own_cost(took, used, budget->crowding.part, budget->options.share)) / 2;
     budget_mark_effort(budget);
@@ -288,7 +300,7 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     goes = look_at_pages(budget, now_ns);
     look_at_own_work(budget, now_ns, cpu_ns);
     budget->governor.standing = budget->pages_share + budget->own_share;
-    r = governor_decide(&budget->governor, budget->units, budget->function_count, now_ns, cpu_ns);
+    r = governor_decide(&budget->governor, budget->awake.units, budget->awake.unit_count, now_ns, cpu_ns);
     if (goes < 0 || r < 0)
         return error_no_memory(err);
     return goes || r || budget_trials_move(budget) ? budget_regroup(budget, err) : 0;

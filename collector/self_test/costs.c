@@ -19,7 +19,9 @@
 #include "collector/self_test/sites.h"
 #include "collector/self_test/trial.h"
 
-#define HITS 500
+#define HITS_MIN 25
+#define HITS_MAX 500
+#define ROUND_NS 400000.0 /* a round of dear hits is not longer: a recording that begins waits for them */
 #define ROUNDS 7
 #define CALLS_ONLY (COOKIE_ENTRY_ONLY | COOKIE_CALLS_ONLY)
 #define RING_BYTES (8u << 20) /* holds the records of a round */
@@ -152,13 +154,20 @@ static void detach(struct arms *arms)
 }
 
 /* CPU nanoseconds of one call. */
-static double time_call(self_test_function function)
+static double time_call(self_test_function function, unsigned hits)
 {
     uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-    for (int i = 0; i < HITS; i++)
+    for (unsigned i = 0; i < hits; i++)
         function();
-    return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun) / HITS;
+    return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun) / hits;
+}
+
+static unsigned hits_of_a_round(const struct entry *entry)
+{
+    double hits = ROUND_NS / time_call(self_test_site(entry->form, entry->empty), HITS_MIN);
+
+    return hits < HITS_MIN ? HITS_MIN : hits < HITS_MAX ? (unsigned)hits : HITS_MAX;
 }
 
 static int by_value(const void *left, const void *right)
@@ -174,20 +183,22 @@ static double median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* Medians of what a probed call takes longer than an unprobed one. */
-static void time_entry(struct arms *arms, const struct entry *entry, struct probe_costs *costs)
+/* Medians of what a probed call takes longer than an unprobed one. Returns how often the recorder was hit. */
+static uint64_t time_entry(struct arms *arms, const struct entry *entry, struct probe_costs *costs)
 {
     double empty_ns[ROUNDS], recorded_ns[ROUNDS];
+    unsigned hits = hits_of_a_round(entry);
 
     for (int round = 0; round < ROUNDS; round++) {
-        double plain = time_call(self_test_site(entry->form, COPY_PLAIN));
+        double plain = time_call(self_test_site(entry->form, COPY_PLAIN), hits);
 
-        empty_ns[round] = time_call(self_test_site(entry->form, entry->empty)) - plain;
-        recorded_ns[round] = time_call(self_test_site(entry->form, entry->recorded)) - plain;
+        empty_ns[round] = time_call(self_test_site(entry->form, entry->empty), hits) - plain;
+        recorded_ns[round] = time_call(self_test_site(entry->form, entry->recorded), hits) - plain;
         take_records(arms);
     }
     costs->empty_ns[entry->cost] = median(empty_ns);
     costs->recorded_ns[entry->cost] = median(recorded_ns);
+    return (uint64_t)hits * ROUNDS;
 }
 
 static void measure(void *answer)
@@ -203,8 +214,7 @@ static void measure(void *answer)
     for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
         if (!is_possible(&entries[i], costs))
             continue;
-        time_entry(&arms, &entries[i], costs);
-        expected += (entries[i].cookie & COOKIE_ENTRY_ONLY ? 1ull : 2ull) * ROUNDS * HITS;
+        expected += (entries[i].cookie & COOKIE_ENTRY_ONLY ? 1u : 2u) * time_entry(&arms, &entries[i], costs);
     }
     detach(&arms);
     costs->delivers = arms.records == expected;

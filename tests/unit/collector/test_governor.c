@@ -16,8 +16,23 @@ struct program {
     uint64_t now_ns, cpu_ns, own_ns, paid_ns;
     unsigned hits[FUNCTIONS]; /* a tick */
     unsigned own_percent;     /* of a CPU */
+    bool all_awake;           /* the governor is given units that sleep, too */
+    size_t awake;             /* how many it was given last */
     unsigned overestimated;   /* so many times: what a hit is counted for, to what it takes */
 };
+
+/* Those that sleep are left out, as a caller may. */
+static int decide(struct program *program)
+{
+    struct govern_unit *awake[FUNCTIONS];
+    size_t count = 0;
+
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        if (program->all_awake || !governor_sleeps(&program->units[i]))
+            awake[count++] = &program->units[i];
+    program->awake = count;
+    return governor_decide(&program->governor, awake, count, program->now_ns, program->cpu_ns);
+}
 
 /* Function 0 is called 5,000 times a tick, 1 to 9 a hundred times, the others once. */
 static void start(struct program *program, double share)
@@ -29,7 +44,7 @@ static void start(struct program *program, double share)
     program->overestimated = 1;
     program->now_ns = program->cpu_ns = 1000000000;
     governor_start(&program->governor, share);
-    governor_decide(&program->governor, program->units, FUNCTIONS, program->now_ns, program->cpu_ns);
+    decide(program);
 }
 
 static void tick(struct program *program)
@@ -45,8 +60,7 @@ static void tick(struct program *program)
     program->cpu_ns += own + paid / program->overestimated;
     program->own_ns += own;
     program->paid_ns += paid;
-    cr_assert_geq(
-        governor_decide(&program->governor, program->units, FUNCTIONS, program->now_ns, program->cpu_ns), 0);
+    cr_assert_geq(decide(program), 0);
 }
 
 static void run(struct program *program, double seconds)
@@ -340,4 +354,28 @@ Test(governor, a_trial_has_as_many_as_the_bucket_has_room_for)
     cr_expect_leq(most, 5, "%u", most); /* 0.05 of half a second holds five times 0.1 of 50 ms */
     for (unsigned k = 0; k < 20; k++)
         cr_expect_gt(program.units[k].cost_ns, 0, "%u was never tried", k);
+}
+
+/* Who is not called need not be looked at, and whether it is makes no difference. */
+Test(governor, units_that_take_nothing_sleep)
+{
+    struct program sleepers, all;
+
+    start(&sleepers, 0.05);
+    start(&all, 0.05);
+    all.all_awake = true;
+    for (unsigned i = 0; i < 2000; i++) {
+        bool pause = i / 400 % 2;
+
+        for (unsigned f = 10; f < FUNCTIONS; f++)
+            sleepers.hits[f] = all.hits[f] = pause ? 0 : 1;
+        sleepers.hits[3] = all.hits[3] = pause ? 5000 : 100;
+        tick(&sleepers);
+        tick(&all);
+        cr_assert_eq(out(&sleepers), out(&all), "after %u looks %u instead of %u are out", i, out(&sleepers),
+                     out(&all));
+        if (i % 400 == 399)
+            cr_expect(pause ? sleepers.awake <= 10 : sleepers.awake == FUNCTIONS, "%zu are awake",
+                      sleepers.awake);
+    }
 }

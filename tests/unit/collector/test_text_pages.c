@@ -103,17 +103,21 @@ static const char *copies(void)
 
 static int give_back(void *context, struct remote *remote, struct error *err)
 {
-    (void)context;
     (void)err;
-    text_pages_give_back(remote, &mapping);
+    text_pages_give_back(remote, &mapping, context);
     return 0;
+}
+
+static void run_on(bool *changed)
+{
+    struct error err = {0};
+
+    cr_assert_eq(remote_session(pid, give_back, changed, &err), 0, "%s", err.message);
 }
 
 static void run(void)
 {
-    struct error err = {0};
-
-    cr_assert_eq(remote_session(pid, give_back, NULL, &err), 0, "%s", err.message);
+    run_on(NULL);
 }
 
 static void has_wanted(void)
@@ -134,6 +138,20 @@ Test(text_pages, copies_as_in_the_file_are_given_back)
     cr_assert_str_eq(copies(), "c...cc.....c");
     run();
     cr_assert_str_eq(copies(), "............");
+    has_wanted();
+    end();
+}
+
+Test(text_pages, only_those_that_have_changed_are_looked_at)
+{
+    bool changed[PAGES] = {[2] = true, [5] = true, [6] = true};
+
+    begin(false);
+    for (size_t i = 1; i < 7; i++)
+        write_and_undo(i);
+    cr_assert_str_eq(copies(), ".cccccc.....");
+    run_on(changed);
+    cr_assert_str_eq(copies(), ".c.cc.......");
     has_wanted();
     end();
 }
