@@ -124,6 +124,8 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         array_reserve(&budget->awake.units, &budget->awake.unit_capacity, functions) ||
         array_reserve(&budget->images, &budget->image_capacity, budget->image_count + 1))
         return error_no_memory(err);
+    if (!budget->probe_count)
+        budget->begun_cpu_ns = streams_cpu_ns(budget->options.streams);
     for (; budget->probe_count < probes; budget->probe_count++)
         budget->probes[budget->probe_count] = (struct budget_probe){.function = NO_FUNCTION};
     for (; budget->function_count < functions; budget->function_count++) {
@@ -354,6 +356,7 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
         .file = file,
         .group_size = image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES,
     };
+    budget->met_running |= running;
     r = running ? look_ahead(budget, &budget->images[index], err) : 0;
     if (!r && image->inlined && budget->options.inlined)
         r = budget_change_inline(budget, &budget->images[index], err);

@@ -121,6 +121,8 @@ struct budget {
     uint64_t looked_ns, used_ns; /* the last look; what the target had used by then */
     uint64_t early_ns;           /* what hits took before the recording began */
     uint64_t early_calls;        /* inline ones among them */
+    bool met_running;            /* there were processes that ran */
+    uint64_t begun_cpu_ns;       /* what they had used before the first image had probes */
     double met_share;            /* what those take that have got their probes then, of the target's time */
     bool is_idle;                /* as far as the last group showed */
     double busy;                 /* processors, as the last groups showed; 0: not known */

@@ -154,6 +154,12 @@ static void fill_bucket(struct governor *governor, double more)
         governor->bucket_ns = least;
 }
 
+void governor_owe(struct governor *governor, double ns)
+{
+    if (ns > 0)
+        fill_bucket(governor, -ns);
+}
+
 static void take_out(struct govern_unit *unit, uint64_t now_ns)
 {
     bool failed = unit->trial || (unit->pause_ns && now_ns - unit->changed_ns < HELD_NS);

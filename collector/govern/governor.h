@@ -69,6 +69,10 @@ struct governor {
 
 void governor_start(struct governor *governor, double share);
 
+/* Before the first decision the target has paid so much more than its share, nanoseconds: no unit is tried
+ * before that is made up for, as far as it is ever. */
+void governor_owe(struct governor *governor, double ns);
+
 /* Decides which units are out from now on (govern_unit.out). All are given that are out, on trial, or have
  * taken something of late; the others may be. `cpu_ns`: what the target's processes have used so far, probes
  * included; a smaller number than before (a process has ended) only begins the sum anew. Returns whether any

@@ -177,6 +177,7 @@ int budget_meet_process(struct budget *budget, pid_t pid, double part, struct er
 {
     int r = 1;
 
+    budget->met_running = true;
     for (unsigned look = 0; r > 0 && look < LOOKS; look++)
         r = look_at(budget, pid, err);
     if (r < 0)

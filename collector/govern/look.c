@@ -276,6 +276,18 @@ static int look_at_pages(struct budget *budget, uint64_t now_ns)
     return r < 0 ? r : goes;
 }
 
+/* What processes that ran have paid before the recording began, where no processor was idle, is more than
+ * what their share was meanwhile. */
+static void owe_beginning(struct budget *budget, uint64_t cpu_ns)
+{
+    double own = (double)budget_own_cpu_ns() - budget->costs.read_ns * (double)budget->early_calls;
+    double used = cpu_ns > budget->begun_cpu_ns ? (double)(cpu_ns - budget->begun_cpu_ns) : 0;
+
+    if (budget->met_running)
+        governor_owe(&budget->governor,
+                     budget->crowding.part * own + (double)budget->early_ns - budget->options.share * used);
+}
+
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
 {
     bool alert = budget->urgent || governor_is_alert(&budget->governor, now_ns);
@@ -288,6 +300,8 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     cpu_ns = streams_cpu_ns(budget->options.streams);
     budget_scale_trials(budget, cpu_ns);
     read_counts(budget, now_ns);
+    if (!budget->looked_ns)
+        owe_beginning(budget, cpu_ns);
     budget->looked_ns = now_ns;
     budget->urgent = false;
     if (budget->regrouping && !uprobe_backend_closing(budget->options.backend)) {

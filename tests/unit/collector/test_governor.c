@@ -379,3 +379,18 @@ Test(governor, units_that_take_nothing_sleep)
                       sleepers.awake);
     }
 }
+
+/* Those that wait come in later, and nobody has to go for it. */
+Test(governor, what_is_owed_is_made_up_for_first)
+{
+    struct program program;
+    unsigned before;
+
+    start_busy(&program, 0.05);
+    governor_owe(&program.governor, 0.1e9); /* what the program has for it in two seconds */
+    before = out(&program);
+    run(&program, 1.5);
+    cr_expect_eq(out(&program), before);
+    run(&program, 5);
+    cr_expect_lt(out(&program), before);
+}
