@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/backend/uprobe.h"
-#include "collector/backend/bpf_mappings.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -17,6 +16,7 @@
 #include "base/cleanup.h"
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
+#include "collector/backend/bpf_mappings.h"
 #include "collector/backend/closer.h"
 #include "collector/backend/proxy.h"
 #include "collector/backend/ring_reader.h"

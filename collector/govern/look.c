@@ -51,8 +51,10 @@ void budget_inline_calls(struct budget *budget, const struct agent_record *recor
     for (size_t i = 0; i < count; i++) {
         uint32_t number = records[i].function - 1;
 
-        if (number < budget->function_count && !budget->inline_new[number]++)
-            budget_wake(budget, number); /* what a target writes may be anything */
+        if (number >= budget->function_count) /* what a target writes may be anything */
+            continue;
+        if (!budget->inline_new[number]++)
+            budget_wake(budget, number);
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "collector/backend/inline.h"
+#include "collector/backend/inline_code.h"
 #include "collector/plan/plan.h"
 #include "collector/target/process.h"
 #include "image/elf_image.h"
@@ -420,4 +421,40 @@ Test(inline_change, what_children_run_is_known)
     have_done(1, BURN);
     cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
     end();
+}
+
+/* What is copied is what would have been made for the process itself. */
+Test(inline_change, stubs_are_made_once_for_one_place)
+{
+    struct inline_order order = {.first_number = 1}, elsewhere;
+    struct inline_patch patches[2] = {0};
+    struct inline_code *code;
+    struct inline_room room;
+    uint8_t *copied;
+
+    plan();
+    order.functions = world.functions;
+    order.load_bias = 0x555555554000;
+    order.head = order.load_bias + 0x4000000;
+    cr_assert_eq(inline_code_new(world.inlined, &order, &code), 0);
+    elsewhere = order;
+    elsewhere.head += 4096;
+    cr_expect(inline_code_is(code, world.inlined, &order));
+    cr_expect_not(inline_code_is(code, world.inlined, &elsewhere));
+    order.stubs = calloc(world.inlined->stub_bytes, 1);
+    copied = calloc(world.inlined->stub_bytes, 1);
+    cr_assert_eq(inline_image_emit(world.inlined, &order, patches, &room), 0);
+    inline_code_copy(code, copied);
+    cr_expect_arr_eq(copied, order.stubs, world.inlined->stub_bytes);
+    cr_expect_arr_eq(code->patches, patches, sizeof(patches));
+    inline_code_release(inline_code_share(code));
+    cr_expect_eq(code->users, 1);
+    inline_code_release(code);
+    free(order.stubs);
+    free(copied);
+    inline_image_free(world.inlined);
+    plan_free(world.plan);
+    image_functions_free(world.functions, world.count);
+    elf_image_free(world.image);
+    free(world.out);
 }
