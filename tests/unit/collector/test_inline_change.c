@@ -427,7 +427,7 @@ Test(inline_change, what_children_run_is_known)
 Test(inline_change, stubs_are_made_once_for_one_place)
 {
     struct inline_order order = {.first_number = 1}, elsewhere;
-    struct inline_patch patches[2] = {0};
+    static struct inline_patch patches[2]; /* padding and all: zero */
     struct inline_code *code;
     struct inline_room room;
     uint8_t *copied;
