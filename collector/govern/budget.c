@@ -220,30 +220,6 @@ int budget_enrol(struct budget *budget, struct traced_image *image, struct error
     return 0;
 }
 
-/* The functions that the last recording of this binary left out are out. */
-static int take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
-                     struct error *err)
-{
-    const char *build_id = elf_image_facts(image->elf)->build_id;
-    AUTO_FREE struct trace_budget_plan *plan = NULL;
-    size_t count = 0, next = 0;
-    int r = build_id ? tracestore_budget_plan(budget->options.store, build_id, &plan, &count, err) : 0;
-
-    for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
-        uint32_t number = image->first_function + (uint32_t)i;
-        const struct budget_function *function = &budget->functions[number];
-
-        while (next < count && plan[next].address < image->functions[i].address)
-            next++;
-        if (next == count || plan[next].address != image->functions[i].address || !function->probed ||
-            function->inlined) /* it costs little now */
-            continue;
-        budget_leave_out(budget, number, plan[next].calls_per_second,
-                         plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
-    }
-    return r;
-}
-
 /* Functions that seem to be called often wait outside until it is seen what the others take. */
 static int let_hot_wait(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
                         struct error *err)
@@ -345,7 +321,7 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
         return 0;
     r = enrol(budget, image, err);
     if (!r)
-        r = take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
+        r = budget_take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
     if (r)
         return r;
     file = open(path, O_PATH | O_CLOEXEC);

@@ -222,6 +222,17 @@ int budget_pages_look(struct budget *budget, struct budget_image *image, uint64_
 int budget_pages_choose(struct budget *budget, struct budget_image *image, const struct turns *turns,
                         uint64_t now_ns);
 
+/* What the plan for the next recording is to say of a function: calls a second of one that is to begin
+ * outside, 0 of one that is to begin inside; negative: what it said before. */
+double budget_planned(const struct budget *budget, uint32_t function);
+
+/* The functions that the last recording of this binary left out are out. */
+int budget_take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
+                     struct error *err);
+
+/* At the end: for the next recording. */
+int budget_store_plan(struct budget *budget, const struct traced_image *image, struct error *err);
+
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,
                        struct error *err);

@@ -364,27 +364,6 @@ static int store_totals(struct budget *budget, struct error *err)
     return r;
 }
 
-/* What was left out is left out from the start next time; what was not is taken from the list. */
-static int store_plan(struct budget *budget, const struct traced_image *image, struct error *err)
-{
-    const char *build_id = elf_image_facts(image->elf)->build_id;
-    int r = 0;
-
-    for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
-        const struct budget_function *function = &budget->functions[image->first_function + i];
-
-        if (!function->probed ||
-            (function->state != GOVERN_OUT && (!function->recorded || function->inlined)) ||
-            budget_unit(budget, image->first_function + (uint32_t)i)->waits ||
-            budget_unit(budget, image->first_function + (uint32_t)i)->barred)
-            continue;
-        r = trace_writer_budget_plan(
-            budget->options.writer, build_id, image->functions[i].address,
-            function->state == GOVERN_OUT ? budget_calls_per_second(function) + 1e-9 : 0, err);
-    }
-    return r;
-}
-
 int budget_finish(struct budget *budget, struct error *err)
 {
     int r = 0;
@@ -396,7 +375,7 @@ int budget_finish(struct budget *budget, struct error *err)
             r = end_row(budget, i, 0, err);
     for (size_t i = 0; !r && i < budget->image_count; i++)
         if (budget->images[i].file >= 0)
-            r = store_plan(budget, budget->images[i].image, err);
+            r = budget_store_plan(budget, budget->images[i].image, err);
     return r ? r : store_totals(budget, err);
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What one recording of a binary leaves to the next: which functions were called too often. */
+#include "base/cleanup.h"
+#include "collector/govern/budget_state.h"
+
+int budget_take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
+                     struct error *err)
+{
+    const char *build_id = elf_image_facts(image->elf)->build_id;
+    AUTO_FREE struct trace_budget_plan *plan = NULL;
+    size_t count = 0, next = 0;
+    int r = build_id ? tracestore_budget_plan(budget->options.store, build_id, &plan, &count, err) : 0;
+
+    for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
+        uint32_t number = image->first_function + (uint32_t)i;
+        const struct budget_function *function = &budget->functions[number];
+
+        while (next < count && plan[next].address < image->functions[i].address)
+            next++;
+        if (next == count || plan[next].address != image->functions[i].address || !function->probed ||
+            function->inlined) /* it costs little now */
+            continue;
+        budget_leave_out(budget, number, plan[next].calls_per_second,
+                         plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
+    }
+    return r;
+}
+
+double budget_planned(const struct budget *budget, uint32_t number)
+{
+    const struct budget_function *function = &budget->functions[number];
+    const struct govern_unit *unit = budget_unit(budget, number);
+
+    if (!function->probed || unit->waits || unit->barred)
+        return -1;
+    /* One that was out and is on trial has not shown yet that it can stay. */
+    if (function->state == GOVERN_OUT || (unit->trial && unit->expected > 0))
+        return budget_calls_per_second(function) + 1e-9;
+    return function->recorded && !function->inlined ? 0 : -1;
+}
+
+int budget_store_plan(struct budget *budget, const struct traced_image *image, struct error *err)
+{
+    const char *build_id = elf_image_facts(image->elf)->build_id;
+    int r = 0;
+
+    for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
+        double planned = budget_planned(budget, image->first_function + (uint32_t)i);
+
+        if (planned >= 0)
+            r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,
+                                         planned, err);
+    }
+    return r;
+}
