@@ -41,6 +41,7 @@ struct budget_function {
     double inline_weight; /* calls that inline probes recorded, those of the look before count half */
     bool ahead;           /* its inline probe is in in one process only, see inline_moves.c */
     bool awake;           /* it is in budget.awake */
+    bool planned;         /* the plan in the store has it outside */
 };
 
 /* What a look looks at: those that are called, or are not in. */
@@ -119,6 +120,7 @@ struct budget {
     bool regrouping;
     bool urgent;                 /* calls have begun to be left out */
     uint64_t looked_ns, used_ns; /* the last look; what the target had used by then */
+    uint64_t planned_ns;         /* when the plan was stored */
     uint64_t early_ns;           /* what hits took before the recording began */
     uint64_t early_calls;        /* inline ones among them */
     bool met_running;            /* there were processes that ran */
@@ -230,8 +232,11 @@ double budget_planned(const struct budget *budget, uint32_t function);
 int budget_take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
                      struct error *err);
 
-/* At the end: for the next recording. */
-int budget_store_plan(struct budget *budget, const struct traced_image *image, struct error *err);
+/* Writes what is new about it for the next recording; at the `end` the newest rates, too. */
+int budget_store_plan(struct budget *budget, const struct traced_image *image, bool end, struct error *err);
+
+/* The same for all images now and then: whoever is killed leaves a plan, too. */
+int budget_store_plans(struct budget *budget, uint64_t now_ns, struct error *err);
 
 /* A function is not seen completely any more, or is again; `now_ns`: CLOCK_REALTIME. */
 int budget_blind_begin(struct budget *budget, uint32_t function, enum govern_state state, uint64_t now_ns,

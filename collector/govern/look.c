@@ -311,6 +311,8 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
         uprobe_backend_regrouping(budget->options.backend, false);
     }
     r = end_calm(budget, now_ns, err);
+    if (!r)
+        r = budget_store_plans(budget, now_ns, err);
     if (r)
         return r;
     goes = look_at_pages(budget, now_ns);
@@ -375,7 +377,7 @@ int budget_finish(struct budget *budget, struct error *err)
             r = end_row(budget, i, 0, err);
     for (size_t i = 0; !r && i < budget->image_count; i++)
         if (budget->images[i].file >= 0)
-            r = budget_store_plan(budget, budget->images[i].image, err);
+            r = budget_store_plan(budget, budget->images[i].image, true, err);
     return r ? r : store_totals(budget, err);
 }
 

@@ -3,6 +3,8 @@
 #include "base/cleanup.h"
 #include "collector/govern/budget_state.h"
 
+#define PLAN_NS 10000000000u
+
 int budget_take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
                      struct error *err)
 {
@@ -13,12 +15,12 @@ int budget_take_plan(struct budget *budget, const struct traced_image *image, ui
 
     for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
         uint32_t number = image->first_function + (uint32_t)i;
-        const struct budget_function *function = &budget->functions[number];
+        struct budget_function *function = &budget->functions[number];
 
         while (next < count && plan[next].address < image->functions[i].address)
             next++;
-        if (next == count || plan[next].address != image->functions[i].address || !function->probed ||
-            function->inlined) /* it costs little now */
+        function->planned = next < count && plan[next].address == image->functions[i].address;
+        if (!function->planned || !function->probed || function->inlined) /* it costs little now */
             continue;
         budget_leave_out(budget, number, plan[next].calls_per_second,
                          plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
@@ -39,17 +41,34 @@ double budget_planned(const struct budget *budget, uint32_t number)
     return function->recorded && !function->inlined ? 0 : -1;
 }
 
-int budget_store_plan(struct budget *budget, const struct traced_image *image, struct error *err)
+int budget_store_plan(struct budget *budget, const struct traced_image *image, bool end, struct error *err)
 {
     const char *build_id = elf_image_facts(image->elf)->build_id;
     int r = 0;
 
     for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
-        double planned = budget_planned(budget, image->first_function + (uint32_t)i);
+        uint32_t number = image->first_function + (uint32_t)i;
+        struct budget_function *function = &budget->functions[number];
+        double planned = budget_planned(budget, number);
 
-        if (planned >= 0)
-            r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address,
-                                         planned, err);
+        if (planned < 0 || (function->planned == (planned > 0) && !(planned > 0 && end)))
+            continue;
+        function->planned = planned > 0;
+        r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address, planned,
+                                     err);
     }
+    return r;
+}
+
+int budget_store_plans(struct budget *budget, uint64_t now_ns, struct error *err)
+{
+    int r = 0;
+
+    if (now_ns - budget->planned_ns < PLAN_NS)
+        return 0;
+    for (size_t i = 0; budget->planned_ns && !r && i < budget->image_count; i++)
+        if (budget->images[i].file >= 0)
+            r = budget_store_plan(budget, budget->images[i].image, false, err);
+    budget->planned_ns = now_ns;
     return r;
 }

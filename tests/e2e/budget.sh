@@ -76,8 +76,12 @@ what_was_paid_is_stored() {
     same "5.00 %" "$(q "SELECT value FROM tags WHERE run_id = $(run_id hot) AND key = 'budget'")"
 }
 
+is_planned() {
+    (($(q "SELECT count(*) AS n FROM budget_plans p JOIN functions f ON f.address = p.address WHERE f.name = 'hot'") >= 1))
+}
+
 next_time_it_begins_outside() {
-    same hot "$(q "SELECT DISTINCT f.name FROM budget_plans p JOIN functions f ON f.address = p.address WHERE f.name = 'hot'")"
+    is_planned
     "$TRACECTL" -q record -n again --budget 5 -- "$hot_rare" run 1 >"$WORK/said"
     rare_are_complete again
     same 0 "$(calls_of again hot)"
@@ -117,9 +121,11 @@ has_row() {
         AND f.name = 'hot'") >= 1))
 }
 
-# Of two processes one shows whether the function is still hot; the other one gets it only when it is not.
+# Of two processes one shows whether the function is still hot; the other one gets it only when it is not. The plan is
+# written while it goes on, for a recorder that is killed.
 tried_in_one_process() {
     local first second recorder i
+    export TRACECTL_DB=$WORK/tried.db
     spawn "$hot_rare" cools
     first=$spawned
     spawn "$hot_rare" cools
@@ -133,6 +139,7 @@ tried_in_one_process() {
             fail "the other process has got it while it was hot"
         fi
     done
+    wait_until 10 is_planned
     kill -USR1 "$first" "$second"
     wait_until 80 ended_rows tried
     sleep 2
