@@ -20,9 +20,10 @@ done
 chmod 600 "$STORE"*
 
 store_bytes() {
-    local file total=0
+    local file blocks total=0
     for file in "$STORE" "$STORE-wal" "$STORE-shm"; do
-        [[ ! -e $file ]] || total=$((total + $(stat -c %b "$file") * 512))
+        blocks=$(stat -c %b "$file" 2>/dev/null || echo 0) # it may go at any time
+        total=$((total + blocks * 512))
     done
     echo "$total"
 }
