@@ -9,6 +9,7 @@
 #include "analyzer/goroutine_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "store/sqlite.h"
 
 struct process {
@@ -41,8 +42,7 @@ static int compare_processes(const void *a, const void *b)
 
 static char *program_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = path_file_name(path);
 
     return strndup(name, strcspn(name, " "));
 }

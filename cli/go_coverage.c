@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/go/coverage.h"
 #include "base/array.h"
+#include "base/path.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -198,7 +198,7 @@ static void print_row(void *context, const struct row *row)
     char requirement[96];
 
     requirement_text(row, requirement, sizeof(requirement));
-    table_cell_format(rows->table, "%s:%d", go_place_file_name(row->usage->file), row->usage->line);
+    table_cell_format(rows->table, "%s:%d", path_file_name(row->usage->file), row->usage->line);
     table_cell(rows->table, go_op_name(row->usage->operation));
     table_cell(rows->table, requirement);
     for (uint32_t run = 0; run < rows->run_columns; run++)
@@ -234,7 +234,7 @@ static void print_nodes(const struct go_coverage *coverage)
         else if (!node.file)
             printf("goroutines that nobody was seen making");
         else
-            printf("made in %s at %s:%d", node.function, go_place_file_name(node.file), node.line);
+            printf("made in %s at %s:%d", node.function, path_file_name(node.file), node.line);
         if (node.parent != GO_NO_NODE)
             printf(" by G%u", node.parent);
         printf("; %zu of %zu requirements that it met\n", count.covered, count.total);

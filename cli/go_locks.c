@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyzer/go/feed.h"
+#include "base/path.h"
 #include "cli/go_commands.h"
 #include "cli/lock_report.h"
 #include "cli/output.h"
@@ -29,12 +30,11 @@ static void put_step(const struct lock_dependency *step, const char *label, cons
                      const struct go_place *wanted)
 {
     printf("  %s.g%" PRIu64 " takes lock 0x%" PRIx64 "%s at %s:%d (%s)\n", label, step->agent, step->wanted,
-           step->wanted_shared ? " to read" : "", go_place_file_name(wanted->file), wanted->line,
+           step->wanted_shared ? " to read" : "", path_file_name(wanted->file), wanted->line,
            wanted->function);
     if (step->held)
         printf("    while it holds 0x%" PRIx64 "%s, taken at %s:%d (%s)\n", step->held,
-               step->held_shared ? " to read" : "", go_place_file_name(held->file), held->line,
-               held->function);
+               step->held_shared ? " to read" : "", path_file_name(held->file), held->line, held->function);
     else
         puts("    to write: in between, it waits for the reader, and the reader waits behind it");
 }

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/short_names.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "cli/diff_columns.h"
 #include "cli/go_timeline.h"
 
@@ -203,7 +203,7 @@ static void put_head(const struct page *page, const struct go_judged *judged)
 
     fprintf(page->out, "Goroutines of process %s by time, in milliseconds", judged->program->label);
     if (page->file)
-        fprintf(page->out, "; lines without a file are of %s", go_place_file_name(page->file));
+        fprintf(page->out, "; lines without a file are of %s", path_file_name(page->file));
     putc('\n', page->out);
     if (timeline->left_out)
         fprintf(page->out, "%zu more goroutines have no column (--all shows them)\n", timeline->left_out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "cli/output.h"
 
 DEFINE_CLEANUP(cleanup_iter, struct go_event_iter *, go_event_iter_free)
@@ -193,7 +194,7 @@ void go_judged_label(const struct go_judged *judged, uint64_t goroutine, char *t
 void go_place_text(const struct go_place *place, char *text, size_t size)
 {
     if (*place->file)
-        snprintf(text, size, "%s:%d", go_place_file_name(place->file), place->line);
+        snprintf(text, size, "%s:%d", path_file_name(place->file), place->line);
     else
         snprintf(text, size, "%s", *place->function ? place->function : "?");
 }

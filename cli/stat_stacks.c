@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "cli/output.h"
 
 enum { LABELS_SHOWN = 8 };
@@ -59,17 +60,17 @@ static int compare_groups(const void *left, const void *right)
 
 static void print_place(FILE *out, const struct sample_set *set, const struct sample_place *place)
 {
-    const char *file = sample_text(set, place->file), *slash = strrchr(file, '/');
+    const char *file = sample_text(set, place->file);
     const char *image =
         place->image == SAMPLE_NO_IMAGE ? "?" : sample_text(set, set->images[place->image].path);
-    const char *base = strrchr(image, '/') ? strrchr(image, '/') + 1 : image;
+    const char *base = path_file_name(image);
 
     if (place->function)
         fprintf(out, "    %s", sample_text(set, place->function));
     else
         fprintf(out, "    %s+0x%" PRIx64, base, place->address);
     if (place->file)
-        fprintf(out, " at %s:%u", slash ? slash + 1 : file, place->line);
+        fprintf(out, " at %s:%u", path_file_name(file), place->line);
     else if (place->function)
         fprintf(out, " in %s", base);
     fprintf(out, "%s%s%s\n", place->flags & SAMPLE_INLINED ? " (inlined)" : "",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -56,7 +57,6 @@ void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL])
 void top_cells(const struct top_view *view, const struct govern_function *function,
                char cells[TOP_COLUMNS][TOP_CELL])
 {
-    const char *slash = strrchr(function->image, '/');
     bool out = function->state == GOVERN_OUT;
     double all = view->counted;
     char calls[32];
@@ -68,7 +68,7 @@ void top_cells(const struct top_view *view, const struct govern_function *functi
     else
         snprintf(cells[1], TOP_CELL, "%.1f%%", 100 * function->calls_per_second / all);
     snprintf(cells[2], TOP_CELL, "%s", govern_state_name(function->state));
-    snprintf(cells[3], TOP_CELL, "%s", slash ? slash + 1 : function->image);
+    snprintf(cells[3], TOP_CELL, "%s", path_file_name(function->image));
     snprintf(cells[4], TOP_CELL, "%s", function->name);
 }
 

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <uthash.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "collector/backend/leftover.h"
 #include "collector/background.h"
+#include "collector/linkers.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
-#include "image/object.h"
 
 /* The probes of an image, or the one on a dynamic linker, in one process. */
 struct attachment {
@@ -22,13 +22,6 @@ struct attachment {
     struct traced_image *image; /* NULL: a linker */
     pid_t pid;
     UT_hash_handle hh;
-};
-
-struct linker {
-    dev_t device;
-    ino_t inode;
-    bool meets; /* it has the place */
-    struct linker_sites sites;
 };
 
 /* Processes that one library is probed in at once. Whenever any program maps the library, the kernel goes
@@ -48,8 +41,7 @@ struct loader {
     struct budget *budget;    /* NULL: none */
     bool libraries, skipped, unpatched, discreet;
     struct attachment *attachments;
-    struct linker *linkers;
-    size_t linker_count, linker_capacity;
+    struct linkers linkers;
 };
 
 int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
@@ -95,7 +87,7 @@ void loader_free(struct loader *loader)
         HASH_DEL(loader->attachments, attachment);
         free(attachment);
     }
-    free(loader->linkers);
+    linkers_release(&loader->linkers);
     free(loader);
 }
 
@@ -290,88 +282,21 @@ void loader_end(struct loader *loader, pid_t pid)
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */
 
-static bool is_called(const struct image_function *function, const char *name)
-{
-    bool found = !strcmp(function->name, name);
-
-    for (char **alias = function->aliases; !found && alias && *alias; alias++)
-        found = !strcmp(*alias, name);
-    return found;
-}
-
-/* False: this linker has no such place. */
-static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
-{
-    AUTO_ELF_IMAGE struct elf_image *image = NULL;
-    struct image_function *functions;
-    uint64_t state = 0, rendezvous = 0;
-    size_t count;
-
-    if (elf_image_open(path, &image, NULL) || image_functions(image, &functions, &count, NULL))
-        return false;
-    for (size_t i = 0; !rendezvous && i < count; i++) {
-        if (!is_called(&functions[i], "_dl_debug_state"))
-            continue;
-        rendezvous = functions[i].address;
-        ret_sites->rendezvous = functions[i].file_offset;
-    }
-    image_functions_free(functions, count);
-    ret_sites->state =
-        rendezvous && image_object_address(image, "_r_debug", &state) == 0 ? state - rendezvous : 0;
-    return rendezvous;
-}
-
-/* What is known of the linker in a mapping's file; NULL: no memory. It moves when another one is met. */
-static const struct linker *linker_of(struct loader *loader, const struct code_mapping *mapping)
-{
-    struct linker *linker;
-
-    for (size_t i = 0; i < loader->linker_count; i++)
-        if (loader->linkers[i].device == mapping->device && loader->linkers[i].inode == mapping->inode)
-            return &loader->linkers[i];
-    if (array_reserve(&loader->linkers, &loader->linker_capacity, loader->linker_count + 1))
-        return NULL;
-    linker = &loader->linkers[loader->linker_count++];
-    *linker = (struct linker){.device = mapping->device, .inode = mapping->inode};
-    linker->meets = find_rendezvous(mapping->link, &linker->sites);
-    return linker;
-}
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-/* The mapping of the dynamic linker, NULL: a static program. It goes by the names that linkers have:
- * PT_INTERP is a link to one of them. */
-static const struct code_mapping *linker_mapping(const struct code_mapping *mappings, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *name = file_name(mappings[i].path);
-
-        if (!strncmp(name, "ld-", 3) || !strncmp(name, "ld.so", 5))
-            return &mappings[i];
-    }
-    return NULL;
-}
-
 /* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
 static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
                         struct error *err)
 {
-    const struct code_mapping *mapping = linker_mapping(mappings, count);
+    const struct code_mapping *mapping = linkers_mapping(mappings, count);
     const struct linker *linker;
     uint32_t number;
     int r;
 
     if (!mapping)
         return 0;
-    linker = linker_of(loader, mapping);
+    linker = linkers_find(&loader->linkers, mapping);
     if (!linker)
         return error_no_memory(err);
-    number = LINKER_NUMBER(linker - loader->linkers);
+    number = LINKER_NUMBER(linker - loader->linkers.linkers);
     if (has_attachment(loader, number, pid))
         return 1;
     if (!linker->meets || uprobe_backend_closing(loader->backend) > CLOSING_MAX)
@@ -477,7 +402,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
 
 static bool is_c_library(const struct traced_image *image)
 {
-    return !strncmp(file_name(image->path), "libc.", 5);
+    return !strncmp(path_file_name(image->path), "libc.", 5);
 }
 
 /* The ranges that calls come from without an exception behind them: the program's own and the C library's

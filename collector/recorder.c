@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include "collector/privileges.h"
 #include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
-#include "collector/self_test/known_costs.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -26,10 +24,6 @@
 #define HELD_POLL_US 30 /* while a thread of the target stands still for us */
 #define HELD_AT_ONCE 64
 #define GOVERN_NS 20000000u
-/* A hit in Go's runtime reads a few words of the target, 0.3 us; and in a service all of it takes twice as
- * long as in a loop of hits, since it finds other things in the caches (0.89 us and 1.8 us with etcd). */
-#define GO_HIT_READS_NS 300
-#define GO_HIT_COLD 2
 /* Closed segments in memory: commit before the interval is over; and the most that a locked store may pile
  * up. */
 #define PENDING_BYTES (16u << 20)
@@ -343,73 +337,11 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
 }
 
-/* What hits take on this machine, measured half a second long or known; where that cannot be measured, what
- * they took elsewhere. */
-static struct go_budget calibrate(struct go_budget budget)
-{
-    const struct site_costs other = SITE_COSTS_DEFAULT;
-    struct probe_costs costs = {0};
-
-    if (!(budget.share > 0))
-        return budget;
-    known_costs(KNOWN_COSTS_FOLDER, &costs);
-    budget.emulated_ns = costs.delivers ? (uint32_t)costs.recorded_ns[COST_CALL_BRANCH] : other.call_emulated;
-    budget.single_stepped_ns =
-        costs.delivers ? (uint32_t)costs.recorded_ns[COST_CALL_SINGLE_STEPPED] : other.call_single_stepped;
-    budget.emulated_ns = GO_HIT_COLD * (budget.emulated_ns + GO_HIT_READS_NS);
-    budget.single_stepped_ns += GO_HIT_COLD * GO_HIT_READS_NS;
-    return budget;
-}
-
-/* Of 2^32 - 1, at least one. */
-static uint32_t trigger_share(double share)
-{
-    return share >= 1 ? UINT32_MAX : share * UINT32_MAX < 1 ? 1 : (uint32_t)(share * UINT32_MAX);
-}
-
-static struct uprobe_options uprobe_options_of(const struct recorder_options *options)
-{
-    return (struct uprobe_options){
-        .ring_bytes = options->ring_bytes,
-        .budget_ns = options->budget > 0 ? budget_tick_ns(options->budget) : 0,
-        .with_time = options->times != STREAM_TIMES_NONE,
-        .full_time = options->times == STREAM_TIMES_FULL,
-        .follow_children = options->follow_children,
-        .no_hold = options->no_hold,
-        .goroutines = options->goroutines != GO_DETAIL_NONE,
-        .conducts = options->go_delays,
-        .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
-        .count_only = options->count_only,
-        .sync = options->sync,
-        .by_process = options->want_image || options->sync,
-        .inlined = options->backend == RECORDER_INLINE,
-        .packed = !options->plain_wire,
-        .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
-    };
-}
-
-static struct image_table_options image_options_of(const struct recorder_options *options)
-{
-    return (struct image_table_options){
-        .timed = options->flight && flight_has_functions(options->flight, true) ? flight_times : NULL,
-        .timed_context = options->flight,
-        .want_image = options->want_image,
-        .want = options->want,
-        .context = options->want_context,
-        .returns = options->returns,
-        .call_sites = options->call_sites,
-        .goroutines = options->goroutines,
-        .go_budget = calibrate(options->go_budget),
-        .go_functions = options->go_functions,
-        .go_delays = options->go_delays,
-    };
-}
-
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err)
 {
-    const struct uprobe_options uprobe = uprobe_options_of(options);
-    struct image_table_options image = image_options_of(options);
+    const struct uprobe_options uprobe = recorder_uprobe_options(options);
+    struct image_table_options image = recorder_image_options(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     struct background *background;
     int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the parts of a recording share: recorder.c begins it and keeps it going, recorder_attach.c takes in
- * processes that run, recorder_end.c ends it.
+ * processes that run, recorder_end.c ends it, recorder_parts.c says what its options mean to its parts.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDER_STATE_H
 #define TRACECTL_COLLECTOR_RECORDER_STATE_H
@@ -54,6 +54,11 @@ struct recorder {
 
 /* Reads what is in the rings, up to about RECORDER_ROUND. Returns the number of records, or a failure. */
 int recorder_consume(struct recorder *recorder, struct error *err);
+
+/* What the options mean to the kernel side, and to the images; the latter may measure what hits take, half a
+ * second long. */
+struct uprobe_options recorder_uprobe_options(const struct recorder_options *options);
+struct image_table_options recorder_image_options(const struct recorder_options *options);
 
 /* Says in the store that a process could not be patched, if that has happened since the last time. */
 int recorder_note_unpatched(struct recorder *recorder, struct error *err);

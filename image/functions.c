@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "image/demangle.h"
 #include "image/eh_frame.h"
 #include "image/fragments.h"
@@ -122,10 +123,10 @@ static int merge(struct function_list *list)
 
 static int add_nameless(struct elf_image *image, struct function_list *list, uint64_t address, uint64_t size)
 {
-    const char *path = elf_image_name(image), *slash = strrchr(path, '/');
+    const char *name_of_file = path_file_name(elf_image_name(image));
     AUTO_FREE char *name = NULL;
 
-    if (asprintf(&name, "%s+0x%" PRIx64, slash ? slash + 1 : path, address) < 0) {
+    if (asprintf(&name, "%s+0x%" PRIx64, name_of_file, address) < 0) {
         name = NULL; /* undefined after a failure */
         return -ENOMEM;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 
 static const char what[] = "cannot read the run";
 
@@ -52,7 +53,7 @@ char *export_thread_title(const struct tracestore_thread *thread)
 
 static char *process_title(const struct export_process *process)
 {
-    const char *slash = strrchr(process->exe, '/'), *name = slash ? slash + 1 : process->exe;
+    const char *name = path_file_name(process->exe);
     char rank[32] = "", *title;
 
     if (process->rank >= 0)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "store/import_uftrace_plan.h"
 
 #define CACHE_SIZE 4096u
@@ -67,7 +68,6 @@ static int register_in_map(const struct uftrace_write *write, const struct uftra
     struct uftrace_symbols *symbols =
         map->symbols == SIZE_MAX ? NULL : &write->plan->files[map->symbols].symbols;
     struct uftrace_symbol *symbol = symbols ? uftrace_symbols_find(symbols, address - map->start) : NULL;
-    const char *slash = strrchr(map->path, '/');
     AUTO_FREE char *name = NULL;
     int64_t image_id = symbols ? symbols->image_id : 0;
     int r = image_id ? 0 : register_image(write, map, &image_id);
@@ -77,7 +77,7 @@ static int register_in_map(const struct uftrace_write *write, const struct uftra
     if (symbols)
         symbols->image_id = image_id;
     if (!symbol) {
-        if (asprintf(&name, "%s+0x%llx", slash ? slash + 1 : map->path,
+        if (asprintf(&name, "%s+0x%llx", path_file_name(map->path),
                      (unsigned long long)(address - map->start)) < 0)
             return error_no_memory(write->err);
         return register_named(write, image_id, name, address - map->start, ret_function);

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #define TEXT_LIMIT (1ull << 30) /* bytes of a text file: the symbols of a browser are a tenth */
 #define CHUNK_RECORDS 4096u
@@ -83,13 +84,6 @@ static int read_tasks(struct uftrace_plan *plan, struct error *err)
 
 /* ------------------------------------------------------------------------------------------ symbols */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* IMAGE.sym, or IMAGE-BUIL.sym with the begin of the build id where several images have that name. NULL: out
  * of memory. */
 static char *symbol_file_name(const struct uftrace_plan *plan, const struct uftrace_map *map)
@@ -97,13 +91,13 @@ static char *symbol_file_name(const struct uftrace_plan *plan, const struct uftr
     char *name;
 
     if (strlen(map->build_id) >= 4) {
-        if (asprintf(&name, "%s-%.4s.sym", base_name(map->path), map->build_id) < 0)
+        if (asprintf(&name, "%s-%.4s.sym", path_file_name(map->path), map->build_id) < 0)
             return NULL;
         if (has_file(plan, name))
             return name;
         free(name);
     }
-    return asprintf(&name, "%s.sym", base_name(map->path)) < 0 ? NULL : name;
+    return asprintf(&name, "%s.sym", path_file_name(map->path)) < 0 ? NULL : name;
 }
 
 static int load_symbols(struct uftrace_plan *plan, const char *name, size_t *ret_index, struct error *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 
 static void place_release(struct cascade_place *place)
 {
@@ -33,13 +34,6 @@ void cascade_report_release(struct cascade_report *report)
 
 /* ------------------------------------------------------------------------------------------ making */
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* A place in a function other than the one that the event tells, if `function` is not NULL. */
 static int make_place(struct cascade_place *place, const struct recorded_run *run, uint32_t event,
                       const char *function)
@@ -55,7 +49,7 @@ static int make_place(struct cascade_place *place, const struct recorded_run *ru
     place->file = strdup(other ? "" : known.file);
     place->line = other ? 0 : known.line;
     place->thread = strdup(label);
-    place->program = strdup(file_name(process->exe));
+    place->program = strdup(path_file_name(process->exe));
     return place->function && place->file && place->thread && place->program ? 0 : -ENOMEM;
 }
 
@@ -185,7 +179,7 @@ void cascade_place_print(FILE *out, const struct cascade_place *place)
 {
     fputs(*place->function ? place->function : "a function that is not known", out);
     if (*place->file && place->line)
-        fprintf(out, " (%s:%d)", file_name(place->file), place->line);
+        fprintf(out, " (%s:%d)", path_file_name(place->file), place->line);
 }
 
 void cascade_link_sentence(FILE *out, const struct cascade_report_link *link)

@@ -129,10 +129,3 @@ struct go_place_source go_places_source(struct go_places *places)
 {
     return (struct go_place_source){find_place, places};
 }
-
-const char *go_place_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}

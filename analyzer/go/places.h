@@ -27,7 +27,4 @@ int go_places_new(struct tracestore *store, struct go_places **ret_places);
 void go_places_free(struct go_places *places);
 struct go_place_source go_places_source(struct go_places *places);
 
-/* The last part of a path. */
-const char *go_place_file_name(const char *path);
-
 #endif

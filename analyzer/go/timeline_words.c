@@ -8,6 +8,7 @@
 
 #include "analyzer/go/timeline.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 /* Boyer and Moore's vote: the file of more than half of the rows, where there is one. */
 int go_timeline_file(const struct go_timeline *timeline, struct go_place_source places, const char **ret_file)
@@ -42,7 +43,7 @@ static int put_place(FILE *out, struct go_place_source places, uint32_t site, co
     if (file && !strcmp(place.file, file))
         fprintf(out, " :%d", place.line);
     else if (*place.file)
-        fprintf(out, " %s:%d", go_place_file_name(place.file), place.line);
+        fprintf(out, " %s:%d", path_file_name(place.file), place.line);
     return 0;
 }
 

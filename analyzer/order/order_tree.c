@@ -9,6 +9,7 @@
 #include "analyzer/order/own_code.h"
 #include "analyzer/order/tail_calls.h"
 #include "base/array.h"
+#include "base/path.h"
 
 /* Children that stand in the same function. */
 struct group {
@@ -56,7 +57,7 @@ static bool is_start_code(const struct order_tree *order, const struct sample_pl
     static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-", "libc.musl"};
     const char *path =
         place->image == SAMPLE_NO_IMAGE ? "" : sample_text(order->set, order->set->images[place->image].path);
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = path_file_name(path);
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strncmp(base, names[i], strlen(names[i])) == 0)

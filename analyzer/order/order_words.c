@@ -7,19 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 /* Classes that a sentence names; the others are counted. */
 #define CLASSES_NAMED 3
 /* Classes among which those are looked for of which the same is said. */
 #define REMARKS_COMPARED 64
 
 /* ---------------------------------------------------------------------------------------------- places */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
 
 static void write_place(FILE *out, const struct order_tree *order, const struct sample_place *place)
 {
@@ -30,9 +25,9 @@ static void write_place(FILE *out, const struct order_tree *order, const struct 
     if (*name)
         fputs(name, out);
     else
-        fputs(*image ? base_name(image) : "(unknown)", out);
+        fputs(*image ? path_file_name(image) : "(unknown)", out);
     if (place->line)
-        fprintf(out, "@%s:%" PRIu32, base_name(sample_text(order->set, place->file)), place->line);
+        fprintf(out, "@%s:%" PRIu32, path_file_name(sample_text(order->set, place->file)), place->line);
     else if (place->address != SAMPLE_NO_ADDRESS && place->entry != SAMPLE_NO_ADDRESS && *name)
         fprintf(out, "+0x%" PRIx64, place->address - place->entry);
     else if (place->address != SAMPLE_NO_ADDRESS)

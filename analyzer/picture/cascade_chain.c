@@ -8,6 +8,7 @@
 #include "analyzer/cascade/report.h"
 #include "analyzer/picture/svg.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #define MARGIN 20.0
 #define COLUMN 260.0
@@ -64,11 +65,8 @@ static void draw_box(struct svg *svg, struct svg_point centre, const char *text,
 /* "copy_file (store.c:41)", cut to what a box holds. */
 static void place_text(const struct cascade_place *place, char *text, size_t size)
 {
-    const char *slash = strrchr(place->file, '/');
-
     if (*place->file && place->line)
-        snprintf(text, size, "%.24s (%.12s:%d)", place->function, slash ? slash + 1 : place->file,
-                 place->line);
+        snprintf(text, size, "%.24s (%.12s:%d)", place->function, path_file_name(place->file), place->line);
     else
         snprintf(text, size, "%.38s", place->function);
 }

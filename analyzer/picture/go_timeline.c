@@ -9,6 +9,7 @@
 #include "analyzer/short_names.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #define MARGIN 20.0
 #define TIMES 74.0 /* room for the times, left of the first column */
@@ -285,7 +286,7 @@ static void draw_notes(const struct drawing *drawing)
     char text[192];
 
     snprintf(text, sizeof(text), "%s%s", drawing->file ? "Lines without a file are of " : "",
-             drawing->file ? go_place_file_name(drawing->file) : "");
+             drawing->file ? path_file_name(drawing->file) : "");
     svg_text(drawing->svg, (struct svg_point){MARGIN, MARGIN + 32}, text, &font);
     snprintf(text, sizeof(text), "Left out: %" PRIu64 " rows before these, %zu goroutines", timeline->earlier,
              timeline->left_out);

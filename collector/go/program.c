@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "collector/go/usages.h"
 #include "image/gopclntab.h"
 
@@ -270,9 +271,7 @@ static int enter_place(struct go_program_file *file, struct trace_writer *writer
 /* "FILE:LINE" without directories. */
 static int name_place(struct known_place *known, const struct go_frame *frame, struct error *err)
 {
-    const char *slash = strrchr(frame->file, '/');
-
-    if (asprintf(&known->text, "%s:%u", slash ? slash + 1 : frame->file, frame->line) < 0)
+    if (asprintf(&known->text, "%s:%u", path_file_name(frame->file), frame->line) < 0)
         return known->text = NULL, error_no_memory(err), -ENOMEM;
     known->found.text = known->text;
     return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 
 /* ------------------------------------------------------------------------------------ /proc */
 
@@ -135,8 +136,7 @@ static bool is_in_container(const char *id, const char *cgroup)
 
 bool service_target_matches(const struct service_target *target, const struct service_process *process)
 {
-    const char *slash = strrchr(process->path, '/');
-    const char *file = slash ? slash + 1 : process->path;
+    const char *file = path_file_name(process->path);
 
     return (!target->process || !fnmatch(target->process, file, 0)) &&
            (!target->path || !fnmatch(target->path, process->path, FNM_PATHNAME)) &&

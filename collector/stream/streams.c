@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,7 +13,6 @@
 #include "collector/stream/sync_channels.h"
 #include "collector/stream/sync_streams.h"
 #include "collector/target/process.h"
-#include "collector/target/wait_status.h"
 
 #define ANCHOR_NS 1000000u /* a time every millisecond of activity */
 
@@ -500,147 +498,7 @@ static int handle_sync(struct streams *streams, const struct wire_sync *record, 
     return thread ? sync_stream_record(streams, thread, record, size) : 0;
 }
 
-/* ------------------------------------------------------------------------------------ life cycle */
-
-static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
-{
-    int r = streams_settle_thread(streams, thread, ns);
-
-    if (streams->options.watch)
-        call_watch_look(streams->options.watch, thread, ns, 0);
-    if (!r && thread->writer)
-        r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
-    registry_remove_thread(&streams->registry, thread);
-    return r;
-}
-
-static int end_threads(struct streams *streams, struct traced_process *process, uint64_t ns)
-{
-    struct traced_thread *thread = NULL, *next = NULL;
-    int r = 0;
-
-    HASH_ITER (hh, streams->registry.threads, thread, next)
-        if (!r && thread->process == process)
-            r = end_thread(streams, thread, ns);
-    return r;
-}
-
-static int end_process(struct streams *streams, struct traced_process *process, uint64_t ns, int status)
-{
-    int r = end_threads(streams, process, ns);
-
-    if (!r)
-        r = goroutine_streams_end(streams, process, ns, status);
-    if (!r && process->process_id)
-        r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns),
-                                     status, &streams->error);
-    streams->options.on_end(streams->options.context, process->pid);
-    registry_remove_process(&streams->registry, process);
-    return r;
-}
-
-/* A child runs its parent's program until it execs. */
-static struct traced_process *fork_process(struct streams *streams, const struct wire_fork *record)
-{
-    struct traced_process *parent = registry_process(&streams->registry, (pid_t)record->parent_tgid);
-    struct traced_process *child =
-        registry_add_process(&streams->registry, (pid_t)record->tgid, record->header.ns);
-
-    if (!child || !parent)
-        return child;
-    child->parent = parent;
-    child->image = parent->image;
-    child->returns = parent->returns;
-    child->from_start = parent->from_start;
-    child->rank = parent->rank;
-    child->exe = parent->exe ? strdup(parent->exe) : NULL;
-    child->argv = parent->argv ? strdup(parent->argv) : NULL;
-    return process_code_set(child, parent->code, parent->code_count) ? NULL : child;
-}
-
-static int handle_fork(struct streams *streams, const struct wire_fork *record)
-{
-    struct traced_thread *stale = registry_thread(&streams->registry, record->header.tid);
-    struct traced_process *process;
-    bool child = false;
-
-    /* When attaching, /proc shows a new thread before its record comes. */
-    if (stale && stale->process->pid == (pid_t)record->tgid && !stale->writer)
-        return 0;
-    /* The tid came round again and the record of its first owner's end was lost. */
-    if (stale && end_thread(streams, stale, record->header.ns))
-        return streams->error.code;
-    process = registry_process(&streams->registry, (pid_t)record->tgid);
-    if (!process) {
-        process = fork_process(streams, record);
-        child = true;
-    }
-    if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
-        return no_memory(streams);
-    if (streams->options.sync && sync_stream_fork(streams, record, child))
-        return streams->error.code;
-    return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
-                                            (pid_t)record->tgid, record->header.flags & WIRE_HELD,
-                                            &streams->error)
-                 : 0;
-}
-
-/* The thread that called exec becomes the main thread, whatever it was; all others are gone. */
-static struct traced_thread *main_thread_after_exec(struct streams *streams, struct traced_process *process,
-                                                    const struct wire_exec *record)
-{
-    struct traced_thread *caller = registry_thread(&streams->registry, record->old_tid), *thread, *next;
-
-    HASH_ITER (hh, streams->registry.threads, thread, next)
-        if (thread->process == process && thread != caller && end_thread(streams, thread, record->header.ns))
-            return NULL;
-    if (!caller || caller->process != process)
-        return registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns);
-    if (caller->tid != record->header.tid)
-        registry_rename_thread(&streams->registry, caller, record->header.tid);
-    return caller;
-}
-
-/* The process goes on with another program. */
-static int handle_exec(struct streams *streams, const struct wire_exec *record)
-{
-    pid_t pid = (pid_t)record->header.tid;
-    struct traced_process *process = registry_process(&streams->registry, pid);
-    struct traced_thread *thread;
-
-    if (!process)
-        process = registry_add_process(&streams->registry, pid, record->header.ns);
-    if (!process)
-        return no_memory(streams);
-    thread = main_thread_after_exec(streams, process, record);
-    if (!thread)
-        return streams->error.code ? streams->error.code : no_memory(streams);
-    if (streams->options.sync && sync_stream_exec(streams, thread, record->header.ns))
-        return streams->error.code;
-    call_stack_replace(&thread->stack, streams_entry_function(process));
-    thread->watched.count = 0;
-    process->image = NULL;
-    process->epoch++;
-    return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
-                                    &streams->error);
-}
-
-static int handle_exit(struct streams *streams, const struct wire_exit *record)
-{
-    struct traced_thread *thread = registry_thread(&streams->registry, record->header.tid);
-    struct traced_process *process = registry_process(&streams->registry, (pid_t)record->tgid);
-    int r = 0;
-
-    if (thread && streams->options.sync)
-        r = sync_stream_exit(streams, thread, record);
-    if (!r && thread)
-        r = end_thread(streams, thread, record->header.ns);
-    if (process && record->header.flags & WIRE_LAST_THREAD && streams->options.on_death)
-        streams->options.on_death(streams->options.context, process->pid, (int)record->exit_code);
-    if (!r && process && record->header.flags & WIRE_LAST_THREAD)
-        r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
-    return r;
-}
+/* ------------------------------------------------------------------------------------ records */
 
 static int handle_libraries(struct streams *streams, const struct wire_libraries *record)
 {
@@ -695,11 +553,11 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_LOST:
         return handle_lost(streams, record);
     case WIRE_FORK:
-        return handle_fork(streams, record);
+        return streams_fork(streams, record);
     case WIRE_EXEC:
-        return handle_exec(streams, record);
+        return streams_exec(streams, record);
     case WIRE_EXIT:
-        return handle_exit(streams, record);
+        return streams_exit(streams, record);
     case WIRE_LIBRARIES:
         return handle_libraries(streams, record);
     case WIRE_GO:

@@ -7,6 +7,10 @@
 #include "collector/stream/registry.h"
 #include "collector/stream/streams.h"
 
+struct wire_exec;
+struct wire_exit;
+struct wire_fork;
+
 struct streams {
     struct stream_options options;
     struct image_table *images;
@@ -64,6 +68,11 @@ uint64_t streams_caller_depth(const struct traced_process *process, uint64_t ret
 
 /* Enters the process into the store, once, and gives it its number. On failure streams->error is filled. */
 int streams_store_process(struct streams *streams, struct traced_process *process);
+
+/* What the kernel side tells of a process's life. On failure streams->error is filled. */
+int streams_fork(struct streams *streams, const struct wire_fork *record);
+int streams_exec(struct streams *streams, const struct wire_exec *record);
+int streams_exit(struct streams *streams, const struct wire_exit *record);
 
 /* Stores what the thread has lost and not told, and whether its open calls are known to be open. */
 int streams_settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns);

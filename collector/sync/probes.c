@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "collector/sync/targets.h"
 
 /* Processes that a C library is probed in at once: the library's few places are gone through in all of them
@@ -99,7 +100,7 @@ void sync_probes_free(struct sync_probes *probes)
 
 static bool is_c_library(const struct traced_image *image)
 {
-    const char *slash = strrchr(image->path, '/'), *name = slash ? slash + 1 : image->path;
+    const char *name = path_file_name(image->path);
 
     return !strncmp(name, "libc.", 5) || !strncmp(name, "libc-", 5) || !strncmp(name, "libpthread", 10) ||
            !strncmp(name, "ld-musl", 7);
