@@ -182,6 +182,11 @@ struct budget_contact {
     double elapsed, ran;
 };
 
+/* Calls were seen for `calls_span` and processes for `ran_span` nanoseconds, in which they ran for `ran`. The
+ * two are looked at one after the other; a recorder that is kept from it in between, where no processor is
+ * free, would take what was called in one time for what was run in another. */
+struct budget_contact budget_contact_of(double calls_span, double ran, double ran_span);
+
 /* Takes the hottest functions with inline probes out if what was seen of them (budget.inline_new,
  * inline_lost) is more than the budget, unless they have run too little to tell. Returns how many, or
  * -ENOMEM.

@@ -38,20 +38,25 @@ struct callee {
     double calls; /* a share of those that were lost among them */
 };
 
-/* Reads what the rings have; `forget`: it has been paid, and tells nothing of the next process. */
-static int read_rings(struct budget *budget, bool forget, struct error *err)
+/* Reads what the rings have. `*ret_ns`: when it began to read what it has read last. */
+static int read_rings(struct budget *budget, uint64_t *ret_ns, struct error *err)
 {
-    uint64_t until = clock_ns(CLOCK_MONOTONIC) + READ_NS, calls;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), until = now + READ_NS;
     int r;
 
-    do
+    do {
+        *ret_ns = now;
         r = budget->options.consume(budget->options.context, err);
-    while (r > 0 && clock_ns(CLOCK_MONOTONIC) < until);
-    if (r < 0)
-        return r;
-    if (!forget)
-        return 0;
-    calls = budget->inline_lost;
+        now = clock_ns(CLOCK_MONOTONIC);
+    } while (r > 0 && now < until);
+    return r < 0 ? r : 0;
+}
+
+/* What has been read has been paid, and tells nothing of the next process. */
+static void forget_calls(struct budget *budget)
+{
+    uint64_t calls = budget->inline_lost;
+
     for (size_t i = 0; i < budget->function_count; i++) {
         calls += budget->inline_new[i];
         budget->inline_new[i] = 0;
@@ -59,7 +64,6 @@ static int read_rings(struct budget *budget, bool forget, struct error *err)
     budget->early_ns += (uint64_t)(budget_inline_cost(budget) * (double)calls);
     budget->early_calls += calls;
     budget->inline_lost = 0;
-    return 0;
 }
 
 /* How long a process has run since it had used `cpu_ns`. */
@@ -69,19 +73,19 @@ static double ran_since(uint64_t now, uint64_t cpu_ns)
 }
 
 /* Lets a process run until it is known. */
-static void watch(const struct budget *budget, pid_t pid, struct budget_contact *contact)
+static void watch(const struct budget *budget, pid_t pid)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC), its_ns = process_cpu_ns(pid);
-    double ran;
+    double ran, elapsed;
 
     do {
         bool stop = !budget_pause(budget, STEP_NS);
 
         ran = ran_since(process_cpu_ns(pid), its_ns);
-        contact->elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - begun);
-        if (stop || (contact->elapsed >= IDLE_NS && ran < IDLE_PART * contact->elapsed))
+        elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - begun);
+        if (stop || (elapsed >= IDLE_NS && ran < IDLE_PART * elapsed))
             break;
-    } while (ran < RAN_NS && contact->elapsed < LONGEST_NS);
+    } while (ran < RAN_NS && elapsed < LONGEST_NS);
 }
 
 static int hottest_first(const void *left, const void *right)
@@ -151,20 +155,40 @@ static void make_up(const struct budget *budget, double spread)
         budget_pause(budget, pause < spread ? pause : spread);
 }
 
-/* Returns how many functions of the process that has just been patched had to go. */
-static int look_at(struct budget *budget, pid_t pid, struct error *err)
+struct budget_contact budget_contact_of(double calls_span, double ran, double ran_span)
 {
-    struct budget_contact contact = {0};
-    int gone, r = read_rings(budget, true, err);
+    return (struct budget_contact){.elapsed = calls_span,
+                                   .ran = ran_span > 0 ? ran * calls_span / ran_span : 0};
+}
+
+static int see(struct budget *budget, pid_t pid, struct budget_contact *contact, struct error *err)
+{
+    uint64_t calls_from, calls_to, ran_from, ran;
+    int r = read_rings(budget, &calls_from, err);
 
     if (r)
         return r;
+    forget_calls(budget);
     inline_backend_ran(budget->options.inlined);
-    watch(budget, pid, &contact);
-    r = read_rings(budget, false, err);
+    ran_from = clock_ns(CLOCK_MONOTONIC);
+    watch(budget, pid);
+    r = read_rings(budget, &calls_to, err);
     if (r)
         return r;
-    contact.ran = (double)inline_backend_ran(budget->options.inlined);
+    ran = inline_backend_ran(budget->options.inlined);
+    *contact = budget_contact_of((double)(calls_to - calls_from), (double)ran,
+                                 (double)(clock_ns(CLOCK_MONOTONIC) - ran_from));
+    return 0;
+}
+
+/* Returns how many functions of the process that has just been patched had to go. */
+static int look_at(struct budget *budget, pid_t pid, struct error *err)
+{
+    struct budget_contact contact;
+    int gone, r = see(budget, pid, &contact, err);
+
+    if (r)
+        return r;
     crowding_look(&budget->crowding, clock_ns(CLOCK_MONOTONIC));
     gone = budget_choose_inline(budget, &contact);
     if (gone < 0)

@@ -102,6 +102,17 @@ Test(inline_contact, who_has_hardly_run_shows_nothing)
     cr_assert(!units[0].out);
 }
 
+/* The recorder was kept from looking for 120 ms, after it had read the calls and before it saw who ran. */
+Test(inline_contact, a_pause_of_the_recorder_makes_nobody_hotter)
+{
+    const struct budget_contact paused = budget_contact_of(140e6, RAN_NS, 20e6);
+
+    calls[0] = 6 * 40000;
+    cr_assert_float_eq(paused.ran, 7 * RAN_NS, 1);
+    cr_assert_eq(budget_choose_inline(&budget, &paused), 0);
+    cr_assert(!units[0].out);
+}
+
 /* The next look tells of them. */
 Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
 {
