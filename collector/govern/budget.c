@@ -124,8 +124,10 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         array_reserve(&budget->awake.units, &budget->awake.unit_capacity, functions) ||
         array_reserve(&budget->images, &budget->image_capacity, budget->image_count + 1))
         return error_no_memory(err);
-    if (!budget->probe_count)
+    if (!budget->probe_count) {
         budget->begun_cpu_ns = streams_cpu_ns(budget->options.streams);
+        budget->begun_ns = clock_ns(CLOCK_MONOTONIC);
+    }
     for (; budget->probe_count < probes; budget->probe_count++)
         budget->probes[budget->probe_count] = (struct budget_probe){.function = NO_FUNCTION};
     for (; budget->function_count < functions; budget->function_count++) {

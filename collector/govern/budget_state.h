@@ -81,12 +81,20 @@ struct budget_effort {
     uint64_t own_ns, target_ns, ns, calls;
 };
 
-/* What the recorder's work, `took` nanoseconds of it, has cost a target that used `used` of them, as a share
- * of that: where no processor was idle (`crowded`, a part of the time), and up to half of the budget, so that
- * the other half is there for hits. */
-static inline double budget_own_cost(double took, double used, double crowded, double share)
+/* Which part of the recorder's work the target is kept from running by, where no processor is idle: one that
+ * keeps a tenth of a processor busy misses it a tenth of the time; whoever else runs there pays the rest. */
+static inline double budget_missed_part(double used, double elapsed)
 {
-    double cost = took > 0 && used > 0 ? crowded * took / used : 0;
+    return used < elapsed ? used / elapsed : 1;
+}
+
+/* What the recorder's work, `took` nanoseconds of it, has cost a target that used `used` of them in `elapsed`
+ * of time, as a share of `used`: where no processor was idle (`crowded`, a part of the time), and up to half
+ * of the budget, so that the other half is there for hits. */
+static inline double budget_own_cost(double took, double used, double elapsed, double crowded, double share)
+{
+    double part = crowded * budget_missed_part(used, elapsed);
+    double cost = took > 0 && used > 0 ? part * took / used : 0;
 
     return cost < share / 2 ? cost : share / 2;
 }
@@ -125,6 +133,7 @@ struct budget {
     uint64_t early_calls;        /* inline ones among them */
     bool met_running;            /* there were processes that ran */
     uint64_t begun_cpu_ns;       /* what they had used before the first image had probes */
+    uint64_t begun_ns;           /* when that was */
     double met_share;            /* what those take that have got their probes then, of the target's time */
     bool is_idle;                /* as far as the last group showed */
     double busy;                 /* processors, as the last groups showed; 0: not known */

@@ -257,8 +257,9 @@ static void look_at_own_work(struct budget *budget, uint64_t now_ns, uint64_t cp
     if (now_ns - since->ns < OWN_NS)
         return;
     took = budget_own_work(budget);
-    budget->own_share =
-        (budget->own_share + budget_own_cost(took, used, budget->crowding.part, budget->options.share)) / 2;
+    budget->own_share = (budget->own_share + budget_own_cost(took, used, (double)(now_ns - since->ns),
+                                                             budget->crowding.part, budget->options.share)) /
+                        2;
     budget_mark_effort(budget);
 }
 
@@ -280,14 +281,14 @@ static int look_at_pages(struct budget *budget, uint64_t now_ns)
 
 /* What processes that ran have paid before the recording began, where no processor was idle, is more than
  * what their share was meanwhile. */
-static void owe_beginning(struct budget *budget, uint64_t cpu_ns)
+static void owe_beginning(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
 {
     double own = (double)budget_own_cpu_ns() - budget->costs.read_ns * (double)budget->early_calls;
     double used = cpu_ns > budget->begun_cpu_ns ? (double)(cpu_ns - budget->begun_cpu_ns) : 0;
+    double part = budget->crowding.part * budget_missed_part(used, (double)(now_ns - budget->begun_ns));
 
     if (budget->met_running)
-        governor_owe(&budget->governor,
-                     budget->crowding.part * own + (double)budget->early_ns - budget->options.share * used);
+        governor_owe(&budget->governor, part * own + (double)budget->early_ns - budget->options.share * used);
 }
 
 int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
@@ -303,7 +304,7 @@ int budget_look(struct budget *budget, uint64_t now_ns, struct error *err)
     budget_scale_trials(budget, cpu_ns);
     read_counts(budget, now_ns);
     if (!budget->looked_ns)
-        owe_beginning(budget, cpu_ns);
+        owe_beginning(budget, now_ns, cpu_ns);
     budget->looked_ns = now_ns;
     budget->urgent = false;
     if (budget->regrouping && !uprobe_backend_closing(budget->options.backend)) {

@@ -125,9 +125,18 @@ Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
 
 Test(inline_contact, own_work_counts_where_no_processor_is_idle)
 {
-    cr_assert_eq(budget_own_cost(30, 1000, 0, 0.1), 0);
-    cr_assert_float_eq(budget_own_cost(30, 1000, 0.5, 0.1), 0.015, 1e-9);
-    cr_assert_float_eq(budget_own_cost(300, 1000, 1, 0.1), 0.05, 1e-9);
-    cr_assert_eq(budget_own_cost(30, 0, 1, 0.1), 0);
-    cr_assert_eq(budget_own_cost(-5, 1000, 1, 0.1), 0);
+    cr_assert_eq(budget_own_cost(30, 1000, 1000, 0, 0.1), 0);
+    cr_assert_float_eq(budget_own_cost(30, 1000, 1000, 0.5, 0.1), 0.015, 1e-9);
+    cr_assert_float_eq(budget_own_cost(300, 1000, 500, 1, 0.1), 0.05, 1e-9);
+    cr_assert_eq(budget_own_cost(30, 0, 1000, 1, 0.1), 0);
+    cr_assert_eq(budget_own_cost(-5, 1000, 1000, 1, 0.1), 0);
+}
+
+/* It would have run on the processor for a tenth of the time only. */
+Test(inline_contact, own_work_costs_one_that_runs_little_in_its_own_time)
+{
+    cr_assert_float_eq(budget_own_cost(30, 100, 1000, 0.5, 0.1), 0.015, 1e-9);
+    cr_assert_float_eq(budget_missed_part(100, 1000), 0.1, 1e-9);
+    cr_assert_eq(budget_missed_part(2000, 1000), 1);
+    cr_assert_eq(budget_missed_part(0, 0), 1);
 }
