@@ -378,7 +378,7 @@ Test(damage, a_bit_flipped_in_any_byte_of_any_segment_is_found)
     int64_t count;
     sqlite3 *db;
 
-    make_killed(&fixture, &stream, 3000);
+    make_killed(&fixture, &stream, 1200);
     open_store(&fixture, fixture.path);
     db = tracestore_db(fixture.store);
     run_sql(db, "PRAGMA synchronous = OFF");
