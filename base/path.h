@@ -4,13 +4,12 @@
 
 #include <string.h>
 
-/* What stands behind the last slash, all of it where there is none: a part of `path`, as of basename(3) in
- * glibc's <string.h>. */
+/* What stands behind the last slash, all of it where nothing does: a part of `path`. */
 static inline const char *path_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
-    return slash ? slash + 1 : path;
+    return slash && slash[1] ? slash + 1 : path;
 }
 
 #endif

@@ -10,8 +10,8 @@
 #define GO_HIT_READS_NS 300
 #define GO_HIT_COLD 2
 
-/* What hits take on this machine, measured half a second long or known; where that cannot be measured, what
- * they took elsewhere. */
+/* What hits take on this machine, measured a third of a second long or known; where that cannot be measured,
+ * what they took elsewhere. */
 static struct go_budget calibrate(struct go_budget budget)
 {
     const struct site_costs other = SITE_COSTS_DEFAULT;

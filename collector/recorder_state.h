@@ -55,8 +55,8 @@ struct recorder {
 /* Reads what is in the rings, up to about RECORDER_ROUND. Returns the number of records, or a failure. */
 int recorder_consume(struct recorder *recorder, struct error *err);
 
-/* What the options mean to the kernel side, and to the images; the latter may measure what hits take, half a
- * second long. */
+/* What the options mean to the kernel side, and to the images; the latter may measure what hits take, a
+ * third of a second long. */
 struct uprobe_options recorder_uprobe_options(const struct recorder_options *options);
 struct image_table_options recorder_image_options(const struct recorder_options *options);
 

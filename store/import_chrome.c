@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "store/import_chrome_plan.h"
 
 #define FLUSH_BYTES (8u << 20)
@@ -313,13 +314,6 @@ static int64_t clock_offset(const struct chrome_plan *plan)
     return offset < 1 - plan->first_ns ? 1 - plan->first_ns : offset;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 int chrome_plan_write(struct chrome_plan *plan, struct tracestore *store, const char *name,
                       char *(*demangle)(const char *name), int64_t *ret_run_id, struct error *err)
 {
@@ -332,7 +326,7 @@ int chrome_plan_write(struct chrome_plan *plan, struct tracestore *store, const 
                                  .offset_ns = clock_offset(plan),
                                  .functions = functions};
     struct trace_run_description run = {.options = "import --format chrome",
-                                        .name = name ? name : file_name(plan->path)};
+                                        .name = name ? name : path_file_name(plan->path)};
     struct error ignored = {0};
     int r;
 

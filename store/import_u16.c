@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "store/import_plan.h"
 
 DEFINE_CLEANUP(cleanup_plan, struct u16_plan *, u16_plan_free)
@@ -156,14 +157,6 @@ static int write_files(struct u16_write *write)
     return r;
 }
 
-/* "the last part of the directory's path", as the run's name. */
-static const char *directory_name(const char *dir)
-{
-    const char *slash = strrchr(dir, '/');
-
-    return slash && slash[1] ? slash + 1 : dir;
-}
-
 int u16_plan_write(struct u16_plan *plan, struct tracestore *store, const char *name,
                    char *(*demangle)(const char *name), int64_t *ret_run_id, struct error *err)
 {
@@ -177,7 +170,7 @@ int u16_plan_write(struct u16_plan *plan, struct tracestore *store, const char *
 
     if (!write || asprintf(&command, "import %s", plan->dir) < 0)
         return error_no_memory(err);
-    run.name = name ? name : directory_name(plan->dir);
+    run.name = name ? name : path_file_name(plan->dir);
     run.command = command;
     run.started_ns = clock_ns(CLOCK_REALTIME);
     r = trace_writer_begin(store, &run, NULL, &writer, err);

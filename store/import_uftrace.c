@@ -275,13 +275,6 @@ static uint64_t clock_offset(const struct uftrace_plan *plan)
     return ended > plan->last_ns ? ended - plan->last_ns : 0;
 }
 
-static const char *directory_name(const char *dir)
-{
-    const char *slash = strrchr(dir, '/');
-
-    return slash && slash[1] ? slash + 1 : dir;
-}
-
 static int write_run(struct uftrace_write *write)
 {
     const struct uftrace_plan *plan = write->plan;
@@ -310,7 +303,7 @@ int uftrace_plan_write(struct uftrace_plan *plan, struct tracestore *store, cons
         return error_no_memory(err);
     *write = (struct uftrace_write){.plan = plan, .demangle = demangle, .err = err};
     write->offset_ns = clock_offset(plan);
-    run.name = name ? name : directory_name(plan->dir);
+    run.name = name ? name : path_file_name(plan->dir);
     run.command = plan->info.command;
     run.started_ns = plan->first_ns + write->offset_ns;
     r = trace_writer_begin(store, &run, NULL, &writer, err);

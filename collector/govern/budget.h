@@ -44,7 +44,7 @@ struct budget_options {
 /* What a CPU may spend in a tick of the kernel's (uprobe_options.budget_ns). */
 uint32_t budget_tick_ns(double share);
 
-/* Measures what probes take on this machine, unless that is known: half a second. */
+/* Measures what probes take on this machine, unless that is known: a third of a second. */
 int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err);
 void budget_free(struct budget *budget);
 

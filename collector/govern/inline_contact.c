@@ -161,6 +161,7 @@ struct budget_contact budget_contact_of(double calls_span, double ran, double ra
                                    .ran = ran_span > 0 ? ran * calls_span / ran_span : 0};
 }
 
+/* Lets the process that has just been patched run, and sees what it calls. */
 static int see(struct budget *budget, pid_t pid, struct budget_contact *contact, struct error *err)
 {
     uint64_t calls_from, calls_to, ran_from, ran;

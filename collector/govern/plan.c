@@ -51,9 +51,11 @@ int budget_store_plan(struct budget *budget, const struct traced_image *image, b
         struct budget_function *function = &budget->functions[number];
         double planned = budget_planned(budget, number);
 
-        if (planned < 0 || (function->planned == (planned > 0) && !(planned > 0 && end)))
+        bool outside = planned > 0, is_new = outside != function->planned || (outside && end);
+
+        if (planned < 0 || !is_new)
             continue;
-        function->planned = planned > 0;
+        function->planned = outside;
         r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address, planned,
                                      err);
     }
