@@ -374,6 +374,8 @@ enum go_place_kind {
     GO_AT_EXIT,         /* runtime.exit; V: status */
     GO_AT_DELAY, /* before an operation of the source; O: how often it was hit before in this execution, V:
                     its struct g */
+    GO_AT_TIMER_RUN,        /* (*timer).unlockAndRun, since 1.23; O: a timer that is due now */
+    GO_AT_TIMER_RUN_SECOND, /* runtime.runOneTimer, until 1.22; V: the same */
 };
 
 #define MAX_GO_PROGRAMS 255 /* whose goroutines are recorded */

@@ -92,6 +92,8 @@ static const struct {
     [GO_TIMER_ADD] = {{"runtime.addtimer"}, false},
     [GO_TIMER_MODIFY] = {{"runtime.(*timer).modify", "runtime.modtimer"}, false},
     [GO_TIMER_STOP] = {{"runtime.(*timer).stop", "runtime.deltimer"}, false},
+    [GO_TIMER_RUN] = {{"runtime.(*timer).unlockAndRun"}, false},
+    [GO_TIMER_RUN_ONE] = {{"runtime.runOneTimer"}, false},
     [GO_GOROUTINE_READY] = {{"runtime.goroutineReady"}, false},
     [GO_POLL_WAIT] = {{"internal/poll.runtime_pollWait"}, false},
     [GO_ENTERSYSCALL] = {{"runtime.entersyscall"}, false},

@@ -94,6 +94,8 @@ enum go_entry {
     GO_TIMER_ADD, /* until go 1.22; a new one begins with TIMER_MODIFY since */
     GO_TIMER_MODIFY,
     GO_TIMER_STOP,
+    GO_TIMER_RUN,     /* since go 1.23 */
+    GO_TIMER_RUN_ONE, /* until go 1.22 */
     GO_GOROUTINE_READY,
     GO_POLL_WAIT,
     GO_ENTERSYSCALL,

@@ -28,12 +28,9 @@ void go_replay_free(struct go_replay *replay)
     free(replay);
 }
 
-struct go_replay_totals go_replay_totals(struct go_replay *replay)
+struct go_replay_totals go_replay_totals(const struct go_replay *replay)
 {
-    struct go_replay_totals totals = replay->totals;
-
-    totals.next_timer_ns = go_replay_next_timer(replay, totals.last_ns);
-    return totals;
+    return replay->totals;
 }
 
 /* ------------------------------------------------------------------------------------------ events */
@@ -106,8 +103,6 @@ static int wake(struct go_replay *replay, struct goroutine *waker, const struct 
         return r;
     if (waker)
         actions_wake(waker, woken);
-    else
-        replay->last_effect_ns = replay->totals.last_ns;
     if (woken->public.state == GO_STATE_BLOCKED || woken->public.state == GO_STATE_UNKNOWN)
         goroutine_set_state(replay, woken, GO_STATE_RUNNABLE, GO_WAIT_OTHER);
     return 0;
@@ -169,6 +164,9 @@ static int note(struct go_replay *replay, const struct go_event *event)
     case GO_EVENT_TIMER_STOP:
         timer_stop(replay, event->object);
         return 0;
+    case GO_EVENT_TIMER_RUN:
+        timer_run(replay, event->object, event->tid);
+        return 0;
     case GO_EVENT_CASE:
         timer_channel(replay, event->object);
         return 0;
@@ -179,6 +177,7 @@ static int note(struct go_replay *replay, const struct go_event *event)
         return 0;
     case GO_EVENT_EXIT:
         totals->exited = true;
+        replay->exit_ns = totals->last_ns;
         totals->exit_goroutine = event->goroutine;
         totals->exit_status = event->value;
         return 0;
@@ -243,6 +242,7 @@ int go_replay_event(struct go_replay *replay, const struct go_event *event)
     replay->totals.events++;
     if (event->ns > replay->totals.last_ns)
         replay->totals.last_ns = event->ns;
+    timers_settle(replay, event->tid);
     if (event->goroutine && is_act(event->kind)) {
         r = goroutine_get(replay, event->goroutine, &goroutine);
         return r < 0 ? r : act(replay, goroutine, event);

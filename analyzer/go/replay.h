@@ -172,22 +172,27 @@ struct go_object {
  * are kept. Valid until the next event. */
 const struct go_object *go_replay_object(const struct go_replay *replay, uint64_t object);
 
-/* When the first timer after `now_ns` is due that could let somebody go on, as of now; 0: none. A timer that
- * repeats counts only until it has been due twice without that the runtime let anybody go on: a ticker that
- * nobody listens to keeps nothing alive. */
-uint64_t go_replay_next_timer(struct go_replay *replay, uint64_t now_ns);
+/* A timer whose end is this much overdue has been missed: events were lost, or an older recording does not
+ * tell when timers run. */
+#define GO_TIMER_LATE_NS 30000000000u
 
-/* A timer that could let somebody go on. */
+/* A timer that could let somebody go on: it was set, and has neither been stopped nor run. That it is overdue
+ * means nothing: the runtime may be late, and so may tracectl have made it. */
 struct go_timer {
-    uint64_t due_ns;
+    uint64_t due_ns;    /* of one that repeats the next time */
+    uint64_t ran_ns;    /* when it was run, while its effect has not been seen yet; 0: it has not been run */
     uint64_t channel;   /* that it sends on; 0: it does something else, or nobody knows */
     uint32_t site;      /* where it was set; 0: not known */
     bool runs_function; /* in a goroutine of its own: it may do anything */
 };
-/* Calls `visit` for each, as go_replay_next_timer has it, until it returns other than 0, which is returned.
- */
-int go_replay_each_timer(struct go_replay *replay, uint64_t now_ns,
-                         int (*visit)(void *context, const struct go_timer *), void *context);
+/* Calls `visit` for each until it returns other than 0, which is returned. */
+int go_replay_each_timer(const struct go_replay *replay, int (*visit)(void *context, const struct go_timer *),
+                         void *context);
+
+/* When the first of them is due that is worth waiting for: where it sends on a channel somebody waits there,
+ * and if the process is ending it was set before that, and has not been run since: a goroutine that sets one
+ * timer after the other would never be done. It may be overdue. 0: none. */
+uint64_t go_replay_next_timer(const struct go_replay *replay);
 
 struct go_replay_totals {
     uint64_t events, lost;
@@ -195,7 +200,6 @@ struct go_replay_totals {
     uint64_t application;   /* goroutines of the program's own that have not ended */
     uint64_t runnable;      /* of these: running, able to, or not known */
     uint64_t outside;       /* of these: waiting for what is not another goroutine (go_wait_on_others) */
-    uint64_t next_timer_ns; /* go_replay_next_timer at the last event */
     uint64_t last_ns;       /* of the last event */
     uint64_t idle_since_ns; /* since when `runnable` is 0; 0: it is not */
     bool exited;            /* GO_EVENT_EXIT was seen */
@@ -204,6 +208,6 @@ struct go_replay_totals {
     enum go_fatal fatal;                      /* with has_fatal */
     bool has_fatal;
 };
-struct go_replay_totals go_replay_totals(struct go_replay *replay);
+struct go_replay_totals go_replay_totals(const struct go_replay *replay);
 
 #endif

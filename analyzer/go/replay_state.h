@@ -41,9 +41,12 @@ struct object {
 
 struct timer {
     uint64_t timer, due_ns, period_ns;
-    uint64_t channel; /* that it sends on; 0: none, or not known */
+    uint64_t set_ns, ran_ns; /* when that happened last; ran_ns 0: not since it was set */
+    uint64_t channel;        /* that it sends on; 0: none, or not known */
     uint32_t site;
+    uint32_t tid; /* that runs it, within `running` */
     bool runs_function;
+    struct timer *next_running;
     UT_hash_handle hh;
 };
 
@@ -63,7 +66,8 @@ struct go_replay {
     struct go_replay_totals totals;
     enum go_detail detail;    /* what GO_EVENT_DETAIL said last */
     struct timer *last_timer; /* set by the last event; NULL: that was another one */
-    uint64_t last_effect_ns;  /* when the runtime let somebody go on last */
+    struct timer *running;    /* timers that have been run, but whose effect has not been seen yet */
+    uint64_t exit_ns;         /* when the process began to end; 0: it has not */
 };
 
 /* -------------------------------------------------------------------- replay_goroutines.c */
@@ -125,6 +129,10 @@ void objects_free(struct go_replay *replay);
 int timer_set(struct go_replay *replay, const struct go_event *event);
 void timer_channel(struct go_replay *replay, uint64_t channel);
 void timer_stop(struct go_replay *replay, uint64_t timer);
+/* The runtime does on thread `tid` what the timer is for. */
+void timer_run(struct go_replay *replay, uint64_t timer, uint32_t tid);
+/* An event of this thread comes: what the timer that it ran had for an effect is known then. */
+void timers_settle(struct go_replay *replay, uint32_t tid);
 void timers_free(struct go_replay *replay);
 
 #endif

@@ -4,12 +4,23 @@
 
 #include "analyzer/go/replay_state.h"
 
-enum { SWEEP_TIMERS = 1024, IDLE_PERIODS = 2 };
+enum { SWEEP_TIMERS = 1024 };
+
+static void stop_running(struct go_replay *replay, const struct timer *timer)
+{
+    struct timer **link = &replay->running;
+
+    while (*link && *link != timer)
+        link = &(*link)->next_running;
+    if (*link)
+        *link = timer->next_running;
+}
 
 static void remove_timer(struct go_replay *replay, struct timer *timer)
 {
     if (replay->last_timer == timer)
         replay->last_timer = NULL;
+    stop_running(replay, timer);
     HASH_DEL(replay->timers, timer);
     free(timer);
 }
@@ -22,7 +33,12 @@ void timers_free(struct go_replay *replay)
         remove_timer(replay, timer);
 }
 
-/* Takes out what has been due once and will not be again. */
+/* Whether it should have run so long ago that its end must have been missed. */
+static bool is_gone(const struct go_replay *replay, const struct timer *timer)
+{
+    return !timer->period_ns && timer->due_ns + GO_TIMER_LATE_NS < replay->totals.last_ns;
+}
+
 static void sweep(struct go_replay *replay)
 {
     struct timer *timer, *next;
@@ -30,7 +46,7 @@ static void sweep(struct go_replay *replay)
     if (HASH_COUNT(replay->timers) < replay->sweep_timers_at)
         return;
     HASH_ITER (hh, replay->timers, timer, next)
-        if (!timer->period_ns && timer->due_ns <= replay->totals.last_ns)
+        if (is_gone(replay, timer))
             remove_timer(replay, timer);
     replay->sweep_timers_at = (size_t)HASH_COUNT(replay->timers) * 2 + SWEEP_TIMERS;
 }
@@ -63,6 +79,7 @@ int timer_set(struct go_replay *replay, const struct go_event *event)
     timer->timer = event->object;
     timer->due_ns = (uint64_t)event->value;
     timer->period_ns = event->other;
+    timer->set_ns = replay->totals.last_ns;
     timer->channel = channel;
     timer->site = event->site;
     timer->runs_function = event->flags & GO_FLAG_TIMER;
@@ -81,49 +98,98 @@ void timer_channel(struct go_replay *replay, uint64_t channel)
         replay->last_timer->channel = channel;
 }
 
-/* When it is due after `now_ns`, 0: never, or nobody listens to it. */
-static uint64_t due_after(const struct timer *timer, uint64_t now_ns, uint64_t effect_ns)
+void timer_run(struct go_replay *replay, uint64_t key, uint32_t tid)
 {
-    uint64_t due = timer->due_ns, since = timer->due_ns;
+    struct timer *timer;
 
-    if (due > now_ns)
-        return due;
-    if (!timer->period_ns)
-        return 0;
-    due += ((now_ns - due) / timer->period_ns + 1) * timer->period_ns;
-    if (effect_ns > since)
-        since = effect_ns;
-    return due - since <= IDLE_PERIODS * timer->period_ns ? due : 0;
+    HASH_FIND(hh, replay->timers, &key, sizeof(key), timer);
+    if (!timer || timer->due_ns > replay->totals.last_ns)
+        return; /* what runs is how it was set before: it is being set anew at this moment */
+    timer->ran_ns = replay->totals.last_ns;
+    if (timer->period_ns) {
+        if (timer->due_ns <= timer->ran_ns)
+            timer->due_ns += ((timer->ran_ns - timer->due_ns) / timer->period_ns + 1) * timer->period_ns;
+        return;
+    }
+    stop_running(replay, timer);
+    timer->tid = tid;
+    timer->next_running = replay->running;
+    replay->running = timer;
 }
 
-int go_replay_each_timer(struct go_replay *replay, uint64_t now_ns,
-                         int (*visit)(void *context, const struct go_timer *), void *context)
+void timers_settle(struct go_replay *replay, uint32_t tid)
 {
-    struct timer *timer, *next;
+    struct timer *timer = replay->running;
+
+    while (timer) {
+        struct timer *next = timer->next_running;
+
+        if (timer->tid == tid)
+            remove_timer(replay, timer);
+        timer = next;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ asking */
+
+int go_replay_each_timer(const struct go_replay *replay, int (*visit)(void *context, const struct go_timer *),
+                         void *context)
+{
+    const struct timer *timer, *next;
     int r = 0;
 
     HASH_ITER (hh, replay->timers, timer, next) {
-        const struct go_timer pending = {.due_ns = due_after(timer, now_ns, replay->last_effect_ns),
+        const struct go_timer pending = {.due_ns = timer->due_ns,
+                                         .ran_ns = timer->period_ns ? 0 : timer->ran_ns,
                                          .channel = timer->channel,
                                          .site = timer->site,
                                          .runs_function = timer->runs_function};
 
-        if (!r && pending.due_ns)
+        if (!r && !is_gone(replay, timer))
             r = visit(context, &pending);
     }
     return r;
 }
 
-uint64_t go_replay_next_timer(struct go_replay *replay, uint64_t now_ns)
+static bool waits_at(const struct go_goroutine *goroutine, uint64_t channel)
 {
-    struct timer *timer, *next;
+    for (size_t i = 0; i < goroutine->action_count; i++) {
+        const struct go_action *action = &goroutine->actions[i];
+
+        if (action->object == channel)
+            return true;
+        for (size_t j = 0; j < action->case_count; j++)
+            if (action->cases[j].object == channel)
+                return true;
+    }
+    return false;
+}
+
+/* Whether somebody goes on when the timer is due, as far as that can be known. */
+static bool is_awaited(const struct go_replay *replay, const struct timer *timer)
+{
+    const struct goroutine *goroutine, *next;
+
+    if (!timer->channel)
+        return true;
+    HASH_ITER (hh, replay->goroutines, goroutine, next)
+        if (goroutine->public.state == GO_STATE_BLOCKED && waits_at(&goroutine->public, timer->channel))
+            return true;
+    return false;
+}
+
+uint64_t go_replay_next_timer(const struct go_replay *replay)
+{
+    const struct timer *timer, *next;
     uint64_t first = 0;
 
     HASH_ITER (hh, replay->timers, timer, next) {
-        uint64_t due = due_after(timer, now_ns, replay->last_effect_ns);
+        bool repeated =
+            replay->exit_ns && (timer->set_ns > replay->exit_ns || timer->ran_ns > replay->exit_ns);
 
-        if (due && (!first || due < first))
-            first = due;
+        if (!repeated && !is_gone(replay, timer) && (!first || timer->due_ns < first) &&
+            is_awaited(replay, timer))
+            first = timer->due_ns;
     }
     return first;
 }

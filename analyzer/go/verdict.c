@@ -8,7 +8,7 @@
 #include "analyzer/go/verdict_state.h"
 #include "base/array.h"
 
-enum { MAIN_GOROUTINE = 1, SIGNAL_STATUS = 128, LAST_SIGNAL = 64 };
+enum { SIGNAL_STATUS = 128, LAST_SIGNAL = 64 };
 
 const char *go_verdict_name(enum go_verdict_kind kind)
 {
@@ -87,7 +87,7 @@ struct suspect *judgement_find(const struct judgement *judgement, uint64_t gorou
 static bool ends_process(const struct judgement *judgement, const struct go_goroutine *goroutine)
 {
     const struct go_replay_totals *totals = &judgement->totals;
-    uint64_t exiting = totals->exit_goroutine ? totals->exit_goroutine : MAIN_GOROUTINE;
+    uint64_t exiting = totals->exit_goroutine ? totals->exit_goroutine : GO_MAIN_GOROUTINE;
 
     if (goroutine->state == GO_STATE_BLOCKED)
         return false;
@@ -98,7 +98,7 @@ static bool ends_process(const struct judgement *judgement, const struct go_goro
 /* Whether it runs a test function, and not package testing's own, which runs all of them. */
 static bool is_test(const struct go_goroutine *goroutine)
 {
-    return goroutine->test && goroutine->goroutine != MAIN_GOROUTINE;
+    return goroutine->test && goroutine->goroutine != GO_MAIN_GOROUTINE;
 }
 
 static int find_tests(void *context, const struct go_goroutine *goroutine)
@@ -113,7 +113,7 @@ static int add_suspect(void *context, const struct go_goroutine *goroutine)
 {
     struct judgement *judgement = context;
     bool testing =
-        goroutine->goroutine == MAIN_GOROUTINE
+        goroutine->goroutine == GO_MAIN_GOROUTINE
             ? judgement->tests
             : !goroutine->test && judgement_role(judgement, goroutine->function) >= GO_ROLE_TESTING;
 
@@ -136,7 +136,7 @@ static bool root_stuck(const struct judgement *judgement)
         const struct suspect *suspect = &judgement->suspects[i];
 
         if (is_stuck(suspect) && !suspect->silent &&
-            (suspect->outcome.goroutine == MAIN_GOROUTINE || suspect->goroutine->test))
+            (suspect->outcome.goroutine == GO_MAIN_GOROUTINE || suspect->goroutine->test))
             return true;
     }
     return false;

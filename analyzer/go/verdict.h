@@ -27,6 +27,9 @@
 /* A timer that is due later than this after the last event lets nobody go on: nobody would wait for it. */
 #define GO_TIMER_HORIZON_NS 30000000000u
 
+/* The goid of the one that runs main.main, or package testing. */
+enum { GO_MAIN_GOROUTINE = 1 };
+
 enum go_verdict_kind {
     GO_VERDICT_PASS,
     GO_VERDICT_LEAK,            /* stuck goroutines are left over */

@@ -165,24 +165,51 @@ static bool by_relative(const struct judgement *judgement, struct suspect *suspe
 /* What a goroutine waits for, when timers are asked about it. */
 struct timed {
     const struct judgement *judgement;
-    uint64_t channel;
+    uint64_t channel, since_ns;
     bool receives;
     bool may_be_contexts; /* nobody of the program is known to have made the channel, or to send on it */
 };
 
-/* Whether the timer may let somebody go on: one that sends does so on its own channel only, one of package
- * context closes a channel that that package has made, and what another function does nobody knows. */
+/* What a function that a timer runs may do: one of package context closes a channel that that package has
+ * made, what another one does nobody knows. */
+static bool function_may_release(const struct timed *timed, enum go_role role)
+{
+    return role == GO_ROLE_PROGRAM || (role == GO_ROLE_TIMERS && timed->receives && timed->may_be_contexts);
+}
+
+/* One that sends does so on its own channel only; when it has run, to who waited there already. */
 static int may_release(void *context, const struct go_timer *timer)
 {
     const struct timed *timed = context;
 
     if (timer->due_ns > timed->judgement->totals.last_ns + GO_TIMER_HORIZON_NS)
         return false;
-    if (!timer->runs_function)
-        return timed->receives && timer->channel && timer->channel == timed->channel;
-    if (judgement_role(timed->judgement, timer->site) == GO_ROLE_TIMERS)
-        return timed->receives && timed->may_be_contexts;
-    return judgement_role(timed->judgement, timer->site) == GO_ROLE_PROGRAM;
+    if (timer->runs_function)
+        return function_may_release(timed, judgement_role(timed->judgement, timer->site));
+    return timed->receives && timer->channel && timer->channel == timed->channel &&
+           (!timer->ran_ns || timed->since_ns <= timer->ran_ns);
+}
+
+/* A goroutine that the runtime has made, for the function of a timer. */
+static bool is_made_by_timer(const struct suspect *suspect)
+{
+    const struct go_goroutine *goroutine = suspect->goroutine;
+
+    return goroutine->created_ns && !goroutine->parent && goroutine->goroutine != GO_MAIN_GOROUTINE;
+}
+
+static bool by_timers_function(const struct timed *timed, struct suspect *suspect)
+{
+    const struct judgement *judgement = timed->judgement;
+
+    for (size_t i = 0; i < judgement->count; i++) {
+        const struct suspect *other = &judgement->suspects[i];
+
+        if (other != suspect && is_free(other) && is_made_by_timer(other) &&
+            function_may_release(timed, judgement_role(judgement, other->goroutine->function)))
+            return release(suspect, GO_HOPE_RELEASE, other->outcome.goroutine);
+    }
+    return false;
 }
 
 static bool by_timer(const struct judgement *judgement, struct suspect *suspect, uint64_t channel,
@@ -192,13 +219,15 @@ static bool by_timer(const struct judgement *judgement, struct suspect *suspect,
     struct timed timed = {
         .judgement = judgement,
         .channel = channel,
+        .since_ns = suspect->goroutine->since_ns,
         .receives = operation == GO_OP_CHAN_RECV || operation == GO_OP_CHAN_RANGE,
         .may_be_contexts = !met && (!object || !object->from_start ||
                                     judgement_role(judgement, object->made_at) == GO_ROLE_TIMERS),
     };
 
-    return go_replay_each_timer(judgement->replay, judgement->totals.last_ns, may_release, &timed) &&
-           release(suspect, GO_HOPE_TIMER, 0);
+    if (go_replay_each_timer(judgement->replay, may_release, &timed))
+        return release(suspect, GO_HOPE_TIMER, 0);
+    return by_timers_function(&timed, suspect);
 }
 
 /* Somebody on the other side of a channel, or of a condition. */

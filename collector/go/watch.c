@@ -20,7 +20,8 @@ enum {
 };
 #define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see conductor_options.pass_on */
 #define JUDGE_EVERY_NS 50000000u
-#define JUDGE_SHARE 20 /* judging may take so small a part of the time */
+#define JUDGE_RARELY_NS 500000000u /* however long it takes */
+#define JUDGE_SHARE 20             /* judging may take so small a part of the time */
 
 /* A thread that is, or is about to be, held. */
 struct hold {
@@ -46,7 +47,8 @@ struct watched_process {
     struct go_process process;
     struct go_replay *replay;
     uint64_t begun_ns, judged_ns, judge_every_ns, delays, drained_ns;
-    uint64_t stuck_since_ns; /* since when it is judged to be deadlocked; 0: it is not */
+    uint64_t seen_ns;        /* CLOCK_REALTIME: what happened in the process until then has been replayed */
+    uint64_t stuck_since_ns; /* of that clock: since when it is judged to be deadlocked; 0: it is not */
     enum go_end end;
     UT_hash_handle hh;
 };
@@ -296,13 +298,14 @@ static bool others_rest(struct go_watch *watch, const struct hold *hold,
                         const struct watched_process *process)
 {
     struct go_replay_totals totals = go_replay_totals(process->replay);
-    uint64_t soon = clock_ns(CLOCK_REALTIME) + watch->options.drain_ns / 2;
+    uint64_t next, soon = clock_ns(CLOCK_REALTIME) + watch->options.drain_ns / 2;
 
     if (totals.has_fatal)
         return true;
     if (totals.runnable > held_beside(watch, hold))
         return false;
-    return !hold->at_end || !totals.next_timer_ns || totals.next_timer_ns > soon;
+    next = hold->at_end ? go_replay_next_timer(process->replay) : 0;
+    return !next || next > soon;
 }
 
 /* Whether a hold is over. */
@@ -371,35 +374,71 @@ static void look_at_holds(struct go_watch *watch, uint64_t now, bool idle)
 /* ------------------------------------------------------------------------------------ programs that never
  * end */
 
-/* Whether the process can never end: its main goroutine, or that of a test, has been stuck for long enough,
- * whatever the others do. */
-static bool is_deadlocked(const struct go_watch *watch, struct watched_process *process, uint64_t now)
+/* Since when goroutines have stood still whose end the process waits for: the main one, or a test's. */
+static uint64_t roots_stuck_since(const struct watched_process *process, const struct go_verdict *verdict)
 {
-    struct go_replay_totals totals = go_replay_totals(process->replay);
-    struct go_verdict verdict = {0};
-    bool deadlocked = false;
+    uint64_t since = process->seen_ns;
 
-    if (totals.exited || totals.has_fatal || totals.lost ||
-        now - process->judged_ns < process->judge_every_ns)
-        return false;
-    deadlocked = !judge(process, -1, &verdict) && verdict.kind == GO_VERDICT_GLOBAL_DEADLOCK;
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        const struct go_outcome *outcome = &verdict->outcomes[i];
+        const struct go_goroutine *goroutine = go_replay_goroutine(process->replay, outcome->goroutine);
+
+        if (outcome->fate == GO_FATE_STUCK && (goroutine->test || outcome->goroutine == GO_MAIN_GOROUTINE) &&
+            goroutine->since_ns < since)
+            since = goroutine->since_ns;
+    }
+    return since;
+}
+
+/* Judges the process as it stands, from time to time: `stuck_since_ns`. */
+static void judge_if_due(struct watched_process *process, uint64_t now)
+{
+    struct go_verdict verdict = {0};
+    uint64_t since;
+
+    if (now - process->judged_ns < process->judge_every_ns)
+        return;
+    if (judge(process, -1, &verdict) || verdict.kind != GO_VERDICT_GLOBAL_DEADLOCK) {
+        process->stuck_since_ns = 0;
+    } else {
+        since = roots_stuck_since(process, &verdict);
+        if (!process->stuck_since_ns)
+            process->stuck_since_ns = process->seen_ns;
+        else if (process->stuck_since_ns < since) /* it has moved between two looks */
+            process->stuck_since_ns = since;
+    }
     go_verdict_release(&verdict);
     process->judged_ns = clock_ns(CLOCK_MONOTONIC);
     process->judge_every_ns = JUDGE_EVERY_NS + JUDGE_SHARE * (process->judged_ns - now);
-    if (!deadlocked)
-        process->stuck_since_ns = 0;
-    else if (!process->stuck_since_ns)
-        process->stuck_since_ns = now;
-    return deadlocked && now - process->stuck_since_ns >= watch->options.patience_ns;
+    if (process->judge_every_ns > JUDGE_RARELY_NS)
+        process->judge_every_ns = JUDGE_RARELY_NS;
 }
 
-static void end_hopeless(struct go_watch *watch, uint64_t now)
+/* Whether the process can never end: its main goroutine, or that of a test, has been stuck for long enough,
+ * whatever the others do. Events that have not been read yet may tell otherwise, so that what counts is the
+ * time up to which they have. */
+static bool is_deadlocked(const struct go_watch *watch, struct watched_process *process, uint64_t now)
+{
+    struct go_replay_totals totals = go_replay_totals(process->replay);
+
+    if (totals.exited || totals.has_fatal || totals.lost)
+        return false;
+    judge_if_due(process, now);
+    return process->stuck_since_ns &&
+           process->seen_ns - process->stuck_since_ns >= watch->options.patience_ns;
+}
+
+/* `idle`: all that has happened has been read. */
+static void end_hopeless(struct go_watch *watch, uint64_t now, bool idle)
 {
     struct watched_process *process = NULL, *next = NULL;
+    uint64_t realtime = idle ? clock_ns(CLOCK_REALTIME) : 0;
 
     HASH_ITER (hh, watch->processes, process, next) {
         if (process->end != GO_END_OWN)
             continue;
+        if (realtime > process->seen_ns)
+            process->seen_ns = realtime;
         if (is_deadlocked(watch, process, now))
             process->end = GO_END_DEADLOCK;
         else if (watch->options.limit_ns && now - process->begun_ns > watch->options.limit_ns)
@@ -415,8 +454,7 @@ bool go_watch_round(struct go_watch *watch, bool idle)
 
     take_stops(watch);
     look_at_holds(watch, now, idle);
-    if (idle)
-        end_hopeless(watch, now);
+    end_hopeless(watch, now, idle);
     return watch->hold_count;
 }
 
@@ -430,6 +468,8 @@ static int on_event(void *context, const struct go_process *met, const struct go
 
     if (r)
         return r;
+    if (event->ns > process->seen_ns)
+        process->seen_ns = event->ns;
     if (event->kind == GO_EVENT_DELAY || (event->kind == GO_EVENT_EXIT && watch->options.drain_ns))
         announce(watch, process, event);
     process->delays += event->kind == GO_EVENT_DELAY;

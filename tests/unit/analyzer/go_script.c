@@ -90,7 +90,7 @@ static const struct {
     {"wake", GO_EVENT_WAKE},       {"yield", GO_EVENT_YIELD},   {"timer", GO_EVENT_TIMER},
     {"stop", GO_EVENT_TIMER_STOP}, {"test", GO_EVENT_TEST},     {"panic", GO_EVENT_PANIC},
     {"delay", GO_EVENT_DELAY},     {"fatal", GO_EVENT_FATAL},   {"exit", GO_EVENT_EXIT},
-    {"lost", GO_EVENT_LOST},       {"detail", GO_EVENT_DETAIL},
+    {"lost", GO_EVENT_LOST},       {"detail", GO_EVENT_DETAIL}, {"fire", GO_EVENT_TIMER_RUN},
 };
 
 uint64_t go_script_object(const char *name)

@@ -433,7 +433,7 @@ static bool ignores(void *context, uint32_t site)
     return site == 9;
 }
 
-Test(go_replay, timers_count_until_they_are_due_or_stopped)
+Test(go_replay, timers_count_until_they_run_or_are_stopped)
 {
     struct go_replay_options options = go_script_options();
     AUTO_REPLAY struct go_replay *replay = NULL;
@@ -441,24 +441,65 @@ Test(go_replay, timers_count_until_they_are_due_or_stopped)
     options.ignores_timer = ignores;
     replay = go_script_replay("g1 run t1; g1 timer x1 due 5000; g1 timer x2 due 3000; g1 timer x3 due 50 s9",
                               &options);
-    cr_assert_eq(go_replay_totals(replay).next_timer_ns, 3000);
-    cr_assert_eq(go_replay_next_timer(replay, 3000), 5000);
-    go_script_feed(replay, "at 100; g1 stop x2");
-    cr_assert_eq(go_replay_totals(replay).next_timer_ns, 5000);
-    cr_assert_eq(go_replay_next_timer(replay, 5000), 0);
+    cr_assert_eq(go_replay_next_timer(replay), 3000);
+    go_script_feed(replay, "at 4000; g1 yield"); /* it is late, which means nothing */
+    cr_assert_eq(go_replay_next_timer(replay), 3000);
+    go_script_feed(replay, "g0 fire x2 t2");
+    cr_assert_eq(go_replay_next_timer(replay), 3000); /* what it does is still to come */
+    go_script_feed(replay, "g1 run t1");
+    cr_assert_eq(go_replay_next_timer(replay), 3000);
+    go_script_feed(replay, "g2 run t2");
+    cr_assert_eq(go_replay_next_timer(replay), 5000);
+    go_script_feed(replay, "at 100; g1 stop x1");
+    cr_assert_eq(go_replay_next_timer(replay), 0);
 }
 
-Test(go_replay, a_ticker_that_nobody_listens_to_does_not_count)
+Test(go_replay, a_timer_that_is_set_again_while_it_runs_is_pending)
+{
+    AUTO_REPLAY struct go_replay *replay = go_script_replay(
+        "g1 run t1; g1 timer x1 due 100; at 200; g1 timer x1 due 900; g0 fire x1 t2; g0 wake g1 t2", NULL);
+
+    cr_assert_eq(go_replay_next_timer(replay), 900);
+    go_script_feed(replay, "at 901; g0 fire x1 t2; g0 wake g1 t2");
+    cr_assert_eq(go_replay_next_timer(replay), 0);
+}
+
+Test(go_replay, a_timer_whose_end_was_missed_does_not_count_for_ever)
+{
+    AUTO_REPLAY struct go_replay *replay = go_script_replay("g1 run t1; g1 timer x1 due 100", NULL);
+
+    go_script_feed(replay, "at 29000000000; g1 yield");
+    cr_assert_eq(go_replay_next_timer(replay), 100);
+    go_script_feed(replay, "at 31000000000; g1 yield");
+    cr_assert_eq(go_replay_next_timer(replay), 0);
+}
+
+Test(go_replay, a_ticker_is_waited_for_where_somebody_listens)
 {
     AUTO_REPLAY struct go_replay *replay =
-        go_script_replay("g1 run t1; g1 timer x1 due 1000 every 100", NULL);
+        go_script_replay("g1 run t1; g1 timer x1 due 1000 every 100; g1 case timer c1", NULL);
 
-    cr_assert_eq(go_replay_next_timer(replay, 0), 1000);
-    cr_assert_eq(go_replay_next_timer(replay, 1150), 1200);
-    cr_assert_eq(go_replay_next_timer(replay, 1250), 0);
-    go_script_feed(replay, "g1 recv c1; g1 block recv; at 1201; g0 wake g1");
-    cr_assert_eq(go_replay_next_timer(replay, 1250), 1300);
-    cr_assert_eq(go_replay_next_timer(replay, 1450), 0);
+    cr_assert_eq(go_replay_next_timer(replay), 0);
+    go_script_feed(replay, "g1 recv c1; g1 block recv");
+    cr_assert_eq(go_replay_next_timer(replay), 1000);
+    go_script_feed(replay, "at 1250; g0 fire x1 t2; g0 wake g1 t2; g1 run t2; g1 recv c1; g1 block recv");
+    cr_assert_eq(go_replay_next_timer(replay), 1300);
+}
+
+/* Otherwise a loop would hold up the end of the process for as long as that may be. */
+Test(go_replay, the_end_waits_for_a_timer_once)
+{
+    AUTO_REPLAY struct go_replay *replay = go_script_replay(
+        "g2 run t2; g2 timer x1 due 1000; g2 case timer c1; g2 timer x2 due 1000 every 500;"
+        "g2 case timer c2; g2 select n2; g2 case 0 recv c1; g2 case 1 recv c2; g2 block select;"
+        "g1 run t1; g1 exit 0",
+        NULL);
+
+    cr_assert_eq(go_replay_next_timer(replay), 1000);
+    go_script_feed(replay, "at 1001; g0 fire x2 t2; g0 fire x1 t2; g0 wake g2 t2");
+    cr_assert_eq(go_replay_next_timer(replay), 0);
+    go_script_feed(replay, "g2 run t2; g2 timer x1 due 2000; g2 case timer c1; g2 recv c1; g2 block recv");
+    cr_assert_eq(go_replay_next_timer(replay), 0);
 }
 
 /* ------------------------------------------------------------------------------------------ memory */

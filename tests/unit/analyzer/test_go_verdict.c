@@ -310,6 +310,38 @@ Test(go_verdict, a_timer_sends_on_its_own_channel_only)
         2, GO_HOPE_NONE, 0);
 }
 
+Test(go_verdict, a_timer_that_is_due_may_still_fire)
+{
+    /* However late it is, and however short its time. */
+    expect_hope(TIMED("; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2, GO_HOPE_TIMER, 0);
+    expect_hope(TIMED("every 10; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2, GO_HOPE_TIMER,
+                0);
+    /* It has been run, but what it does there is still to come. */
+    expect_hope(TIMED("; g2 case timer c1", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3"), 2,
+                GO_HOPE_TIMER, 0);
+    /* What it sent has been received already. */
+    expect_hope(TIMED("; g2 case timer c1", "at 90001; g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"),
+                2, GO_HOPE_NONE, 0);
+    expect_hope(TIMED("; g2 case timer c1",
+                      "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 wake g2 t3;"
+                      "g2 run t3; g2 recv c1; g2 block recv"),
+                2, GO_HOPE_NONE, 0);
+}
+
+Test(go_verdict, a_goroutine_that_a_timer_has_made_may_do_what_the_timer_is_there_for)
+{
+    /* One of the program's functions, of package context, and one that package context did not set. */
+    expect_hope(TIMED("runs s9", "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3"), 2,
+                GO_HOPE_RELEASE, 3);
+    expect_hope(TIMED("runs s52", "g2 recv c7; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"), 2,
+                GO_HOPE_RELEASE, 3);
+    expect_hope(TIMED("runs s52", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"), 2,
+                GO_HOPE_NONE, 0);
+    expect_hope(TIMED("runs s9",
+                      "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3; g3 run t3; g3 end"),
+                2, GO_HOPE_NONE, 0);
+}
+
 Test(go_verdict, a_select_whose_channels_are_not_all_known_may_go_on)
 {
     expect_hope(
