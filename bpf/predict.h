@@ -176,6 +176,8 @@ static __always_inline __u32 symbol_number(struct predictor *predictor, const st
     }
     *ret_known = false;
     number = first ^ (way < PREDICT_WAYS ? way : predictor->victim++ % PREDICT_WAYS);
+    asm volatile(""
+                 : "+r"(number)); /* the mask stays: before Linux 6.10 a XOR has no bounds for the verifier */
     predictor->known[number & (PREDICT_KNOWN - 1)] = *symbol;
     return number & (PREDICT_KNOWN - 1);
 }

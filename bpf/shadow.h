@@ -50,12 +50,15 @@ static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
     return gone;
 }
 
+/* Not on the stack, which is of 512 bytes for a program and all that it calls. */
+static const struct shadow empty_shadow;
+
 /* The shadow of a thread without a slot; made when there is something to `keep`. NULL: there is none. */
 static __always_inline struct shadow *shadow_of(__u32 tid, bool keep)
 {
-    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid), empty = {};
+    struct shadow *shadow = bpf_map_lookup_elem(&shadows, &tid);
 
-    if (shadow || !keep || bpf_map_update_elem(&shadows, &tid, &empty, BPF_ANY))
+    if (shadow || !keep || bpf_map_update_elem(&shadows, &tid, &empty_shadow, BPF_ANY))
         return shadow;
     return bpf_map_lookup_elem(&shadows, &tid);
 }
