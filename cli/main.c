@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "cli/command.h"
 #include "cli/manual.h"
+#include "collector/backend/bpf_messages.h"
 
 struct cli cli;
 
@@ -43,6 +44,12 @@ static FILE *error_stream(void)
     return stream ? stream : stderr;
 }
 
+/* Why a BPF program does not load, in the words of libbpf and the kernel: "libbpf: ...". */
+static void print_message(const char *text)
+{
+    fputs(text, stderr);
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     switch (key) {
@@ -60,6 +67,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         return 0;
     case 'v':
         cli.verbosity = 1;
+        bpf_messages_show(print_message);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

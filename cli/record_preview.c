@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/table.h"
 #include "collector/backend/inline.h"
+#include "collector/backend/kernel_features.h"
 #include "collector/target/launch.h"
 #include "collector/target/maps.h"
 #include "collector/target/needed.h"
@@ -345,7 +346,7 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
         .returns = recorder->returns,
         .inlined = recorder->backend == RECORDER_INLINE,
         .not_inlined = recorder_inline_refusal(recorder),
-        .knows_borrowers = uprobe_kernel_tells_slots(),
+        .knows_borrowers = kernel_tells_slots(),
     };
     CLEANUP(cleanup_image_table) struct image_table *table = NULL;
     int r = image_table_new(&options, &table, err);

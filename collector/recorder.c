@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/backend/kernel_features.h"
 #include "collector/background.h"
 #include "collector/go/govern.h"
 #include "collector/privileges.h"
@@ -376,7 +377,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         r = recorder_inline_open(recorder, err);
     image.inlined = options->backend == RECORDER_INLINE;
     image.not_inlined = recorder_inline_refusal(options);
-    image.knows_borrowers = image.inlined && uprobe_kernel_tells_slots();
+    image.knows_borrowers = image.inlined && kernel_tells_slots();
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)

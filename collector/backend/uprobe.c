@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -13,18 +12,14 @@
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
 #include "collector/backend/bpf_mappings.h"
+#include "collector/backend/bpf_messages.h"
 #include "collector/backend/closer.h"
+#include "collector/backend/kernel_features.h"
 #include "collector/backend/proxy.h"
 #include "collector/backend/ring_reader.h"
 #include "collector/target/process.h"
 
-/* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
- */
-enum {
-    ATTACH_UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, 6.6 */
-    ATTACH_UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, 6.13 */
-    KERNEL_ENOTSUPP = 524,      /* what uprobes answer for an instruction they refuse */
-};
+#define KERNEL_ENOTSUPP 524 /* what uprobes answer for an instruction they refuse */
 
 struct probe_link {
     int fd;
@@ -50,19 +45,6 @@ struct link_create_attr {
     uint32_t count, multi_flags, pid, unused;
 };
 
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-    return 0;
-}
-
-static int load_failure(int code, struct error *err)
-{
-    if (code == -EPERM || code == -EACCES)
-        return error_set(err, -EPERM, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-                         "cannot load BPF programs");
-    return error_set(err, code, "see tracectl doctor", "cannot load BPF programs");
-}
-
 /* A time for each event, or for the ends of windows, stands in a record of its own. */
 static bool packs(const struct uprobe_options *options)
 {
@@ -70,9 +52,10 @@ static bool packs(const struct uprobe_options *options)
 }
 
 /* Loads the skeleton with the session program or with the one that older kernels know. */
-static int load(struct uprobe_backend *backend, const struct uprobe_options *options, bool sessions)
+static int load(struct uprobe_backend *backend, const struct uprobe_options *options)
 {
     struct tracectl_bpf *skeleton = tracectl_bpf__open();
+    bool sessions = kernel_has_sessions();
     int r;
 
     if (!skeleton)
@@ -98,7 +81,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
-    skeleton->rodata->tells_slots = options->inlined && uprobe_kernel_tells_slots();
+    skeleton->rodata->tells_slots = options->inlined && kernel_tells_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->bss->budget_ns = options->budget_ns;
     skeleton->bss->count_only = options->count_only;
@@ -161,13 +144,17 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
 
     if (!backend)
         return error_no_memory(err);
-    libbpf_set_print(silent);
-    r = load(backend, options, true);
-    if (r && r != -EPERM)
-        r = load(backend, options, false);
+    bpf_messages_begin();
+    r = load(backend, options);
     if (r) {
         uprobe_backend_free(backend);
-        return load_failure(r, err);
+        return bpf_messages_error(err, r, "cannot load BPF programs");
+    }
+    if (!kernel_has_uprobe_multi()) {
+        uprobe_backend_free(backend);
+        return error_say(
+            err, -EOPNOTSUPP,
+            "cannot load BPF programs: this kernel has no uprobe_multi to attach them by (Linux 6.6 has it)");
     }
     r = tracectl_bpf__attach(backend->skeleton);
     if (r) {

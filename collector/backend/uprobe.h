@@ -39,8 +39,8 @@ struct uprobe_options {
     bool no_hold; /* stop nobody at exec or fork: a parent could see it */
 };
 
-/* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities.
- */
+/* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities,
+ * -EOPNOTSUPP on a kernel that cannot place them. */
 int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
                         struct error *err);
 
@@ -50,11 +50,6 @@ void uprobe_backend_free(struct uprobe_backend *backend);
 /* True when a call and its return are one probe and each call can decline its return probe (kernel 6.13).
  * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
 bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
-
-/* Whether WIRE_SLOTS_BACK tells, on this kernel, where the calls of a child end that shares its parent's
- * slots.
- */
-bool uprobe_kernel_tells_slots(void);
 
 /* What is to be probed of one image. */
 struct uprobe_sites {

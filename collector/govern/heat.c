@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "bpf/stacks.skel.h"
 #include "bpf/wire.h"
+#include "collector/backend/bpf_messages.h"
 #include "collector/target/process.h"
 
 #define PERIOD_NS 1000000u /* of a processor's time */
@@ -178,6 +179,7 @@ static int sample_for_a_while(struct heat *heat)
     uint64_t begun, passed = 0;
     int r;
 
+    bpf_messages_begin();
     heat->skeleton = stacks_bpf__open();
     if (!heat->skeleton)
         return 0;

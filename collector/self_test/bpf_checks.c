@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/self_test.skel.h"
+#include "collector/backend/kernel_features.h"
 #include "collector/self_test/checks.h"
 #include "collector/self_test/isolate.h"
 #include "collector/self_test/trial.h"
@@ -20,14 +21,22 @@
 
 DEFINE_CLEANUP(cleanup_ring, struct ring_buffer *, ring_buffer__free)
 
-#define KERNEL_ENOTSUPP 524 /* what the kernel answers for an instruction that it does not probe */
-
 static void failed(struct self_check *check, const char *what, int code)
 {
-    self_check_say(check, false, "%s: %s", what,
-                   code == -KERNEL_ENOTSUPP ? "not supported" : strerror(-code));
+    self_check_say(check, false, "%s: %s", what, strerror(-code));
     if (code == -EPERM)
         check->remedy = "get the privileges named above";
+}
+
+void self_check_not_tried(struct self_check *check, const struct trial *trial, int code)
+{
+    check->ok = false;
+    trial_failure(trial, code, check->detail, sizeof(check->detail));
+    if (code == -EPERM)
+        check->remedy = "get the privileges named above";
+    if (code == -EOPNOTSUPP)
+        check->remedy = kernel_has_uprobe_multi() ? "nothing to do: without sessions no return is probed"
+                                                  : "needs Linux 6.6 with CONFIG_UPROBES, for uprobe_multi";
 }
 
 /* Puts the program on a function of ours. Says why when that fails. */
@@ -36,7 +45,7 @@ static bool begun(struct trial *trial, const char *program, enum trial_kind kind
     int r = trial_begin(trial, program, kind, FORM_PUSH);
 
     if (r)
-        failed(check, trial_is_loaded(trial) ? "cannot attach" : "cannot load", r);
+        self_check_not_tried(check, trial, r);
     return !r;
 }
 
@@ -67,7 +76,7 @@ void check_programs(struct self_check *check)
     int r = trial_load(&trial, "empty", TRIAL_CALLS);
 
     if (r)
-        failed(check, "cannot load", r);
+        self_check_not_tried(check, &trial, r);
     else
         self_check_say(check, true, "programs load");
 }
@@ -165,7 +174,7 @@ void check_one_process(struct self_check *check)
     if (!r)
         r = trial_probe(&trial, &function, NULL, 1, getpid());
     if (r) {
-        failed(check, "cannot attach", r);
+        self_check_not_tried(check, &trial, r);
         return;
     }
     hit();
@@ -185,7 +194,7 @@ void check_cookies(struct self_check *check)
     if (!r)
         r = trial_probe(&trial, &function, &cookie, 1, 0);
     if (r) {
-        failed(check, "cannot attach", r);
+        self_check_not_tried(check, &trial, r);
         return;
     }
     hit();
@@ -267,9 +276,17 @@ void check_iterators(struct self_check *check)
     if (!r)
         r = iterator = bpf_iter_create(bpf_link__fd(trial.link));
     if (r < 0)
-        failed(check, "cannot attach", r);
+        self_check_not_tried(check, &trial, r);
     else
         say_listed(check, iterator);
+}
+
+void check_slots(struct self_check *check)
+{
+    bool tells = kernel_tells_slots();
+
+    self_check_say(check, tells, "the last moment of a task in its memory %s met",
+                   tells ? "can be" : "cannot be");
 }
 
 /* The initial pid namespace has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */

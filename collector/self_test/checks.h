@@ -14,6 +14,10 @@ typedef void (*self_check_function)(struct self_check *check);
 void self_check_say(struct self_check *check, bool ok, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* bpf_checks.c: says why the trial could not be made, so that the answer is not known. */
+struct trial;
+void self_check_not_tried(struct self_check *check, const struct trial *trial, int code);
+
 /* host_checks.c: what stands in files and needs no trial */
 void check_kernel(struct self_check *check);
 void check_libraries(struct self_check *check);
@@ -36,6 +40,7 @@ void check_all_processes(struct self_check *check);
 void check_one_process(struct self_check *check);
 void check_cookies(struct self_check *check);
 void check_sessions(struct self_check *check);
+void check_slots(struct self_check *check);
 void check_signals(struct self_check *check);
 void check_find_vma(struct self_check *check);
 void check_iterators(struct self_check *check);

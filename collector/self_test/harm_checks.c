@@ -6,7 +6,6 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,7 +31,7 @@ void check_nop5_fork(struct self_check *check)
     int r = trial_begin(&trial, "empty", TRIAL_CALLS, FORM_NOP5);
 
     if (r) {
-        self_check_say(check, false, "not tried: %s", strerror(-r));
+        self_check_not_tried(check, &trial, r);
         return;
     }
     for (int i = 0; i < 100; i++)
@@ -90,7 +89,7 @@ static void try_filtered(struct self_check *check, const char *program, enum tri
     int r = trial_begin(&trial, program, kind, form);
 
     if (r)
-        self_check_say(check, false, "not tried: %s", strerror(-r));
+        self_check_not_tried(check, &trial, r);
     else if ((r = isolate_harm(call)))
         self_check_say(check, false, "a process whose filter allows few system calls dies of signal %d", r);
     else

@@ -4,27 +4,23 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "bpf/self_test.skel.h"
-
-#define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION of include/uapi/linux/bpf.h, 6.13 */
+#include "collector/backend/bpf_messages.h"
+#include "collector/backend/kernel_features.h"
 
 #define FUNCTIONS_AT_MOST 64
-
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-    return 0;
-}
+#define KERNEL_ENOTSUPP 524 /* what the kernel answers for an instruction that it does not probe */
 
 int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
 {
     struct bpf_program *program;
 
     *trial = (struct trial){.probe = -1};
-    libbpf_set_print(silent);
+    bpf_messages_begin();
     trial->bpf = self_test_bpf__open();
     if (!trial->bpf)
         return -errno;
@@ -42,6 +38,12 @@ int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
         bpf_program__set_expected_attach_type(trial->program, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
     bpf_map__set_autocreate(trial->bpf->maps.try_ring, !strcmp(name, "write_ring"));
     return self_test_bpf__load(trial->bpf);
+}
+
+static bool is_session(const struct trial *trial)
+{
+    return bpf_program__get_expected_attach_type(trial->program) ==
+           (enum bpf_attach_type)ATTACH_UPROBE_SESSION;
 }
 
 int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,
@@ -63,6 +65,8 @@ int trial_probe(struct trial *trial, const self_test_function *functions, const 
     unsigned long offsets[FUNCTIONS_AT_MOST];
     int r = count > FUNCTIONS_AT_MOST ? -E2BIG : 0;
 
+    if (!(is_session(trial) ? kernel_has_sessions() : kernel_has_uprobe_multi()))
+        return -EOPNOTSUPP;
     for (size_t i = 0; !r && i < count; i++)
         r = self_test_site_offset(functions[i], &offsets[i]);
     if (r)
@@ -86,9 +90,18 @@ int trial_attach(struct trial *trial)
     return trial->link ? 0 : -errno;
 }
 
-bool trial_is_loaded(const struct trial *trial)
+void trial_failure(const struct trial *trial, int r, char *ret_text, size_t size)
 {
-    return trial->program && bpf_program__fd(trial->program) >= 0;
+    bool loaded = trial->program && bpf_program__fd(trial->program) >= 0;
+
+    if (r == -EOPNOTSUPP)
+        snprintf(ret_text, size, "not tried: this kernel has no %s",
+                 is_session(trial) ? "sessions" : "uprobe_multi");
+    else if (!loaded && r != -EPERM && *bpf_messages_reason())
+        snprintf(ret_text, size, "cannot load %s", bpf_messages_reason());
+    else
+        snprintf(ret_text, size, "cannot %s: %s", loaded ? "attach" : "load",
+                 r == -KERNEL_ENOTSUPP ? "not supported" : strerror(-r));
 }
 
 void trial_end(struct trial *trial)

@@ -26,7 +26,8 @@ enum trial_kind { TRIAL_CALLS, TRIAL_SESSION };
 /* Loads the program `name`. Returns 0 or a negative errno; trial_end() is due in either case. */
 int trial_load(struct trial *trial, const char *name, enum trial_kind kind);
 
-/* Probes `count` functions by one uprobe_multi link, in every process (pid 0) or in one. */
+/* Probes `count` functions by one uprobe_multi link, in every process (pid 0) or in one. -EOPNOTSUPP: the
+ * kernel has no such links. */
 int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,
                 size_t count, pid_t pid);
 
@@ -45,7 +46,7 @@ static inline void cleanup_trial(struct trial *trial)
 }
 #define AUTO_TRIAL CLEANUP(cleanup_trial)
 
-/* Whether its program got past the verifier. */
-bool trial_is_loaded(const struct trial *trial);
+/* Why one of these returned `r`, in the kernel's words where it has any: "cannot load count_session: ...". */
+void trial_failure(const struct trial *trial, int r, char *ret_text, size_t size);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/threads.skel.h"
+#include "collector/backend/bpf_messages.h"
 
 typedef __typeof__(((struct threads_bpf__bss *)0)->thread) thread_record;
 
@@ -35,12 +36,13 @@ int live_reader_open(struct live_reader **ret_reader, struct error *err)
 
     if (!reader)
         return error_no_memory(err);
+    bpf_messages_begin();
     reader->skeleton = threads_bpf__open_and_load();
     if (!reader->skeleton) {
         int r = -errno;
 
         free(reader);
-        return error_set(err, r, "run 'tracectl doctor'", "cannot load the iterator over threads");
+        return bpf_messages_error(err, r, "cannot load the iterator over threads");
     }
     *ret_reader = reader;
     return 0;
