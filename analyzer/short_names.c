@@ -7,30 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define LEFT_OUT_WIDTH 3u /* of the dots that stand for what is left out */
 #define LEAST_WIDTH 8u
-
-/* Bytes of the character at `text`: the sequence that its first byte announces, if it is whole. */
-static size_t character_bytes(const char *text)
-{
-    unsigned char first = (unsigned char)*text;
-    size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
-
-    for (size_t i = 1; i < length; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 1;
-    return length;
-}
-
-size_t text_width(const char *text)
-{
-    size_t width = 0;
-
-    for (; *text; text += character_bytes(text))
-        width++;
-    return width;
-}
 
 /* Behind "operator" angle brackets are part of the name. */
 static bool follows_operator(const char *begin, const char *at)
@@ -111,7 +91,7 @@ static void drop_scopes(char *name, size_t width)
 static const char *skip_characters(const char *text, size_t count)
 {
     while (count-- && *text)
-        text += character_bytes(text);
+        text += text_next(text);
     return text;
 }
 
@@ -133,23 +113,15 @@ static void cut_middle(char *name, size_t width)
     put_left_out(to);
 }
 
-static void hide_control_characters(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
-
 void name_shorten(const char *name, size_t width, char *ret_text, size_t size)
 {
-    size_t length = strlen(name);
-    AUTO_FREE char *first = strdup(name);
-    AUTO_FREE char *second = malloc(length + 1);
+    AUTO_FREE char *first = text_printable(name);
+    AUTO_FREE char *second = first ? malloc(strlen(first) + 1) : NULL;
 
     if (width < LEAST_WIDTH)
         width = LEAST_WIDTH;
     if (!first || !second) {
-        snprintf(ret_text, size, "%.*s", (int)width, name);
+        snprintf(ret_text, size, "?");
         return;
     }
     if (text_width(first) > width) {
@@ -162,6 +134,5 @@ void name_shorten(const char *name, size_t width, char *ret_text, size_t size)
     }
     drop_scopes(first, width);
     cut_middle(first, width);
-    hide_control_characters(first);
     snprintf(ret_text, size, "%s", first);
 }

@@ -8,15 +8,12 @@
 
 #include <stddef.h>
 
-/* Characters of UTF-8 text; a byte that begins none counts as one. */
-size_t text_width(const char *text);
-
 /* The most bytes that a name of that width takes, its end included. */
 #define SHORT_NAME_SIZE(width) (4 * (width) + 1)
 
 /* Writes `name` in at most `width` characters (at least 8), leaving out, as far as is needed: what is in
  * parentheses, then what is in angle brackets ("f(...)", "map<...>"), then scopes from the left
- * ("...::insert"), then characters in the middle. Control characters become '?'. */
+ * ("...::insert"), then characters in the middle. The text is printable. */
 void name_shorten(const char *name, size_t width, char *ret_text, size_t size);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "analyzer/short_names.h"
 #include "analyzer/summary.h"
+#include "base/text.h"
 
 #define MOST_RANGES 6
 #define MOST_GROUPS 5
@@ -25,7 +26,7 @@ static void say_name(const struct text *text, uint32_t symbol)
     char name[SHORT_NAME_SIZE(NAME_WIDTH)];
 
     name_shorten(symbols_demangled(&text->summary->loops->symbols, symbol), NAME_WIDTH, name, sizeof(name));
-    fputs(name, text->out);
+    text_show(text->out, name);
 }
 
 static void say_times(const struct text *text, uint64_t count)
@@ -33,7 +34,7 @@ static void say_times(const struct text *text, uint64_t count)
     if (count < 3)
         fputs(count == 2 ? "twice" : count ? "once" : "never", text->out);
     else
-        fprintf(text->out, "%" PRIu64 " times", count);
+        text_print(text->out, "%" PRIu64 " times", count);
 }
 
 /* "7 times instead of 16" */
@@ -42,7 +43,7 @@ static void say_change(const struct text *text, uint64_t faulty, uint64_t normal
     say_times(text, faulty);
     fputs(" instead of ", text->out);
     if (faulty > 2 && normal > 2)
-        fprintf(text->out, "%" PRIu64, normal);
+        text_print(text->out, "%" PRIu64, normal);
     else
         say_times(text, normal);
 }
@@ -118,12 +119,12 @@ void diff_summary_threads(FILE *out, const struct run_comparison *comparison, co
         size_t length = range_length(comparison, sorted + i, count - i);
 
         if (said == MOST_RANGES && i + length < count) {
-            fprintf(out, " and %zu more", count - i);
+            text_print(out, " and %zu more", count - i);
             break;
         }
-        fprintf(out, "%s%s", said ? ", " : "", label_of(comparison, sorted[i]));
+        text_print(out, "%s%s", said ? ", " : "", label_of(comparison, sorted[i]));
         if (length > 1)
-            fprintf(out, "-%s", label_of(comparison, sorted[i + length - 1]));
+            text_print(out, "-%s", label_of(comparison, sorted[i + length - 1]));
         i += length;
     }
     free(sorted);
@@ -146,21 +147,21 @@ static void say_loop(const struct text *text, uint32_t loop)
     const struct nlr_element *body = loop_table_elements(table, loop);
     uint32_t length = table->bodies[loop].length;
 
-    fprintf(text->out, "L%" PRIu32 " = [", table->numbers[loop]);
+    text_print(text->out, "L%" PRIu32 " = [", table->numbers[loop]);
     for (uint32_t i = 0; i < length && i < MOST_BODY; i++) {
         if (i)
             fputc(' ', text->out);
         if (body[i].kind == NLR_SYMBOL)
             say_name(text, body[i].id);
         else if (body[i].kind == NLR_LOOP)
-            fprintf(text->out, "L%" PRIu32 " ^ %" PRIu64, table->numbers[body[i].id], body[i].count);
+            text_print(text->out, "L%" PRIu32 " ^ %" PRIu64, table->numbers[body[i].id], body[i].count);
     }
     fputs(length > MOST_BODY ? " ...]" : "]", text->out);
 }
 
 static void say_instead(const struct text *text, const struct divergence *place, const char *verb)
 {
-    fprintf(text->out, "%s ", verb);
+    text_print(text->out, "%s ", verb);
     say_name(text, place->faulty_next);
     if (place->normal_next == SYMBOL_DROPPED || place->normal_next == place->faulty_next)
         return;
@@ -236,7 +237,7 @@ static void say_what(const struct text *text, const struct summary_group *group)
     case DIVERGENCE_LOOP_LONGER:
         fputs(place->kind == DIVERGENCE_LOOP_SHORTER ? "left a loop early: L" : "stayed in a loop: L",
               text->out);
-        fprintf(text->out, "%" PRIu32 " ran ", text->summary->loops->table.numbers[place->loop]);
+        text_print(text->out, "%" PRIu32 " ran ", text->summary->loops->table.numbers[place->loop]);
         say_change(text, place->faulty_count, place->normal_count);
         return;
     case DIVERGENCE_ORDER:
@@ -276,7 +277,7 @@ static void say_place(const struct text *text, uint32_t symbol, bool faulty)
     if (!side->line || !side->file)
         return;
     base = strrchr(side->file, '/');
-    fprintf(text->out, " (%s:%d)", base ? base + 1 : side->file, side->line);
+    text_print(text->out, " (%s:%d)", base ? base + 1 : side->file, side->line);
 }
 
 static void say_next(const struct text *text, uint32_t symbol, bool faulty, bool known)
@@ -304,8 +305,8 @@ static void say_where(const struct text *text, const struct summary_group *group
     if (place->last_common == SYMBOL_DROPPED) {
         fputs(place->exact ? "nothing: the first call differs" : "not known: events are missing", text->out);
     } else {
-        fprintf(text->out, "%s %" PRIu64 ": ", place->exact ? "call" : "call (behind missing events)",
-                place->common);
+        text_print(text->out, "%s %" PRIu64 ": ", place->exact ? "call" : "call (behind missing events)",
+                   place->common);
         say_place(text, place->last_common, true);
     }
     fputs("\n  then         normal: ", text->out);
@@ -317,8 +318,8 @@ static void say_where(const struct text *text, const struct summary_group *group
         return;
     fputs("  where        ", text->out);
     if (!place->normal_count)
-        fprintf(text->out, "iteration %" PRIu64 " of %" PRIu64 " (%s run) of ", place->iteration,
-                place->iterations, place->loop_is_faulty ? "faulty" : "normal");
+        text_print(text->out, "iteration %" PRIu64 " of %" PRIu64 " (%s run) of ", place->iteration,
+                   place->iterations, place->loop_is_faulty ? "faulty" : "normal");
     say_loop(text, place->loop);
     fputc('\n', text->out);
 }
@@ -340,7 +341,7 @@ static void say_calls(const struct text *text)
         say_change(text, call->faulty, call->normal);
     }
     if (shown < summary->call_count)
-        fprintf(text->out, ", and %zu more functions", summary->call_count - shown);
+        text_print(text->out, ", and %zu more functions", summary->call_count - shown);
     fputc('\n', text->out);
 }
 
@@ -351,7 +352,7 @@ static void say_most_changed(const struct text *text)
     const struct diff_summary *summary = text->summary;
     const struct summary_group *group = &summary->groups[0];
 
-    fprintf(text->out, "Most changed: thread %s ", label_of(summary->comparison, group->threads[0]));
+    text_print(text->out, "Most changed: thread %s ", label_of(summary->comparison, group->threads[0]));
     say_what(text, group);
     fputs(".\n", text->out);
     say_where(text, group);
@@ -382,7 +383,7 @@ static void say_others(const struct text *text)
         fputs(".\n", text->out);
     }
     if (left)
-        fprintf(text->out, "%zu more thread%s otherwise.\n", left, left == 1 ? " differs" : "s differ");
+        text_print(text->out, "%zu more thread%s otherwise.\n", left, left == 1 ? " differs" : "s differ");
 }
 
 static void say_one_sided(const struct text *text, bool normal)
@@ -397,8 +398,8 @@ static void say_one_sided(const struct text *text, bool normal)
             threads[count++] = i;
     }
     if (count) {
-        fprintf(text->out, "Only in the %s run: thread%s ", normal ? "normal" : "faulty",
-                count == 1 ? "" : "s");
+        text_print(text->out, "Only in the %s run: thread%s ", normal ? "normal" : "faulty",
+                   count == 1 ? "" : "s");
         diff_summary_threads(text->out, comparison, threads, count);
         fputs(".\n", text->out);
     }
@@ -413,13 +414,13 @@ static void say_functions(const struct text *text, const uint32_t *symbols, size
 
     if (!count)
         return;
-    fprintf(text->out, "%s: ", what);
+    text_print(text->out, "%s: ", what);
     for (size_t i = 0; i < shown; i++) {
-        fputs(shown < count && i ? ", " : joint(i, count), text->out);
+        text_show(text->out, shown < count && i ? ", " : joint(i, count));
         say_name(text, symbols[i]);
     }
     if (shown < count)
-        fprintf(text->out, " and %zu more", count - shown);
+        text_print(text->out, " and %zu more", count - shown);
     fputs(".\n", text->out);
 }
 
@@ -450,7 +451,7 @@ static void say_versions(const struct text *text)
         say_name(text, renames->renames[i].faulty);
     }
     if (renames->count > MOST_NAMES)
-        fprintf(text->out, " and %zu more", renames->count - MOST_NAMES);
+        text_print(text->out, " and %zu more", renames->count - MOST_NAMES);
     if (renames->count)
         fputs(".\n", text->out);
     say_called_only(text, false, IN_PROGRAM_NO, "No longer in the program");
@@ -474,20 +475,20 @@ static void say_losses(const struct text *text)
     const struct summary_doubts *doubts = &text->summary->doubts;
 
     if (doubts->unfinished)
-        fprintf(text->out, " %s unfinished.", doubts->unfinished > 1 ? "Both runs are" : "One run is");
+        text_print(text->out, " %s unfinished.", doubts->unfinished > 1 ? "Both runs are" : "One run is");
     if (doubts->lost_events)
-        fprintf(text->out, " %" PRIu64 "%s events are missing.", doubts->lost_events,
-                doubts->lost_unknown ? " or more" : "");
+        text_print(text->out, " %" PRIu64 "%s events are missing.", doubts->lost_events,
+                   doubts->lost_unknown ? " or more" : "");
     else if (doubts->lost_unknown)
         fputs(" Events are missing, nobody knows how many.", text->out);
     if (doubts->blind_functions)
-        fprintf(text->out, " %zu function%s not observed all the time, and left out of both runs.",
-                doubts->blind_functions, doubts->blind_functions == 1 ? " was" : "s were");
+        text_print(text->out, " %zu function%s not observed all the time, and left out of both runs.",
+                   doubts->blind_functions, doubts->blind_functions == 1 ? " was" : "s were");
     if (doubts->unknown_threads)
-        fprintf(text->out,
-                " %zu thread%s could not be compared in full; what is not known is not called a "
-                "difference.",
-                doubts->unknown_threads, doubts->unknown_threads == 1 ? "" : "s");
+        text_print(text->out,
+                   " %zu thread%s could not be compared in full; what is not known is not called a "
+                   "difference.",
+                   doubts->unknown_threads, doubts->unknown_threads == 1 ? "" : "s");
 }
 
 static void say_how_sure(const struct text *text)
@@ -500,15 +501,15 @@ static void say_how_sure(const struct text *text)
         fputs(" nothing is missing in what was recorded of either run.", text->out);
     say_losses(text);
     if (doubts->unknown_ends)
-        fprintf(text->out, " Of %zu thread%s it is not known whether the last call returned.",
-                doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
+        text_print(text->out, " Of %zu thread%s it is not known whether the last call returned.",
+                   doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
     fputc('\n', text->out);
     if (comparison->usual)
-        fprintf(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
-                comparison->usual, comparison->usual == 1 ? " differs" : "s differ");
+        text_print(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
+                   comparison->usual, comparison->usual == 1 ? " differs" : "s differ");
     if (comparison->aside)
-        fprintf(text->out, "          Left aside: %zu thread%s of what launched the program.\n",
-                comparison->aside, comparison->aside == 1 ? "" : "s");
+        text_print(text->out, "          Left aside: %zu thread%s of what launched the program.\n",
+                   comparison->aside, comparison->aside == 1 ? "" : "s");
     if (doubts->one_normal && text->summary->group_count)
         fputs(
             "          With one normal run to compare with, what changes from run to run anyway shows, "
@@ -527,14 +528,14 @@ static void say_head(const struct text *text, const char *normal, const char *fa
     for (size_t i = 0; i < comparison->count; i++)
         matched += comparison->threads[i].normal && comparison->threads[i].faulty;
     if (comparison->suspect_count)
-        fprintf(text->out, "%zu of %zu thread%s differ%s", comparison->suspect_count, matched,
-                matched == 1 ? "" : "s", comparison->suspect_count == 1 ? "s" : "");
+        text_print(text->out, "%zu of %zu thread%s differ%s", comparison->suspect_count, matched,
+                   matched == 1 ? "" : "s", comparison->suspect_count == 1 ? "s" : "");
     else
-        fprintf(text->out, "No difference in %zu thread%s", matched, matched == 1 ? "" : "s");
-    fprintf(text->out,
-            " between run %" PRId64 ", %s (the normal run), and run %" PRId64 ", %s (the faulty run).\n",
-            summary_run(summary->loops, false)->run_id, normal, summary_run(summary->loops, true)->run_id,
-            faulty);
+        text_print(text->out, "No difference in %zu thread%s", matched, matched == 1 ? "" : "s");
+    text_print(text->out,
+               " between run %" PRId64 ", %s (the normal run), and run %" PRId64 ", %s (the faulty run).\n",
+               summary_run(summary->loops, false)->run_id, normal, summary_run(summary->loops, true)->run_id,
+               faulty);
 }
 
 char *diff_summary_text(const struct diff_summary *summary, const char *normal_name, const char *faulty_name)

@@ -8,21 +8,22 @@
 
 #include "analyzer/cascade/report.h"
 #include "analyzer/picture/cascade_chain.h"
+#include "base/text.h"
 
 /* ------------------------------------------------------------------------------------------ text */
 
 static void print_place(const char *head, const struct cascade_place *place)
 {
-    printf("   %-7s ", head);
+    text_print(stdout, "   %-7s ", head);
     cascade_place_print(stdout, place);
-    printf(", thread %s of %s\n", place->thread, place->program);
+    text_print(stdout, ", thread %s of %s\n", place->thread, place->program);
 }
 
 /* "1", or "1+2" where the test was recorded in parts. */
 static void print_parts(const struct trace_parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++)
-        printf("%s%" PRId64, i ? "+" : "", parts->runs[i]);
+        text_print(stdout, "%s%" PRId64, i ? "+" : "", parts->runs[i]);
 }
 
 static void print_runs(const struct cascade_result *result, const struct cascade_report *report)
@@ -31,7 +32,7 @@ static void print_runs(const struct cascade_result *result, const struct cascade
 
     for (size_t i = 0; i < result->runs; i++)
         if (report->runs & 1u << i) {
-            printf("%s ", before);
+            text_print(stdout, "%s ", before);
             print_parts(&result->facts[i].parts);
             before = ",";
         }
@@ -43,23 +44,25 @@ static void print_report(const struct cascade_result *result, size_t number)
     const struct cascade_report *report = &result->reports[number];
     bool colour = cli_colour();
 
-    printf("%s%zu. %s:%s ", colour ? "\033[1m" : "", number + 1, cascade_severity_name(report->severity),
-           colour ? "\033[0m" : "");
+    cli_style(colour, CLI_BOLD);
+    text_print(stdout, "%zu. %s:", number + 1, cascade_severity_name(report->severity));
+    cli_style(colour, CLI_PLAIN);
+    putchar(' ');
     cascade_report_sentence(stdout, report);
     putchar('\n');
     print_place("source", &report->source);
     fputs("           ", stdout);
     cascade_growth_sentence(stdout, report->growth, result->sizes, result->runs);
-    printf("\n           job: %s\n", report->source_job);
+    text_print(stdout, "\n           job: %s\n", report->source_job);
     for (size_t i = 0; i < report->count; i++) {
         fputs(i ? "           " : "   chain   ", stdout);
         cascade_link_sentence(stdout, &report->links[i]);
         if (report->links[i].kind == CASCADE_LOCK)
-            printf(" [0x%" PRIx64 "]", report->links[i].lock);
+            text_print(stdout, " [0x%" PRIx64 "]", report->links[i].lock);
         putchar('\n');
     }
     print_place("sink", &report->sink);
-    printf("           job: %s\n", report->sink_job);
+    text_print(stdout, "           job: %s\n", report->sink_job);
     print_runs(result, report);
     fputs("   try     ", stdout);
     cascade_advice(stdout, report);
@@ -87,17 +90,17 @@ static void print_gaps(const struct cascade_run_facts *facts)
     if (facts->recognised) {
         fputs("run ", stdout);
         print_parts(&facts->parts);
-        printf(": taken for handlers of events: %s\n", facts->recognised);
+        text_print(stdout, ": taken for handlers of events: %s\n", facts->recognised);
     }
     for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
         if (!gaps[i].tell)
             continue;
         fputs("run ", stdout);
         print_parts(&facts->parts);
-        printf(": %s", gaps[i].before);
+        text_print(stdout, ": %s", gaps[i].before);
         if (gaps[i].count)
-            printf("%" PRIu64, gaps[i].count);
-        puts(gaps[i].behind);
+            text_print(stdout, "%" PRIu64, gaps[i].count);
+        text_print(stdout, "%s\n", gaps[i].behind);
     }
 }
 
@@ -108,11 +111,12 @@ void cli_cascade_text(const struct cascade_result *result, const struct loops_in
     for (size_t i = 0; i < result->runs; i++)
         calls += result->facts[i].sink_calls;
     if (result->count)
-        printf("%zu %s could delay %s", result->count, result->count == 1 ? "cascade" : "cascades", sink);
+        text_print(stdout, "%zu %s could delay %s", result->count,
+                   result->count == 1 ? "cascade" : "cascades", sink);
     else
-        printf("no cascade is predicted that could delay %s", sink);
-    printf(" (%" PRIu64 " %s in %zu %s)\n", calls, calls == 1 ? "call" : "calls", result->runs,
-           result->runs == 1 ? "run" : "runs");
+        text_print(stdout, "no cascade is predicted that could delay %s", sink);
+    text_print(stdout, " (%" PRIu64 " %s in %zu %s)\n", calls, calls == 1 ? "call" : "calls", result->runs,
+               result->runs == 1 ? "run" : "runs");
     for (size_t i = 0; i < result->count && !cli_output_broken(); i++) {
         putchar('\n');
         print_report(result, i);

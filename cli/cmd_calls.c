@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/call_tree.h"
 #include "cli/command.h"
 #include "cli/completeness.h"
@@ -98,22 +99,23 @@ static void text_begin(void *context, const struct call_tree_line *line)
     size_t indent = line->depth < DEEPEST_INDENT ? line->depth : DEEPEST_INDENT;
     char count[32];
 
-    printf("%*s", (int)(2 * indent), "");
+    text_print(stdout, "%*s", (int)(2 * indent), "");
     if (line->depth > DEEPEST_INDENT)
-        printf("[%zu] ", line->depth);
+        text_print(stdout, "[%zu] ", line->depth);
     if (line->kind == TREE_LOOP) {
-        printf("loop x %" PRIu64 ":\n", line->count);
+        text_print(stdout, "loop x %" PRIu64 ":\n", line->count);
         return;
     }
     if (line->kind == TREE_LOST) {
         cli_format_count(line->count, count, sizeof(count));
-        printf("... %s events lost (%s)\n", line->count ? count : "an unknown number of", line->cause);
+        text_print(stdout, "... %s events lost (%s)\n", line->count ? count : "an unknown number of",
+                   line->cause);
         return;
     }
-    fputs(name_of(output->names, line->function), stdout);
+    text_show(stdout, name_of(output->names, line->function));
     if (line->count > 1)
-        printf(" x %" PRIu64, line->count);
-    fputs(output->returns_known ? marks[line->mark] : "", stdout);
+        text_print(stdout, " x %" PRIu64, line->count);
+    text_show(stdout, output->returns_known ? marks[line->mark] : "");
     puts(line->assumed ? " ?" : "");
 }
 
@@ -132,18 +134,18 @@ static void json_begin(void *context, const struct call_tree_line *line)
     fputs(output->fresh ? "\n" : ",\n", stdout);
     output->fresh = true;
     if (line->kind == TREE_LOOP) {
-        printf("{\"loop\": %" PRIu64 ", \"calls\": [", line->count);
+        text_print(stdout, "{\"loop\": %" PRIu64 ", \"calls\": [", line->count);
         return;
     }
     if (line->kind == TREE_LOST) {
-        printf("{\"lost\": %" PRIu64 ", \"cause\": ", line->count);
+        text_print(stdout, "{\"lost\": %" PRIu64 ", \"cause\": ", line->count);
         json_dumpf(name, stdout, JSON_ENCODE_ANY);
         return;
     }
     fputs("{\"name\": ", stdout);
     json_dumpf(name, stdout, JSON_ENCODE_ANY);
-    printf(", \"count\": %" PRIu64 ", \"state\": \"%s\"%s, \"calls\": [", line->count, states[line->mark],
-           line->assumed ? ", \"assumed\": true" : "");
+    text_print(stdout, ", \"count\": %" PRIu64 ", \"state\": \"%s\"%s, \"calls\": [", line->count,
+               states[line->mark], line->assumed ? ", \"assumed\": true" : "");
 }
 
 static void json_end(void *context, const struct call_tree_line *line)
@@ -284,7 +286,7 @@ static int walk_events(struct walk *walk, struct error *err)
         r = event_iter_next(iter, &event, err);
         if (r == -EBADMSG) {
             damaged = r;
-            fprintf(stderr, "tracectl: %s\n", err->message);
+            text_print(stderr, "tracectl: %s\n", err->message);
             r = call_tree_lost(walk->tree, 0, "damaged segment");
         } else if (r == 0) {
             r = add_event(walk, &event, err);
@@ -331,20 +333,23 @@ static void print_heading(const struct tracestore_thread *thread, bool first)
 {
     bool bold = cli_colour(), bare = thread->returns == TRACE_RETURNS_NONE;
 
-    printf("%s%sthread %s%s%s%s%s%s\n", first ? "" : "\n", bold ? "\033[1m" : "", thread->label,
-           *thread->name ? " " : "", thread->name, bold ? "\033[0m" : "", bare ? " " : "", bare ? flat : "");
+    fputs(first ? "" : "\n", stdout);
+    cli_style(bold, CLI_BOLD);
+    text_print(stdout, "thread %s%s%s", thread->label, *thread->name ? " " : "", thread->name);
+    cli_style(bold, CLI_PLAIN);
+    text_print(stdout, "%s%s\n", bare ? " " : "", bare ? flat : "");
 }
 
 /* What stands before the calls of a thread; no heading when it is the only one. */
 static void begin_thread(const struct tracestore_thread *thread, bool first, bool only)
 {
     if (cli.json)
-        printf("%s\n{\"thread\": \"%s\", \"returns\": \"%s\", \"calls\": [", first ? "" : ",", thread->label,
-               trace_returns_name(thread->returns));
+        text_print(stdout, "%s\n{\"thread\": \"%s\", \"returns\": \"%s\", \"calls\": [", first ? "" : ",",
+                   thread->label, trace_returns_name(thread->returns));
     else if (!only)
         print_heading(thread, first);
     else if (thread->returns == TRACE_RETURNS_NONE)
-        puts(flat);
+        text_print(stdout, "%s\n", flat);
 }
 
 static int print_threads(struct tracestore *store, const struct tracestore_thread *threads, size_t count,
@@ -397,7 +402,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     if (r == 0)
         r = tracestore_functions(store, run->run_id, &names.functions, &names.count, err);
     if (r == 0 && cli.json)
-        printf("{\"run\": %" PRId64 ", \"threads\": [", run->run_id);
+        text_print(stdout, "{\"run\": %" PRId64 ", \"threads\": [", run->run_id);
     if (r == 0) {
         r = print_threads(store, threads, count, input, &names, err);
         if (cli.json)

@@ -9,6 +9,7 @@
 
 #include "analyzer/linkage.h"
 #include "analyzer/similarity.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/dendrogram_text.h"
 #include "cli/objects.h"
@@ -181,9 +182,10 @@ static void print_clusters(const struct objects *objects, const struct clusterin
     for (size_t i = 0; i < clusters && !cli_output_broken(); i++) {
         const json_t *cluster = json_array_get(members, i);
 
-        printf("%scluster %zu (%zu): ", i ? "" : "\n", i + 1, json_array_size(cluster));
+        fputs(i ? "" : "\n", stdout);
+        text_print(stdout, "cluster %zu (%zu): ", i + 1, json_array_size(cluster));
         for (size_t j = 0; j < json_array_size(cluster); j++)
-            printf("%s%s", j ? ", " : "", json_string_value(json_array_get(cluster, j)));
+            text_print(stdout, "%s%s", j ? ", " : "", json_string_value(json_array_get(cluster, j)));
         putchar('\n');
     }
 }
@@ -193,9 +195,9 @@ static int print_text(const struct cluster_arguments *arguments, const struct lo
 {
     int r;
 
-    printf("run %" PRId64 ": %zu %s by %s, %s linkage\n\n", input->summary.runs[0].run_id, objects->count,
-           cli_objects_key(objects), attribute_kind_name(arguments->objects.kind),
-           linkage_name(arguments->method));
+    text_print(stdout, "run %" PRId64 ": %zu %s by %s, %s linkage\n\n", input->summary.runs[0].run_id,
+               objects->count, cli_objects_key(objects), attribute_kind_name(arguments->objects.kind),
+               linkage_name(arguments->method));
     r = print_tree(objects, clustering, err);
     if (r == 0 && clustering->labels)
         print_clusters(objects, clustering, arguments->clusters);

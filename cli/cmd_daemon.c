@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -104,9 +105,9 @@ static int print_status(const char *answer, struct error *err)
                      sizeof(store));
     cli_format_bytes((uint64_t)json_integer_value(json_object_get(document, "memory_bytes")), memory,
                      sizeof(memory));
-    printf("%zu targets, %zu recordings; %.1f%% of a processor, %s of memory, store %s\n",
-           json_array_size(json_object_get(document, "targets")), json_array_size(recordings),
-           json_number_value(json_object_get(document, "cpu_percent")), memory, store);
+    text_print(stdout, "%zu targets, %zu recordings; %.1f%% of a processor, %s of memory, store %s\n",
+               json_array_size(json_object_get(document, "targets")), json_array_size(recordings),
+               json_number_value(json_object_get(document, "cpu_percent")), memory, store);
     if (!json_array_size(recordings))
         return 0;
     table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
@@ -115,6 +116,13 @@ static int print_status(const char *answer, struct error *err)
         print_recording(table, recording);
     }
     return table_free(table) < 0 ? error_no_memory(err) : 0;
+}
+
+/* JSON or metrics, as the daemon has made them. */
+static void print_answer(const char *answer, const char *end)
+{
+    text_put_raw(stdout, answer);
+    text_put_raw(stdout, end);
 }
 
 /* What the daemon says to "commit TARGET". */
@@ -130,10 +138,10 @@ static int print_commit(const struct daemon_input *input, const char *answer, st
         return error_say(err, -ESRCH, "cannot commit target %.64s: nothing of it is recorded at the moment",
                          input->commit);
     if (cli.json)
-        printf("%s\n", answer);
+        print_answer(answer, "\n");
     else
-        printf("%lld flight recorder%s of target %s asked\n", (long long)asked, asked == 1 ? "" : "s",
-               input->commit);
+        text_print(stdout, "%lld flight recorder%s of target %s asked\n", (long long)asked,
+                   asked == 1 ? "" : "s", input->commit);
     return 0;
 }
 
@@ -160,7 +168,7 @@ static int ask(const struct daemon_input *input, struct error *err)
     if (!r && input->status && !cli.json)
         r = print_status(answer, err);
     else if (!r)
-        printf("%s%s", answer, input->status ? "\n" : "");
+        print_answer(answer, input->status ? "\n" : "");
     return r;
 }
 

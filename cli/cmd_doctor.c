@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "collector/self_test/self_test.h"
 
@@ -48,11 +49,11 @@ static void print_costs(const struct probe_costs *costs)
 {
     if (!costs->delivers)
         return;
-    printf("\n%-20s %10s %10s %6s\n", "ONE HIT COSTS", "RECORDED", "EMPTY", "RATIO");
+    text_print(stdout, "\n%-20s %10s %10s %6s\n", "ONE HIT COSTS", "RECORDED", "EMPTY", "RATIO");
     for (int i = 0; i < PROBE_COSTS; i++)
         if (costs->recorded_ns[i] > 0 && costs->empty_ns[i] > 0)
-            printf("%-20s %7.0f ns %7.0f ns %6.2f\n", probe_cost_name((enum probe_cost)i),
-                   costs->recorded_ns[i], costs->empty_ns[i], costs->recorded_ns[i] / costs->empty_ns[i]);
+            text_print(stdout, "%-20s %7.0f ns %7.0f ns %6.2f\n", probe_cost_name((enum probe_cost)i),
+                       costs->recorded_ns[i], costs->empty_ns[i], costs->recorded_ns[i] / costs->empty_ns[i]);
 }
 
 static void print_text(const struct self_test *test)
@@ -60,12 +61,13 @@ static void print_text(const struct self_test *test)
     for (size_t i = 0; i < test->count; i++) {
         const struct self_check *check = &test->checks[i];
 
-        printf("%-16s %-3s %s\n", check->name, check->ok ? "yes" : "no", check->detail);
+        text_print(stdout, "%-16s %-3s %s\n", check->name, check->ok ? "yes" : "no", check->detail);
         if (check->remedy)
-            printf("%20s %s%s\n", "", check->remedy, check->optional ? " (recording works without)" : "");
+            text_print(stdout, "%20s %s%s\n", "", check->remedy,
+                       check->optional ? " (recording works without)" : "");
     }
     print_costs(&test->costs);
-    printf("\n%s\n", self_test_can_record(test) ? "recording works" : "recording does not work");
+    text_print(stdout, "\n%s\n", self_test_can_record(test) ? "recording works" : "recording does not work");
 }
 
 static const struct argp doctor_argp = {
@@ -89,7 +91,7 @@ static int run_doctor(int argc, char **argv)
     cli_parse(&cmd_doctor, argc, argv, NULL);
     store = strdup(cli.store_path);
     if (!test || !store) {
-        fprintf(stderr, "tracectl: out of memory\n");
+        fputs("tracectl: out of memory\n", stderr);
         return EXIT_FAILED;
     }
     uname(&system);
@@ -97,7 +99,7 @@ static int run_doctor(int argc, char **argv)
     if (!cli.json) {
         print_text(test);
     } else if (print_json(test, &system)) {
-        fprintf(stderr, "tracectl: cannot write standard output\n");
+        fputs("tracectl: cannot write standard output\n", stderr);
         return EXIT_FAILED;
     }
     return self_test_can_record(test) ? EXIT_NOTHING_FOUND : EXIT_FAILED;

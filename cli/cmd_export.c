@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "store/export_formats.h"
@@ -146,9 +147,9 @@ static void print(const struct export_input *input, const struct tracestore_run 
     if (cli.verbosity < 0)
         return;
     cli_format_count(totals->events, events, sizeof(events));
-    printf("run %lld '%s': %s %s of %llu thread%s to %s\n", (long long)run->run_id, run->name, events,
-           strcmp(input->format->name, "dot") ? "events" : "calls", (unsigned long long)totals->threads,
-           totals->threads == 1 ? "" : "s", input->path);
+    text_print(stdout, "run %lld '%s': %s %s of %llu thread%s to %s\n", (long long)run->run_id, run->name,
+               events, strcmp(input->format->name, "dot") ? "events" : "calls",
+               (unsigned long long)totals->threads, totals->threads == 1 ? "" : "s", input->path);
 }
 
 /* Opens the output; what the walk of the store writes goes through a large buffer. */

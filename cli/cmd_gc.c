@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/retention_arguments.h"
@@ -36,8 +37,8 @@ static void report(const struct trace_retained *retained, uint64_t before, uint6
     } else if (cli.verbosity >= 0) {
         cli_format_bytes(before, from, sizeof(from));
         cli_format_bytes(after, to, sizeof(to));
-        printf("%llu run%s deleted; the store had %s and has %s now\n", (unsigned long long)retained->runs,
-               retained->runs == 1 ? "" : "s", from, to);
+        text_print(stdout, "%llu run%s deleted; the store had %s and has %s now\n",
+                   (unsigned long long)retained->runs, retained->runs == 1 ? "" : "s", from, to);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 
 static const struct command *const commands[] = {
@@ -79,7 +80,7 @@ static int run(int argc, char **argv)
         argv[index] = name;
         return commands[i]->run(argc - index, argv + index);
     }
-    fprintf(stderr, "tracectl: unknown command 'go %s' (see tracectl go --help)\n", argv[index]);
+    text_print(stderr, "tracectl: unknown command 'go %s' (see tracectl go --help)\n", argv[index]);
     return EXIT_USAGE;
 }
 

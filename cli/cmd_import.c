@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "image/demangle.h"
@@ -144,10 +145,11 @@ static void print(const struct tracestore_run *run, const struct tracestore_tota
         return;
     cli_format_count(totals->events, events, sizeof(events));
     cli_format_bytes(totals->stored_bytes, bytes, sizeof(bytes));
-    printf("run %lld '%s': %s events of %llu thread%s in %s (%.1f times smaller than 2 bytes an event)\n",
-           (long long)run->run_id, run->name, events, (unsigned long long)totals->threads,
-           totals->threads == 1 ? "" : "s", bytes,
-           totals->stored_bytes ? (double)totals->raw_bytes / (double)totals->stored_bytes : 0.0);
+    text_print(stdout,
+               "run %lld '%s': %s events of %llu thread%s in %s (%.1f times smaller than 2 bytes an event)\n",
+               (long long)run->run_id, run->name, events, (unsigned long long)totals->threads,
+               totals->threads == 1 ? "" : "s", bytes,
+               totals->stored_bytes ? (double)totals->raw_bytes / (double)totals->stored_bytes : 0.0);
 }
 
 static int run(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "analyzer/similarity.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/objects.h"
 
@@ -51,7 +52,7 @@ static void print_number(double value)
     snprintf(text, sizeof(text), "%.15g", value);
     if (strtod(text, NULL) != value)
         snprintf(text, sizeof(text), "%.17g", value);
-    fputs(text, stdout);
+    text_show(stdout, text);
 }
 
 static void print_numbers(const struct similarity *similarity, size_t row)
@@ -71,18 +72,18 @@ static void print_json(const struct jsm_arguments *arguments, const struct loops
     AUTO_JSON json_t *labels = cli_objects_labels(objects), *unknown = cli_objects_json_unknown(run),
                      *completeness = completeness_json(input->completeness, 1);
 
-    printf("{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
-           attribute_kind_name(arguments->objects.kind), cli_objects_key(objects));
+    text_print(stdout, "{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
+               attribute_kind_name(arguments->objects.kind), cli_objects_key(objects));
     json_dumpf(labels, stdout, JSON_COMPACT);
-    printf(",\n  \"matrix\": [");
+    fputs(",\n  \"matrix\": [", stdout);
     for (size_t row = 0; row < similarity->count && !cli_output_broken(); row++) {
         fputs(row ? ",\n    [" : "\n    [", stdout);
         print_numbers(similarity, row);
         putchar(']');
     }
-    printf("\n  ],\n  \"unknown\": ");
+    fputs("\n  ],\n  \"unknown\": ", stdout);
     json_dumpf(unknown, stdout, JSON_COMPACT);
-    printf(",\n  \"completeness\": ");
+    fputs(",\n  \"completeness\": ", stdout);
     json_dumpf(completeness, stdout, JSON_COMPACT);
     puts("\n}");
 }
@@ -92,10 +93,10 @@ static void print_csv(const struct objects *objects, const struct similarity *si
 {
     fputs(objects->processes ? "process" : "thread", stdout);
     for (size_t i = 0; i < objects->count; i++)
-        printf(",%s", objects->labels[i]);
+        text_print(stdout, ",%s", objects->labels[i]);
     putchar('\n');
     for (size_t row = 0; row < objects->count && !cli_output_broken(); row++) {
-        printf("%s,", objects->labels[row]);
+        text_print(stdout, "%s,", objects->labels[row]);
         print_numbers(similarity, row);
         putchar('\n');
     }
@@ -122,9 +123,9 @@ static size_t fitting(const struct objects *objects, int width)
 static void print_cell(double value, int width)
 {
     if (value == 1 || value == 0)
-        printf("  %*.0f", width, value);
+        text_print(stdout, "  %*.0f", width, value);
     else
-        printf("  %*.2f", width, value < 0.01 ? 0.01 : value > 0.99 ? 0.99 : value);
+        text_print(stdout, "  %*.2f", width, value < 0.01 ? 0.01 : value > 0.99 ? 0.99 : value);
 }
 
 static void print_text(const struct loops_input *input, const struct objects *objects,
@@ -136,18 +137,19 @@ static void print_text(const struct loops_input *input, const struct objects *ob
     for (size_t i = 0; i < objects->count; i++)
         width = (int)strlen(objects->labels[i]) > width ? (int)strlen(objects->labels[i]) : width;
     shown = fitting(objects, width);
-    printf("%-*s", width, "");
+    text_print(stdout, "%-*s", width, "");
     for (size_t i = 0; i < shown; i++)
-        printf("  %*s", width, objects->labels[i]);
+        text_print(stdout, "  %*s", width, objects->labels[i]);
     putchar('\n');
     for (size_t row = 0; row < shown && !cli_output_broken(); row++) {
-        printf("%-*s", width, objects->labels[row]);
+        text_print(stdout, "%-*s", width, objects->labels[row]);
         for (size_t i = 0; i < shown; i++)
             print_cell(similarity_at(similarity, row, i), width);
         putchar('\n');
     }
     if (shown < objects->count)
-        printf(
+        text_print(
+            stdout,
             "%zu of %zu %s are left out for want of room: a file or a pipe gets all, --csv and --json, "
             "too\n",
             objects->count - shown, objects->count, cli_objects_key(objects));

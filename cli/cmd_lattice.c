@@ -6,6 +6,7 @@
 
 #include "analyzer/entry_text.h"
 #include "analyzer/lattice.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/objects.h"
 
@@ -192,21 +193,21 @@ static void print_json(const struct view *view)
                      *unknown = cli_objects_json_unknown(run),
                      *completeness = completeness_json(view->input->completeness, 1);
 
-    printf("{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
-           attribute_kind_name(view->arguments->objects.kind), cli_objects_key(view->objects));
+    text_print(stdout, "{\n  \"run\": %" PRId64 ",\n  \"attributes\": \"%s\",\n  \"%s\": ", run->run_id,
+               attribute_kind_name(view->arguments->objects.kind), cli_objects_key(view->objects));
     json_dumpf(labels, stdout, JSON_COMPACT);
-    printf(",\n  \"concepts\": [");
+    fputs(",\n  \"concepts\": [", stdout);
     for (size_t i = 0; i < view->lattice.count && !cli_output_broken(); i++) {
         AUTO_JSON json_t *item = concept_json(view, view->order[i]);
 
         fputs(i ? ",\n    " : "\n    ", stdout);
         json_dumpf(item, stdout, JSON_COMPACT);
     }
-    printf("\n  ],\n  \"loops\": ");
+    fputs("\n  ],\n  \"loops\": ", stdout);
     json_dumpf(loops, stdout, JSON_COMPACT);
-    printf(",\n  \"unknown\": ");
+    fputs(",\n  \"unknown\": ", stdout);
     json_dumpf(unknown, stdout, JSON_COMPACT);
-    printf(",\n  \"completeness\": ");
+    fputs(",\n  \"completeness\": ", stdout);
     json_dumpf(completeness, stdout, JSON_COMPACT);
     puts("\n}");
 }
@@ -220,9 +221,11 @@ static size_t shown_names(const struct view *view, size_t count)
     return view->arguments->full || count <= MOST_NAMES + 1 ? count : MOST_NAMES;
 }
 
-static void print_escaped(const char *text, bool quoted)
+static void print_name(const char *name, bool quoted)
 {
-    for (; *text; text++) {
+    AUTO_FREE char *printable = text_printable(name);
+
+    for (const char *text = printable ? printable : "?"; *text; text++) {
         if (quoted && (*text == '"' || *text == '\\'))
             putchar('\\');
         putchar(*text);
@@ -238,11 +241,11 @@ static void print_attributes(const struct view *view, const struct attribute_set
 
     for (size_t i = 0; i < shown; i++) {
         attribute_text(view->summary, attribute_at(view, set->ids[i]), text, sizeof(text));
-        fputs(i ? between : "", stdout);
-        print_escaped(text, quoted);
+        text_show(stdout, i ? between : "");
+        print_name(text, quoted);
     }
     if (shown < set->count)
-        printf("%sand %zu more", between, set->count - shown);
+        text_print(stdout, "%sand %zu more", between, set->count - shown);
 }
 
 static void print_objects(const struct view *view, const uint32_t *objects, size_t count)
@@ -250,9 +253,9 @@ static void print_objects(const struct view *view, const uint32_t *objects, size
     size_t shown = shown_names(view, count);
 
     for (size_t i = 0; i < shown; i++)
-        printf("%s%s", i ? ", " : "", view->objects->labels[objects[i]]);
+        text_print(stdout, "%s%s", i ? ", " : "", view->objects->labels[objects[i]]);
     if (shown < count)
-        printf(", and %zu more", count - shown);
+        text_print(stdout, ", and %zu more", count - shown);
 }
 
 /* ------------------------------------------------------------------------------------------ Graphviz */
@@ -265,7 +268,7 @@ static void print_dot_concept(const struct view *view, uint32_t id)
     AUTO_FREE uint32_t *lower = places_of(view, concept->lower, concept->lower_count);
 
     lattice_own_attributes(&view->lattice, id, &own);
-    printf("  C%" PRIu32 " [label=\"", view->place[id]);
+    text_print(stdout, "  C%" PRIu32 " [label=\"", view->place[id]);
     print_attributes(view, &own, "\\n", true);
     if (own.count && first[0] < first[1])
         fputs("\\n", stdout);
@@ -274,7 +277,7 @@ static void print_dot_concept(const struct view *view, uint32_t id)
     print_objects(view, view->members.objects + first[0], first[1] - first[0]);
     puts("\"];");
     for (size_t i = 0; lower && i < concept->lower_count; i++)
-        printf("  C%" PRIu32 " -> C%" PRIu32 ";\n", view->place[id], lower[i]);
+        text_print(stdout, "  C%" PRIu32 " -> C%" PRIu32 ";\n", view->place[id], lower[i]);
 }
 
 static void print_dot(const struct view *view)
@@ -290,9 +293,9 @@ static void print_dot(const struct view *view)
 static void print_count(size_t count, const char *one, const char *many)
 {
     if (count)
-        printf("%zu %s", count, count == 1 ? one : many);
+        text_print(stdout, "%zu %s", count, count == 1 ? one : many);
     else
-        printf("no %s", many);
+        text_print(stdout, "no %s", many);
 }
 
 static void print_object_count(const struct view *view, size_t count)
@@ -310,10 +313,13 @@ static void print_concept(const struct view *view, uint32_t id, bool colour)
     AUTO_FREE uint32_t *upper = places_of(view, concept->upper, concept->upper_count);
 
     lattice_own_attributes(&view->lattice, id, &own);
-    printf("%sC%" PRIu32 "%s  ", colour ? "\033[1m" : "", view->place[id], colour ? "\033[0m" : "");
+    cli_style(colour, CLI_BOLD);
+    text_print(stdout, "C%" PRIu32, view->place[id]);
+    cli_style(colour, CLI_PLAIN);
+    fputs("  ", stdout);
     print_object_count(view, view->members.extent_size[id]);
     for (size_t i = 0; upper && i < concept->upper_count; i++)
-        printf("%sC%" PRIu32, i ? ", " : ", below ", upper[i]);
+        text_print(stdout, "%sC%" PRIu32, i ? ", " : ", below ", upper[i]);
     putchar('\n');
     if (own.count) {
         fputs("    share  ", stdout);
@@ -321,7 +327,7 @@ static void print_concept(const struct view *view, uint32_t id, bool colour)
         putchar('\n');
     }
     if (first[0] < first[1]) {
-        printf("    %s  ", cli_objects_key(view->objects));
+        text_print(stdout, "    %s  ", cli_objects_key(view->objects));
         print_objects(view, view->members.objects + first[0], first[1] - first[0]);
         putchar('\n');
     }

@@ -7,6 +7,7 @@
 
 #include "analyzer/sync/thread_locks.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/lock_report.h"
 #include "cli/output.h"
@@ -26,11 +27,11 @@ static int put_lock(struct tracestore *store, const char *words, uint64_t object
 
     if (r)
         return r;
-    printf("%s 0x%" PRIx64 "%s", words, object, shared ? " to read" : "");
+    text_print(stdout, "%s 0x%" PRIx64 "%s", words, object, shared ? " to read" : "");
     if (site.line)
-        printf(" at %s:%d", site.file, site.line);
+        text_print(stdout, " at %s:%d", site.file, site.line);
     if (*site.function)
-        printf(" (%s)", site.function);
+        text_print(stdout, " (%s)", site.function);
     return 0;
 }
 
@@ -43,7 +44,7 @@ static int put_text(struct tracestore *store, const struct lock_cycle *cycle, co
     for (size_t i = 0; !r && i < cycle->count; i++) {
         const struct lock_dependency *step = &cycle->steps[i];
 
-        printf("  %s.%" PRIu64, label, step->agent);
+        text_print(stdout, "  %s.%" PRIu64, label, step->agent);
         r = put_lock(store, " takes lock", step->wanted, step->wanted_shared, step->wanted_site, err);
         if (!r)
             r = put_lock(store, "\n    while it holds", step->held, step->held_shared, step->held_site, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/progress.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/loops.h"
 
@@ -135,13 +136,13 @@ static void print_labels(const struct run_loops *run, const struct fold *folds, 
     enum { MOST_LABELS = 8 };
     size_t shown = 0;
 
-    printf(folds[first].threads > 1 ? "threads" : "thread");
+    fputs(folds[first].threads > 1 ? "threads" : "thread", stdout);
     for (size_t i = first; i < run->thread_count && shown < MOST_LABELS && shown < folds[first].threads; i++)
         if (i == first ||
             (folds[i].first == first && folds[i].hash == folds[first].hash && !folds[i].threads))
-            printf("%s %s", shown++ ? "," : "", run->threads[i].label);
+            text_print(stdout, "%s %s", shown++ ? "," : "", run->threads[i].label);
     if (folds[first].threads > shown)
-        printf(" and %zu more", folds[first].threads - shown);
+        text_print(stdout, " and %zu more", folds[first].threads - shown);
 }
 
 static void print_head(const struct run_loops *run, const struct fold *folds, size_t first,
@@ -150,17 +151,17 @@ static void print_head(const struct run_loops *run, const struct fold *folds, si
     const struct fold *fold = &folds[first];
     bool colour = cli_colour();
 
-    fputs(colour ? "\033[1m" : "", stdout);
+    cli_style(colour, CLI_BOLD);
     print_labels(run, folds, first);
-    fputs(colour ? "\033[0m" : "", stdout);
-    printf("  %" PRIu64, fold->fewest);
+    cli_style(colour, CLI_PLAIN);
+    text_print(stdout, "  %" PRIu64, fold->fewest);
     if (fold->most_events > fold->fewest)
-        printf(" to %" PRIu64, fold->most_events);
-    printf(" events, %" PRIu64 " kept, %zu entries", run->threads[first].kept,
-           run->threads[first].loops.count);
+        text_print(stdout, " to %" PRIu64, fold->most_events);
+    text_print(stdout, " events, %" PRIu64 " kept, %zu entries", run->threads[first].kept,
+               run->threads[first].loops.count);
     if (progress->known)
-        printf(", %" PRIu64 " of %" PRIu64 " iterations of its %zu %s", progress->iterations,
-               progress->furthest, progress->peers, progress->peers == 1 ? "peer" : "peers");
+        text_print(stdout, ", %" PRIu64 " of %" PRIu64 " iterations of its %zu %s", progress->iterations,
+                   progress->furthest, progress->peers, progress->peers == 1 ? "peer" : "peers");
     putchar('\n');
 }
 
@@ -173,11 +174,12 @@ static void print_entries(const struct loop_summary *summary, const struct threa
         const struct nlr_element *element = &thread->loops.elements[i];
 
         cli_loops_text(summary, element, text, sizeof(text));
-        printf("  %s", text);
+        text_print(stdout, "  %s", text);
         if (element->kind == NLR_LOST && thread->gaps[gap].events)
-            printf("  %" PRIu64 " events are missing: %s", thread->gaps[gap].events, thread->gaps[gap].cause);
+            text_print(stdout, "  %" PRIu64 " events are missing: %s", thread->gaps[gap].events,
+                       thread->gaps[gap].cause);
         else if (element->kind == NLR_LOST)
-            printf("  events are missing: %s", thread->gaps[gap].cause);
+            text_print(stdout, "  events are missing: %s", thread->gaps[gap].cause);
         gap += element->kind == NLR_LOST;
         if (i + 1 == thread->loops.count && thread->last_call == LAST_CALL_OPEN)
             fputs("  (never returned)", stdout);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/ranking_input.h"
 #include "cli/table.h"
@@ -178,8 +179,8 @@ static int print_consensus(const struct rank_arguments *arguments, const struct 
     struct table *table;
 
     if (!suspects) {
-        printf("No thread stands out%s.\n",
-               input->runs.count > 2 ? " more than a normal run does among the others" : "");
+        text_print(stdout, "No thread stands out%s.\n",
+                   input->runs.count > 2 ? " more than a normal run does among the others" : "");
         return 0;
     }
     table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
@@ -201,13 +202,13 @@ static void print_unranked(const struct ranking *ranking, enum unranked_why why,
         if (ranking->unranked[i].why != why)
             continue;
         if (count < MOST_OBJECTS)
-            printf("%s%s", count ? " " : title, ranking->unranked[i].label);
+            text_print(stdout, "%s%s", count ? " " : title, ranking->unranked[i].label);
         count++;
     }
     if (count > MOST_OBJECTS)
-        printf(" and %zu more", count - MOST_OBJECTS);
+        text_print(stdout, " and %zu more", count - MOST_OBJECTS);
     if (count)
-        printf("\n");
+        fputs("\n", stdout);
 }
 
 static int print_text(const struct rank_arguments *arguments, const struct ranking_input *input)
@@ -215,9 +216,9 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     const struct ranking *ranking = &input->ranking;
     int r;
 
-    printf("%zu threads and %zu processes, %zu combinations, %zu normal run%s\n\n", ranking->threads.count,
-           ranking->processes.count, ranking->row_count, input->runs.count - 1,
-           input->runs.count > 2 ? "s" : "");
+    text_print(stdout, "%zu threads and %zu processes, %zu combinations, %zu normal run%s\n\n",
+               ranking->threads.count, ranking->processes.count, ranking->row_count, input->runs.count - 1,
+               input->runs.count > 2 ? "s" : "");
     r = print_consensus(arguments, input);
     if (r < 0)
         return r;
@@ -228,8 +229,9 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     print_unranked(ranking, UNRANKED_NO_RANK, "not ranked, without an MPI rank: ");
     completeness_print(input->runs.completeness, input->runs.count);
     if (input->runs.count == 2 && ranking_suspects(&ranking->threads))
-        printf("How much normal runs differ among themselves is not known: name more with --baseline.\n");
-    printf("\n");
+        fputs("How much normal runs differ among themselves is not known: name more with --baseline.\n",
+              stdout);
+    fputs("\n", stdout);
     return print_rows(arguments, input);
 }
 

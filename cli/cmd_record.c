@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/record_arguments.h"
@@ -192,25 +193,27 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
 
     for (const struct traced_image *image = recorder_images(recorder); image; image = image->next)
         if (image->refusal && image->chosen && cli.verbosity > 0)
-            fprintf(stderr, "tracectl: note: %s\n", image->refusal);
+            text_print(stderr, "tracectl: note: %s\n", image->refusal);
     if (status >= 0)
-        fprintf(stderr, "tracectl: the command ended with status %d\n", status);
-    fprintf(stderr,
-            "tracectl: run %lld '%s': %llu calls, %llu returns on %llu threads in %.1f s, %llu bytes stored "
-            "(%.4f a event)\n",
-            (long long)run->run_id, run->name, (unsigned long long)totals->calls,
-            (unsigned long long)totals->returns, (unsigned long long)totals->threads, seconds,
-            (unsigned long long)totals->stored_bytes,
-            totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
+        text_print(stderr, "tracectl: the command ended with status %d\n", status);
+    text_print(
+        stderr,
+        "tracectl: run %lld '%s': %llu calls, %llu returns on %llu threads in %.1f s, %llu bytes stored "
+        "(%.4f a event)\n",
+        (long long)run->run_id, run->name, (unsigned long long)totals->calls,
+        (unsigned long long)totals->returns, (unsigned long long)totals->threads, seconds,
+        (unsigned long long)totals->stored_bytes,
+        totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
     if (totals->sync_events)
-        fprintf(stderr, "tracectl: %llu synchronisation events\n", (unsigned long long)totals->sync_events);
+        text_print(stderr, "tracectl: %llu synchronisation events\n",
+                   (unsigned long long)totals->sync_events);
     if (recorder_dropped_runs(recorder))
-        fprintf(stderr, "tracectl: older runs deleted meanwhile: %llu\n",
-                (unsigned long long)recorder_dropped_runs(recorder));
+        text_print(stderr, "tracectl: older runs deleted meanwhile: %llu\n",
+                   (unsigned long long)recorder_dropped_runs(recorder));
     if (totals->lost)
-        fprintf(stderr,
-                "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
-                (unsigned long long)totals->lost, (long long)run->run_id);
+        text_print(stderr,
+                   "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
+                   (unsigned long long)totals->lost, (long long)run->run_id);
 }
 
 static int report(struct tracestore *store, const struct recorder *recorder, double seconds,
@@ -272,7 +275,8 @@ static int report_flight(const struct recorder *recorder, const struct record_ar
 
     if (!cli.json) {
         if (cli.verbosity >= 0 && recorder_exit_status(recorder) >= 0)
-            fprintf(stderr, "tracectl: the command ended with status %d\n", recorder_exit_status(recorder));
+            text_print(stderr, "tracectl: the command ended with status %d\n",
+                       recorder_exit_status(recorder));
         if (cli.verbosity >= 0)
             flight_log_print_end(log, &window);
         return 0;

@@ -2,6 +2,7 @@
 /* tracectl recover: closes runs whose recorder was killed; salvages a damaged store into a new one. */
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -46,12 +47,16 @@ static int finish_in_place(const struct trace_recovered *recovered)
 
         cli_json_print(document);
     } else if (cli.verbosity >= 0) {
-        printf("%" PRIu64 " run%s closed; %" PRIu64 " events of their journals are in %" PRIu64 " segments\n",
-               recovered->runs, recovered->runs == 1 ? "" : "s", recovered->events, recovered->segments);
+        text_print(stdout,
+                   "%" PRIu64 " run%s closed; %" PRIu64 " events of their journals are in %" PRIu64
+                   " segments\n",
+                   recovered->runs, recovered->runs == 1 ? "" : "s", recovered->events, recovered->segments);
         if (recovered->windows)
-            printf("windows that flight recorders have left, now runs: %" PRIu64 "\n", recovered->windows);
+            text_print(stdout, "windows that flight recorders have left, now runs: %" PRIu64 "\n",
+                       recovered->windows);
         if (recovered->damaged_tails)
-            printf("journals that could not be read to the end: %" PRIu64 "\n", recovered->damaged_tails);
+            text_print(stdout, "journals that could not be read to the end: %" PRIu64 "\n",
+                       recovered->damaged_tails);
     }
     return cli_finish(recovered->damaged_tails ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
@@ -74,16 +79,18 @@ static int finish_salvage(const char *output, const struct trace_salvaged *salva
 
         cli_json_print(document);
     } else if (cli.verbosity >= 0) {
-        printf("%" PRIu64 " runs, %" PRIu64 " threads, %" PRIu64 " segments with %" PRIu64
-               " events are in %s\n",
-               salvaged->runs, salvaged->threads, salvaged->segments, salvaged->events, output);
+        text_print(stdout,
+                   "%" PRIu64 " runs, %" PRIu64 " threads, %" PRIu64 " segments with %" PRIu64
+                   " events are in %s\n",
+                   salvaged->runs, salvaged->threads, salvaged->segments, salvaged->events, output);
         if (missing)
-            printf("lost: %" PRIu64 " segments, %" PRIu64 " rows, %" PRIu64
-                   " unreadable stretches of tables, "
-                   "%" PRIu64 " damaged journals; %" PRIu64 " events are known to be missing, %" PRIu64
-                   " rows were made up for lost ones\n",
-                   salvaged->lost_segments, salvaged->lost_rows, salvaged->lost_stretches,
-                   salvaged->recovered.damaged_tails, salvaged->lost_events, salvaged->invented);
+            text_print(stdout,
+                       "lost: %" PRIu64 " segments, %" PRIu64 " rows, %" PRIu64
+                       " unreadable stretches of tables, "
+                       "%" PRIu64 " damaged journals; %" PRIu64 " events are known to be missing, %" PRIu64
+                       " rows were made up for lost ones\n",
+                       salvaged->lost_segments, salvaged->lost_rows, salvaged->lost_stretches,
+                       salvaged->recovered.damaged_tails, salvaged->lost_events, salvaged->invented);
     }
     return cli_finish(missing ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/completeness.h"
 #include "cli/output.h"
@@ -167,7 +168,7 @@ static int section_text(struct tracestore *store, int64_t run_id, const struct s
     if (table && table_free(table) < 0 && r >= 0)
         return error_no_memory(err);
     if (section->limit && rows > section->limit)
-        printf("... %zu more\n", rows - section->limit);
+        text_print(stdout, "... %zu more\n", rows - section->limit);
     return r < 0 ? r : 0;
 }
 
@@ -235,40 +236,42 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
 {
     char time[64], number[32], stored[32], catalog[32];
 
-    printf("run       %" PRId64 " '%s'\n", run->run_id, run->name);
-    printf("command   %s\n", run->command);
+    text_print(stdout, "run       %" PRId64 " '%s'\n", run->run_id, run->name);
+    text_print(stdout, "command   %s\n", run->command);
     cli_format_time(run->started_ns, 3, time, sizeof(time));
-    printf("started   %s on %s, Linux %s\n", time, run->host, run->kernel);
+    text_print(stdout, "started   %s on %s, Linux %s\n", time, run->host, run->kernel);
     if (run->ended_ns) {
         cli_format_time(run->ended_ns, 3, time, sizeof(time));
-        printf("ended     %s, after %.3f s", time, (double)(int64_t)(run->ended_ns - run->started_ns) / 1e9);
+        text_print(stdout, "ended     %s, after %.3f s", time,
+                   (double)(int64_t)(run->ended_ns - run->started_ns) / 1e9);
     } else {
-        printf("ended     not yet, or the recorder died");
+        fputs("ended     not yet, or the recorder died", stdout);
     }
     if (run->has_exit_status)
-        printf(", exit status %d", run->exit_status);
+        text_print(stdout, ", exit status %d", run->exit_status);
     putchar('\n');
-    printf("recorder  tracectl %s, options: %s\n", run->tool_version, *run->options ? run->options : "none");
+    text_print(stdout, "recorder  tracectl %s, options: %s\n", run->tool_version,
+               *run->options ? run->options : "none");
     cli_format_count(totals->events, number, sizeof(number));
-    printf("events    %s (", number);
+    text_print(stdout, "events    %s (", number);
     cli_format_count(totals->calls, number, sizeof(number));
-    printf("%s calls, ", number);
+    text_print(stdout, "%s calls, ", number);
     cli_format_count(totals->returns, number, sizeof(number));
-    printf("%s returns), ", number);
+    text_print(stdout, "%s returns), ", number);
     cli_format_count(totals->lost, number, sizeof(number));
     if (!totals->lost && totals->complete && !totals->muted_functions)
-        printf("none lost\n");
+        fputs("none lost\n", stdout);
     else
-        printf("%s lost%s, %" PRIu64 " function%s muted at times\n", number,
-               totals->complete ? "" : " and an unknown number more", totals->muted_functions,
-               totals->muted_functions == 1 ? "" : "s");
+        text_print(stdout, "%s lost%s, %" PRIu64 " function%s muted at times\n", number,
+                   totals->complete ? "" : " and an unknown number more", totals->muted_functions,
+                   totals->muted_functions == 1 ? "" : "s");
     cli_format_bytes(totals->stored_bytes, stored, sizeof(stored));
     cli_format_bytes(totals->catalog_bytes, catalog, sizeof(catalog));
-    printf("size      %s in %" PRIu64 " segment%s, catalog %s", stored, totals->segments,
-           totals->segments == 1 ? "" : "s", catalog);
+    text_print(stdout, "size      %s in %" PRIu64 " segment%s, catalog %s", stored, totals->segments,
+               totals->segments == 1 ? "" : "s", catalog);
     if (totals->stored_bytes)
-        printf("; %.1f times smaller than 2 bytes an event",
-               (double)totals->raw_bytes / (double)totals->stored_bytes);
+        text_print(stdout, "; %.1f times smaller than 2 bytes an event",
+                   (double)totals->raw_bytes / (double)totals->stored_bytes);
     putchar('\n');
 }
 
@@ -282,7 +285,8 @@ static void nesting_text(const struct tracestore_thread *threads, size_t count)
     if (bare && bare == count)
         puts("nesting   unknown: returns were not recorded");
     else if (bare)
-        printf("nesting   unknown in %zu of %zu threads: their returns were not recorded\n", bare, count);
+        text_print(stdout, "nesting   unknown in %zu of %zu threads: their returns were not recorded\n", bare,
+                   count);
 }
 
 /* One line, where some functions were not seen all the time. */
@@ -292,7 +296,7 @@ static void complete_text(const struct completeness *completeness)
 
     completeness_text(completeness, text, sizeof(text));
     if (*text)
-        printf("complete  %s\n", text);
+        text_print(stdout, "complete  %s\n", text);
 }
 
 static int show_text(struct tracestore *store, const struct tracestore_run *run,

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/sql_input.h"
@@ -112,9 +113,9 @@ static void print_stats(const struct timespec *started, uint64_t decoded)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     fflush(stdout);
-    fprintf(stderr, "%.3f s, %llu segments decoded\n",
-            (double)(now.tv_sec - started->tv_sec) + (double)(now.tv_nsec - started->tv_nsec) / 1e9,
-            (unsigned long long)(tracestore_decoded_segments() - decoded));
+    text_print(stderr, "%.3f s, %llu segments decoded\n",
+               (double)(now.tv_sec - started->tv_sec) + (double)(now.tv_nsec - started->tv_nsec) / 1e9,
+               (unsigned long long)(tracestore_decoded_segments() - decoded));
 }
 
 /* Runs the statement and prints its rows. */
@@ -167,8 +168,10 @@ static void show_rows(struct sql_shell *shell, const char *sql, const char *patt
         return;
     }
     sqlite3_bind_text(row, 1, pattern ? pattern : "%", -1, SQLITE_STATIC);
-    while (sqlite3_step(row) == SQLITE_ROW)
-        puts(cli_text(row, 0));
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        text_show_lines(stdout, cli_text(row, 0));
+        putchar('\n');
+    }
 }
 
 static void show_tables(struct sql_shell *shell, const char *pattern)

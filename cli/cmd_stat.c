@@ -6,6 +6,7 @@
 #include "analyzer/order/recorded.h"
 #include "analyzer/picture/order_picture.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/completeness.h"
 #include "cli/output.h"
@@ -113,8 +114,8 @@ static int draw(const struct stat_input *input, const struct order_tree *order, 
     int r = svg ? cli_write_picture(svg, input->svg, err) : error_no_memory(err);
 
     if (!r && undrawn && cli.verbosity >= 0)
-        fprintf(stderr, "tracectl: %zu branches are not in the picture %s, for want of room\n", undrawn,
-                input->svg);
+        text_print(stderr, "tracectl: %zu branches are not in the picture %s, for want of room\n", undrawn,
+                   input->svg);
     return r;
 }
 
@@ -167,11 +168,12 @@ static int run_live(const struct stat_input *input, struct error *err)
 static void print_doubts(const struct recorded_sample *recorded)
 {
     if (recorded->uncertain)
-        fprintf(stderr,
-                "tracectl: of %zu of %zu threads the innermost calls may have returned unseen (record with "
-                "--returns "
-                "probe)\n",
-                recorded->uncertain, recorded->set->thread_count);
+        text_print(
+            stderr,
+            "tracectl: of %zu of %zu threads the innermost calls may have returned unseen (record with "
+            "--returns "
+            "probe)\n",
+            recorded->uncertain, recorded->set->thread_count);
 }
 
 static int print_recorded(const struct stat_input *input, const struct recorded_sample *recorded,

@@ -2,6 +2,7 @@
 /* tracectl verify: is all that the store says true? */
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -11,12 +12,12 @@ static void report(void *context, const struct tracestore_problem *problem)
 
     if (!problems) {
         if (problem->segment_id)
-            printf("run %" PRId64 ", thread %" PRId64 ", segment %" PRId64 ": %s\n", problem->run_id,
-                   problem->thread_id, problem->segment_id, problem->text);
+            text_print(stdout, "run %" PRId64 ", thread %" PRId64 ", segment %" PRId64 ": %s\n",
+                       problem->run_id, problem->thread_id, problem->segment_id, problem->text);
         else if (problem->run_id)
-            printf("run %" PRId64 ": %s\n", problem->run_id, problem->text);
+            text_print(stdout, "run %" PRId64 ": %s\n", problem->run_id, problem->text);
         else
-            printf("%s\n", problem->text);
+            text_print(stdout, "%s\n", problem->text);
         return;
     }
     json_array_append_new(problems, json_pack("{s:I, s:I, s:I, s:o}", "run", (json_int_t)problem->run_id,
@@ -62,8 +63,8 @@ static int verify(struct tracestore *store, struct error *err)
     } else if (cli.verbosity >= 0) {
         cli_format_count(segments, segments_text, sizeof(segments_text));
         cli_format_count(events, events_text, sizeof(events_text));
-        printf("%s segments with %s events checked: ", segments_text, events_text);
-        printf(found ? "%d problem%s\n" : "no problem\n", found, found == 1 ? "" : "s");
+        text_print(stdout, "%s segments with %s events checked: ", segments_text, events_text);
+        text_print(stdout, found ? "%d problem%s\n" : "no problem\n", found, found == 1 ? "" : "s");
     }
     return cli_finish(found ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }

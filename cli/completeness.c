@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/output.h"
 
 /* A share is only known when every row of `blind` has been counted. Functions that cannot be probed at all
@@ -87,9 +88,9 @@ void completeness_print(const struct completeness *runs, size_t count)
     for (size_t i = 0; i < count; i++) {
         completeness_text(&runs[i], text, sizeof(text));
         if (*text && count > 1)
-            printf("complete: run %" PRId64 ": %s\n", runs[i].run_id, text);
+            text_print(stdout, "complete: run %" PRId64 ": %s\n", runs[i].run_id, text);
         else if (*text)
-            printf("complete: %s\n", text);
+            text_print(stdout, "complete: %s\n", text);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/output.h"
 
 enum { UP = 1, DOWN = 2, LEFT = 4, RIGHT = 8 };
@@ -66,14 +67,14 @@ static void print_strokes(struct picture *picture, const struct line *line, bool
         if ((column > line->from || !line->from) && column <= line->to)
             strokes |= LEFT;
         if (strokes) {
-            printf("%*s%s", blanks, "", picture->strokes[strokes]);
+            text_print(stdout, "%*s%s", blanks, "", picture->strokes[strokes]);
             blanks = 0;
         } else {
             blanks++;
         }
     }
     if (fill)
-        printf("%*s", blanks, "");
+        text_print(stdout, "%*s", blanks, "");
 }
 
 /* The names of a leaf's objects, as many as fit, in exactly name_width columns. */
@@ -99,8 +100,8 @@ static void print_names(const struct picture *picture, size_t leaf)
         if (used >= sizeof(text))
             used = sizeof(text) - 1;
     }
-    used = (size_t)printf("%s%s%s", text, more, tail);
-    printf("%*s", used < picture->name_width ? (int)(picture->name_width - used) : 0, "");
+    used = (size_t)text_print(stdout, "%s%s%s", text, more, tail);
+    text_print(stdout, "%*s", used < picture->name_width ? (int)(picture->name_width - used) : 0, "");
 }
 
 static struct line leaf_line(const struct picture *picture, size_t leaf)
@@ -194,9 +195,9 @@ int dendrogram_print(const struct dendrogram *dendrogram, const char *const *nam
         if (leaf + 1 == dendrogram->leaf_count)
             break;
         line = join_line(&picture, (uint32_t)leaf);
-        printf("%*s", (int)picture.name_width, "");
+        text_print(stdout, "%*s", (int)picture.name_width, "");
         print_strokes(&picture, &line, true);
-        printf(" %.6g\n", dendrogram->joins[leaf].distance);
+        text_print(stdout, " %.6g\n", dendrogram->joins[leaf].distance);
     }
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "analyzer/short_names.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/loops.h"
 
 enum { CONTEXT = 3, MIN_COLUMN = 16, MARK = 2, GAP = 2, INDENT = 2, PAPER = 132, NARROWEST = 40 };
@@ -33,8 +34,9 @@ void cut_names_release(struct cut_names *names)
 
 void cut_names_print(const struct cut_names *names)
 {
+    fputs(names->count ? "\n" : "", stdout);
     for (size_t i = 0; i < names->count; i++)
-        printf("%s%s = %s\n", i ? "" : "\n", names->names[i].cut, names->names[i].full);
+        text_print(stdout, "%s = %s\n", names->names[i].cut, names->names[i].full);
 }
 
 static bool is_taken(const struct cut_names *names, const char *cut)
@@ -151,45 +153,47 @@ static int print_cell(const struct pass *pass, const struct cell *cell, size_t w
     size_t room = width > used ? width - used : 1;
     const char *text = cell->text ? cell->text : "";
 
-    if (cell->is_name && (text_width(text) > room || strpbrk(text, "\n\r\t\033")))
+    if (cell->is_name && (text_width(text) > room || !text_is_printable(text)))
         text = cut_name(pass->cut, text, room);
     if (!text)
         return -ENOMEM;
     used += text_width(text);
-    printf("%*s%s%s", (int)cell->indent, "", text, cell->note);
+    text_print(stdout, "%*s%s%s", (int)cell->indent, "", text, cell->note);
     if (padded)
-        printf("%*s", used < width ? (int)(width - used) : 0, "");
+        text_print(stdout, "%*s", used < width ? (int)(width - used) : 0, "");
     return 0;
 }
 
-static const char *colour_of(char mark)
+static enum cli_style style_of(char mark)
 {
     switch (mark) {
     case '|':
-        return "\033[35m";
+        return CLI_CHANGED;
     case '<':
-        return "\033[34m";
+        return CLI_NORMAL;
     case '>':
-        return "\033[31m";
+        return CLI_FAULTY;
     case '?':
-        return "\033[33m";
+        return CLI_UNKNOWN;
     default:
-        return "";
+        return CLI_PLAIN;
     }
 }
 
 static int print_row(const struct pass *pass, char mark, const struct cell *left, const struct cell *right)
 {
-    const char *colour = pass->columns->colour ? colour_of(mark) : "";
+    bool colour = pass->columns->colour && style_of(mark) != CLI_PLAIN;
     int r;
 
-    printf("%s%c ", colour, mark);
+    cli_style(colour, style_of(mark));
+    text_print(stdout, "%c ", mark);
     r = print_cell(pass, left, pass->left, right->text);
     if (right->text && !r) {
-        printf("%*s", GAP, "");
+        text_print(stdout, "%*s", GAP, "");
         r = print_cell(pass, right, pass->right, false);
     }
-    puts(*colour ? "\033[0m" : "");
+    cli_style(colour, CLI_PLAIN);
+    putchar('\n');
     return r;
 }
 
@@ -206,8 +210,10 @@ static void print_folded(const struct pass *pass, char mark, size_t count, const
 {
     bool colour = pass->columns->colour;
 
-    printf("%s%c %*s... %zu %s entries%s\n", colour ? "\033[2m" : "", mark, (int)indent, "", count, what,
-           colour ? "\033[0m" : "");
+    cli_style(colour, CLI_DIM);
+    text_print(stdout, "%c %*s... %zu %s entries", mark, (int)indent, "", count, what);
+    cli_style(colour, CLI_PLAIN);
+    putchar('\n');
 }
 
 static int walk_rows(struct pass *pass, const struct level *level, const struct diff_nlr *diff);
@@ -339,8 +345,8 @@ int diff_columns_print(const struct diff_columns *columns, struct cut_names *cut
         return r;
     share_width(&pass);
     pass.measures = false;
-    printf("%s", columns->colour ? "\033[1m" : "");
+    cli_style(columns->colour, CLI_BOLD);
     r = print_row(&pass, ' ', &left, &right);
-    printf("%s", columns->colour ? "\033[0m" : "");
+    cli_style(columns->colour, CLI_PLAIN);
     return r ? r : walk_rows(&pass, &level, columns->diff);
 }

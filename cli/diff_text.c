@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cli/diff_columns.h"
 #include "cli/diff_report.h"
 
@@ -56,22 +57,26 @@ static int print_columns(struct text_output *output, const struct diff_nlr *diff
 
 static int print_thread(struct text_output *output, const struct thread_diff *thread)
 {
-    const char *label = thread_diff_label(thread), *bold = output->colour ? "\033[1m" : "";
+    const char *label = thread_diff_label(thread);
     AUTO_FREE char *words = NULL;
 
     if (!thread->normal || !thread->faulty) {
         const char *other = thread->normal ? "faulty" : "normal";
 
-        printf("thread %s exists in the %s run only%s%s%s\n\n", label, thread->normal ? "normal" : "faulty",
-               thread->unknown ? " (unknown: the " : "", thread->unknown ? other : "",
-               thread->unknown ? " run is incomplete)" : "");
+        text_print(stdout, "thread %s exists in the %s run only%s%s%s\n\n", label,
+                   thread->normal ? "normal" : "faulty", thread->unknown ? " (unknown: the " : "",
+                   thread->unknown ? other : "", thread->unknown ? " run is incomplete)" : "");
         return 0;
     }
     if (thread_diff_differs(thread)) {
         words = thread_diff_words(&output->report->input->summary, thread);
-        printf("%sthread %s differs: %s%s\n", bold, label, words ? words : "", *bold ? "\033[0m" : "");
+        cli_style(output->colour, CLI_BOLD);
+        text_print(stdout, "thread %s differs: %s", label, words ? words : "");
+        cli_style(output->colour, CLI_PLAIN);
+        putchar('\n');
     } else {
-        printf("thread %s does not differ%s\n", label, thread->unknown ? " where it can be compared" : "");
+        text_print(stdout, "thread %s does not differ%s\n", label,
+                   thread->unknown ? " where it can be compared" : "");
     }
     return print_columns(output, &thread->diff, thread->normal, thread->faulty, "normal", "faulty");
 }
@@ -85,12 +90,12 @@ static int print_relation(struct text_output *output, const struct diff_pair *pa
     const char *run = faulty ? "faulty" : "normal";
     char titles[2][96];
 
-    printf("in the %s run %s and %s ", run, pair->first, pair->second);
+    text_print(stdout, "in the %s run %s and %s ", run, pair->first, pair->second);
     if (!diff->changed)
         puts(diff->unknown ? "do not differ where they can be compared" : "do the same");
     else
-        printf("differ in %.0f %% of their entries%s\n", 100 * diff_nlr_share(diff),
-               diff->unknown ? " that can be compared" : "");
+        text_print(stdout, "differ in %.0f %% of their entries%s\n", 100 * diff_nlr_share(diff),
+                   diff->unknown ? " that can be compared" : "");
     snprintf(titles[0], sizeof(titles[0]), "%s, %s", pair->first, run);
     snprintf(titles[1], sizeof(titles[1]), "%s, %s", pair->second, run);
     return print_columns(output, diff, comparison->threads[faulty][0], comparison->threads[faulty][1],
@@ -99,14 +104,15 @@ static int print_relation(struct text_output *output, const struct diff_pair *pa
 
 static int print_pair(struct text_output *output, const struct diff_pair *pair)
 {
-    const char *bold = output->colour ? "\033[1m" : "";
     int r;
 
-    printf("%sthreads %s and %s %s%s\n", bold, pair->first, pair->second,
-           pair->comparison.changed   ? "relate in another way in the faulty run"
-           : pair->comparison.unknown ? "relate in the same way, as far as is known"
-                                      : "relate in the same way in both runs",
-           *bold ? "\033[0m" : "");
+    cli_style(output->colour, CLI_BOLD);
+    text_print(stdout, "threads %s and %s %s", pair->first, pair->second,
+               pair->comparison.changed   ? "relate in another way in the faulty run"
+               : pair->comparison.unknown ? "relate in the same way, as far as is known"
+                                          : "relate in the same way in both runs");
+    cli_style(output->colour, CLI_PLAIN);
+    putchar('\n');
     r = print_relation(output, pair, false);
     return r ? r : print_relation(output, pair, true);
 }
@@ -119,19 +125,20 @@ static void print_suspects(const struct diff_report *report)
 
     if (comparison->suspect_count < 2)
         return;
-    printf("%zu of %zu threads differ%s:\n", comparison->suspect_count, comparison->count,
-           comparison->ranked ? "; those that stand out most first, with the share of changed entries"
-                              : "; most changed first");
+    text_print(stdout, "%zu of %zu threads differ%s:\n", comparison->suspect_count, comparison->count,
+               comparison->ranked ? "; those that stand out most first, with the share of changed entries"
+                                  : "; most changed first");
     for (size_t i = 0; i < comparison->suspect_count && i < MOST_SUSPECTS; i++) {
         const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
 
         if (comparison->ranked)
-            printf("  %-10s %.3f  %3.0f %%\n", thread_diff_label(thread), thread->score, thread->share * 100);
+            text_print(stdout, "  %-10s %.3f  %3.0f %%\n", thread_diff_label(thread), thread->score,
+                       thread->share * 100);
         else
-            printf("  %-10s %.3f\n", thread_diff_label(thread), thread->score);
+            text_print(stdout, "  %-10s %.3f\n", thread_diff_label(thread), thread->score);
     }
     if (comparison->suspect_count > MOST_SUSPECTS)
-        printf("  ... and %zu more\n", comparison->suspect_count - MOST_SUSPECTS);
+        text_print(stdout, "  ... and %zu more\n", comparison->suspect_count - MOST_SUSPECTS);
     putchar('\n');
 }
 
@@ -142,7 +149,8 @@ static int print_summary(const struct diff_report *report)
 
     if (!text)
         return -ENOMEM;
-    puts(text);
+    text_show_lines(stdout, text);
+    putchar('\n');
     return 0;
 }
 
@@ -157,8 +165,9 @@ static void print_unknown(const struct diff_report *report)
     for (size_t i = 0; i < report->comparison.count; i++)
         unknown += report->comparison.threads[i].unknown;
     if (unknown)
-        printf("unknown: %zu thread%s could not be compared in full, because events are missing\n", unknown,
-               unknown == 1 ? "" : "s");
+        text_print(stdout,
+                   "unknown: %zu thread%s could not be compared in full, because events are missing\n",
+                   unknown, unknown == 1 ? "" : "s");
 }
 
 /* Of all threads: what it comes to, who differs, and how the first ones do. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 DEFINE_CLEANUP(cleanup_library, struct filter_library *, filter_library_free)
 
@@ -54,7 +55,7 @@ char *filter_file_help(int key, const char *text, void *input)
         return (char *)text;
     fputs("Filter sets:\n", stream);
     for (const struct filter_set *set = filter_sets; set->name; set++)
-        fprintf(stream, "  %-13s %s\n", set->name, set->summary);
+        text_print(stream, "  %-13s %s\n", set->name, set->summary);
     fputs(
         "  image:GLOB    functions of these images (image:libc*)\n"
         "  source:GLOB   functions whose source lies there (source:src/net/)\n"

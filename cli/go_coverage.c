@@ -7,6 +7,7 @@
 #include "analyzer/go/coverage.h"
 #include "base/array.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -228,16 +229,16 @@ static void print_nodes(const struct go_coverage *coverage)
         struct go_coverage_node node = go_coverage_node(coverage, i);
         struct go_coverage_count count = go_coverage_of_node(coverage, i);
 
-        printf("G%u: ", i);
+        text_print(stdout, "G%u: ", i);
         if (node.main)
-            printf("the main goroutine");
+            fputs("the main goroutine", stdout);
         else if (!node.file)
-            printf("goroutines that nobody was seen making");
+            fputs("goroutines that nobody was seen making", stdout);
         else
-            printf("made in %s at %s:%d", node.function, path_file_name(node.file), node.line);
+            text_print(stdout, "made in %s at %s:%d", node.function, path_file_name(node.file), node.line);
         if (node.parent != GO_NO_NODE)
-            printf(" by G%u", node.parent);
-        printf("; %zu of %zu requirements that it met\n", count.covered, count.total);
+            text_print(stdout, " by G%u", node.parent);
+        text_print(stdout, "; %zu of %zu requirements that it met\n", count.covered, count.total);
     }
 }
 
@@ -266,8 +267,8 @@ static int print_text(struct go_coverage *coverage, bool uncovered)
     if (rows.run_columns)
         print_nodes(coverage);
     if (cli.verbosity >= 0)
-        printf("\n%zu of %zu requirements covered, in %zu run%s\n", total.covered, total.total,
-               go_coverage_run_count(coverage), go_coverage_run_count(coverage) == 1 ? "" : "s");
+        text_print(stdout, "\n%zu of %zu requirements covered, in %zu run%s\n", total.covered, total.total,
+                   go_coverage_run_count(coverage), go_coverage_run_count(coverage) == 1 ? "" : "s");
     return 0;
 }
 

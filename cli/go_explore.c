@@ -8,6 +8,7 @@
 #include "analyzer/go/coverage.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/go_session.h"
 #include "cli/go_timeline.h"
@@ -436,21 +437,23 @@ static int print_text(const struct exploration *exploration, struct tracestore *
     double percent = go_coverage_percent(covered);
 
     if (exploration->process_id) {
-        printf("execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
-               exploration->ended, exploration->arguments->runs, covered.covered, covered.total, percent);
+        text_print(stdout,
+                   "execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
+                   exploration->ended, exploration->arguments->runs, covered.covered, covered.total, percent);
         if (*exploration->schedule)
-            printf("the same schedule again: --seed %s\n", exploration->schedule);
+            text_print(stdout, "the same schedule again: --seed %s\n", exploration->schedule);
         putchar('\n');
         go_verdict_text(stdout, one);
         putchar('\n');
         return go_timeline_text(stdout, store, one->judged, NULL, go_timeline_width(), err);
     }
-    printf("pass: nothing found in %u executions, %zu of %zu requirements covered (%.0f %%); seed %llu\n",
-           exploration->ended, covered.covered, covered.total, percent,
-           (unsigned long long)exploration->seed);
+    text_print(stdout,
+               "pass: nothing found in %u executions, %zu of %zu requirements covered (%.0f %%); seed %llu\n",
+               exploration->ended, covered.covered, covered.total, percent,
+               (unsigned long long)exploration->seed);
     if (exploration->unfinished)
-        printf("%llu of them ended while goroutines could still have gone on\n",
-               (unsigned long long)exploration->unfinished);
+        text_print(stdout, "%llu of them ended while goroutines could still have gone on\n",
+                   (unsigned long long)exploration->unfinished);
     return 0;
 }
 

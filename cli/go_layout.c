@@ -2,6 +2,7 @@
 /* tracectl go layout: what a tracer of goroutines knows of a Go program, or why it knows too little. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -68,7 +69,7 @@ static int print_text(const struct go_layout *layout)
     static const char *const function_titles[] = {"FUNCTION", ">ADDRESS", ">BYTES"};
     struct table *table;
 
-    printf("%s\n\n", layout->version.text);
+    text_print(stdout, "%s\n\n", layout->version.text);
     table = table_new(stdout, offset_titles, 3, cli_colour());
     for (size_t i = 0; table && i < GO_OFFSETS; i++) {
         table_cell(table, go_offset_name((enum go_offset)i));
@@ -86,9 +87,10 @@ static int print_text(const struct go_layout *layout)
         print_functions(layout, table);
     if (!table || table_free(table) < 0)
         return -ENOMEM;
-    printf("\nReasons to wait:");
+    fputs("\nReasons to wait:", stdout);
     for (size_t i = 0; i < layout->wait_reason_count; i++)
-        printf("%s %zu %s", i ? "," : "", i, *layout->wait_reasons[i] ? layout->wait_reasons[i] : "-");
+        text_print(stdout, "%s %zu %s", i ? "," : "", i,
+                   *layout->wait_reasons[i] ? layout->wait_reasons[i] : "-");
     putchar('\n');
     return 0;
 }

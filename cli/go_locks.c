@@ -9,6 +9,7 @@
 
 #include "analyzer/go/feed.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/lock_report.h"
 #include "cli/output.h"
@@ -29,12 +30,13 @@ static int find_both(const struct lock_dependency *step, struct go_place_source 
 static void put_step(const struct lock_dependency *step, const char *label, const struct go_place *held,
                      const struct go_place *wanted)
 {
-    printf("  %s.g%" PRIu64 " takes lock 0x%" PRIx64 "%s at %s:%d (%s)\n", label, step->agent, step->wanted,
-           step->wanted_shared ? " to read" : "", path_file_name(wanted->file), wanted->line,
-           wanted->function);
+    text_print(stdout, "  %s.g%" PRIu64 " takes lock 0x%" PRIx64 "%s at %s:%d (%s)\n", label, step->agent,
+               step->wanted, step->wanted_shared ? " to read" : "", path_file_name(wanted->file),
+               wanted->line, wanted->function);
     if (step->held)
-        printf("    while it holds 0x%" PRIx64 "%s, taken at %s:%d (%s)\n", step->held,
-               step->held_shared ? " to read" : "", path_file_name(held->file), held->line, held->function);
+        text_print(stdout, "    while it holds 0x%" PRIx64 "%s, taken at %s:%d (%s)\n", step->held,
+                   step->held_shared ? " to read" : "", path_file_name(held->file), held->line,
+                   held->function);
     else
         puts("    to write: in between, it waits for the reader, and the reader waits behind it");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -120,12 +121,12 @@ static void put_cases(FILE *out, const struct go_usage *usage)
     if (usage->case_count)
         qsort(usage->cases, usage->case_count, sizeof(*usage->cases), compare_cases);
     for (size_t i = 0; i < usage->case_count; i++) {
-        fprintf(out, "%s%s", i ? ", " : "", usage->cases[i].send ? "send" : "recv");
+        text_print(out, "%s%s", i ? ", " : "", usage->cases[i].send ? "send" : "recv");
         if (usage->cases[i].line && usage->cases[i].line != usage->line)
-            fprintf(out, " (line %u)", usage->cases[i].line);
+            text_print(out, " (line %u)", usage->cases[i].line);
     }
     if (!usage->blocks)
-        fprintf(out, "%sdefault", usage->case_count ? ", " : "");
+        text_print(out, "%sdefault", usage->case_count ? ", " : "");
     else if (!usage->case_count)
         fputs("no cases", out);
 }
@@ -137,13 +138,13 @@ static void put_details(FILE *out, const struct go_usage *usage)
     if (usage->operation == GO_SELECT)
         put_cases(out, usage);
     if (usage->operation == GO_GO && usage->starts)
-        fprintf(out, "starts %s", usage->starts);
+        text_print(out, "starts %s", usage->starts);
     for (size_t i = 0; i < usage->site_count; i++)
         fast += usage->sites[i].fast.atomic != 0;
     if (fast)
         fputs("inlined", out);
     if (usage->site_count > 1)
-        fprintf(out, "%sat %zu places", fast || ftell(out) > 0 ? ", " : "", usage->site_count);
+        text_print(out, "%sat %zu places", fast || ftell(out) > 0 ? ", " : "", usage->site_count);
 }
 
 static void print_row(struct table *table, const struct go_usage *usage)
@@ -180,9 +181,9 @@ static int print_text(const struct go_model *model, bool all)
         return -ENOMEM;
     if (cli.verbosity < 0)
         return 0;
-    printf("\n%zu operations", shown);
+    text_print(stdout, "\n%zu operations", shown);
     if (!all && shown < model->count)
-        printf(", and %zu of the standard library (--all)", model->count - shown);
+        text_print(stdout, ", and %zu of the standard library (--all)", model->count - shown);
     putchar('\n');
     return 0;
 }

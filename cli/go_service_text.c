@@ -2,6 +2,7 @@
 #include "cli/go_service.h"
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/go_verdict.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -66,7 +67,7 @@ static void put_table(FILE *out, const struct go_service *service)
     }
     table_free(table);
     if (left)
-        fprintf(out, "and %zu smaller groups (--json has all)\n", left);
+        text_print(out, "and %zu smaller groups (--json has all)\n", left);
 }
 
 /* ------------------------------------------------------------------------------------ suspicious groups */
@@ -75,10 +76,10 @@ static void put_windows(FILE *out, const struct go_origin *origin)
 {
     int64_t alive = 0;
 
-    fprintf(out, "    alive over the time: ");
+    fputs("    alive over the time: ", out);
     for (size_t i = 0; i < GO_WINDOWS; i++) {
         alive += (int64_t)origin->created_in[i] - (int64_t)origin->ended_in[i];
-        fprintf(out, " %lld", (long long)alive);
+        text_print(out, " %lld", (long long)alive);
     }
     fputs(" (of those made while observed)\n", out);
 }
@@ -92,7 +93,7 @@ static void put_chain(FILE *out, const struct go_service *service, uint32_t orig
         const char *function = go_service_place(service, at->created_at).function;
 
         place_text(service, at->created_at, text, sizeof(text));
-        fprintf(out, "    made by %s at %s\n", *function ? function : "?", text);
+        text_print(out, "    made by %s at %s\n", *function ? function : "?", text);
         origin = at->parent;
     }
     fputs("    made by a goroutine of before the recording\n", out);
@@ -103,19 +104,19 @@ static void put_member(FILE *out, const struct go_service *service, const struct
 {
     char text[TEXT_SIZE];
 
-    fprintf(out, "    %s.g%llu", service->program->label, (unsigned long long)member->goroutine);
+    text_print(out, "    %s.g%llu", service->program->label, (unsigned long long)member->goroutine);
     if (member->parent)
-        fprintf(out, ", made by %s.g%llu", service->program->label, (unsigned long long)member->parent);
+        text_print(out, ", made by %s.g%llu", service->program->label, (unsigned long long)member->parent);
     if (member->created_ns)
-        fprintf(out, " %.1f s ago", seconds(service, member->created_ns));
-    fprintf(out, ", %s for %.1f s", go_state_text(group->state), seconds(service, member->since_ns));
+        text_print(out, " %.1f s ago", seconds(service, member->created_ns));
+    text_print(out, ", %s for %.1f s", go_state_text(group->state), seconds(service, member->since_ns));
     if (member->object) {
-        fprintf(out, ", %s 0x%llx", go_object_kind(group->operation), (unsigned long long)member->object);
+        text_print(out, ", %s 0x%llx", go_object_kind(group->operation), (unsigned long long)member->object);
         if (member->used_ns && member->user) {
             place_text(service, member->used_at, text, sizeof(text));
-            fprintf(out, " last used by %s.g%llu (%s at %s) %.1f s ago", service->program->label,
-                    (unsigned long long)member->user, go_op_name(member->used_with), text,
-                    seconds(service, member->used_ns));
+            text_print(out, " last used by %s.g%llu (%s at %s) %.1f s ago", service->program->label,
+                       (unsigned long long)member->user, go_op_name(member->used_with), text,
+                       seconds(service, member->used_ns));
         } else if (!member->used_ns) {
             fputs(", which nobody else has used", out);
         }
@@ -126,13 +127,13 @@ static void put_member(FILE *out, const struct go_service *service, const struct
 static void put_why(FILE *out, const struct go_group *group)
 {
     if (group->suspicion == GO_SUSPICION_GROWS)
-        fprintf(out, "%zu goroutines, more and more, and hardly any has ended", group->count);
+        text_print(out, "%zu goroutines, more and more, and hardly any has ended", group->count);
     else
-        fprintf(out, "%zu of %zu goroutines wait for what nobody does any more", group->abandoned,
-                group->count);
+        text_print(out, "%zu of %zu goroutines wait for what nobody does any more", group->abandoned,
+                   group->count);
     if (group->completed)
-        fprintf(out, "; %llu waits there have ended, the longest took %.3f s",
-                (unsigned long long)group->completed, (double)group->longest_ns / 1e9);
+        text_print(out, "; %llu waits there have ended, the longest took %.3f s",
+                   (unsigned long long)group->completed, (double)group->longest_ns / 1e9);
     putc('\n', out);
 }
 
@@ -141,16 +142,16 @@ static void put_suspect(FILE *out, const struct go_service *service, const struc
     char at[TEXT_SIZE];
 
     place_text(service, group->site, at, sizeof(at));
-    fprintf(out, "\n%s: %s%s%s: ", go_suspicion_name(group->suspicion),
-            group->operation ? go_op_name(group->operation) : go_state_text(group->state),
-            group->site ? " at " : "", group->site ? at : "");
+    text_print(out, "\n%s: %s%s%s: ", go_suspicion_name(group->suspicion),
+               group->operation ? go_op_name(group->operation) : go_state_text(group->state),
+               group->site ? " at " : "", group->site ? at : "");
     put_why(out, group);
     put_chain(out, service, group->origin);
     put_windows(out, &service->grouping.origins[group->origin]);
     for (size_t i = 0; i < group->member_count && i < MOST_MEMBERS; i++)
         put_member(out, service, group, &group->members[i]);
     if (group->count > MOST_MEMBERS)
-        fprintf(out, "    and %zu more\n", group->count - MOST_MEMBERS);
+        text_print(out, "    and %zu more\n", group->count - MOST_MEMBERS);
 }
 
 /* ------------------------------------------------------------------------------------ all of it */
@@ -168,21 +169,21 @@ static void put_detail(FILE *out, const struct go_service *service)
     for (unsigned i = 0; i < (unsigned)service->wanted && i < ARRAY_SIZE(missing); i++) {
         if (!times[i])
             continue;
-        fprintf(out, "%s%s for %.1f s", before, missing[i], (double)times[i] / 1e9);
+        text_print(out, "%s%s for %.1f s", before, missing[i], (double)times[i] / 1e9);
         before = ", ";
         less += times[i];
     }
     if (less)
-        fprintf(out,
-                "; goroutines that will never go on can be told in the rest alone (%.0f %% of the time)\n",
-                100.0 * (double)(all - less) / (double)all);
+        text_print(out,
+                   "; goroutines that will never go on can be told in the rest alone (%.0f %% of the time)\n",
+                   100.0 * (double)(all - less) / (double)all);
 }
 
 static void put_service(FILE *out, const struct go_service *service)
 {
     const struct go_group_totals *totals = &service->grouping.totals;
 
-    fprintf(
+    text_print(
         out,
         "%s (%s), observed for %.1f s: %llu goroutines made, %llu ended; of those of before %llu have done "
         "something since, how many others there are is not known\n",
@@ -190,12 +191,12 @@ static void put_service(FILE *out, const struct go_service *service)
         (unsigned long long)totals->created, (unsigned long long)totals->ended,
         (unsigned long long)totals->met);
     if (service->ended && service->exit_status >= 0)
-        fprintf(out, "it has ended with status %d\n", service->exit_status);
+        text_print(out, "it has ended with status %d\n", service->exit_status);
     else if (service->ended)
         fputs("it has ended\n", out);
     if (totals->lost)
-        fprintf(out, "%llu events are missing, so the state of %llu goroutines is not known\n",
-                (unsigned long long)totals->lost, (unsigned long long)totals->unknown);
+        text_print(out, "%llu events are missing, so the state of %llu goroutines is not known\n",
+                   (unsigned long long)totals->lost, (unsigned long long)totals->unknown);
     put_detail(out, service);
     put_table(out, service);
     for (size_t i = 0; i < service->grouping.count && service->grouping.groups[i].suspicion; i++)
@@ -218,9 +219,9 @@ void go_service_text(FILE *out, const char *verdict, const struct go_service *se
 
     for (size_t i = 0; i < count; i++)
         leaked += count_leaked(&services[i]);
-    fprintf(out, "%s", verdict);
+    text_print(out, "%s", verdict);
     if (leaked)
-        fprintf(out, ": %zu goroutines will never go on", leaked);
+        text_print(out, ": %zu goroutines will never go on", leaked);
     putc('\n', out);
     for (size_t i = 0; i < count; i++)
         put_service(out, &services[i]);

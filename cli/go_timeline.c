@@ -9,6 +9,7 @@
 
 #include "analyzer/picture/go_timeline.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
 
@@ -184,7 +185,7 @@ static int draw(struct drawing *drawing, const struct go_judged *judged, const s
     r = go_timeline_svg(timeline, go_places_source(judged->places), title, SVG_DOCUMENT, &svg);
     if (r < 0)
         return error_set(err, r, NULL, "drawing %s", drawing->path);
-    fputs(svg, drawing->file);
+    text_put_raw(drawing->file, svg);
     return 0;
 }
 

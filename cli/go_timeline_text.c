@@ -6,6 +6,7 @@
 #include "analyzer/short_names.h"
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/diff_columns.h"
 #include "cli/go_timeline.h"
 
@@ -114,14 +115,14 @@ static void put_padded(const struct page *page, const char *text, size_t width, 
         name_shorten(text, width, cut, sizeof(cut));
         text = cut;
     }
-    fprintf(page->out, "%*s%s", GAP, "", text);
+    text_print(page->out, "%*s%s", GAP, "", text);
     if (!last)
-        fprintf(page->out, "%*s", (int)(width - text_width(text)), "");
+        text_print(page->out, "%*s", (int)(width - text_width(text)), "");
 }
 
 static void put_all(const struct page *page, const char *first, char *const *cells)
 {
-    fprintf(page->out, "%*s", TIME_WIDTH, first);
+    text_print(page->out, "%*s", TIME_WIDTH, first);
     for (size_t i = 0; i < page->timeline->column_count; i++)
         put_padded(page, cells[i], page->widths[i], i + 1 == page->timeline->column_count);
     putc('\n', page->out);
@@ -129,7 +130,7 @@ static void put_all(const struct page *page, const char *first, char *const *cel
 
 static void put_time(const struct page *page, const struct go_timeline_row *row)
 {
-    fprintf(page->out, "%*.3f", TIME_WIDTH, (double)(row->ns - page->timeline->from_ns) / 1e6);
+    text_print(page->out, "%*.3f", TIME_WIDTH, (double)(row->ns - page->timeline->from_ns) / 1e6);
 }
 
 static void put_in_column(const struct page *page, size_t at)
@@ -139,11 +140,11 @@ static void put_in_column(const struct page *page, size_t at)
 
     for (long i = 0; i < column; i++)
         indent += GAP + page->widths[i];
-    fprintf(page->out, "%*s", (int)indent, "");
+    text_print(page->out, "%*s", (int)indent, "");
     if (column >= 0)
         put_padded(page, page->texts[at], page->widths[column], true);
     else
-        fprintf(page->out, "%*s%s", GAP, "", page->texts[at]);
+        text_print(page->out, "%*s%s", GAP, "", page->texts[at]);
 }
 
 static void put_in_list(const struct page *page, size_t at)
@@ -154,7 +155,7 @@ static void put_in_list(const struct page *page, size_t at)
 
     if (column >= 0)
         name_shorten(page->heads[column], LABEL_WIDTH, label, sizeof(label));
-    fprintf(page->out, "%*s%-*s%*s%s", GAP, "", LABEL_WIDTH, label, GAP, "", page->texts[at]);
+    text_print(page->out, "%*s%-*s%*s%s", GAP, "", LABEL_WIDTH, label, GAP, "", page->texts[at]);
 }
 
 static void put_rows(const struct page *page, bool as_list)
@@ -176,11 +177,11 @@ static void put_rows(const struct page *page, bool as_list)
         else
             put_in_column(page, i);
         if (row->stretch && i + row->stretch != until)
-            fprintf(page->out, " (%" PRIu64 " times, with the %u below)", row->repeats, row->stretch - 1);
+            text_print(page->out, " (%" PRIu64 " times, with the %u below)", row->repeats, row->stretch - 1);
         putc('\n', page->out);
         if (times && i + 1 == until) {
-            fprintf(page->out, "%*s  -- %s %" PRIu64 " times more --\n", TIME_WIDTH, "",
-                    timeline->rows[i].stretch == 1 ? "this" : "these rows", times - 1);
+            text_print(page->out, "%*s  -- %s %" PRIu64 " times more --\n", TIME_WIDTH, "",
+                       timeline->rows[i].stretch == 1 ? "this" : "these rows", times - 1);
             times = 0;
         }
     }
@@ -192,8 +193,8 @@ static void put_list_ends(const struct page *page)
         char label[SHORT_NAME_SIZE(LABEL_WIDTH)];
 
         name_shorten(page->heads[i], LABEL_WIDTH, label, sizeof(label));
-        fprintf(page->out, "%*s%*s%-*s%*s%s\n", TIME_WIDTH, "at the end", GAP, "", LABEL_WIDTH, label, GAP,
-                "", page->ends[i]);
+        text_print(page->out, "%*s%*s%-*s%*s%s\n", TIME_WIDTH, "at the end", GAP, "", LABEL_WIDTH, label, GAP,
+                   "", page->ends[i]);
     }
 }
 
@@ -201,15 +202,15 @@ static void put_head(const struct page *page, const struct go_judged *judged)
 {
     const struct go_timeline *timeline = page->timeline;
 
-    fprintf(page->out, "Goroutines of process %s by time, in milliseconds", judged->program->label);
+    text_print(page->out, "Goroutines of process %s by time, in milliseconds", judged->program->label);
     if (page->file)
-        fprintf(page->out, "; lines without a file are of %s", path_file_name(page->file));
+        text_print(page->out, "; lines without a file are of %s", path_file_name(page->file));
     putc('\n', page->out);
     if (timeline->left_out)
-        fprintf(page->out, "%zu more goroutines have no column (--all shows them)\n", timeline->left_out);
+        text_print(page->out, "%zu more goroutines have no column (--all shows them)\n", timeline->left_out);
     if (timeline->earlier)
-        fprintf(page->out, "%" PRIu64 " rows before these are left out (--all shows them)\n",
-                timeline->earlier);
+        text_print(page->out, "%" PRIu64 " rows before these are left out (--all shows them)\n",
+                   timeline->earlier);
 }
 
 int go_timeline_print(FILE *out, const struct go_timeline *timeline, const struct go_judged *judged,

@@ -10,6 +10,7 @@
 
 #include "analyzer/go/tree.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/go_verdict.h"
 #include "cli/output.h"
@@ -126,7 +127,7 @@ static void put_text_place(const struct go_judged *judged, uint32_t site)
     char text[TEXT_SIZE];
 
     go_place_text(&place, text, sizeof(text));
-    fputs(text, stdout);
+    text_show(stdout, text);
 }
 
 static void put_state(const struct go_judged *judged, const struct go_node *node)
@@ -135,18 +136,18 @@ static void put_state(const struct go_judged *judged, const struct go_node *node
     const char *reason = go_judged_reason(judged, goroutine);
     char object[TEXT_SIZE];
 
-    printf("%s", go_state_text(goroutine->state));
+    text_print(stdout, "%s", go_state_text(goroutine->state));
     if (goroutine->state == GO_STATE_BLOCKED) {
         go_action_object(go_waiting_in(goroutine), object, sizeof(object));
-        printf("%s%s%s", *reason ? " (" : "", reason, *reason ? ")" : "");
-        printf("%s%s", *object ? ", waits for " : "", object);
+        text_print(stdout, "%s%s%s", *reason ? " (" : "", reason, *reason ? ")" : "");
+        text_print(stdout, "%s%s", *object ? ", waits for " : "", object);
     }
     for (size_t i = 0; i < goroutine->held_count; i++) {
-        printf(", holds 0x%" PRIx64 " since ", goroutine->held[i].object);
+        text_print(stdout, ", holds 0x%" PRIx64 " since ", goroutine->held[i].object);
         put_text_place(judged, goroutine->held[i].site);
     }
     if (node->has_last) {
-        printf("; last: %s at ", go_op_name(node->last_operation));
+        text_print(stdout, "; last: %s at ", go_op_name(node->last_operation));
         put_text_place(judged, node->last_site);
     }
 }
@@ -158,10 +159,10 @@ static void put_node(const struct go_judged *judged, const struct go_node *node)
     char label[LABEL_SIZE];
 
     go_judged_label(judged, goroutine->goroutine, label, sizeof(label));
-    printf("%*s%s %s", (int)node->depth * INDENT, "", label,
-           *begins.function            ? begins.function
-           : goroutine->goroutine == 1 ? "main goroutine"
-                                       : "?");
+    text_print(stdout, "%*s%s %s", (int)node->depth * INDENT, "", label,
+               *begins.function            ? begins.function
+               : goroutine->goroutine == 1 ? "main goroutine"
+                                           : "?");
     if (goroutine->created_at) {
         fputs(", made at ", stdout);
         put_text_place(judged, goroutine->created_at);
@@ -169,7 +170,7 @@ static void put_node(const struct go_judged *judged, const struct go_node *node)
     fputs(": ", stdout);
     put_state(judged, node);
     if (node->count > 1)
-        printf(" (x %" PRIu64 ")", node->count);
+        text_print(stdout, " (x %" PRIu64 ")", node->count);
     putchar('\n');
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/go_verdict.h"
 
 enum { MOST_HOLDERS = 8, MOST_USERS = 3, LABELS_SHOWN = 3, LABEL_SIZE = 64, TEXT_SIZE = 256 };
@@ -40,13 +41,13 @@ static void put_crash(FILE *out, const struct go_judged_run *run)
             continue;
         go_judged_label(judged, judged->verdict.crashed, label, sizeof(label));
         if (judged->verdict.signal)
-            fprintf(out, "signal %d (%s) ended the program\n", judged->verdict.signal,
-                    strsignal(judged->verdict.signal));
+            text_print(out, "signal %d (%s) ended the program\n", judged->verdict.signal,
+                       strsignal(judged->verdict.signal));
         else
-            fprintf(out, "%s%s%s\n",
-                    judged->totals.fatal == GO_FATAL_PANIC ? "a panic that nobody recovered"
-                                                           : "a fatal error of the runtime",
-                    judged->verdict.crashed ? ", in " : "", judged->verdict.crashed ? label : "");
+            text_print(out, "%s%s%s\n",
+                       judged->totals.fatal == GO_FATAL_PANIC ? "a panic that nobody recovered"
+                                                              : "a fatal error of the runtime",
+                       judged->verdict.crashed ? ", in " : "", judged->verdict.crashed ? label : "");
         return;
     }
 }
@@ -55,27 +56,27 @@ static void put_first_line(FILE *out, const struct go_judged_run *run)
 {
     size_t stuck = sum(run, GO_FATE_STUCK), unfinished = sum(run, GO_FATE_UNFINISHED);
 
-    fprintf(out, "%s: ", go_verdict_name(run->kind));
+    text_print(out, "%s: ", go_verdict_name(run->kind));
     switch (run->kind) {
     case GO_VERDICT_CRASH:
         put_crash(out, run);
         return;
     case GO_VERDICT_GLOBAL_DEADLOCK:
-        fprintf(out, "no goroutine can go on (%zu blocked)\n", stuck);
+        text_print(out, "no goroutine can go on (%zu blocked)\n", stuck);
         return;
     case GO_VERDICT_TIMEOUT:
-        fprintf(out, "the time limit ended the run");
+        fputs("the time limit ended the run", out);
         break;
     case GO_VERDICT_LEAK:
-        fprintf(out, "%zu goroutine%s will never go on\n", stuck, plural(stuck));
+        text_print(out, "%zu goroutine%s will never go on\n", stuck, plural(stuck));
         return;
     default:
-        fprintf(out, unfinished ? "no goroutine is blocked for good" : "all goroutines have ended");
+        fputs(unfinished ? "no goroutine is blocked for good" : "all goroutines have ended", out);
     }
     if (stuck)
-        fprintf(out, ", %zu goroutine%s will never go on", stuck, plural(stuck));
+        text_print(out, ", %zu goroutine%s will never go on", stuck, plural(stuck));
     if (unfinished)
-        fprintf(out, ", %zu had not finished", unfinished);
+        text_print(out, ", %zu had not finished", unfinished);
     putc('\n', out);
 }
 
@@ -87,7 +88,7 @@ static void put_place(FILE *out, const struct go_judged *judged, uint32_t site)
     char text[TEXT_SIZE];
 
     go_place_text(&place, text, sizeof(text));
-    fprintf(out, "%s", text);
+    text_print(out, "%s", text);
 }
 
 static void put_chain(FILE *out, const struct go_judged *judged, const struct go_goroutine *goroutine)
@@ -97,9 +98,9 @@ static void put_chain(FILE *out, const struct go_judged *judged, const struct go
         char label[LABEL_SIZE];
 
         go_judged_label(judged, goroutine->parent, label, sizeof(label));
-        fprintf(out, "    made by      %s at ", *place.function ? place.function : "?");
+        text_print(out, "    made by      %s at ", *place.function ? place.function : "?");
         put_place(out, judged, goroutine->created_at);
-        fprintf(out, " (%s)\n", label);
+        text_print(out, " (%s)\n", label);
         goroutine = go_replay_goroutine(judged->replay, goroutine->parent);
     }
 }
@@ -119,9 +120,9 @@ static void put_holders(FILE *out, const struct go_judged *judged, uint64_t obje
         for (size_t j = 0; j < holder->held_count; j++) {
             if (holder->held[j].object != object)
                 continue;
-            fprintf(out, "    held by      %s since ", label);
+            text_print(out, "    held by      %s since ", label);
             put_place(out, judged, holder->held[j].site);
-            fprintf(out, "%s\n", holder->state == GO_STATE_ENDED ? ", which has ended" : "");
+            text_print(out, "%s\n", holder->state == GO_STATE_ENDED ? ", which has ended" : "");
         }
     }
 }
@@ -138,8 +139,8 @@ static void put_users(FILE *out, const struct go_judged *judged, uint64_t gorout
         if (user->goroutine == goroutine)
             continue;
         go_judged_label(judged, user->goroutine, label, sizeof(label));
-        fprintf(out, "    %s %s, %s at ", shown++ ? "            " : "last used by", label,
-                go_op_name(user->operation));
+        text_print(out, "    %s %s, %s at ", shown++ ? "            " : "last used by", label,
+                   go_op_name(user->operation));
         put_place(out, judged, user->site);
         putc('\n', out);
     }
@@ -151,11 +152,11 @@ static void put_common(FILE *out, const struct go_judged *judged, const struct g
     const struct go_goroutine *goroutine = go_replay_goroutine(judged->replay, outcome->goroutine);
     struct go_place place = go_judged_place(judged, go_goroutine_site(goroutine));
 
-    fprintf(out, "    %s %s, ", goroutine->action_count ? "in          " : "began in    ",
-            *place.function ? place.function : "?");
+    text_print(out, "    %s %s, ", goroutine->action_count ? "in          " : "began in    ",
+               *place.function ? place.function : "?");
     put_place(out, judged, go_goroutine_site(goroutine));
     if (goroutine->action_count)
-        fprintf(out, ": %s", go_op_name(goroutine->actions[0].operation));
+        text_print(out, ": %s", go_op_name(goroutine->actions[0].operation));
     putc('\n', out);
     put_chain(out, judged, goroutine);
 }
@@ -169,7 +170,7 @@ static void put_object(FILE *out, const struct go_judged *judged, const struct g
         return;
     go_action_object(waits, object, sizeof(object));
     if (*object)
-        fprintf(out, "    waits for    %s\n", object);
+        text_print(out, "    waits for    %s\n", object);
     if (waits->object)
         put_holders(out, judged, waits->object);
     if (waits->object)
@@ -197,10 +198,11 @@ static char *make_key(const struct go_judged *judged, const struct go_outcome *o
 
     if (!out)
         return NULL;
-    fprintf(out, "%s %d %d %d %" PRId64 " %u", judged->program->label, (int)outcome->fate, (int)outcome->hope,
-            (int)goroutine->state, goroutine->wait_reason, go_goroutine_site(goroutine));
+    text_print(out, "%s %d %d %d %" PRId64 " %u", judged->program->label, (int)outcome->fate,
+               (int)outcome->hope, (int)goroutine->state, goroutine->wait_reason,
+               go_goroutine_site(goroutine));
     for (; goroutine && goroutine->parent; goroutine = go_replay_goroutine(judged->replay, goroutine->parent))
-        fprintf(out, " %u", goroutine->created_at);
+        text_print(out, " %u", goroutine->created_at);
     return fclose(out) == 0 ? key : NULL;
 }
 
@@ -234,24 +236,24 @@ static void put_group(FILE *out, const struct member *members, size_t count)
     putc('\n', out);
     for (size_t i = 0; i < count && i < LABELS_SHOWN; i++) {
         go_judged_label(judged, members[i].outcome->goroutine, label, sizeof(label));
-        fprintf(out, "%s%s", i ? ", " : "", label);
+        text_print(out, "%s%s", i ? ", " : "", label);
     }
     if (count > LABELS_SHOWN)
-        fprintf(out, " and %zu more", count - LABELS_SHOWN);
-    fprintf(out, ": %s", go_state_text(goroutine->state));
+        text_print(out, " and %zu more", count - LABELS_SHOWN);
+    text_print(out, ": %s", go_state_text(goroutine->state));
     if (goroutine->state == GO_STATE_BLOCKED) {
         double seconds = (double)(judged->ended_ns - goroutine->since_ns) / NS_PER_S;
 
-        fprintf(out, "%s%s%s for %.3f s", *reason ? " (" : "", reason, *reason ? ")" : "", seconds);
+        text_print(out, "%s%s%s for %.3f s", *reason ? " (" : "", reason, *reason ? ")" : "", seconds);
     }
     putc('\n', out);
     put_common(out, judged, outcome);
     if (goroutine->state == GO_STATE_BLOCKED)
         put_object(out, judged, goroutine);
     if (outcome->fate == GO_FATE_UNFINISHED) {
-        fprintf(out, "    no leak      %s", go_hope_text(outcome->hope));
+        text_print(out, "    no leak      %s", go_hope_text(outcome->hope));
         go_judged_label(judged, outcome->by, label, sizeof(label));
-        fprintf(out, "%s%s\n", outcome->by ? ": " : "", outcome->by ? label : "");
+        text_print(out, "%s%s\n", outcome->by ? ": " : "", outcome->by ? label : "");
     }
 }
 
@@ -300,19 +302,19 @@ static void put_tie(FILE *out, enum go_tie tie, const char *label)
 {
     switch (tie) {
     case GO_TIE_HOLDS:
-        fprintf(out, "held by %s since ", label);
+        text_print(out, "held by %s since ", label);
         break;
     case GO_TIE_WRITER:
-        fprintf(out, "which %s waits to write before it, at ", label);
+        text_print(out, "which %s waits to write before it, at ", label);
         break;
     case GO_TIE_PEER:
-        fprintf(out, "whose other side only %s has used, at ", label);
+        text_print(out, "whose other side only %s has used, at ", label);
         break;
     case GO_TIE_ADDED:
-        fprintf(out, "which %s has joined and not left, at ", label);
+        text_print(out, "which %s has joined and not left, at ", label);
         break;
     case GO_TIE_SIGNALS:
-        fprintf(out, "which only %s has signalled, at ", label);
+        text_print(out, "which only %s has signalled, at ", label);
         break;
     }
 }
@@ -332,12 +334,12 @@ static void put_cycle(FILE *out, const struct go_judged *judged)
 
         go_judged_label(judged, edge->goroutine, label, sizeof(label));
         go_judged_label(judged, edge->on, on, sizeof(on));
-        fprintf(out, "    %s waits for %s 0x%" PRIx64 " (", label, kind, edge->object);
+        text_print(out, "    %s waits for %s 0x%" PRIx64 " (", label, kind, edge->object);
         put_place(out, judged, go_goroutine_site(goroutine));
-        fprintf(out, "), ");
+        fputs("), ", out);
         put_tie(out, edge->tie, on);
         put_place(out, judged, edge->site);
-        fprintf(out, "%s\n", i + 1 < verdict->cycle_count ? "," : "");
+        text_print(out, "%s\n", i + 1 < verdict->cycle_count ? "," : "");
     }
 }
 
@@ -351,8 +353,8 @@ static void put_tests(FILE *out, const struct go_judged *judged)
         char label[LABEL_SIZE];
 
         go_judged_label(judged, test->goroutine, label, sizeof(label));
-        fprintf(out, "    %-15s %s (%s)\n", go_verdict_name(test->kind),
-                *place.function ? place.function : "?", label);
+        text_print(out, "    %-15s %s (%s)\n", go_verdict_name(test->kind),
+                   *place.function ? place.function : "?", label);
     }
 }
 
@@ -364,9 +366,9 @@ static void put_lost(FILE *out, const struct go_judged_run *run)
     for (size_t i = 0; i < run->count; i++)
         lost += run->judged[i].totals.lost;
     if (lost)
-        fprintf(out, "\n%" PRIu64 " event%s missing\n", lost, lost == 1 ? " is" : "s are");
+        text_print(out, "\n%" PRIu64 " event%s missing\n", lost, lost == 1 ? " is" : "s are");
     if (unknown)
-        fprintf(out, "\nWhat became of %zu goroutine%s is not known:\n", unknown, plural(unknown));
+        text_print(out, "\nWhat became of %zu goroutine%s is not known:\n", unknown, plural(unknown));
 }
 
 void go_verdict_text(FILE *out, const struct go_judged_run *run)

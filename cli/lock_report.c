@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/output.h"
 
 error_t lock_report_parse(int key, char *arg, struct argp_state *state)
@@ -48,7 +49,7 @@ int lock_report_run(const struct command *command, int argc, char **argv,
         if (!report.count)
             puts("no potential deadlock");
         if (!report.complete)
-            puts(incomplete);
+            text_print(stdout, "%s\n", incomplete);
     }
     return cli_finish(report.count ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }

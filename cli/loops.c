@@ -7,6 +7,7 @@
 
 #include "analyzer/compare.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/filter_file.h"
 
@@ -294,10 +295,10 @@ void cli_loops_print_legend(const struct loop_summary *summary, const bool *want
 
         if (wanted && !wanted[number])
             continue;
-        printf("L%zu = [", number);
+        text_print(stdout, "L%zu = [", number);
         for (uint32_t i = 0; i < table->bodies[id].length; i++) {
             cli_loops_text(summary, loop_table_elements(table, id) + i, text, sizeof(text));
-            printf("%s%s", i ? " " : "", text);
+            text_print(stdout, "%s%s", i ? " " : "", text);
         }
         puts("]");
     }
@@ -306,9 +307,9 @@ void cli_loops_print_legend(const struct loop_summary *summary, const bool *want
 static void print_events(uint64_t events)
 {
     if (events)
-        printf("%" PRIu64 " events", events);
+        text_print(stdout, "%" PRIu64 " events", events);
     else
-        printf("an unknown number of events");
+        fputs("an unknown number of events", stdout);
 }
 
 void cli_loops_print_gaps(const struct run_loops *run, const char *side)
@@ -317,18 +318,20 @@ void cli_loops_print_gaps(const struct run_loops *run, const char *side)
     const char *space = *side ? " " : "";
 
     for (size_t i = 0; i < run->blind_count && i < MOST_BLIND; i++)
-        printf("unknown: %s was not observed all the time in the %s%srun (%s)\n", run->blind[i].name, side,
-               space, run->blind[i].cause);
+        text_print(stdout, "unknown: %s was not observed all the time in the %s%srun (%s)\n",
+                   run->blind[i].name, side, space, run->blind[i].cause);
     if (run->blind_count > MOST_BLIND)
-        printf("unknown: so were %zu more (tracectl show %" PRId64 " lists them)\n",
-               run->blind_count - MOST_BLIND, run->run_id);
+        text_print(stdout, "unknown: so were %zu more (tracectl show %" PRId64 " lists them)\n",
+                   run->blind_count - MOST_BLIND, run->run_id);
     for (size_t i = 0; i < run->loss_count; i++) {
-        printf("unknown: the %s%srun lost ", side, space);
+        text_print(stdout, "unknown: the %s%srun lost ", side, space);
         print_events(run->losses[i].events);
-        printf(" of %s%s somewhere (%s)\n", *run->losses[i].thread ? "thread " : "unknown threads",
-               run->losses[i].thread, run->losses[i].cause);
+        text_print(stdout, " of %s%s somewhere (%s)\n",
+                   *run->losses[i].thread ? "thread " : "unknown threads", run->losses[i].thread,
+                   run->losses[i].cause);
     }
     if (run->unfinished)
-        printf("unknown: the %s%srun is unfinished; what came after its last events is not known\n", side,
-               space);
+        text_print(stdout,
+                   "unknown: the %s%srun is unfinished; what came after its last events is not known\n", side,
+                   space);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/manual.h"
 #include "collector/backend/bpf_messages.h"
@@ -25,10 +27,11 @@ const char *argp_program_version = "tracectl " TRACECTL_VERSION;
 static ssize_t write_without_hint(void *cookie, const char *text, size_t size)
 {
     const char *hint = memmem(text, size, "Try `", strlen("Try `"));
+    AUTO_FREE char *message = strndup(text, hint ? (size_t)(hint - text) : size);
     bool *hint_seen = cookie;
 
-    if (!*hint_seen)
-        fwrite(text, 1, hint ? (size_t)(hint - text) : size, stderr);
+    if (!*hint_seen && message)
+        text_show_lines(stderr, message);
     *hint_seen |= hint != NULL;
     return (ssize_t)size;
 }
@@ -47,7 +50,7 @@ static FILE *error_stream(void)
 /* Why a BPF program does not load, in the words of libbpf and the kernel: "libbpf: ...". */
 static void print_message(const char *text)
 {
-    fputs(text, stderr);
+    text_show_lines(stderr, text);
 }
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
@@ -104,8 +107,8 @@ char *cli_list_commands(const struct command *const *list, size_t count, const c
         return NULL;
     fputs("Commands:\n", stream);
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "  %-10s %s\n", cli_last_name(list[i]), list[i]->summary);
-    fprintf(stream, "\n`%s COMMAND --help' tells the options of a command.\n", program);
+        text_print(stream, "  %-10s %s\n", cli_last_name(list[i]), list[i]->summary);
+    text_print(stream, "\n`%s COMMAND --help' tells the options of a command.\n", program);
     fclose(stream);
     return text;
 }
@@ -146,13 +149,13 @@ static const struct argp main_argp = {
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", name);
+    text_print(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", name);
     return EXIT_USAGE;
 }
 
 int cli_fail(const struct error *err)
 {
-    fprintf(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
+    text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
     return EXIT_FAILED;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 /* ------------------------------------------------------------------------------------------ options */
@@ -187,9 +188,9 @@ void cli_objects_print_unknown(const struct loops_input *input)
         const struct thread_loops *thread = &run->threads[i];
 
         if (thread->gap_count)
-            printf("unknown: thread %s lost events at %zu place%s (%s); the rest is compared\n",
-                   thread->label, thread->gap_count, thread->gap_count == 1 ? "" : "s",
-                   thread->gaps[0].cause);
+            text_print(stdout, "unknown: thread %s lost events at %zu place%s (%s); the rest is compared\n",
+                       thread->label, thread->gap_count, thread->gap_count == 1 ? "" : "s",
+                       thread->gaps[0].cause);
     }
     cli_loops_print_gaps(run, "");
 }

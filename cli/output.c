@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 /* ------------------------------------------------------------------------------------------ store and run */
@@ -94,27 +95,9 @@ const char *cli_text(sqlite3_stmt *statement, int column)
 
 json_t *cli_json_text(const char *text)
 {
-    json_t *json = json_string(text);
-    size_t length = strlen(text), at = 0;
-    AUTO_FREE char *valid = NULL;
+    AUTO_FREE char *valid = text_valid(text);
 
-    if (json)
-        return json;
-    valid = malloc(3 * length + 1);
-    for (size_t i = 0; valid && i < length;) {
-        size_t sequence = 1;
-        json_t *piece = NULL;
-
-        /* The shortest piece that is UTF-8 by itself; sequences have four bytes at most. */
-        for (; sequence <= 4 && i + sequence <= length && !piece; sequence++)
-            piece = json_stringn(text + i, sequence);
-        sequence = piece ? sequence - 1 : 1;
-        memcpy(valid + at, piece ? text + i : "\xef\xbf\xbd", piece ? sequence : 3);
-        at += piece ? sequence : 3;
-        i += sequence;
-        json_decref(piece);
-    }
-    return valid ? json_stringn(valid, at) : NULL;
+    return valid ? json_string(valid) : NULL;
 }
 
 json_t *cli_json_count(uint64_t number)
@@ -213,6 +196,18 @@ bool cli_colour(void)
     return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && !(terminal && !strcmp(terminal, "dumb"));
 }
 
+void cli_style(bool colour, enum cli_style style)
+{
+    static const char *const sequences[] = {
+        [CLI_PLAIN] = "\033[0m",    [CLI_BOLD] = "\033[1m",    [CLI_DIM] = "\033[2m",
+        [CLI_CHANGED] = "\033[35m", [CLI_NORMAL] = "\033[34m", [CLI_FAULTY] = "\033[31m",
+        [CLI_UNKNOWN] = "\033[33m",
+    };
+
+    if (colour)
+        text_put_raw(stdout, sequences[style]);
+}
+
 int cli_write_picture(const char *svg, const char *path, struct error *err)
 {
     FILE *file = fopen(path, "we");
@@ -220,7 +215,7 @@ int cli_write_picture(const char *svg, const char *path, struct error *err)
 
     if (!file)
         return error_set(err, -errno, NULL, "writing the picture %s", path);
-    if (fputs(svg, file) == EOF)
+    if (text_put_raw(file, svg) == EOF)
         r = -errno;
     if (fclose(file) && !r)
         r = -errno;

@@ -76,6 +76,18 @@ void cli_format_count(uint64_t count, char *text, size_t size);
 /* Whether to colour stdout. */
 bool cli_colour(void);
 
+/* How what is printed on stdout from now on looks, where `colour` says that there is colour. */
+enum cli_style {
+    CLI_PLAIN,
+    CLI_BOLD,
+    CLI_DIM,
+    CLI_CHANGED,
+    CLI_NORMAL,
+    CLI_FAULTY,
+    CLI_UNKNOWN,
+};
+void cli_style(bool colour, enum cli_style style);
+
 /* Something could not be written to stdout: no use to go on. */
 static inline bool cli_output_broken(void)
 {

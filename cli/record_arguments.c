@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/filter_file.h"
 #include "cli/flight_arguments.h"
@@ -558,8 +559,10 @@ char *join_words(char **words, const char *separator)
 
     if (!stream)
         return NULL;
-    for (size_t i = 0; words && words[i]; i++)
-        fprintf(stream, "%s%s", i ? separator : "", words[i]);
+    for (size_t i = 0; words && words[i]; i++) {
+        text_put_raw(stream, i ? separator : "");
+        text_put_raw(stream, words[i]);
+    }
     fclose(stream);
     return text;
 }

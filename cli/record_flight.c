@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -20,14 +21,14 @@ void flight_log_add(void *context, const struct flight_report *report)
     if (!array_reserve(&log->reports, &log->capacity, log->count + 1))
         log->reports[log->count++] = *report;
     if (*report->error)
-        fprintf(stderr, "tracectl: the flight recorder's window is no run yet (%s): %s\n", report->trigger,
-                report->error);
+        text_print(stderr, "tracectl: the flight recorder's window is no run yet (%s): %s\n", report->trigger,
+                   report->error);
     else if (!report->run_id && cli.verbosity >= 0)
-        fprintf(stderr, "tracectl: nothing was recorded in the flight recorder's window (%s)\n",
-                report->trigger);
+        text_print(stderr, "tracectl: nothing was recorded in the flight recorder's window (%s)\n",
+                   report->trigger);
     else if (cli.verbosity >= 0)
-        fprintf(stderr, "tracectl: run %lld '%s': the last %.1f s (%s)\n", (long long)report->run_id,
-                report->name, seconds_of(report), report->trigger);
+        text_print(stderr, "tracectl: run %lld '%s': the last %.1f s (%s)\n", (long long)report->run_id,
+                   report->name, seconds_of(report), report->trigger);
 }
 
 void flight_log_release(struct flight_log *log)
@@ -61,7 +62,7 @@ json_t *flight_log_json(const struct flight_log *log, const struct flight_option
 void flight_log_print_end(const struct flight_log *log, const struct trace_writer_window *window)
 {
     if (!log->count)
-        fprintf(stderr, "tracectl: no trigger has fired: no run was made\n");
+        fputs("tracectl: no trigger has fired: no run was made\n", stderr);
     if (window->too_much)
-        fprintf(stderr, "tracectl: the window was shorter than asked for at times (--flight-size)\n");
+        fputs("tracectl: the window was shorter than asked for at times (--flight-size)\n", stderr);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -298,19 +299,20 @@ static int print_image(const struct traced_image *image)
     int r;
 
     if (!image_is_traced(image)) {
-        printf("%s: %s\n", image->path, image->refusal);
+        text_print(stdout, "%s: %s\n", image->path, image->refusal);
         return 0;
     }
     r = cli.verbosity < 0 ? 0 : print_functions(image);
     backend = backend_text(image);
-    printf(
+    text_print(
+        stdout,
         "%s%s: %zu functions, %zu wanted, %zu seen by %zu probes: %zu emulated, %zu single-stepped; %zu with "
         "return probes; %.0f ns a call if all were called alike\n",
         cli.verbosity < 0 ? "" : "\n", image->path, image->function_count, plan->wanted, plan->functions,
         plan->count, plan->by_class[SITE_EMULATED], plan->by_class[SITE_SINGLE_STEPPED], plan->return_probes,
         mean_cost(image));
     if (backend)
-        printf("%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
+        text_print(stdout, "%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
     return r;
 }
 

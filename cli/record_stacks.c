@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analyzer/order/kept_order.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/stat_live.h"
 
@@ -48,7 +49,7 @@ struct record_stacks *record_stacks_take(const struct record_arguments *argument
     if (r == 0 && stacks && stacks->order)
         return stacks;
     if (r < 0 && r != -ESRCH && cli.verbosity >= 0)
-        fprintf(stderr, "tracectl: stat will not know where the threads were: %s\n", err.message);
+        text_print(stderr, "tracectl: stat will not know where the threads were: %s\n", err.message);
     record_stacks_free(stacks);
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define HISTORY_ENTRIES 1000
 #define MOST_SHOWN 200 /* possible completions */
@@ -72,7 +73,7 @@ static void show(const char *const *words, size_t count)
 {
     putchar('\n');
     for (size_t i = 0; i < count && i < MOST_SHOWN; i++)
-        printf("%s%s", words[i], i + 1 < count ? "  " : "\n");
+        text_print(stdout, i + 1 < count ? "%s  " : "%s\n", words[i]);
     if (count > MOST_SHOWN)
         puts("...");
     fflush(stdout);

@@ -8,6 +8,7 @@
 #include "analyzer/cascade/vtab_cascade.h"
 #include "analyzer/vtab_loops.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -115,21 +116,6 @@ static const char *cell_text(sqlite3_stmt *statement, int column, char **ret_hex
     return *ret_hex;
 }
 
-static void print_csv_field(const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stdout);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static int print_csv(sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement), r;
@@ -137,7 +123,7 @@ static int print_csv(sqlite3_stmt *statement)
     for (int i = 0; i < columns; i++) {
         if (i)
             putchar(',');
-        print_csv_field(sqlite3_column_name(statement, i));
+        text_put_csv(stdout, sqlite3_column_name(statement, i));
     }
     putchar('\n');
     while ((r = sqlite3_step(statement)) == SQLITE_ROW && !cli_output_broken()) {
@@ -146,7 +132,7 @@ static int print_csv(sqlite3_stmt *statement)
 
             if (i)
                 putchar(',');
-            print_csv_field(cell_text(statement, i, &hex));
+            text_put_csv(stdout, cell_text(statement, i, &hex));
             free(hex);
         }
         putchar('\n');
@@ -165,7 +151,7 @@ static void print_json_cell(sqlite3_stmt *statement, int column)
         fputs("null", stdout);
         return;
     case SQLITE_INTEGER:
-        fputs(cli_text(statement, column), stdout);
+        text_show(stdout, cli_text(statement, column));
         return;
     case SQLITE_FLOAT:
         number = sqlite3_column_double(statement, column);
@@ -207,7 +193,7 @@ static int print_json_rows(sqlite3_stmt *statement, char *const *keys)
         for (int i = 0; i < columns; i++) {
             if (i)
                 fputs(", ", stdout);
-            fputs(keys[i], stdout);
+            text_put_raw(stdout, keys[i]);
             fputs(": ", stdout);
             print_json_cell(statement, i);
         }
@@ -280,7 +266,8 @@ static int print_lines(sqlite3_stmt *statement)
         for (int i = 0; i < columns; i++) {
             char *hex;
 
-            printf("%*s = %s\n", width, sqlite3_column_name(statement, i), cell_text(statement, i, &hex));
+            text_print(stdout, "%*s = %s\n", width, sqlite3_column_name(statement, i),
+                       cell_text(statement, i, &hex));
             free(hex);
         }
     }

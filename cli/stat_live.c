@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "collector/target/rank_processes.h"
@@ -165,7 +166,7 @@ static void say_unknown(const struct stack_sampler *sampler, struct speaker spea
 
 static void print_line(void *context, const char *line)
 {
-    fprintf(stderr, "tracectl: %s\n", line);
+    text_print(stderr, "tracectl: %s\n", line);
 }
 
 void stat_live_print_unknown(const struct stack_sampler *sampler)

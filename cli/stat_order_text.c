@@ -4,6 +4,7 @@
 
 #include "analyzer/order/order_branches.h"
 #include "analyzer/order/order_words.h"
+#include "base/text.h"
 #include "cli/stat_order.h"
 
 enum { RANGES_SHOWN = 6, DEEPEST_INDENT = 30 };
@@ -20,8 +21,8 @@ static int write_branch(FILE *out, const struct order_tree *order, const struct 
         order_branch_words(order, branch, everything, &row) < 0)
         return -ENOMEM;
     order_branch_rank(order, branch, rank);
-    fprintf(out, "%*s%s%s%s %s%s%s\n", 2 * (int)indent, "", rank, *rank ? " " : "", label, row,
-            *mark ? "  <- " : "", mark);
+    text_print(out, "%*s%s%s%s %s%s%s\n", 2 * (int)indent, "", rank, *rank ? " " : "", label, row,
+               *mark ? "  <- " : "", mark);
     return 0;
 }
 
@@ -35,13 +36,13 @@ int stat_order_text(FILE *out, const struct order_tree *order, bool everything)
     if (order_words(order, &words) < 0 || order_legend(order, &legend) < 0 ||
         order_branches(order, everything, &branches, &count) < 0)
         return -ENOMEM;
-    fprintf(out, "%s\n\n", words);
+    text_print(out, "%s\n\n", words);
     for (size_t i = 0; i < count; i++) {
         r = write_branch(out, order, &branches[i], everything);
         if (r < 0)
             return r;
     }
     if (*legend)
-        fprintf(out, "\n%s\n", legend);
+        text_print(out, "\n%s\n", legend);
     return 0;
 }

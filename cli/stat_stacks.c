@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/output.h"
 
 enum { LABELS_SHOWN = 8 };
@@ -66,16 +67,16 @@ static void print_place(FILE *out, const struct sample_set *set, const struct sa
     const char *base = path_file_name(image);
 
     if (place->function)
-        fprintf(out, "    %s", sample_text(set, place->function));
+        text_print(out, "    %s", sample_text(set, place->function));
     else
-        fprintf(out, "    %s+0x%" PRIx64, base, place->address);
+        text_print(out, "    %s+0x%" PRIx64, base, place->address);
     if (place->file)
-        fprintf(out, " at %s:%u", path_file_name(file), place->line);
+        text_print(out, " at %s:%u", path_file_name(file), place->line);
     else if (place->function)
-        fprintf(out, " in %s", base);
-    fprintf(out, "%s%s%s\n", place->flags & SAMPLE_INLINED ? " (inlined)" : "",
-            place->flags & SAMPLE_SIGNAL ? " (by a signal)" : "",
-            place->flags & SAMPLE_AFTER_GAP ? " (calls may be missing here)" : "");
+        text_print(out, " in %s", base);
+    text_print(out, "%s%s%s\n", place->flags & SAMPLE_INLINED ? " (inlined)" : "",
+               place->flags & SAMPLE_SIGNAL ? " (by a signal)" : "",
+               place->flags & SAMPLE_AFTER_GAP ? " (calls may be missing here)" : "");
 }
 
 static void print_group(FILE *out, const struct ordered *first, const struct ordered *members)
@@ -83,17 +84,18 @@ static void print_group(FILE *out, const struct ordered *first, const struct ord
     const struct sample_set *set = first->set;
     const struct sample_thread *thread = &set->threads[first->thread];
 
-    fprintf(out, "%zu %s%s:", first->same,
-            strchr(sample_text(set, thread->label), 'g') ? "goroutine" : "thread",
-            first->same == 1 ? "" : "s");
+    text_print(out, "%zu %s%s:", first->same,
+               strchr(sample_text(set, thread->label), 'g') ? "goroutine" : "thread",
+               first->same == 1 ? "" : "s");
     for (size_t i = 0; i < first->same && i < LABELS_SHOWN; i++) {
         const struct sample_thread *member = &set->threads[members[i].thread];
         const char *name = sample_text(set, member->name);
 
-        fprintf(out, " %s%s%s%s", sample_text(set, member->label), *name ? " (" : "", name, *name ? ")" : "");
+        text_print(out, " %s%s%s%s", sample_text(set, member->label), *name ? " (" : "", name,
+                   *name ? ")" : "");
     }
-    fprintf(out, "%s  %s%s\n", first->same > LABELS_SHOWN ? " ..." : "", sample_text(set, thread->state),
-            thread->flags & SAMPLE_MOVED ? ", moves" : "");
+    text_print(out, "%s  %s%s\n", first->same > LABELS_SHOWN ? " ..." : "", sample_text(set, thread->state),
+               thread->flags & SAMPLE_MOVED ? ", moves" : "");
     for (size_t i = thread->count; i-- > 0;)
         print_place(out, set, sample_place_of(set, first->thread, i));
     if (!thread->count)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/output.h"
 
 #define HELD_ROWS 200
@@ -50,36 +51,6 @@ struct table *table_new(FILE *stream, const char *const *titles, size_t columns,
     return table;
 }
 
-/* Characters as a terminal shows them, nearly: wide and combining ones count as one. */
-static size_t width_of(const char *text)
-{
-    size_t width = 0;
-
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
-static char *escaped(const char *text)
-{
-    char *copy = malloc(4 * strlen(text) + 1);
-    size_t at = 0;
-
-    for (; copy && *text; text++) {
-        if (*text == '\n')
-            at += (size_t)sprintf(copy + at, "\\n");
-        else if (*text == '\t')
-            at += (size_t)sprintf(copy + at, "\\t");
-        else if (iscntrl((unsigned char)*text))
-            at += (size_t)sprintf(copy + at, "\\x%02x", (unsigned char)*text);
-        else
-            copy[at++] = *text;
-    }
-    if (copy)
-        copy[at] = '\0';
-    return copy;
-}
-
 static bool is_number(const char *text)
 {
     char *end;
@@ -102,13 +73,13 @@ static void print_row(const struct table *table, char *const *cells)
 {
     for (size_t i = 0; i < table->columns; i++) {
         const struct column *column = &table->column[i];
-        size_t width = width_of(cells[i]), missing = width < column->width ? column->width - width : 0;
+        size_t width = text_width(cells[i]), missing = width < column->width ? column->width - width : 0;
 
         if (i)
             fputs("  ", table->stream);
         if (column->right)
             pad(table->stream, missing);
-        fputs(cells[i], table->stream);
+        text_show(table->stream, cells[i]);
         if (!column->right && i + 1 < table->columns)
             pad(table->stream, missing);
     }
@@ -118,20 +89,20 @@ static void print_row(const struct table *table, char *const *cells)
 static void print_titles(const struct table *table)
 {
     if (table->colour)
-        fputs("\033[1m", table->stream);
+        text_put_raw(table->stream, "\033[1m");
     for (size_t i = 0; i < table->columns; i++) {
         const struct column *column = &table->column[i];
-        size_t width = width_of(column->title), missing = width < column->width ? column->width - width : 0;
+        size_t width = text_width(column->title), missing = width < column->width ? column->width - width : 0;
 
         if (i)
             fputs("  ", table->stream);
         if (column->right)
             pad(table->stream, missing);
-        fputs(column->title, table->stream);
+        text_show(table->stream, column->title);
         if (!column->right && i + 1 < table->columns)
             pad(table->stream, missing);
     }
-    fputs(table->colour ? "\033[0m\n" : "\n", table->stream);
+    text_put_raw(table->stream, table->colour ? "\033[0m\n" : "\n");
 }
 
 /* Sizes the columns by the rows held back, and prints them. */
@@ -140,10 +111,10 @@ static void start_streaming(struct table *table)
     for (size_t i = 0; i < table->columns; i++) {
         struct column *column = &table->column[i];
 
-        column->width = width_of(column->title);
+        column->width = text_width(column->title);
         for (size_t row = 0; row < table->held; row++) {
             const char *cell = table->cells[row * table->columns + i];
-            size_t width = width_of(cell);
+            size_t width = text_width(cell);
 
             if (width > column->width && (width <= WIDEST || column->right))
                 column->width = width;
@@ -185,7 +156,7 @@ void table_cell(struct table *table, const char *text)
 
     if (!table || table->failed)
         return;
-    copy = escaped(text);
+    copy = text_printable(text);
     if (!copy) {
         table->failed = true;
         return;

@@ -18,7 +18,7 @@ struct table;
  * that begins with '?' when all its cells among the first rows are numbers. NULL: out of memory. */
 struct table *table_new(FILE *stream, const char *const *titles, size_t columns, bool colour);
 
-/* Control characters are shown escaped. */
+/* The text is made printable. */
 void table_cell(struct table *table, const char *text);
 void table_cell_count(struct table *table, uint64_t count);
 void table_cell_format(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));

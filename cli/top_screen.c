@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/top_live.h"
 
 static SCREEN *screen;
@@ -37,6 +39,14 @@ void top_screen_close(void)
     shown = NULL;
 }
 
+/* As much of the text as there is place for. */
+static void put_line(int line, const char *text)
+{
+    AUTO_FREE char *printable = text_printable(text);
+
+    mvaddnstr(line, 0, printable ? printable : "?", COLS);
+}
+
 /* Numbers are aligned to the right; what does not fit is cut. */
 static void put_row(int line, const char *const cells[TOP_COLUMNS], int place_width)
 {
@@ -44,7 +54,7 @@ static void put_row(int line, const char *const cells[TOP_COLUMNS], int place_wi
 
     snprintf(text, sizeof(text), "%13s %7s  %-8s %-*.*s  %s", cells[0], cells[1], cells[2], place_width,
              place_width, cells[3], cells[4]);
-    mvaddnstr(line, 0, text, COLS);
+    put_line(line, text);
 }
 
 static int widest_place(const struct top_view *view)
@@ -98,7 +108,7 @@ void top_screen_show(const struct top_view *view)
     erase();
     for (size_t i = 0; i < TOP_HEAD_LINES; i++)
         if (lines[i][0])
-            mvaddnstr(line++, 0, lines[i], COLS);
+            put_line(line++, lines[i]);
     put_functions(view, line);
     refresh();
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -122,7 +123,7 @@ static int print_text(const struct top_view *view, unsigned long limit, struct e
     top_head(view, lines);
     for (size_t i = 0; i < TOP_HEAD_LINES; i++)
         if (lines[i][0])
-            puts(lines[i]);
+            text_print(stdout, "%s\n", lines[i]);
     memcpy(titles, top_titles, sizeof(titles));
     titles[TOP_COLUMNS - 2] = view->where;
     table = table_new(stdout, titles, TOP_COLUMNS, cli_colour());

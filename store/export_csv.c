@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
 

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
 
@@ -82,21 +84,15 @@ static int put_edges(struct export_run *run, uint64_t *calls)
     return result == SQLITE_DONE ? 0 : db_fail(db, run->err, what);
 }
 
-/* The quotes and backslashes of a label are escaped like those of JSON; its other escapes mean nothing here.
- */
-static void put_label(FILE *out, const char *text)
+/* A label's quotes and backslashes are escaped; its other escapes mean nothing here. */
+static void put_label(FILE *out, const char *name)
 {
-    for (; *text; text++) {
-        size_t length = text_utf8_sequence(text);
+    AUTO_FREE char *printable = text_printable(name);
 
+    for (const char *text = printable ? printable : "?"; *text; text++) {
         if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            text_put(out, " ");
-        else if (length)
-            fwrite_unlocked(text, 1, length, out), text += length - 1;
-        else
-            text_put(out, "\xef\xbf\xbd");
+            putc('\\', out);
+        putc(*text, out);
     }
 }
 

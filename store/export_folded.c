@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
 
@@ -128,13 +129,11 @@ static void renew_tree(struct folded *folded)
 /* A name as a frame: without what separates frames and lines. */
 static char *make_frame(const char *name)
 {
-    char *frame = text_utf8(name);
+    char *frame = text_printable(name);
 
     for (char *at = frame; at && *at; at++)
         if (*at == ';')
             *at = ':';
-        else if ((unsigned char)*at < 0x20)
-            *at = ' ';
     return frame;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
 
@@ -155,7 +156,7 @@ static int open_archive(struct otf2 *otf2)
 
 static int define_string(struct otf2 *otf2, const char *text, uint32_t *ret_string)
 {
-    AUTO_FREE char *valid = text_utf8(text);
+    AUTO_FREE char *valid = text_valid(text);
     int r = valid ? 0 : error_no_memory(otf2->run.err);
 
     CHECK(r, otf2, OTF2_GlobalDefWriter_WriteString(otf2->definitions, otf2->string_count, valid));

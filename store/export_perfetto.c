@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "store/export_protobuf.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
@@ -105,7 +106,7 @@ static int end_event(struct perfetto *perfetto)
 /* A text that may not be UTF-8, which protobuf wants. */
 static void add_text(struct perfetto *perfetto, struct bytes *message, unsigned field, const char *text)
 {
-    AUTO_FREE char *valid = text_utf8(text);
+    AUTO_FREE char *valid = text_valid(text);
 
     check(perfetto, valid ? protobuf_text(message, field, valid) : -ENOMEM);
 }
@@ -313,7 +314,7 @@ static int write_perfetto(struct tracestore *store, const struct tracestore_run 
     int r = export_run_open(&perfetto.run, store, run, options, out, err);
 
     if (r == 0)
-        r = export_names(&perfetto.run, text_utf8, &perfetto.names);
+        r = export_names(&perfetto.run, text_valid, &perfetto.names);
     if (r == 0) {
         perfetto.named = calloc(perfetto.run.function_count + 1, sizeof(*perfetto.named));
         r = perfetto.named ? put_tracks(&perfetto) : error_no_memory(err);

@@ -1,44 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/export_text.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The second byte of these leads is bounded: no overlong forms, no surrogates, nothing above U+10FFFF. */
-static bool second_byte_fits(unsigned char lead, unsigned char second)
-{
-    switch (lead) {
-    case 0xe0:
-        return second >= 0xa0;
-    case 0xed:
-        return second < 0xa0;
-    case 0xf0:
-        return second >= 0x90;
-    case 0xf4:
-        return second < 0x90;
-    default:
-        return true;
-    }
-}
-
-size_t text_utf8_sequence(const char *text)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = bytes[0] < 0x80    ? 1
-                    : bytes[0] < 0xc2  ? 0
-                    : bytes[0] < 0xe0  ? 2
-                    : bytes[0] < 0xf0  ? 3
-                    : bytes[0] <= 0xf4 ? 4
-                                       : 0;
-
-    if (!bytes[0])
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    return length > 2 && !second_byte_fits(bytes[0], bytes[1]) ? 0 : length;
-}
+#include "base/text.h"
 
 static void put_bytes(FILE *out, const char *bytes, size_t size)
 {
@@ -73,7 +39,8 @@ void text_put_microseconds(FILE *out, uint64_t ns)
 
 static void put_utf8(FILE *out, const char **text)
 {
-    size_t length = text_utf8_sequence(*text);
+    uint32_t character;
+    size_t length = text_decode(*text, &character);
 
     put_bytes(out, length ? *text : "\xef\xbf\xbd", length ? length : 3);
     *text += length ? length : 1;
@@ -98,27 +65,6 @@ void text_put_json(FILE *out, const char *text)
     putc_unlocked('"', out);
 }
 
-void text_put_csv(FILE *out, const char *text)
-{
-    bool quoted = strpbrk(text, ",\"\r\n") || *text == ' ';
-
-    if (quoted)
-        putc_unlocked('"', out);
-    while (*text) {
-        if (*text == '"')
-            putc_unlocked('"', out);
-        put_utf8(out, &text);
-    }
-    if (quoted)
-        putc_unlocked('"', out);
-}
-
-static void put_plain(FILE *out, const char *text)
-{
-    while (*text)
-        put_utf8(out, &text);
-}
-
 /* What `put` writes of the text. */
 static char *collect(void (*put)(FILE *out, const char *text), const char *text)
 {
@@ -133,11 +79,6 @@ static char *collect(void (*put)(FILE *out, const char *text), const char *text)
         return result;
     free(result);
     return NULL;
-}
-
-char *text_utf8(const char *text)
-{
-    return collect(put_plain, text);
 }
 
 char *text_json(const char *text)

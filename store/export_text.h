@@ -9,17 +9,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Length of the valid UTF-8 sequence that `text` begins with, 0: there is none, or the text is at its end. */
-size_t text_utf8_sequence(const char *text);
-
-/* The text with each byte that is not part of valid UTF-8 replaced by U+FFFD, in memory from malloc; NULL:
- * out of memory. */
-char *text_utf8(const char *text);
-
 /* The text as a JSON string with its quotes, in memory from malloc; NULL: out of memory. */
 char *text_json(const char *text);
 
-/* The text as a field of CSV (RFC 4180), quoted where it must be; the same. */
+/* What text_put_csv (base/text.h) writes; the same. */
 char *text_csv(const char *text);
 
 void text_put(FILE *out, const char *text);
@@ -28,6 +21,5 @@ void text_put_number(FILE *out, uint64_t number);
 void text_put_microseconds(FILE *out, uint64_t ns);
 /* text_json without the allocation. */
 void text_put_json(FILE *out, const char *text);
-void text_put_csv(FILE *out, const char *text);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 
 static void place_release(struct cascade_place *place)
 {
@@ -177,9 +178,9 @@ int cascade_report_make(struct cascade_report *report, const struct recorded_run
 
 void cascade_place_print(FILE *out, const struct cascade_place *place)
 {
-    fputs(*place->function ? place->function : "a function that is not known", out);
+    text_show(out, *place->function ? place->function : "a function that is not known");
     if (*place->file && place->line)
-        fprintf(out, " (%s:%d)", path_file_name(place->file), place->line);
+        text_print(out, " (%s:%d)", path_file_name(place->file), place->line);
 }
 
 void cascade_link_sentence(FILE *out, const struct cascade_report_link *link)
@@ -190,7 +191,7 @@ void cascade_link_sentence(FILE *out, const struct cascade_report_link *link)
     else if (link->kind == CASCADE_POOL)
         fputs(" waits for the thread that runs ", out);
     else
-        fprintf(out, " waits for %s of ", hb_edge_words(link->edge));
+        text_print(out, " waits for %s of ", hb_edge_words(link->edge));
     cascade_place_print(out, &link->delays);
     if (link->kind == CASCADE_LOCK)
         fputs(" holds", out);
@@ -208,7 +209,7 @@ static void print_steps(FILE *out, const struct cascade_report *report)
     for (size_t i = 0; i < 3; i++) {
         if (!counts[i])
             continue;
-        fprintf(out, "%s%u %s", before, counts[i], names[i][counts[i] != 1]);
+        text_print(out, "%s%u %s", before, counts[i], names[i][counts[i] != 1]);
         before = " and ";
     }
 }
@@ -216,9 +217,9 @@ static void print_steps(FILE *out, const struct cascade_report *report)
 void cascade_report_sentence(FILE *out, const struct cascade_report *report)
 {
     fputs("the loop over ", out);
-    fprintf(out, "%s in ", report->step);
+    text_print(out, "%s in ", report->step);
     cascade_place_print(out, &report->source);
-    fprintf(out, " can delay %s, ", report->sink.function);
+    text_print(out, " can delay %s, ", report->sink.function);
     print_steps(out, report);
 }
 
@@ -227,16 +228,16 @@ void cascade_growth_sentence(FILE *out, const struct loop_growth *growth, const 
     static const char *const kinds[] = {"has a bound as far as was seen", "waits until another thread acts",
                                         "goes on until what it reads says so", "follows the workload"};
 
-    fprintf(out, "%s%s; ", growth->possible && growth->kind == LOOP_FOLLOWS ? "possibly " : "",
-            kinds[growth->kind]);
+    text_print(out, "%s%s; ", growth->possible && growth->kind == LOOP_FOLLOWS ? "possibly " : "",
+               kinds[growth->kind]);
     for (size_t i = 0; i < runs; i++)
-        fprintf(out, "%s%" PRIu64, i ? ", " : "", growth->counts[i]);
+        text_print(out, "%s%" PRIu64, i ? ", " : "", growth->counts[i]);
     fputs(runs == 1 && growth->counts[0] == 1 ? " iteration" : " iterations", out);
     if (runs > 1 && growth->fit != FIT_UNKNOWN) {
         fputs(" at sizes ", out);
         for (size_t i = 0; i < runs; i++)
-            fprintf(out, "%s%" PRIu64, i ? ", " : "", sizes[i]);
-        fprintf(out, ": nearest to %s", loop_fit_name(growth->fit));
+            text_print(out, "%s%" PRIu64, i ? ", " : "", sizes[i]);
+        text_print(out, ": nearest to %s", loop_fit_name(growth->fit));
     } else if (runs > 1) {
         fputs(", a run each", out);
     }
@@ -245,10 +246,10 @@ void cascade_growth_sentence(FILE *out, const struct loop_growth *growth, const 
 void cascade_advice(FILE *out, const struct cascade_report *report)
 {
     if (report->growth->kind == LOOP_WAITS)
-        fprintf(out, "delay what ends the waiting in %s", report->source.function);
+        text_print(out, "delay what ends the waiting in %s", report->source.function);
     else if (report->growth->kind == LOOP_READS)
-        fprintf(out, "give %s more to read", report->source.function);
+        text_print(out, "give %s more to read", report->source.function);
     else
-        fprintf(out, "make the work of %s larger", report->source.function);
-    fprintf(out, ", and call %s meanwhile", report->sink.function);
+        text_print(out, "make the work of %s larger", report->source.function);
+    text_print(out, ", and call %s meanwhile", report->sink.function);
 }

@@ -5,32 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the UTF-8 sequence at `text`, its character in *ret_character; 0: there is none. */
-static size_t decode(const unsigned char *text, uint32_t *ret_character)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    uint32_t character = length > 1 ? text[0] & (0xffu >> (length + 1)) : text[0];
-
-    if (!length || text[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        character = character << 6 | (text[i] & 0x3f);
-    }
-    if ((length == 3 && character < 0x800) || (length == 4 && (character < 0x10000 || character > 0x10ffff)))
-        return 0;
-    *ret_character = character;
-    return length;
-}
-
-/* The characters that XML 1.0 can hold. */
-static bool is_xml(uint32_t character)
-{
-    return character == '\t' || character == '\n' || character == '\r' ||
-           (character >= 0x20 && character < 0xd800) || (character >= 0xe000 && character < 0xfffe) ||
-           character >= 0x10000;
-}
+#include "base/text.h"
 
 static const char *entity(uint32_t character)
 {
@@ -52,14 +27,14 @@ static const char *entity(uint32_t character)
 
 void markup_escape(FILE *out, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    const char *at = text;
 
     while (*at) {
         uint32_t character = 0;
-        size_t length = decode(at, &character);
+        size_t length = text_decode(at, &character);
         const char *as = entity(character);
 
-        if (!length || !is_xml(character))
+        if (!length || !(text_shows(character) || character == '\n' || character == '\t'))
             fputs("\xef\xbf\xbd", out);
         else if (as)
             fputs(as, out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/service/log.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +8,24 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
+
 static void write_value(FILE *line, const char *value)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+-";
+    AUTO_FREE char *printable = NULL;
 
     if (*value && !value[strspn(value, plain)]) {
         fputs(value, line);
         return;
     }
+    printable = text_printable(value);
     putc('"', line);
-    for (const char *c = value; *c; c++) {
+    for (const char *c = printable ? printable : "?"; *c; c++) {
         if (*c == '"' || *c == '\\')
             putc('\\', line);
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            fprintf(line, "\\x%02x", (unsigned char)*c);
-        else
-            putc(*c, line);
+        putc(*c, line);
     }
     putc('"', line);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/short_names.h"
+#include "base/text.h"
 
 static void expect(const char *name, size_t width, const char *wanted)
 {
@@ -43,7 +44,7 @@ Test(short_names, characters_are_not_bytes)
     cr_assert_eq(text_width("\xff\xc3"), 2);
     expect("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 8,
            "\xc3\xa9\xc3\xa9...\xc3\xa9\xc3\xa9\xc3\xa9");
-    expect("bell\a\nhere", 20, "bell??here");
+    expect("bell\a\nhere", 20, "bell\\x07\\nhere");
 }
 
 /* Whatever the name, it fits, and short ones stay as they are. */
@@ -63,7 +64,7 @@ Test(short_names, always_fit)
         name[length] = '\0';
         name_shorten(name, width, text, sizeof(text));
         cr_assert_leq(text_width(text), width, "%s -> %s", name, text);
-        if (text_width(name) <= width)
+        if (text_width(name) <= width && text_is_printable(name))
             cr_assert_str_eq(text, name);
     }
 }

@@ -66,7 +66,7 @@ Test(svg, texts_are_escaped)
     expect(svg,
            "<g class=\"a&quot;b\">\n<title>x&lt;y&gt;&amp;&#39;z&#39;</title>\n"
            "<text x=\"1\" y=\"2\" font-size=\"12\" xml:space=\"preserve\">a\xef\xbf\xbd"
-           "b\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9]]&gt;</text>\n</g>\n");
+           "b\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9]]&gt;</text>\n</g>\n");
 }
 
 Test(svg, numbers_are_the_same_in_every_locale)

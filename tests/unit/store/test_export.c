@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "fixture.h"
 #include "store/export_formats.h"
 #include "store/export_text.h"
@@ -246,7 +247,7 @@ Test(export_text, escapes)
     expect_made(text_json, "\xff\xc0\x80\xed\xa0\x80",
                 "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
                 "\xef\xbf\xbd\"");
-    expect_made(text_utf8, "\xf4\x90\x80\x80|\xe2\x82\xac",
+    expect_made(text_valid, "\xf4\x90\x80\x80|\xe2\x82\xac",
                 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|€");
     expect_made(text_csv, "plain", "plain");
     expect_made(text_csv, "a,\"b\"\n", "\"a,\"\"b\"\"\n\"");
