@@ -337,6 +337,9 @@ struct trace_thread_description {
 int trace_writer_thread(struct trace_writer *writer, const struct trace_thread_description *thread,
                         struct thread_writer **ret_thread, struct error *err);
 
+/* The thread is called something else than when it was described. -ENOMEM. */
+int thread_writer_name(struct thread_writer *thread, const char *name, struct error *err);
+
 /* The store's thread_id, certain once a flush has committed the thread. */
 int64_t thread_writer_id(const struct thread_writer *thread);
 

@@ -133,6 +133,18 @@ int thread_writer_settled(struct thread_writer *thread, struct error *err)
     return catalog_queue_add(&thread->writer->catalog, &update, 0, thread->number) ? error_no_memory(err) : 0;
 }
 
+int thread_writer_name(struct thread_writer *thread, const char *name, struct error *err)
+{
+    static const struct catalog_statement update = {
+        .what = "cannot write a thread",
+        .sql = "UPDATE threads SET name = ?2 WHERE thread_id = ?1 AND name <> ?2",
+        .types = "ht"};
+
+    return catalog_queue_add(&thread->writer->catalog, &update, 0, thread->number, name)
+               ? error_no_memory(err)
+               : 0;
+}
+
 int writer_queue_thread_end(struct thread_writer *thread, uint64_t ns)
 {
     static const struct catalog_statement update = {

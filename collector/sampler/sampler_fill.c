@@ -148,14 +148,12 @@ static int number_processes(const struct stack_sampler *sampler, unsigned *numbe
     CLEANUP(labels_release) struct labels labels = {0};
 
     for (size_t i = 0; i < sampler->process_count; i++) {
-        unsigned moved_to;
-        int64_t moved;
+        struct label_move moved;
 
-        if (labels_assign(&labels, (int64_t)i + 1, sampler->processes[i].rank, &numbers[i], &moved,
-                          &moved_to))
+        if (labels_assign(&labels, i + 1, sampler->processes[i].rank, &numbers[i], &moved))
             return -ENOMEM;
-        if (moved)
-            numbers[moved - 1] = moved_to;
+        if (moved.serial)
+            numbers[moved.serial - 1] = moved.number;
     }
     return 0;
 }

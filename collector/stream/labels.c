@@ -27,42 +27,68 @@ static int make_room(struct labels *labels, size_t number)
     return 0;
 }
 
-static int take_lowest(struct labels *labels, int64_t process_id, unsigned *ret_number)
+static int take_lowest(struct labels *labels, struct label_holder holder, unsigned *ret_number)
 {
-    while (labels->first_free < labels->count && labels->holders[labels->first_free].process_id)
+    while (labels->first_free < labels->count && labels->holders[labels->first_free].serial)
         labels->first_free++;
     if (make_room(labels, labels->first_free))
         return -ENOMEM;
-    labels->holders[labels->first_free] = (struct label_holder){process_id, false};
+    holder.ranked = false;
+    labels->holders[labels->first_free] = holder;
     *ret_number = (unsigned)labels->first_free;
     return 0;
 }
 
-int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number,
-                  int64_t *ret_moved, unsigned *ret_moved_to)
+/* Whether a process can have the number of its rank. */
+static bool is_open(const struct labels *labels, int rank)
+{
+    return rank >= 0 && rank <= MAX_RANK &&
+           ((size_t)rank >= labels->count || !labels->holders[rank].serial || !labels->holders[rank].ranked);
+}
+
+static int take_rank(struct labels *labels, struct label_holder holder, int rank, struct label_move *ret_move)
 {
     struct label_holder displaced;
 
-    *ret_moved = 0;
-    *ret_moved_to = 0;
-    if (rank < 0 || rank > MAX_RANK)
-        return take_lowest(labels, process_id, ret_number);
     if (make_room(labels, (size_t)rank))
         return -ENOMEM;
     displaced = labels->holders[rank];
-    if (displaced.process_id && displaced.ranked) /* a second process of the rank: a child, say */
-        return take_lowest(labels, process_id, ret_number);
-    labels->holders[rank] = (struct label_holder){process_id, true};
-    *ret_number = (unsigned)rank;
-    if (!displaced.process_id)
+    holder.ranked = true;
+    labels->holders[rank] = holder;
+    if (!displaced.serial)
         return 0;
-    *ret_moved = displaced.process_id;
-    return take_lowest(labels, displaced.process_id, ret_moved_to);
+    ret_move->serial = displaced.serial;
+    ret_move->process_id = displaced.process_id;
+    return take_lowest(labels, displaced, &ret_move->number);
 }
 
-void labels_free(struct labels *labels, unsigned number)
+int labels_assign(struct labels *labels, uint64_t serial, int rank, unsigned *ret_number,
+                  struct label_move *ret_move)
 {
-    labels->holders[number] = (struct label_holder){0};
-    if (number < labels->first_free)
-        labels->first_free = number;
+    const struct label_holder holder = {.serial = serial};
+
+    *ret_move = (struct label_move){0};
+    if (!is_open(labels, rank)) /* or a second process of the rank: a child, say */
+        return take_lowest(labels, holder, ret_number);
+    *ret_number = (unsigned)rank;
+    return take_rank(labels, holder, rank, ret_move);
+}
+
+int labels_rank(struct labels *labels, unsigned *number, int rank, struct label_move *ret_move)
+{
+    struct label_holder holder = labels->holders[*number];
+
+    *ret_move = (struct label_move){0};
+    if (!is_open(labels, rank))
+        return 0;
+    labels->holders[*number] = (struct label_holder){0};
+    if (*number < labels->first_free)
+        labels->first_free = *number;
+    *number = (unsigned)rank;
+    return take_rank(labels, holder, rank, ret_move);
+}
+
+void labels_stored(struct labels *labels, unsigned number, int64_t process_id)
+{
+    labels->holders[number].process_id = process_id;
 }

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct label_holder {
-    int64_t process_id; /* 0: the number is free */
+    uint64_t serial;    /* what the caller knows the process by; 0: the number is free */
+    int64_t process_id; /* in the store, 0: not there yet */
     bool ranked;
 };
 
@@ -19,15 +20,25 @@ struct labels {
     size_t first_free; /* no number below it is free */
 };
 
+/* A process without a rank that had to give way to one; serial 0: there is none. */
+struct label_move {
+    uint64_t serial;
+    int64_t process_id;
+    unsigned number; /* its new one */
+};
+
 void labels_release(struct labels *labels);
 
-/* Gives `process_id` its number: `rank` (-1: none) where it can, else the lowest free one. When a rank takes
- * the number of a process without one, that process gets a new number: `*ret_moved` is its id and
- * `*ret_moved_to` the number, else 0. -ENOMEM. */
-int labels_assign(struct labels *labels, int64_t process_id, int rank, unsigned *ret_number,
-                  int64_t *ret_moved, unsigned *ret_moved_to);
+/* Gives a process its number: `rank` (-1: none) where no other process of the rank has it, else the lowest
+ * free one. `serial` is not 0. -ENOMEM. */
+int labels_assign(struct labels *labels, uint64_t serial, int rank, unsigned *ret_number,
+                  struct label_move *ret_move);
 
-/* Gives a number back. */
-void labels_free(struct labels *labels, unsigned number);
+/* The process with the number `*number` has turned out to have a rank: it gets that number where no other
+ * process of the rank has it. -ENOMEM. */
+int labels_rank(struct labels *labels, unsigned *number, int rank, struct label_move *ret_move);
+
+/* The process with this number is in the store now. */
+void labels_stored(struct labels *labels, unsigned number, int64_t process_id);
 
 #endif

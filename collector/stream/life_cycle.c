@@ -52,7 +52,7 @@ static struct traced_process *fork_process(struct streams *streams, const struct
 {
     struct traced_process *parent = registry_process(&streams->registry, (pid_t)record->parent_tgid);
     struct traced_process *child =
-        registry_add_process(&streams->registry, (pid_t)record->tgid, record->header.ns);
+        streams_new_process(streams, (pid_t)record->tgid, parent ? parent->rank : -1, record->header.ns);
 
     if (!child || !parent)
         return child;
@@ -60,7 +60,6 @@ static struct traced_process *fork_process(struct streams *streams, const struct
     child->image = parent->image;
     child->returns = parent->returns;
     child->from_start = parent->from_start;
-    child->rank = parent->rank;
     child->exe = parent->exe ? strdup(parent->exe) : NULL;
     child->argv = parent->argv ? strdup(parent->argv) : NULL;
     return process_code_set(child, parent->code, parent->code_count) ? NULL : child;
@@ -84,7 +83,7 @@ int streams_fork(struct streams *streams, const struct wire_fork *record)
         child = true;
     }
     if (!process || !registry_add_thread(&streams->registry, process, record->header.tid, record->header.ns))
-        return error_no_memory(&streams->error);
+        return streams->error.code ? streams->error.code : error_no_memory(&streams->error);
     if (streams->options.sync && sync_stream_fork(streams, record, child))
         return streams->error.code;
     return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
@@ -117,9 +116,9 @@ int streams_exec(struct streams *streams, const struct wire_exec *record)
     struct traced_thread *thread;
 
     if (!process)
-        process = registry_add_process(&streams->registry, pid, record->header.ns);
+        process = streams_new_process(streams, pid, -1, record->header.ns);
     if (!process)
-        return error_no_memory(&streams->error);
+        return streams->error.code ? streams->error.code : error_no_memory(&streams->error);
     thread = main_thread_after_exec(streams, process, record);
     if (!thread)
         return streams->error.code ? streams->error.code : error_no_memory(&streams->error);
@@ -133,6 +132,17 @@ int streams_exec(struct streams *streams, const struct wire_exec *record)
                                     &streams->error);
 }
 
+/* What a thread is called when it ends: it may have got its name behind its first call, or have been gone
+ * when it was asked for. */
+static int name_thread(struct streams *streams, const struct traced_thread *thread,
+                       const struct wire_exit *record)
+{
+    char name[sizeof(record->comm) + 1] = "";
+
+    memcpy(name, record->comm, sizeof(record->comm));
+    return thread->writer && *name ? thread_writer_name(thread->writer, name, &streams->error) : 0;
+}
+
 int streams_exit(struct streams *streams, const struct wire_exit *record)
 {
     struct traced_thread *thread = registry_thread(&streams->registry, record->header.tid);
@@ -141,6 +151,8 @@ int streams_exit(struct streams *streams, const struct wire_exit *record)
 
     if (thread && streams->options.sync)
         r = sync_stream_exit(streams, thread, record);
+    if (!r && thread)
+        r = name_thread(streams, thread, record);
     if (!r && thread)
         r = end_thread(streams, thread, record->header.ns);
     if (process && record->header.flags & WIRE_LAST_THREAD && streams->options.on_death)

@@ -32,8 +32,9 @@ struct traced_process {
     int64_t parent_id;                    /* process_id of a parent that has ended, 0: none in the store */
     uint64_t started_ns;                  /* CLOCK_MONOTONIC, as all times here */
     unsigned next_thread;                 /* T of the next thread */
+    uint64_t serial;                      /* of its number, in the labels */
     int64_t process_id;                   /* 0: not in the store yet */
-    unsigned number;                      /* P, once it is in the store */
+    unsigned number;                      /* P */
     struct goroutine_streams *goroutines; /* NULL: no Go program, or nobody wants to know */
     struct sync_stream *sync;             /* NULL: nothing yet, or nobody wants to know */
     bool from_start;                      /* the recording saw it begin */

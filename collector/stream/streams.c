@@ -63,14 +63,76 @@ uint64_t streams_realtime(const struct streams *streams, uint64_t monotonic_ns)
     return monotonic_ns + streams->to_realtime_ns;
 }
 
+/* ------------------------------------------------------------------------------------ numbers */
+
+/* A process has had to give its number to a rank. */
+static int move(struct streams *streams, const struct label_move *move)
+{
+    struct traced_process *process = streams->registry.processes;
+
+    while (process && process->serial != move->serial)
+        process = process->hh.next;
+    if (process)
+        process->number = move->number;
+    return move->process_id ? trace_writer_relabel_process(streams->writer, move->process_id, move->number,
+                                                           &streams->error)
+                            : 0;
+}
+
+static int take_number(struct streams *streams, struct traced_process *process)
+{
+    struct label_move moved;
+
+    process->serial = ++streams->serials;
+    if (labels_assign(&streams->labels, process->serial, process->rank, &process->number, &moved))
+        return error_no_memory(&streams->error);
+    return moved.serial ? move(streams, &moved) : 0;
+}
+
+/* The process may have got a rank. */
+static int take_rank(struct streams *streams, struct traced_process *process)
+{
+    unsigned before = process->number;
+    struct label_move moved;
+    int r;
+
+    if (labels_rank(&streams->labels, &process->number, process->rank, &moved))
+        return error_no_memory(&streams->error);
+    r = moved.serial ? move(streams, &moved) : 0;
+    return r || !process->process_id || process->number == before
+               ? r
+               : trace_writer_relabel_process(streams->writer, process->process_id, process->number,
+                                              &streams->error);
+}
+
+struct traced_process *streams_new_process(struct streams *streams, pid_t pid, int rank, uint64_t started_ns)
+{
+    struct traced_process *process = registry_add_process(&streams->registry, pid, started_ns);
+
+    if (!process)
+        return NULL;
+    process->rank = rank;
+    return take_number(streams, process) ? NULL : process;
+}
+
+/* A process that runs has its parent, and its children, among those that were attached before. */
+static void find_relatives(struct streams *streams, struct traced_process *process)
+{
+    process->parent = registry_process(&streams->registry, process_parent(process->pid));
+    for (struct traced_process *other = streams->registry.processes; other; other = other->hh.next)
+        if (!other->parent && !other->parent_id && process_parent(other->pid) == process->pid)
+            other->parent = process;
+}
+
 int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, size_t count,
                         struct error *err)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    struct traced_process *process = registry_add_process(&streams->registry, pid, now);
+    struct traced_process *process = streams_new_process(streams, pid, -1, now);
 
     if (!process)
         return error_no_memory(err);
+    find_relatives(streams, process);
     for (size_t i = 0; i < count; i++)
         if (!registry_add_thread(&streams->registry, process, (uint32_t)tids[i], now))
             return error_no_memory(err);
@@ -79,24 +141,16 @@ int streams_add_process(struct streams *streams, pid_t pid, const pid_t *tids, s
 
 /* ------------------------------------------------------------------------------------ entering the store */
 
-/* Gives the process its number, and another one to the process that has it wrongly. */
-static int take_number(struct streams *streams, struct traced_process *process)
+/* Whether the process has something to record. */
+static bool is_traced(const struct traced_process *process)
 {
-    unsigned moved_to;
-    int64_t moved;
-
-    if (labels_assign(&streams->labels, process->process_id, process->rank, &process->number, &moved,
-                      &moved_to))
-        return error_no_memory(&streams->error);
-    if (!moved)
-        return 0;
-    for (struct traced_process *other = streams->registry.processes; other; other = other->hh.next)
-        if (other->process_id == moved)
-            other->number = moved_to;
-    return trace_writer_relabel_process(streams->writer, moved, moved_to, &streams->error);
+    for (size_t i = 0; i < process->code_count; i++)
+        if (image_is_traced(process->code[i].image))
+            return true;
+    return false;
 }
 
-int streams_store_process(struct streams *streams, struct traced_process *process)
+static int store_process(struct streams *streams, struct traced_process *process)
 {
     const struct trace_process_description description = {
         .pid = process->pid,
@@ -106,15 +160,32 @@ int streams_store_process(struct streams *streams, struct traced_process *proces
         .argv = process->argv ? process->argv : "",
         .started_ns = streams_realtime(streams, process->started_ns),
     };
-    int r;
+    int r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
 
-    if (process->process_id)
-        return 0;
-    r = trace_writer_process(streams->writer, &description, &process->process_id, &streams->error);
-    return r ? r : take_number(streams, process);
+    if (!r)
+        labels_stored(&streams->labels, process->number, process->process_id);
+    return r;
 }
 
-/* A process that is in the store goes on with another program, and perhaps with a rank. */
+/* The ancestors first, though their own events may come later: inline calls are read behind the records of
+ * the kernel side. */
+int streams_store_process(struct streams *streams, struct traced_process *process)
+{
+    while (!process->process_id) {
+        struct traced_process *next = process;
+        int r;
+
+        for (struct traced_process *parent = process->parent; parent; parent = parent->parent)
+            if (!parent->process_id && is_traced(parent))
+                next = parent;
+        r = store_process(streams, next);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+/* A process that is in the store goes on with another program. */
 static int store_exec(struct streams *streams, struct traced_process *process)
 {
     const struct trace_program_description program = {
@@ -123,15 +194,8 @@ static int store_exec(struct streams *streams, struct traced_process *process)
         .argv = process->argv,
         .returns = process->image ? process->image->returns : process->returns,
     };
-    int r = trace_writer_exec(streams->writer, process->process_id, &program, &streams->error);
 
-    if (r || process->rank < 0 || process->number == (unsigned)process->rank)
-        return r;
-    labels_free(&streams->labels, process->number);
-    r = take_number(streams, process);
-    return r ? r
-             : trace_writer_relabel_process(streams->writer, process->process_id, process->number,
-                                            &streams->error);
+    return trace_writer_exec(streams->writer, process->process_id, &program, &streams->error);
 }
 
 /* A stream has calls and returns or calls alone, from its beginning to its end. A process that goes on with a
@@ -153,7 +217,7 @@ static int part_from_store(struct streams *streams, struct traced_process *proce
     process->parent_id = process->process_id;
     process->parent = NULL;
     process->process_id = 0;
-    return r;
+    return r ? r : take_number(streams, process);
 }
 
 /* The program's goroutines are recorded from now on, if they are to be. */
@@ -195,7 +259,9 @@ int streams_set_program(struct streams *streams, pid_t pid, const struct stream_
     process->epoch++;
     process->rank = program->rank;
     process->from_start |= program->starting;
-    r = begin_goroutines(streams, process, program);
+    r = take_rank(streams, process);
+    if (!r)
+        r = begin_goroutines(streams, process, program);
     if (!r && process->process_id)
         r = changes_kind(process, program->image) ? part_from_store(streams, process)
                                                   : store_exec(streams, process);
@@ -292,6 +358,8 @@ static int anchor(struct streams *streams, struct traced_thread *thread, uint64_
 {
     if (!streams_wants_anchor(streams, thread, ns))
         return 0;
+    if (ns < thread->started_ns) /* the tick of an inline call may have begun before its thread */
+        ns = thread->started_ns;
     thread->last_anchor_ns = ns;
     return thread_writer_anchor(thread->writer, streams_realtime(streams, ns));
 }

@@ -18,6 +18,7 @@ struct streams {
     uint64_t to_realtime_ns; /* added to CLOCK_MONOTONIC */
     struct registry registry;
     struct labels labels;
+    uint64_t serials;               /* given to processes so far */
     struct sync_channels *channels; /* NULL: none yet */
     bool *missed;                   /* by function: some calls were not seen */
     size_t missed_count, missed_capacity;
@@ -66,7 +67,10 @@ uint32_t streams_caller_of(const struct streams *streams, const struct traced_pr
  * (call_depth.h); 0: not known. */
 uint64_t streams_caller_depth(const struct traced_process *process, uint64_t return_address);
 
-/* Enters the process into the store, once, and gives it its number. On failure streams->error is filled. */
+/* A process becomes known and gets its number. NULL on failure: streams->error is filled. */
+struct traced_process *streams_new_process(struct streams *streams, pid_t pid, int rank, uint64_t started_ns);
+
+/* Enters the process into the store, once, behind its ancestors. On failure streams->error is filled. */
 int streams_store_process(struct streams *streams, struct traced_process *process);
 
 /* What the kernel side tells of a process's life. On failure streams->error is filled. */

@@ -102,20 +102,28 @@ int process_rank(pid_t pid)
     return -1;
 }
 
-pid_t process_of_thread(pid_t tid)
+/* A number of /proc/PID/status, by "\nName:"; -1: the process is gone. */
+static pid_t status_number(pid_t pid, const char *name)
 {
     size_t size;
-    AUTO_FREE char *status = read_proc(tid, "status", &size);
-    const char *line = status ? strstr(status, "\nTgid:") : NULL;
+    AUTO_FREE char *status = read_proc(pid, "status", &size);
+    const char *line = status ? strstr(status, name) : NULL;
 
-    return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : -ESRCH;
+    return line ? (pid_t)strtol(line + strlen(name), NULL, 10) : -1;
 }
 
-static int compare_pids(const void *a, const void *b)
+pid_t process_of_thread(pid_t tid)
 {
-    const pid_t *left = a, *right = b;
+    pid_t process = status_number(tid, "\nTgid:");
 
-    return (*left > *right) - (*left < *right);
+    return process < 0 ? -ESRCH : process;
+}
+
+pid_t process_parent(pid_t pid)
+{
+    pid_t parent = status_number(pid, "\nPPid:");
+
+    return parent < 0 ? 0 : parent;
 }
 
 int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err)
@@ -139,20 +147,12 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
             closedir(directory);
             return error_no_memory(err);
         }
-        /* The main thread comes first whatever the numbers of the others are (pids wrap round). */
-        tids[count++] = tid;
+        tids[count++] =
+            tid; /* the kernel lists them in that order, whatever their numbers (pids wrap round) */
     }
     closedir(directory);
     if (!count)
         return error_set(err, -ESRCH, NULL, "cannot trace process %d", (int)pid);
-    qsort(tids, count, sizeof(*tids), compare_pids);
-    for (size_t i = 1; i < count; i++) {
-        if (tids[i] == pid) {
-            memmove(tids + 1, tids, i * sizeof(*tids));
-            tids[0] = pid;
-            break;
-        }
-    }
     *ret_tids = take_pointer(tids);
     *ret_count = count;
     return 0;
@@ -194,6 +194,13 @@ int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct erro
     *ret_pids = take_pointer(pids);
     *ret_count = count;
     return 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const pid_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
 }
 
 static bool runs(pid_t pid, dev_t device, ino_t inode)

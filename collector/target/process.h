@@ -27,7 +27,11 @@ int process_rank(pid_t pid);
 /* The process that thread `tid` belongs to (itself for a main thread), or -ESRCH. */
 pid_t process_of_thread(pid_t tid);
 
-/* The thread ids of a process in ascending order, the main thread first. The caller frees them. -ESRCH. */
+/* The process that has made it, or that has taken it over since; 0: it is gone. */
+pid_t process_parent(pid_t pid);
+
+/* The thread ids of a process in the order in which they were made, the main thread first. The caller frees
+ * them. -ESRCH. */
 int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error *err);
 
 /* The CPU time that a process has used so far; 0 when it is gone. */

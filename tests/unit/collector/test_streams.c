@@ -2,6 +2,7 @@
 /* From wire records to stored events, without a kernel: the records are made here, the store is a real one,
  * and the image table is replaced by one whose probe N is function "fN". */
 #include <criterion/criterion.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,86 @@ Test(streams, threads_are_numbered_by_creation_and_only_those_with_events_are_st
     forks(100, 100, 102);
     call(102, TOP, 1);
     expect("0.2: f1(");
+}
+
+/* What a query that gives one text says of the store once the recording has ended. */
+static void same(const char *wanted, const char *query)
+{
+    sqlite3_stmt *statement;
+    sqlite3 *db;
+
+    cr_assert_eq(sqlite3_open_v2(world.path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    cr_assert_eq(sqlite3_prepare_v2(db, query, -1, &statement, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    cr_assert_eq(sqlite3_step(statement), SQLITE_ROW);
+    cr_assert_str_eq((const char *)sqlite3_column_text(statement, 0), wanted);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+}
+
+Test(streams, processes_are_numbered_by_creation_whichever_calls_first)
+{
+    process_begins(100);
+    forks(100, 200, 200);
+    forks(100, 300, 300);
+    forks(200, 400, 400); /* while its parent forks */
+    forks(100, 500, 500); /* never calls anything */
+    forks(100, 600, 600);
+    call(600, TOP, 6);
+    call(400, TOP, 4);
+    call(300, TOP, 3);
+    call(200, TOP, 2);
+    call(100, TOP, 1);
+    expect("0.0: f1( | 1.0: f2( | 2.0: f3( | 3.0: f4( | 5.0: f6(");
+}
+
+/* Inline calls are read behind the records of the kernel side. */
+Test(streams, parents_are_stored_before_their_children)
+{
+    process_begins(100);
+    forks(100, 200, 200);
+    forks(200, 300, 300);
+    call(300, TOP, 3);
+    call(100, TOP, 1);
+    expect("0.0: f1( | 2.0: f3(");
+    same("100<0 200<1 300<2",
+         "SELECT group_concat(pid || '<' || coalesce(parent_process_id, 0), ' ')"
+         " FROM (SELECT * FROM processes ORDER BY process_id)");
+}
+
+Test(streams, a_pid_that_comes_round_again_is_a_new_process)
+{
+    process_begins(100);
+    forks(100, 200, 200);
+    call(200, TOP, 1);
+    exits(200, 200, true, 0);
+    forks(100, 200, 200);
+    call(200, TOP, 2);
+    expect("1.0: f1( | 2.0: f2(");
+}
+
+Test(streams, a_thread_has_the_name_that_it_ends_with)
+{
+    struct wire_exit record = {
+        .header = {.kind = WIRE_EXIT, .tid = 101, .ns = 1500 * MS}, .tgid = 100, .comm = "a short-lived 1"};
+
+    process_begins(100);
+    forks(100, 100, 101);
+    call(101, TOP, 1);
+    memcpy(record.comm, "sixteen letters!", sizeof(record.comm));
+    handle(&record, sizeof(record));
+    expect("0.1: f1(");
+    same("sixteen letters!", "SELECT name FROM threads");
+}
+
+Test(streams, no_call_comes_before_its_thread)
+{
+    world.ns = 5000 * MS;
+    process_begins(100);
+    forks(100, 100, 101);
+    world.ns = 4990 * MS; /* when the tick of an inline call began */
+    call(101, TOP, 1);
+    expect("0.1: f1(");
+    same("1", "SELECT first_ns >= started_ns FROM threads JOIN segments USING (thread_id)");
 }
 
 Test(streams, inferred_returns_balance)
