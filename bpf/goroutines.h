@@ -42,6 +42,22 @@ struct {
     __type(value, struct go_delay);
 } go_delays SEC(".maps");
 
+/* A goroutine that is to be held up behind its go statement. */
+struct go_behind {
+    __u32 index, hit; /* of the go statement's place */
+};
+
+struct go_behind_key {
+    __u64 g, process;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 1024);
+    __type(key, struct go_behind_key);
+    __type(value, struct go_behind);
+} go_behinds SEC(".maps");
+
 struct go_conduct go_conducts[GO_WORKERS_MAX]; /* each is written by the collector between two executions */
 
 /* What a hit needs of the registers, copied: the verifier does not follow pointers into them. */
@@ -262,14 +278,14 @@ static __always_inline __u32 go_worker(const struct hit *hit)
     return process ? process->worker & (GO_WORKERS_MAX - 1) : 0;
 }
 
-/* How often the place was hit before in this execution. */
-static __always_inline __u32 go_count_hit(__u64 *hits, __u32 execution)
+/* How often the place was hit before in this execution; this hit counts `times`. */
+static __always_inline __u32 go_count_hit(__u64 *hits, __u32 execution, __u32 times)
 {
     __u64 first = (__u64)execution << 32, seen = *hits;
 
-    if (seen >> 32 != execution && __sync_bool_compare_and_swap(hits, seen, first | 1))
+    if (seen >> 32 != execution && __sync_bool_compare_and_swap(hits, seen, first | times))
         return 0;
-    return (__u32)__sync_fetch_and_add(hits, 1);
+    return (__u32)__sync_fetch_and_add(hits, times);
 }
 
 /* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
@@ -291,8 +307,43 @@ static __always_inline bool go_is_chosen(const struct go_conduct *conduct, __u32
     return false;
 }
 
-/* Whether the goroutine is to be held up here; `*ret_hit` tells which time it is. */
-static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, __u32 *ret_hit)
+/* Whether the goroutine is to be held up at this hit of the place. */
+static __always_inline bool go_holds(struct go_conduct *conduct, __u32 index, __u32 hit)
+{
+    if (conduct->left <= 0 || !go_is_chosen(conduct, index, hit))
+        return false;
+    return __sync_fetch_and_add(&conduct->left, -1) > 0;
+}
+
+static __always_inline struct go_behind_key go_behind_key(const struct hit *hit, __u64 g)
+{
+    return (struct go_behind_key){.g = g, .process = (__u32)hit->task->tgid};
+}
+
+static __always_inline void go_hold_behind(const struct hit *hit, __u64 g, __u32 index, __u32 number)
+{
+    const struct go_behind_key key = go_behind_key(hit, g);
+    const struct go_behind behind = {.index = index, .hit = number};
+
+    bpf_map_update_elem(&go_behinds, &key, &behind, BPF_ANY);
+}
+
+/* Whether the goroutine is to be held up behind its go statement; `*ret_behind`: which one. */
+static __always_inline bool go_is_held_behind(const struct hit *hit, __u64 g, struct go_behind *ret_behind)
+{
+    const struct go_behind_key key = go_behind_key(hit, g);
+    struct go_behind *behind = bpf_map_lookup_elem(&go_behinds, &key);
+
+    if (!behind)
+        return false;
+    *ret_behind = *behind;
+    bpf_map_delete_elem(&go_behinds, &key);
+    return true;
+}
+
+/* Whether the goroutine `g` is to be held up here; `*ret_hit` tells which time it is. */
+static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, const struct go_probe *probe,
+                                           __u64 g, __u32 *ret_hit)
 {
     struct go_delay *delay = bpf_map_lookup_elem(&go_delays, &index);
     __u32 worker = go_worker(hit);
@@ -300,10 +351,10 @@ static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, _
 
     if (!delay || !conduct->execution)
         return false;
-    *ret_hit = go_count_hit(&delay->hits[worker], conduct->execution);
-    if (conduct->left <= 0 || !go_is_chosen(conduct, index, *ret_hit))
-        return false;
-    return __sync_fetch_and_add(&conduct->left, -1) > 0;
+    *ret_hit = go_count_hit(&delay->hits[worker], conduct->execution, probe->behind ? 2 : 1);
+    if (probe->behind && go_holds(conduct, index, *ret_hit + 1))
+        go_hold_behind(hit, g, index, *ret_hit + 1);
+    return go_holds(conduct, index, *ret_hit);
 }
 
 #define GO_HOLD_SIGNAL 23 /* SIGURG */
@@ -341,10 +392,20 @@ static __always_inline int go_hit(struct pt_regs *ctx)
         go_emit_timer(&hit, index, probe, fields, &at);
         return 0;
     }
-    if (probe->kind == GO_AT_DELAY) {
+    if (probe->kind == GO_AT_BEHIND_GO) {
+        struct go_behind behind = {0};
+
+        if (!go_is_held_behind(&hit, at.g, &behind))
+            return 0;
+        index = behind.index;
+        operand = behind.hit;
+        probe = bpf_map_lookup_elem(&go_probes, &index);
+        if (!probe)
+            return 0;
+    } else if (probe->kind == GO_AT_DELAY) {
         __u32 hit_number = 0;
 
-        if (!go_delays_here(&hit, index, &hit_number))
+        if (!go_delays_here(&hit, index, probe, at.g, &hit_number))
             return 0;
         operand = hit_number;
     }

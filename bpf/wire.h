@@ -372,10 +372,12 @@ enum go_place_kind {
     GO_AT_FATAL,        /* runtime.fatal, runtime.throw; O: the text's first eight bytes, V: its length */
     GO_AT_FATAL_PANIC,  /* runtime.fatalpanic */
     GO_AT_EXIT,         /* runtime.exit; V: status */
-    GO_AT_DELAY, /* before an operation of the source; O: how often it was hit before in this execution, V:
-                    its struct g */
-    GO_AT_TIMER_RUN,        /* (*timer).unlockAndRun, since 1.23; O: a timer that is due now */
+    GO_AT_DELAY,     /* where a goroutine can be held up; O: how often it was hit before in this execution, V:
+                        its struct g */
+    GO_AT_TIMER_RUN, /* (*timer).unlockAndRun, since 1.23; O: a timer that is due now */
     GO_AT_TIMER_RUN_SECOND, /* runtime.runOneTimer, until 1.22; V: the same */
+    GO_AT_BEHIND_GO, /* where runtime.newproc returns: the place behind a go statement; its records are of
+                        GO_AT_DELAY */
 };
 
 #define MAX_GO_PROGRAMS 255 /* whose goroutines are recorded */
@@ -388,7 +390,9 @@ struct go_probe {
     __u8 at_stack_check;     /* on the branch of a stack check: not when it is taken */
     __u8 place_in_code;      /* `place` is the instruction itself */
     __u8 base, index, scale; /* GO_AT_LOCK: struct go_fast_path of image/go_usage.h */
-    __u8 condition, slow_taken, unused[3];
+    __u8 condition, slow_taken;
+    __u8 behind; /* GO_AT_DELAY: of a go statement, which is two places: hit 2N before it, 2N + 1 behind it */
+    __u8 unused[2];
     __s32 displacement; /* to the lock itself */
     __u32 sp_offset;    /* how far rsp lies below the return address */
 };

@@ -42,6 +42,8 @@ struct worker {
     uint32_t execution; /* from 1 */
     uint32_t coverage_run;
     struct go_conduct taken; /* the delays of this execution */
+    struct go_hold_rule rule;
+    uint64_t begun_ns; /* CLOCK_MONOTONIC */
 };
 
 struct exploration {
@@ -187,6 +189,7 @@ static int observe(struct exploration *exploration, const struct go_process *pro
         return -ENOMEM;
     observed->pid = process->pid;
     observed->worker = worker > 0 ? (unsigned)worker : 0;
+    go_session_hold_by(exploration->session, process->pid, &exploration->workers[observed->worker].rule);
     if (!r)
         r = go_coverage_observer_new(exploration->coverage,
                                      exploration->workers[observed->worker].coverage_run,
@@ -294,9 +297,11 @@ static int learn(struct exploration *exploration, unsigned worker)
             go_session_hits(exploration->session, use.index, worker, exploration->workers[worker].execution);
         if (!use.hits)
             continue;
-        use.open = (unsigned)go_coverage_open(exploration->coverage, target->usage->file,
-                                              (int)target->usage->line, target->operation);
-        use.users = go_users_of(&exploration->users, target->usage->file, (int)target->usage->line);
+        if (target->usage && target->operation) {
+            use.open = (unsigned)go_coverage_open(exploration->coverage, target->usage->file,
+                                                  (int)target->usage->line, target->operation);
+            use.users = go_users_of(&exploration->users, target->usage->file, (int)target->usage->line);
+        }
         r = go_strategy_learn(exploration->strategy, &use);
     }
     return r;
@@ -315,6 +320,8 @@ static int begin(struct exploration *exploration, unsigned number, const struct 
     conduct.stop_exit = exploration->arguments->session.drain > 0;
     if (!conduct.choice_count)
         go_strategy_choose(exploration->strategy, &conduct);
+    go_strategy_holds(exploration->strategy, &worker->rule);
+    worker->begun_ns = clock_ns(CLOCK_MONOTONIC);
     snprintf(name, sizeof(name), "%u", worker->execution);
     if (go_coverage_add_run(exploration->coverage, name, &worker->coverage_run))
         return error_no_memory(err), -ENOMEM;
@@ -338,6 +345,7 @@ static bool is_enough(const struct exploration *exploration)
 static int finish_one(struct exploration *exploration, unsigned *ret_worker, struct error *err)
 {
     bool over = exploration->process_id;
+    const struct worker *worker;
     int r = go_session_wait(exploration->session, ret_worker, err);
 
     if (r)
@@ -346,6 +354,8 @@ static int finish_one(struct exploration *exploration, unsigned *ret_worker, str
     if (over)
         return 0;
     exploration->ended++;
+    worker = &exploration->workers[*ret_worker];
+    go_strategy_took(exploration->strategy, &worker->rule, clock_ns(CLOCK_MONOTONIC) - worker->begun_ns);
     if (exploration->process_id)
         go_session_kill(exploration->session);
     r = learn(exploration, *ret_worker);

@@ -142,7 +142,6 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
         .patience_ns = (uint64_t)(options->patience * 1e9),
         .limit_ns = (uint64_t)(options->limit * 1e9),
         .drain_ns = (uint64_t)(options->drain * 1e9),
-        .delay_ns = 3000000,
     };
     recorder.watch = &session->watch;
     recorder.watcher.context = session;
@@ -190,6 +189,11 @@ void go_session_kill(struct go_session *session)
 int go_session_worker(const struct go_session *session, pid_t pid)
 {
     return recorder_worker_of(session->recorder, pid);
+}
+
+void go_session_hold_by(struct go_session *session, pid_t pid, const struct go_hold_rule *rule)
+{
+    recorder_hold_by(session->recorder, pid, rule);
 }
 
 uint32_t go_session_hits(const struct go_session *session, uint32_t index, unsigned worker,

@@ -48,6 +48,8 @@ void go_session_kill(struct go_session *session);
 
 /* The worker that a process is executed for; <0: it has ended. */
 int go_session_worker(const struct go_session *session, pid_t pid);
+/* How goroutines of a process are held up from now on. */
+void go_session_hold_by(struct go_session *session, pid_t pid, const struct go_hold_rule *rule);
 /* How often the place of probe `index` was hit in the worker's execution. */
 uint32_t go_session_hits(const struct go_session *session, uint32_t index, unsigned worker,
                          uint32_t execution);

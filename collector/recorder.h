@@ -87,6 +87,8 @@ int recorder_tag(struct recorder *recorder, const char *key, const char *value, 
 
 /* How the goroutines of what is launched for `worker` (below GO_WORKERS_MAX) from now on are held up. */
 void recorder_conduct(struct recorder *recorder, unsigned worker, const struct go_conduct *conduct);
+/* How goroutines of a process are held up from now on (collector/go/watch.h). */
+void recorder_hold_by(struct recorder *recorder, pid_t pid, const struct go_hold_rule *rule);
 /* How often that place was hit in the worker's `execution` (struct go_conduct). */
 uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution);
 /* Whom a process is executed for, as the child of a command or the command itself. -ESRCH: it has ended. */

@@ -32,6 +32,12 @@ void recorder_conduct(struct recorder *recorder, unsigned worker, const struct g
                            recorder->watch ? go_watch_conductor(recorder->watch) : 0);
 }
 
+void recorder_hold_by(struct recorder *recorder, pid_t pid, const struct go_hold_rule *rule)
+{
+    if (recorder->watch)
+        go_watch_hold_by(recorder->watch, pid, rule);
+}
+
 uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution)
 {
     return uprobe_backend_hits(recorder->backend, index, worker, execution);

@@ -28,6 +28,13 @@ bool go_is_compare_exchange(const struct instruction *instruction)
     return is_atomic(instruction, 0xb1);
 }
 
+bool go_is_atomic(const struct instruction *instruction)
+{
+    bool exchanges = !instruction->vex && (instruction->opcode[0] == 0x86 || instruction->opcode[0] == 0x87);
+
+    return instruction->lock || (exchanges && flow_rm_operand(instruction) == FLOW_NO_REGISTER);
+}
+
 static bool is_exchange_add(const struct instruction *instruction)
 {
     return is_atomic(instruction, 0xc1);

@@ -41,6 +41,9 @@ bool go_fast_path_of_try(const struct go_code *code, size_t atomic, struct go_fa
 /* Whether it is a `lock cmpxchg`. */
 bool go_is_compare_exchange(const struct instruction *instruction);
 
+/* Whether it reads and changes memory as a whole: LOCK, or XCHG, which needs no prefix. */
+bool go_is_atomic(const struct instruction *instruction);
+
 /* ---------------------------------------------------------------------------------------------- details */
 
 /* The cases of the runtime.selectgo call at `call`: up to `capacity`; their number, -1 where the code is not

@@ -40,6 +40,8 @@ struct builder {
     size_t count, capacity;
     struct go_case *cases;
     size_t case_count, case_capacity;
+    struct go_atomic *atomics;
+    size_t atomic_count, atomic_capacity;
 };
 
 static void builder_release(struct builder *builder)
@@ -48,6 +50,7 @@ static void builder_release(struct builder *builder)
     go_code_release(&builder->code);
     free(builder->found);
     free(builder->cases);
+    free(builder->atomics);
 }
 
 /* ---------------------------------------------------------------------------------------------- targets */
@@ -149,13 +152,15 @@ static int read_select(struct builder *builder, enum go_entry entry, size_t call
     return 0;
 }
 
-static const char *started_function(struct builder *builder, size_t call)
+static void read_started(struct builder *builder, size_t call, struct found *found)
 {
-    uint64_t address = go_started(builder->image, &builder->code, call);
     struct go_frame frames[GO_FRAMES_MAX];
-    size_t count = address ? gopclntab_frames(builder->image, address, frames, GO_FRAMES_MAX) : 0;
+    size_t count;
 
-    return count ? frames[count - 1].function : NULL;
+    found->site.starts = go_started(builder->image, &builder->code, call);
+    count =
+        found->site.starts ? gopclntab_frames(builder->image, found->site.starts, frames, GO_FRAMES_MAX) : 0;
+    found->usage.starts = count ? frames[count - 1].function : NULL;
 }
 
 static int read_call(struct builder *builder, size_t call, enum go_entry entry)
@@ -177,7 +182,7 @@ static int read_call(struct builder *builder, size_t call, enum go_entry entry)
     else if (entry == GO_CHANRECV2 && go_is_range(builder->image, &builder->code, call))
         found.usage.operation = GO_RANGE;
     else if (entry == GO_NEWPROC)
-        found.usage.starts = started_function(builder, call);
+        read_started(builder, call, &found);
     else if (go_is_slow_path(entry))
         go_fast_path_of(&builder->code, call, kind->operation, &found.site.fast);
     return r < 0 ? r : add(builder, frames, count, own, found);
@@ -217,8 +222,53 @@ static int read_compare_exchange(struct builder *builder, size_t at)
     return 0;
 }
 
+static bool is_of_sync(const struct go_frame *frame)
+{
+    return !strncmp(frame->function, "sync.", strlen("sync.")) ||
+           !strncmp(frame->function, "internal/", strlen("internal/"));
+}
+
+/* In a function of the program's own, unless it is a part of an operation of package sync. */
+static int read_atomic(struct builder *builder, size_t at)
+{
+    uint64_t address = builder->code.items[at].address;
+    struct go_frame frames[GO_FRAMES_MAX];
+    size_t count = gopclntab_frames(builder->image, address, frames, GO_FRAMES_MAX);
+
+    if (!count || go_is_standard(builder->standard, &frames[count - 1]))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_of_sync(&frames[i]))
+            return 0;
+    if (array_reserve(&builder->atomics, &builder->atomic_capacity, builder->atomic_count + 1) < 0)
+        return -ENOMEM;
+    builder->atomics[builder->atomic_count++] = (struct go_atomic){address, builder->function.address};
+    return 0;
+}
+
+static bool is_fast_path(const struct builder *builder, size_t first, uint64_t address)
+{
+    for (size_t i = first; i < builder->count; i++)
+        if (builder->found[i].site.fast.atomic == address)
+            return true;
+    return false;
+}
+
+/* Of the function's atomic instructions, those that are not the fast path of a lock remain: the line table
+ * may count these as the caller's. `first` operation and atomic instruction of the function. */
+static void drop_fast_paths(struct builder *builder, size_t first, size_t first_atomic)
+{
+    size_t kept = first_atomic;
+
+    for (size_t i = first_atomic; i < builder->atomic_count; i++)
+        if (!is_fast_path(builder, first, builder->atomics[i].address))
+            builder->atomics[kept++] = builder->atomics[i];
+    builder->atomic_count = kept;
+}
+
 static int read_function(struct builder *builder)
 {
+    size_t first = builder->count, first_atomic = builder->atomic_count;
     int r = go_code_read(builder->image, builder->function.address, builder->function.size, &builder->code);
 
     for (size_t i = 0; r >= 0 && i < builder->code.count; i++) {
@@ -231,7 +281,10 @@ static int read_function(struct builder *builder)
             r = read_call(builder, i, entry);
         else if (go_is_compare_exchange(instruction))
             r = read_compare_exchange(builder, i);
+        if (r >= 0 && go_is_atomic(instruction))
+            r = read_atomic(builder, i);
     }
+    drop_fast_paths(builder, first, first_atomic);
     return r;
 }
 
@@ -276,6 +329,8 @@ static int make_model(struct builder *builder, struct go_model *model)
 {
     struct go_usage *usage = NULL;
 
+    model->atomics = take_pointer(builder->atomics);
+    model->atomic_count = builder->atomic_count;
     if (!builder->count)
         return 0;
     qsort(builder->found, builder->count, sizeof(*builder->found), compare_found);
@@ -331,6 +386,7 @@ void go_model_release(struct go_model *model)
     free(model->usages);
     free(model->sites);
     free(model->cases);
+    free(model->atomics);
     *model = (struct go_model){0};
 }
 

@@ -83,7 +83,13 @@ struct go_site {
                           way; 0: there is no such instruction */
     uint64_t function; /* entry of the function that it is in, which others may have been inlined into */
     const char *callee; /* NULL: nothing is called */
+    uint64_t starts;    /* of GO_GO: the entry of the function that the goroutine begins with; 0: not known */
     struct go_fast_path fast;
+};
+
+/* An instruction that changes memory atomically and is of no operation above: LOCK, or XCHG with memory. */
+struct go_atomic {
+    uint64_t address, function; /* as in struct go_site */
 };
 
 /* An operation in the source: one place there may be several in the code, where functions were inlined. */
@@ -107,7 +113,8 @@ struct go_model {
     size_t count;
     struct go_site *sites;
     struct go_case *cases;
-    size_t site_count, case_count;
+    struct go_atomic *atomics; /* in functions of the program's own, by address within each function */
+    size_t site_count, case_count, atomic_count;
 };
 
 /* Reads the model of `image`. Strings live as long as the image. -ENOENT: not a Go program; -ENOTSUP: its

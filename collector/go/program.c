@@ -77,7 +77,7 @@ int go_program_read(struct elf_image *image, const struct go_program_options *op
     if (!r)
         r = go_targets_find(image, &file->layout, &file->model, options->detail, &file->targets, err);
     if (!r && options->delays)
-        r = go_targets_add_delays(image, &file->model, &file->targets, err);
+        r = go_targets_add_delays(image, &file->layout, &file->model, &file->targets, err);
     if (!r && gopclntab_symbols(image, &file->symbols, &file->symbol_count))
         r = (error_no_memory(err), -ENOMEM);
     if (!r)
@@ -225,8 +225,8 @@ static bool begins_with(const char *text, const char *prefix)
 
 static bool is_of_sync(const struct go_frame *frame)
 {
-    return begins_with(frame->function, "sync.") || begins_with(frame->function, "internal/sync.") ||
-           begins_with(frame->function, "internal/race.");
+    return begins_with(frame->function, "sync.") || begins_with(frame->function, "sync/atomic.") ||
+           begins_with(frame->function, "internal/sync.") || begins_with(frame->function, "internal/race.");
 }
 
 /* The functions of package sync that do more than what they are called for: what they call is a part of it.

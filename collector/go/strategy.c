@@ -16,6 +16,7 @@ enum {
     PAIRS_OF = 4,    /* so many executions without a single delay, all but one have a pair */
     PAIR_TRIES = 64, /* to draw one that is new */
     TRIED_MAX = 1 << 14,
+    EXECUTIONS_LONG = 2, /* a hold is, at most */
 };
 
 #define RANDOM_CHANCE 0x40000000u /* a quarter */
@@ -33,6 +34,8 @@ struct delay {
 struct go_strategy {
     uint64_t state;
     unsigned delays, executions;
+    bool tries_alone;          /* the execution that was chosen last */
+    uint64_t took_ns, took_of; /* all executions with short holds, and their number */
     struct place *places;
     size_t count, capacity;
     uint64_t *tried; /* pairs, in no order */
@@ -238,6 +241,7 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
     struct place *alone = strategy->executions % 2 ? untried(strategy) : NULL;
 
     strategy->executions++;
+    strategy->tries_alone = false;
     conduct->seed = draw(strategy);
     conduct->left = (int32_t)strategy->delays;
     conduct->chance = RANDOM_CHANCE;
@@ -248,9 +252,32 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
         const struct delay delay = {(size_t)(alone - strategy->places), alone->alone++};
 
         add_choice(strategy, &delay, conduct);
+        strategy->tries_alone = true;
         return;
     }
     choose_several(strategy, conduct);
+}
+
+void go_strategy_holds(struct go_strategy *strategy, struct go_hold_rule *ret_rule)
+{
+    bool is_short = draw(strategy) & 1;
+    uint64_t limit = strategy->took_of ? EXECUTIONS_LONG * strategy->took_ns / strategy->took_of : 0;
+
+    *ret_rule = (struct go_hold_rule){.limit_ns = GO_HOLD_SHORT_NS};
+    if (!limit || (!strategy->tries_alone && is_short))
+        return;
+    ret_rule->outlasts_timers = true;
+    ret_rule->limit_ns = limit < GO_HOLD_SHORT_NS     ? GO_HOLD_SHORT_NS
+                         : limit > GO_HOLD_LONGEST_NS ? GO_HOLD_LONGEST_NS
+                                                      : limit;
+}
+
+void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *rule, uint64_t ns)
+{
+    if (rule->outlasts_timers)
+        return; /* most of it may be the holds */
+    strategy->took_ns += ns;
+    strategy->took_of++;
 }
 
 int go_schedule_parse(const char *text, struct go_conduct *conduct)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "bpf/wire.h"
+#include "collector/go/holds.h"
 
 struct go_strategy;
 
@@ -45,6 +46,14 @@ int go_strategy_learn(struct go_strategy *strategy, const struct go_place_use *u
 
 /* Chooses for the next execution: fills in seed, left and choices. */
 void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct);
+
+/* How the execution that was chosen last is to hold goroutines up. Half of the executions hold them up only
+ * for as long as others run; the other half, and all that try a place alone, outlast whatever the program
+ * does within twice the time that an execution takes. */
+void go_strategy_holds(struct go_strategy *strategy, struct go_hold_rule *ret_rule);
+
+/* How long an execution under `rule` took. */
+void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *rule, uint64_t ns);
 
 /* "17.0,23.4": places and hits. What go_schedule_parse cannot read is -EINVAL, too many are -E2BIG. */
 int go_schedule_parse(const char *text, struct go_conduct *conduct);

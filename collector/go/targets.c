@@ -123,6 +123,12 @@ static bool is_below_or_equal(const struct instruction *branch)
     return branch->opcode[0] == 0x76 || (branch->opcode[0] == 0x0f && branch->opcode[1] == 0x86);
 }
 
+bool go_is_stack_check(const struct go_code *code, size_t at)
+{
+    return at && code->items[at].kind == INSTRUCTION_BRANCH && is_below_or_equal(&code->items[at]) &&
+           compares_with_stack_guard(&code->items[at - 1]);
+}
+
 static bool leaves_registers(const struct instruction *instruction, uint32_t registers)
 {
     for (unsigned reg = 0; reg < FLOW_RIP; reg++)
@@ -190,9 +196,7 @@ static int add_entry(struct finder *finder, enum go_place_kind kind, enum go_op 
         return -ENOMEM;
     target->single_stepped = stepped;
     target->probe.sp_offset = (uint32_t)sp_offset;
-    target->probe.at_stack_check = at && code->items[at].kind == INSTRUCTION_BRANCH &&
-                                   is_below_or_equal(&code->items[at]) &&
-                                   compares_with_stack_guard(&code->items[at - 1]);
+    target->probe.at_stack_check = go_is_stack_check(code, at);
     return 0;
 }
 

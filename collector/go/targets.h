@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "bpf/wire.h"
+#include "image/go_code.h"
 #include "image/go_layout.h"
 #include "image/go_usage.h"
 #include "store/go_events.h"
@@ -21,10 +22,10 @@
 struct go_target {
     uint64_t address; /* of the probed instruction, link-time */
     struct go_probe probe;
-    enum go_op operation; /* of GO_AT_OPERATION, SEND, RECV, SELECT, LOCK and RESULT */
-    const struct go_usage
-        *usage;     /* the operation in the source that the place belongs to; NULL: a function's */
-    bool slow_path; /* of an operation whose beginning may have been seen elsewhere */
+    enum go_op operation;         /* of GO_AT_OPERATION, SEND, RECV, SELECT, LOCK and RESULT */
+    const struct go_usage *usage; /* the operation in the source that the place belongs to; NULL: a
+                                     function's, or an atomic instruction's */
+    bool slow_path;               /* of an operation whose beginning may have been seen elsewhere */
     bool single_stepped;
     enum go_detail detail; /* the least with which it is probed */
     uint64_t
@@ -40,10 +41,14 @@ struct go_targets {
 struct go_target *go_targets_add(struct go_targets *targets, uint64_t address, enum go_place_kind kind,
                                  enum go_op operation);
 
-/* Adds the places before the operations of the program's own code, one for each operation in the code, behind
- * the others. -ENOMEM. */
-int go_targets_add_delays(struct elf_image *image, const struct go_model *model, struct go_targets *targets,
-                          struct error *err);
+/* Whether the instruction at index `at` is the branch of a function's check for stack, right behind the
+ * comparison. */
+bool go_is_stack_check(const struct go_code *code, size_t at);
+
+/* Adds the places where goroutines can be held up, behind the others: before each operation and atomic
+ * instruction of the program's own code, behind its go statements, and where goroutines begin. -ENOMEM. */
+int go_targets_add_delays(struct elf_image *image, const struct go_layout *layout,
+                          const struct go_model *model, struct go_targets *targets, struct error *err);
 
 /* Finds the places of `image`; usages are pointers into `model`. -ENOTSUP: a place that nothing can be told
  * without is not there; the error line names it. -ENOMEM. go_targets_release() in any case. */

@@ -14,11 +14,12 @@
 #include "collector/target/go_handoff.h"
 
 enum {
-    STOPS = 1024,            /* more than can be held at once */
-    QUIET_ROUNDS = 3,        /* nothing must have come for so many before nobody is said to run on */
-    HELD_NS_MAX = 500000000, /* whatever happens here */
+    STOPS = 1024,     /* more than can be held at once */
+    QUIET_ROUNDS = 3, /* nothing must have come for so many before nobody is said to run on */
 };
+#define HELD_NS_MAX (2ull * GO_HOLD_LONGEST_NS) /* whatever happens here */
 #define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see conductor_options.pass_on */
+#define TIMER_GRACE_NS 2000000u   /* a timer that was due so long ago has let nobody run */
 #define JUDGE_EVERY_NS 50000000u
 #define JUDGE_RARELY_NS 500000000u /* however long it takes */
 #define JUDGE_SHARE 20             /* judging may take so small a part of the time */
@@ -46,6 +47,7 @@ struct watched_process {
     struct go_watch *watch;
     struct go_process process;
     struct go_replay *replay;
+    struct go_hold_rule rule;
     uint64_t begun_ns, judged_ns, judge_every_ns, delays, drained_ns;
     uint64_t seen_ns;        /* CLOCK_REALTIME: what happened in the process until then has been replayed */
     uint64_t stuck_since_ns; /* of that clock: since when it is judged to be deadlocked; 0: it is not */
@@ -203,6 +205,7 @@ static struct watched_process *meet(struct go_watch *watch, const struct go_proc
     process->pid = met->pid;
     process->watch = watch;
     process->process = *met;
+    process->rule = (struct go_hold_rule){.limit_ns = GO_HOLD_SHORT_NS};
     process->begun_ns = clock_ns(CLOCK_MONOTONIC);
     if (go_replay_new(&options, &process->replay)) {
         free(process);
@@ -210,6 +213,14 @@ static struct watched_process *meet(struct go_watch *watch, const struct go_proc
     }
     HASH_ADD(hh, watch->processes, pid, sizeof(process->pid), process);
     return process;
+}
+
+void go_watch_hold_by(struct go_watch *watch, pid_t pid, const struct go_hold_rule *rule)
+{
+    struct watched_process *process = find(watch, pid);
+
+    if (process)
+        process->rule = *rule;
 }
 
 static int judge(const struct watched_process *process, int exit_status, struct go_verdict *ret_verdict)
@@ -292,36 +303,59 @@ static size_t held_beside(const struct go_watch *watch, const struct hold *hold)
     return count;
 }
 
-/* Whether all others in the process have come as far as they can; a timer that is due soon is waited for, at
- * the end. */
+/* Whether the hold outlasts the timer that is due next. */
+static bool waits_for_timer(const struct go_watch *watch, const struct hold *hold,
+                            const struct watched_process *process)
+{
+    uint64_t due_ns =
+        hold->at_end || process->rule.outlasts_timers ? go_replay_next_timer(process->replay) : 0;
+    uint64_t now = clock_ns(CLOCK_REALTIME), held = clock_ns(CLOCK_MONOTONIC) - hold->since_ns;
+
+    if (!due_ns)
+        return false;
+    if (hold->at_end)
+        return due_ns <= now + watch->options.drain_ns / 2;
+    return due_ns + TIMER_GRACE_NS > now && due_ns < now - held + process->rule.limit_ns;
+}
+
+/* Whether all others in the process have come as far as they can. */
 static bool others_rest(struct go_watch *watch, const struct hold *hold,
                         const struct watched_process *process)
 {
     struct go_replay_totals totals = go_replay_totals(process->replay);
-    uint64_t next, soon = clock_ns(CLOCK_REALTIME) + watch->options.drain_ns / 2;
 
     if (totals.has_fatal)
         return true;
     if (totals.runnable > held_beside(watch, hold))
         return false;
-    next = hold->at_end ? go_replay_next_timer(process->replay) : 0;
-    return !next || next > soon;
+    return !waits_for_timer(watch, hold, process);
+}
+
+/* Whether another goroutine of the process has been held up for longer, which continues before this one. */
+static bool comes_later(const struct go_watch *watch, const struct hold *hold)
+{
+    for (size_t i = 0; !hold->at_end && i < watch->hold_count; i++) {
+        const struct hold *other = &watch->holds[i];
+
+        if (other->pid == hold->pid && other->stopped && !other->at_end && other->since_ns < hold->since_ns)
+            return true;
+    }
+    return false;
 }
 
 /* Whether a hold is over. */
 static bool is_over(struct go_watch *watch, struct hold *hold, uint64_t now, bool idle)
 {
     const struct watched_process *process = hold->told ? find(watch, hold->pid) : NULL;
-    uint64_t limit = hold->at_end ? watch->options.drain_ns : watch->options.delay_ns;
 
     if (hold->told && !process)
         return true;
     if (!hold->told || !hold->stopped)
         return now - hold->since_ns > STOP_AWAITED_NS;
-    if (now - hold->since_ns > limit)
+    if (now - hold->since_ns > (hold->at_end ? watch->options.drain_ns : process->rule.limit_ns))
         return true;
     hold->quiet = idle && others_rest(watch, hold, process) ? hold->quiet + 1 : 0;
-    return hold->quiet >= QUIET_ROUNDS;
+    return hold->quiet >= QUIET_ROUNDS && !comes_later(watch, hold);
 }
 
 /* Lets a thread go on. If others could still run then, the goroutine goes to the end of the queue, as

@@ -19,6 +19,7 @@
 
 #include "analyzer/go/verdict.h"
 #include "base/error.h"
+#include "collector/go/holds.h"
 #include "collector/go/observer.h"
 
 struct go_watch;
@@ -27,7 +28,6 @@ struct go_watch_options {
     uint64_t patience_ns; /* so long nobody must have run before a program is said to be deadlocked */
     uint64_t limit_ns;    /* a process that takes longer is ended; 0: none is */
     uint64_t drain_ns;    /* at most so long a process is held at its end; 0: not at all */
-    uint64_t delay_ns;    /* and a goroutine before an operation */
 };
 
 enum go_end {
@@ -63,6 +63,10 @@ int go_watch_new(const struct go_watch_options *options, const struct go_watch_o
 
 /* Accepts NULL. Threads that are held go on. */
 void go_watch_free(struct go_watch *watch);
+
+/* How goroutines of a process that is watched are held up from now on; until then, for GO_HOLD_SHORT_NS at
+ * most. */
+void go_watch_hold_by(struct go_watch *watch, pid_t pid, const struct go_hold_rule *rule);
 
 /* For stream_options. */
 struct go_observer go_watch_observer(struct go_watch *watch);

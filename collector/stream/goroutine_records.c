@@ -381,6 +381,8 @@ int goroutine_record(struct translation *at)
         return on_fatal(at);
     case GO_AT_DELAY:
         return on_delay(at);
+    case GO_AT_BEHIND_GO: /* its records are of the go statement */
+        return 0;
     case GO_AT_EXIT:
         at->event.value = (int32_t)at->record->value;
         return on_state(at, GO_EVENT_EXIT);

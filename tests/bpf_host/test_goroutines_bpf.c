@@ -519,6 +519,51 @@ Test(goroutines, a_list_is_followed_hit_by_hit)
                  "all of a full list, which its last is in");
 }
 
+/* The hit of a go statement, and the return of runtime.newproc in the goroutine at `g`. */
+static const struct wire_go *make_goroutine(uint64_t g, unsigned *ret_held)
+{
+    const struct go_probe statement = {
+        .kind = GO_AT_DELAY, .program = PROGRAM, .place_in_code = 1, .behind = 1};
+    const struct go_probe behind = {.kind = GO_AT_BEHIND_GO, .program = PROGRAM};
+    struct kernel_registers at = registers();
+    unsigned before = kernel_threads_held();
+    size_t records;
+
+    hit_probe(&statement, &at);
+    *ret_held = kernel_threads_held() - before;
+    at.r14 = g;
+    records = kernel_records();
+    kernel_set_go_probe(PROBE + 1, &behind);
+    kernel_go_hit(TGID, TID, PROBE + 1, &at);
+    return kernel_records() > records ? kernel_record(kernel_records() - 1) : NULL;
+}
+
+Test(goroutines, a_go_statement_is_a_place_before_it_and_one_behind_it)
+{
+    struct go_conduct *conduct = kernel_go_conduct(0);
+    const struct wire_go *record;
+    unsigned held;
+
+    begin_execution(1, 8);
+    set_chance(0);
+    conduct->choice_count = 3;
+    for (unsigned i = 0; i < 3; i++)
+        conduct->choices[i].probe = PROBE;
+    conduct->choices[0].hit = 1; /* behind the first one */
+    conduct->choices[1].hit = 2; /* before the second one */
+    conduct->choices[2].hit = 5; /* behind the third one */
+    record = make_goroutine(at_word(G), &held);
+    cr_assert_eq(held, 0);
+    cr_assert_not_null(record);
+    cr_assert_eq(record->probe, PROBE);
+    cr_assert_eq(record->object, 1);
+    cr_assert_eq(record->value, at_word(G));
+    cr_assert_null(make_goroutine(at_word(G), &held));
+    cr_assert_eq(held, 1, "before the second one, and not behind it");
+    cr_assert_null(make_goroutine(at_word(OTHER_G), &held), "another goroutine returns");
+    cr_assert_eq(kernel_threads_held(), 2);
+}
+
 Test(goroutines, chance_repeats_itself_with_the_same_seed)
 {
     struct go_conduct *conduct = kernel_go_conduct(0);

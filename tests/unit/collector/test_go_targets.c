@@ -169,6 +169,33 @@ static size_t count_kind(enum go_place_kind kind, enum go_op operation)
     return count;
 }
 
+/* Where goroutines can be held up: both sides of go statements, where goroutines begin, and before what
+ * changes memory atomically. */
+static void check_delays(const char *what)
+{
+    const struct go_target *target;
+    size_t first = built.targets.count, behind = 0, beginnings = 0, atomics = 0;
+    struct error err = {0};
+
+    cr_assert_eq(go_targets_add_delays(built.image, &built.layout, &built.model, &built.targets, &err), 0);
+    for (size_t i = first; i < built.targets.count; i++) {
+        target = &built.targets.items[i];
+        if (target->probe.kind == GO_AT_BEHIND_GO)
+            continue;
+        cr_assert_eq(target->probe.kind, GO_AT_DELAY);
+        cr_expect_eq(target->probe.behind, target->operation == GO_OP_GO);
+        behind += target->probe.behind;
+        beginnings += !target->operation && target->usage;
+        atomics += !target->operation && !target->usage;
+    }
+    cr_expect_not_null(target_in(GO_NEWPROC, GO_AT_BEHIND_GO), "%s", what);
+    cr_expect_gt(behind, 0, "%s", what);
+    cr_expect_gt(beginnings, 0, "%s", what);
+    cr_expect_leq(atomics, built.model.atomic_count, "%s", what);
+    cr_expect_geq(2 * atomics, built.model.atomic_count, "%zu of %zu: %s", atomics, built.model.atomic_count,
+                  what);
+}
+
 static void check_build(const char *version, const char *options, bool inlines)
 {
     build(version, options);
@@ -179,6 +206,8 @@ static void check_build(const char *version, const char *options, bool inlines)
     cr_expect_eq(count_kind(GO_AT_LOCK, GO_OP_MUTEX_TRYLOCK) + count_kind(GO_AT_RESULT, GO_OP_MUTEX_TRYLOCK),
                  1);
     cr_expect_eq(count_kind(GO_AT_RESULT, GO_OP_RWMUTEX_TRYLOCK), 1);
+    check_delays(version);
+    cr_expect_eq(built.model.atomic_count > 0, inlines, "go %s %s", version, options);
     release();
 }
 
