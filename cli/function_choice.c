@@ -56,7 +56,7 @@ int function_choice_filter(struct function_choice *choice, const char *spec, con
         return error_say(
             err, -EINVAL,
             "reading filter '%s': a recording has no use for what it says about returns or K (name "
-            "the sets alone; --no-returns saves return probes)",
+            "the sets alone; --returns says how returns are known)",
             spec);
     return r;
 }

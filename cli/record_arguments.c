@@ -93,10 +93,14 @@ static const struct argp_option record_options[] = {
     {"time", KEY_TIME, "none|anchor|full", 0,
      "Times kept: none, one a millisecond of activity (default), or one an event", 3},
     {"returns", KEY_RETURNS, "auto|probe|infer|none|sites", 0,
-     "How returns come to be known: probed where that is safe and not dearer (auto, the default) or wherever "
-     "it "
-     "is safe (probe), inferred from stack pointers and return addresses (infer), not at all (none), or by a "
-     "probe on every return instruction (sites)",
+     "How returns come to be known: inferred from stack pointers and return addresses (auto, the default, "
+     "and "
+     "infer), by a probe on every return instruction (sites), not at all (none), or by the kernel's return "
+     "probes "
+     "(probe). Those replace return addresses on the program's stack, which breaks programs that look at "
+     "them: "
+     "where that is known (exceptions, garbage collectors, profilers, stacks switched by hand) returns are "
+     "inferred, elsewhere it is your risk",
      3},
     {"backend", KEY_BACKEND, "auto|inline|uprobe", 0,
      "What records calls: the kernel's probes (uprobe, the default), or for each function what is cheapest "
@@ -111,7 +115,7 @@ static const struct argp_option record_options[] = {
      "5 with "
      "-p, none for a command)",
      3},
-    {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer: no return probes", 3},
+    {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer", 3},
     {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
     {"go", KEY_GO, 0, 0,
      "Of Go programs record what their goroutines do: creation, channels, locks, waiting. Their functions "
@@ -225,10 +229,16 @@ static void parse_budget(struct record_arguments *arguments, const char *text, s
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     static const char *const names[PLAN_RETURNS_MODES] = {
-        [PLAN_RETURNS_AUTO] = "auto", [PLAN_RETURNS_PROBE] = "probe", [PLAN_RETURNS_INFER] = "infer",
-        [PLAN_RETURNS_NONE] = "none", [PLAN_RETURNS_SITES] = "sites",
+        [PLAN_RETURNS_INFER] = "infer",
+        [PLAN_RETURNS_PROBE] = "probe",
+        [PLAN_RETURNS_NONE] = "none",
+        [PLAN_RETURNS_SITES] = "sites",
     };
 
+    if (!strcmp(text, "auto")) {
+        arguments->recorder.returns = PLAN_RETURNS_INFER;
+        return;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!strcmp(names[i], text)) {
             arguments->recorder.returns = (enum plan_returns)i;

@@ -230,11 +230,6 @@ static const char *refuses_inline(const struct image_table *table, const struct 
                                       : inline_image_refusal(image->elf, table->options.knows_borrowers);
 }
 
-static bool wants_inline(const struct image_table *table, const struct traced_image *image)
-{
-    return table->options.inlined && image->kind == IMAGE_MAIN && !refuses_inline(table, image);
-}
-
 /* Which functions get inline probes. That none can is an answer. */
 static int plan_inline(const struct image_table *table, struct traced_image *image, struct error *err)
 {
@@ -272,10 +267,8 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
 
     if (r)
         return r;
-    if (image->shared && (options.returns == PLAN_RETURNS_AUTO || options.returns == PLAN_RETURNS_PROBE))
+    if (image->shared && options.returns == PLAN_RETURNS_PROBE)
         options.returns = PLAN_RETURNS_INFER;
-    if (wants_inline(table, image) && options.returns == PLAN_RETURNS_AUTO)
-        options.returns = PLAN_RETURNS_INFER; /* what inline probes do; they have no returns */
     if (!image_functions_own(image->functions, image->function_count))
         return error_say(err, -ENODATA, "cannot trace %s: nothing tells where its functions are",
                          image->path);

@@ -347,11 +347,6 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     struct background *background;
     int r;
 
-    /* An inferred return has no moment of its own. */
-    if (image.returns == PLAN_RETURNS_AUTO && !options->insists_on_inline &&
-        (options->times == STREAM_TIMES_FULL ||
-         (options->flight && flight_has_functions(options->flight, true))))
-        image.returns = PLAN_RETURNS_PROBE;
     if (!recorder)
         return error_no_memory(err);
     recorder->options = *options;
@@ -365,8 +360,6 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     background = background_begin(options->budget);
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
     background_end(background);
-    if (!r && !uprobe_backend_has_sessions(recorder->backend) && image.returns != PLAN_RETURNS_NONE)
-        image.returns = PLAN_RETURNS_INFER;
     if (!r)
         r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
     if (!r && options->watch)

@@ -68,8 +68,6 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
         return "--trigger: inline probes record every call";
     if (options->flight && flight_has_functions(options->flight, true))
         return "--flight-on slow: inline probes do not see when calls return";
-    if (options->times == STREAM_TIMES_FULL && !options->insists_on_inline)
-        return "--time full: inline probes do not see when calls return";
     if (options->times == STREAM_TIMES_FULL && !inline_backend_has_clock())
         return "--time full: this machine's time stamp counter is not stable";
     if (options->returns == PLAN_RETURNS_PROBE || options->returns == PLAN_RETURNS_SITES)

@@ -50,6 +50,7 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
         .sync = options->sync,
         .by_process = options->want_image || options->sync,
         .inlined = options->backend == RECORDER_INLINE,
+        .returns = options->returns == PLAN_RETURNS_PROBE,
         .packed = !options->plain_wire,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };

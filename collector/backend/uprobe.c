@@ -17,6 +17,7 @@
 #include "collector/backend/kernel_features.h"
 #include "collector/backend/proxy.h"
 #include "collector/backend/ring_reader.h"
+#include "collector/privileges.h"
 #include "collector/target/process.h"
 
 #define KERNEL_ENOTSUPP 524 /* what uprobes answer for an instruction they refuse */
@@ -31,7 +32,7 @@ struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_reader ring;
     struct budget_slot *budget; /* NULL: there is none */
-    bool sessions;
+    bool returns;               /* are probed, by sessions */
     struct probe_link *links;
     size_t link_count, link_capacity;
     struct closer closer;
@@ -51,19 +52,18 @@ static bool packs(const struct uprobe_options *options)
     return options->packed && !options->full_time && !options->trigger_share && !options->count_only;
 }
 
-/* Loads the skeleton with the session program or with the one that older kernels know. */
+/* Loads the skeleton, with the session program only if return probes are wanted. */
 static int load(struct uprobe_backend *backend, const struct uprobe_options *options)
 {
     struct tracectl_bpf *skeleton = tracectl_bpf__open();
-    bool sessions = kernel_has_sessions();
     int r;
 
     if (!skeleton)
         return -errno;
-    bpf_program__set_autoload(skeleton->progs.on_session, sessions);
-    bpf_program__set_autoload(skeleton->progs.on_call_only, !sessions || options->by_process);
+    bpf_program__set_autoload(skeleton->progs.on_session, options->returns);
+    bpf_program__set_autoload(skeleton->progs.on_call_only, !options->returns || options->by_process);
     bpf_program__set_autoload(skeleton->progs.on_go, options->goroutines);
-    if (sessions)
+    if (options->returns)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
     if (options->ring_bytes)
@@ -104,7 +104,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         return r;
     }
     backend->skeleton = skeleton;
-    backend->sessions = sessions;
+    backend->returns = options->returns;
     return 0;
 }
 
@@ -145,6 +145,12 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
     if (!backend)
         return error_no_memory(err);
     bpf_messages_begin();
+    if (options->returns && !kernel_has_sessions() && !privileges_missing(PRIVILEGES_TO_RECORD)) {
+        uprobe_backend_free(backend);
+        return error_say(err, -EOPNOTSUPP,
+                         "cannot probe returns: this kernel has no uprobe sessions (use --returns auto, or "
+                         "Linux 6.13)");
+    }
     r = load(backend, options);
     if (r) {
         uprobe_backend_free(backend);
@@ -189,11 +195,6 @@ void uprobe_backend_free(struct uprobe_backend *backend)
     tracectl_bpf__destroy(backend->skeleton);
     free(backend->links);
     free(backend);
-}
-
-bool uprobe_backend_has_sessions(const struct uprobe_backend *backend)
-{
-    return backend->sessions;
 }
 
 static int make_link(void *context)
@@ -306,7 +307,7 @@ static int attach_calls(struct uprobe_backend *backend, const struct uprobe_site
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
     const struct attachment_kind kind =
-        backend->sessions && !pid
+        backend->returns && !pid
             ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, part}
             : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, part};
 

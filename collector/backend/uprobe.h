@@ -31,6 +31,7 @@ struct uprobe_options {
     bool sync;          /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
     bool by_process;    /* uprobe_backend_attach will be called for single processes */
     bool inlined;       /* processes have inline probes */
+    bool returns;       /* cookies without COOKIE_ENTRY_ONLY will ask for return probes; else there are none */
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
     uint32_t trigger_share; /* of 2^32 - 1: of the windows that triggers open; 0: there are none */
     bool count_only;        /* with a budget: calls are counted in its slots, and none is recorded */
@@ -40,16 +41,12 @@ struct uprobe_options {
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities,
- * -EOPNOTSUPP on a kernel that cannot place them. */
+ * -EOPNOTSUPP on a kernel that cannot place them, or has no sessions for `returns`. */
 int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_backend **ret_backend,
                         struct error *err);
 
 /* Detaches everything. Accepts NULL. */
 void uprobe_backend_free(struct uprobe_backend *backend);
-
-/* True when a call and its return are one probe and each call can decline its return probe (kernel 6.13).
- * False: returns cannot be probed without harm on stacks of their own, so calls only are. */
-bool uprobe_backend_has_sessions(const struct uprobe_backend *backend);
 
 /* What is to be probed of one image. */
 struct uprobe_sites {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who is probed where, and who gets a return probe. Images as a whole go without return probes
+ * Which functions are probed where, and which get a return probe if return probes are asked for. Images as a
+ * whole go without them
  *
  * - if exceptions, panics or thread cancellation may walk their stacks, since those abort at the overwritten
  * return address: any image with exception tables or an unwinding runtime, and Go, which moves its stacks as
@@ -45,7 +46,7 @@ static enum plan_no_return image_no_return(struct elf_image *image, const struct
 
     if (options->returns == PLAN_RETURNS_SITES)
         return PLAN_RETURN_SITES;
-    if (options->returns == PLAN_RETURNS_INFER || options->returns == PLAN_RETURNS_NONE)
+    if (options->returns != PLAN_RETURNS_PROBE)
         return PLAN_RETURN_NOT_WANTED;
     if (elf_image_facts(image)->is_go)
         return PLAN_RETURN_GO;
@@ -87,8 +88,7 @@ static enum plan_no_return function_no_return(const struct planner *planner, siz
     return PLAN_RETURN_PROBED;
 }
 
-/* As above, but where returns are to be seen in any case. Go's stacks move, so that nobody wants to see any.
- */
+/* As above, but where returns are to be seen in any case. Not in Go, whose stacks move. */
 static enum plan_no_return rule_of(const struct planner *planner, size_t index)
 {
     const struct plan_options *options = planner->options;
@@ -138,20 +138,15 @@ enum site_refusal plan_symbol_refusal(const struct image_function *function)
     return SITE_OK;
 }
 
-/* Takes the cheaper of a site with a return probe and one without, or the one with it whatever it costs. */
-static struct site weigh(const struct planner *planner, const struct sites *sites,
-                         enum plan_no_return *no_return)
+/* Takes the best site, or with a return probe the best one where that is possible, whatever it costs. */
+static struct site pick(const struct sites *sites, enum plan_no_return *no_return)
 {
-    uint32_t with = site_cost(&planner->costs, sites->unmoved.class) + planner->costs.ret;
-    uint32_t without = site_cost(&planner->costs, sites->any.class);
-
     if (*no_return != PLAN_RETURN_PROBED)
         return sites->any;
-    if (sites->unmoved.class != SITE_REFUSED && (planner->options->returns == PLAN_RETURNS_PROBE ||
-                                                 sites->unmoved.class == sites->any.class || with <= without))
+    if (sites->unmoved.class != SITE_REFUSED)
         return sites->unmoved;
     if (sites->any.class != SITE_REFUSED)
-        *no_return = PLAN_RETURN_DEAR;
+        *no_return = PLAN_RETURN_NO_PLACE;
     return sites->any;
 }
 
@@ -173,13 +168,7 @@ void planner_choose(struct planner *planner, size_t index)
         return;
     site_choose(planner->disasm, planner->map, code, own_size(planner, index, available), function->address,
                 &sites);
-    choice->site = weigh(planner, &sites, &choice->no_return);
-}
-
-uint32_t planner_cost(const struct planner *planner, const struct choice *choice)
-{
-    return site_cost(&planner->costs, choice->site.class) +
-           (choice->no_return == PLAN_RETURN_PROBED ? planner->costs.ret : 0);
+    choice->site = pick(&sites, &choice->no_return);
 }
 
 static bool is_wanted(const struct planner *planner, const struct image_function *function)
@@ -410,7 +399,7 @@ const char *plan_no_return_text(enum plan_no_return reason)
         [PLAN_RETURN_NAME] = "uses or replaces its return address",
         [PLAN_RETURN_CODE] = "its code uses its return address or switches stacks",
         [PLAN_RETURN_GO] = "go moves its stacks",
-        [PLAN_RETURN_DEAR] = "a return probe would need a dear site",
+        [PLAN_RETURN_NO_PLACE] = "no place in it can have a return probe",
         [PLAN_RETURN_SITES] = "its return instructions are probed",
         [PLAN_RETURN_UNDECODED] = "not all of its code can be decoded",
     };

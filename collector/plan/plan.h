@@ -4,10 +4,10 @@
  * many were refused for which reason.
  *
  * A function is seen by one probe in its entry block (site.h) or, if that would be dear or cannot be and all
- * its calls are known, by probes on these (call_sites.h). A return probe replaces the return address on the
- * stack. Whoever looks at that address or leaves the frame another way than by `ret` is harmed
- * (return_rules.h), so is an image that may be unwound through. Without a return probe a function's returns
- * are inferred.
+ * its calls are known, by probes on these (call_sites.h). Its returns are inferred. A return probe replaces
+ * the return address on the stack, and not every program that looks at its own stack can be told from
+ * outside: so there are none unless they are asked for (PLAN_RETURNS_PROBE), and then not where they are
+ * known to harm (return_rules.h, image_no_return() of plan.c).
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_PLAN_H
 #define TRACECTL_COLLECTOR_PLAN_PLAN_H
@@ -34,17 +34,16 @@ enum plan_no_return {
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
     PLAN_RETURN_CODE,        /* its code does: return_code_forbids() */
     PLAN_RETURN_GO,          /* Go moves its stacks, and reads them */
-    PLAN_RETURN_DEAR,  /* where a return probe is possible, a hit costs more than seeing the call elsewhere */
-    PLAN_RETURN_SITES, /* there is a probe on each of its RETs instead */
-    PLAN_RETURN_UNDECODED, /* there should be, but not all of its code can be decoded */
+    PLAN_RETURN_NO_PLACE,    /* nowhere in its entry block does the return address lie at [rsp] */
+    PLAN_RETURN_SITES,       /* there is a probe on each of its RETs instead */
+    PLAN_RETURN_UNDECODED,   /* there should be, but not all of its code can be decoded */
     PLAN_NO_RETURNS,
 };
 
-/* How returns come to be known (capture.md calls these modes; `record --returns`). */
+/* How returns come to be known (`record --returns`). */
 enum plan_returns {
-    PLAN_RETURNS_AUTO,  /* probed where that is safe and not dearer, else inferred */
-    PLAN_RETURNS_PROBE, /* probed wherever that is safe, whatever the entry costs; the others are inferred */
     PLAN_RETURNS_INFER, /* no return probes: entries carry stack pointer and return address */
+    PLAN_RETURNS_PROBE, /* the kernel's return probes wherever nothing speaks against one; else inferred */
     PLAN_RETURNS_NONE,  /* calls only */
     PLAN_RETURNS_SITES, /* a probe on every RET instruction */
     PLAN_RETURNS_MODES,
@@ -63,7 +62,7 @@ struct plan_options {
     /* Which functions are wanted; NULL: all. Asked once for each function, PLT stubs included. */
     bool (*want)(void *ctx, struct elf_image *image, const struct image_function *function);
     void *ctx;
-    /* Of which functions the returns are to be seen in any case: on their RETs where they have no return
+    /* Of which functions the returns are to be seen in any case: on their RETs if they have no return
      * probe. NULL: none. */
     bool (*timed)(void *timed_ctx, const struct image_function *function);
     void *timed_ctx;

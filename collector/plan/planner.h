@@ -37,9 +37,6 @@ struct planner {
 /* Fills in site and no_return of choices[index] by its rule. */
 void planner_choose(struct planner *planner, size_t index);
 
-/* What a call costs that hits the chosen site, in nanoseconds. */
-uint32_t planner_cost(const struct planner *planner, const struct choice *choice);
-
 /* Finds the functions whose calls are cheaper to probe than themselves, and changes their choices. -ENOMEM.
  */
 int planner_prefer_calls(struct planner *planner);

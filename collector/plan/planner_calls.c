@@ -18,7 +18,7 @@ static bool is_callee(const struct planner *planner, size_t index)
     if (choice->site.class == SITE_REFUSED)
         return choice->site.refusal == SITE_LOOP;
     return choice->site.class == SITE_SINGLE_STEPPED &&
-           planner_cost(planner, choice) > planner->costs.call_emulated;
+           site_cost(&planner->costs, choice->site.class) > planner->costs.call_emulated;
 }
 
 static int collect_callees(struct planner *planner, struct callee **ret_callees, size_t *ret_count)
@@ -48,8 +48,6 @@ static int give_calls(struct planner *planner, const struct callee *callee, cons
     choice->first_call = planner->call_count;
     choice->calls = callee->count;
     planner->call_count += callee->count;
-    if (choice->no_return == PLAN_RETURN_PROBED)
-        choice->no_return = PLAN_RETURN_DEAR;
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "bpf/wire.h"
+#include "collector/backend/kernel_features.h"
 #include "collector/backend/uprobe.h"
 #include "collector/self_test/isolate.h"
 #include "collector/self_test/sites.h"
@@ -135,13 +136,18 @@ static int attach_empty(struct arms *arms, struct probe_costs *costs)
 
 static int attach(struct arms *arms, struct probe_costs *costs)
 {
-    const struct uprobe_options options = {.ring_bytes = RING_BYTES, .with_time = true, .packed = true};
+    const struct uprobe_options options = {
+        .ring_bytes = RING_BYTES,
+        .with_time = true,
+        .packed = true,
+        .returns = kernel_has_sessions(),
+    };
     int r = uprobe_backend_open(&options, &arms->backend, &costs->why);
 
     if (r)
         return r;
     costs->loads = true;
-    costs->sessions = uprobe_backend_has_sessions(arms->backend);
+    costs->sessions = options.returns;
     r = attach_recorder(arms, costs);
     return r ? r : attach_empty(arms, costs);
 }

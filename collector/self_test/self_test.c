@@ -37,7 +37,7 @@ static const struct {
     {"uprobe_multi", check_all_processes, false, "needs Linux 6.6 with CONFIG_UPROBES and CAP_PERFMON"},
     {"process filter", check_one_process, true, "needs Linux 6.6 with CONFIG_UPROBES and CAP_PERFMON"},
     {"attach cookie", check_cookies, false, "needs Linux 6.6"},
-    {"sessions", check_sessions, true, "needs Linux 6.13; without, returns are inferred"},
+    {"sessions", check_sessions, true, "--returns probe needs Linux 6.13"},
     {"vfork", check_slots, true, "needs Linux 6.16; without, programs that use vfork get no inline probes"},
     {"send signal", check_signals, true, "needs Linux 5.3; without, the begin of a new program is missed"},
     {"find vma", check_find_vma, true, "needs Linux 5.17; without, returns of threads are inferred"},
@@ -48,7 +48,7 @@ static const struct {
     {"lockdown", check_lockdown, true, "nothing to do: recording does not need to write to a process"},
     {"nop5 fork", check_nop5_fork, true, "nothing to do: such sites are avoided in programs that fork"},
     {"seccomp returns", check_seccomp_returns, true,
-     "use --no-returns on programs with a strict seccomp filter, or Linux 6.14"},
+     "no --returns probe for programs with a strict seccomp filter, or Linux 6.14"},
     {"seccomp nop5", check_seccomp_nop5, true, "nothing to do: such sites are avoided"},
 };
 

@@ -74,21 +74,22 @@ assert all(probe.get("not_inline") for probe in image["plan"] if probe["backend"
 assert "main" in {probe["function"] for probe in inline}
 PY
     "$TRACECTL" -q record --dry-run --backend auto -- "$PROGRAMS/static_hello" | grep 'no inline probes: a static program' >/dev/null
-    "$TRACECTL" -q record --dry-run --backend auto --time full -- "$PROGRAMS/million" | grep 'no inline probes: --time full' >/dev/null
+    "$TRACECTL" -q record --dry-run --backend auto --returns sites -- "$PROGRAMS/million" |
+        grep 'no inline probes: --returns probe or sites' >/dev/null
 }
 
 # auto leaves to the kernel's probes what cannot have others, and says why; inline insists.
 options_that_rule_it_out() {
     local status=0
-    record full --backend auto --time full -- "$PROGRAMS/million" 10 >/dev/null
-    backend_of full | grep "^the kernel's probes: --time full" >/dev/null
+    record sites --backend auto --returns sites -- "$PROGRAMS/million" 10 >/dev/null
+    backend_of sites | grep "^the kernel's probes: --returns probe or sites" >/dev/null
     "$TRACECTL" record --backend inline --returns probe -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
     same 2 "$status"
     grep -q 'does not go with --returns probe' "$WORK/err"
 }
 
-# Who insists on inline probes has the time of every call, in the order of the calls, within those of the recording and of
-# the kernel's probes.
+# With inline probes each call has its time, in the order of the calls, within those of the recording and of the kernel's
+# probes.
 every_call_has_its_time() {
     local id plain before after
     before=$(date +%s%N)

@@ -132,6 +132,16 @@ run_case "2,000 threads, not stopped" few_were_stopped 2020
 run_case "2,000 threads did not notice" nobody_noticed
 end_blocked
 
+# All of them lie in code; the page that the kernel puts return probes on is the highest of all.
+return_addresses_are_true() {
+    awk '$1 == "call" { calls++; code += $7 !~ /^0x7ffff/ } END { exit !(calls >= 60 && code == calls) }' "$said" ||
+        fail "$(grep '^call.* 0x7ffff' "$said")"
+}
+
+start_blocked recorded "$TRACECTL" -q record -n recorded --time full -- "$PROGRAMS/blocked" 0
+run_case "return probes are not used unless they are asked for" return_addresses_are_true
+end_blocked
+
 start_blocked probed "$TRACECTL" -q record -n probed --returns probe -- "$PROGRAMS/blocked" 0
 run_case "with return probes the return addresses on the stacks are not the true ones" return_addresses_were_replaced
 run_case "and yet open calls are told from those that have returned" verdicts_are_right 3

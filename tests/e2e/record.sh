@@ -49,7 +49,7 @@ sequence_has_no_gap() {
 }
 
 report_is_right() {
-    local id
+    local id returns
     "$TRACECTL" --json record -n report --functions "$only" -- "$PROGRAMS/forty" >"$WORK/report.json" 2>"$WORK/target.out"
     cmp "$WORK/unprobed" "$WORK/target.out"
     id=$(json_get run <"$WORK/report.json")
@@ -57,12 +57,14 @@ report_is_right() {
     same report "$(json_get name <"$WORK/report.json")"
     same 0 "$(json_get exit_status <"$WORK/report.json")"
     same "$total" "$(json_get calls <"$WORK/report.json")"
-    same "$total" "$(json_get returns <"$WORK/report.json")"
-    same $((2 * total)) "$(json_get events <"$WORK/report.json")"
+    # Whether the two innermost calls of a thread have returned when it ends is not known.
+    returns=$(json_get returns <"$WORK/report.json")
+    ((returns <= total && returns >= total - 2 * 9))
+    same $((total + returns)) "$(json_get events <"$WORK/report.json")"
     same 9 "$(json_get threads <"$WORK/report.json")"
     same 0 "$(json_get lost <"$WORK/report.json")"
     same 0 "$(json_get muted_functions <"$WORK/report.json")"
-    same $((4 * total)) "$(json_get raw_bytes <"$WORK/report.json")"
+    same $((2 * (total + returns))) "$(json_get raw_bytes <"$WORK/report.json")"
     (($(json_get stored_bytes <"$WORK/report.json") > 0))
     (($(json_get catalog_bytes <"$WORK/report.json") > 0))
     json_get wall_seconds <"$WORK/report.json"
@@ -126,7 +128,7 @@ self_counting() { # program: prints "NAME COUNT" of its functions
 }
 
 times_are_kept() { # none, anchor or full
-    record "time_$1" --time "$1" -- "$PROGRAMS/million" 2000
+    record "time_$1" --time "$1" --returns probe -- "$PROGRAMS/million" 2000
     case $1 in
     none) same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_none) AND ns > 0")" ;;
     full)
@@ -146,7 +148,7 @@ times_are_kept() { # none, anchor or full
 for ((i = 1; i <= ${FORTY_RUNS:-3}; i++)); do
     # Where each event has a time, top says how long functions took; what cannot be is not said.
 times_of_functions() {
-    record timed --time full -- "$PROGRAMS/million" 2000 >/dev/null
+    record timed --time full --returns probe -- "$PROGRAMS/million" 2000 >/dev/null
     record untimed -- "$PROGRAMS/million" 2000 >/dev/null
     "$TRACECTL" top untimed | grep TIME && fail "times that were not recorded"
     "$TRACECTL" top timed | grep -E '^ *CALLS +SHARE +TIME +SELF +THREADS +FUNCTION$' >/dev/null
@@ -165,10 +167,10 @@ PY
 
 run_case "40 functions on 8 threads are counted exactly, run $i" forty_is_exact "forty$i"
 done
-run_case "calls and returns balance" balance forty1
+run_case "what may have returned unseen is unknown, all else has returned" inferred_balance forty1
 run_case "seq has no gap" sequence_has_no_gap
-run_case "counts are exact with inferred returns" forty_is_exact inferred --no-returns
-run_case "calls and returns balance with inferred returns" inferred_balance inferred
+run_case "counts are exact with return probes" forty_is_exact probed --returns probe
+run_case "calls and returns balance with return probes" balance probed
 run_case "record --json reports the run" report_is_right
 run_case "the command's exit status is stored, and handed on when asked" statuses_are_kept
 run_case "a command killed by a signal has status 128 + signal" signal_is_kept

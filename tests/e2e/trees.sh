@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Call trees are exactly those of the program: recursion, tail calls, longjmp, signals, callbacks, C++ exceptions,
-# with probed returns and with inferred ones; and the program computes what it computes without tracectl.
+# with return probes and with inferred returns; and the program computes what it computes without tracectl.
 . "$(dirname "$0")/lib.sh"
 needs_capture
 
@@ -39,7 +39,7 @@ nesting_of() { # name of the run, functions
 callbacks_are_assumed() { # what the C library calls back is; what is called by a known caller is not
     local own="'main', 'sort_and_find', 'fill', 'compare', 'sign'" mode
     # bsearch() is inlined: it calls compare() out of sort_and_find().
-    for mode in infer auto; do
+    for mode in infer probe; do
         record "called_back_$mode" --returns "$mode" -- "$PROGRAMS/callbacks" >/dev/null
         same "compare in sort_and_find: certain
 compare in stub: $([[ $mode == infer ]] && echo assumed || echo certain)
@@ -65,7 +65,7 @@ third in caller: certain" "$(nesting_of tails "'caller', 'first', 'second', 'thi
 # compare() is called by the C library, out of sort(); nothing tells that before() has returned by then.
 wrong_nesting_is_marked() {
     local functions='^(main|sort|before|after|compare|sign|done)$'
-    record room --returns infer --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
+    record room --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
     same "main (unknown)
   sort
     before
@@ -75,7 +75,7 @@ wrong_nesting_is_marked() {
   done (unknown)" "$("$TRACECTL" calls room 0.0)"
     same 1 "$("$TRACECTL" calls room 0.0 --json | grep -c '"name": "compare".*"assumed": true')"
     same 1 "$("$TRACECTL" calls room --json | grep -c '"assumed"')"
-    record room_probed --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
+    record room_probed --returns probe --functions "$functions" -- "$PROGRAMS/alloca_frames" >/dev/null
     same "main
   sort
     before
@@ -124,10 +124,10 @@ tail_calls_are_jumps() { # the test would test nothing otherwise
 run_case "the sample program makes real tail calls" tail_calls_are_jumps
 for program in recursion recursion_nonpie tail_calls longjmp signals callbacks exceptions; do
     run_case "$program: the tree is right" tree_is_right $program
-    run_case "$program: the tree is right with inferred returns" tree_is_right $program --no-returns
+    run_case "$program: the tree is right with return probes" tree_is_right $program --returns probe
 done
 run_case "10,000 levels return" deep_returns
-run_case "10,000 levels return, inferred" deep_returns --no-returns
+run_case "10,000 levels return, with return probes" deep_returns --returns probe
 run_case "functions jumped over by longjmp" jumped_over_never_return
 run_case "callbacks out of a library are assumed to be where they are" callbacks_are_assumed
 run_case "tail calls are certain" tail_calls_are_certain

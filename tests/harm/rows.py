@@ -4,7 +4,6 @@ import dataclasses
 
 OPTIONS = {
     "auto": [],
-    "infer": ["--returns", "infer"],
     "probe": ["--returns", "probe"],
     "sites": ["--returns", "sites"],
     "none": ["--returns", "none"],
@@ -13,9 +12,10 @@ OPTIONS = {
     "inline": ["--backend", "inline"],
     "inline, timed": ["--backend", "inline", "--time", "full"],
 }
-EVERY = ("auto", "infer", "probe", "sites", "none", "all images", "inline", "inline, timed")
-EACH_RETURN = ("auto", "infer", "probe", "sites", "none", "inline")
-TWO = ("auto", "infer", "inline")
+EVERY = ("auto", "probe", "sites", "none", "all images", "inline", "inline, timed")
+EACH_RETURN = ("auto", "probe", "sites", "none", "inline")
+THREE = ("auto", "probe", "inline")
+ATTACHED = ("auto", "probe", "inline")
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ class Row:
     arguments: tuple = ()
     before: tuple = ()  # a command that runs the program: words before it
     record: tuple = ()  # more options of record
-    options: tuple = TWO
+    options: tuple = THREE
     truth: str = "instrumented"  # "own": the program prints "calls NAME NUMBER"; "": only that it is unharmed
     level: str = "tree"  # see truth.compare; without returns never more than "order"
     inline_level: str = ""  # the same with inline probes, which know less of calls out of untraced code; "": the same
@@ -52,7 +52,7 @@ ROWS = [
     Row("Rust panics, stripped", "panics.rust.stripped", truth="own", level="counts"),
     *(
         Row(f"Go {version}{build}", f"goroutines.go{version}{build}", truth="own", level="counts",
-            options=EACH_RETURN if not build else TWO, record=("--functions", r"^main\."))
+            options=EACH_RETURN if not build else THREE, record=("--functions", r"^main\."))
         for version in ("1.19", "1.22", "1.23")
         for build in ("", ".pie", ".stripped")
     ),

@@ -151,7 +151,6 @@ Test(call_sites, only_where_the_mode_and_the_costs_want_it)
         struct plan_options options;
         enum plan_site_kind expected;
     } cases[] = {
-        {{.returns = PLAN_RETURNS_AUTO}, PLAN_AT_CALL},
         {{.returns = PLAN_RETURNS_INFER}, PLAN_AT_CALL},
         {{.returns = PLAN_RETURNS_NONE}, PLAN_AT_CALL},
         {{.returns = PLAN_RETURNS_PROBE}, PLAN_AT_ENTRY},

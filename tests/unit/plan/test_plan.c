@@ -32,9 +32,11 @@ static const struct tiny_elf c_program = {
     .interpreter = "/lib64/ld.so",
 };
 
+static const struct plan_options return_probes = {.returns = PLAN_RETURNS_PROBE};
+
 Test(plan, of_a_c_program)
 {
-    AUTO_SUBJECT struct subject subject = subject_tiny(&c_program, NULL);
+    AUTO_SUBJECT struct subject subject = subject_tiny(&c_program, &return_probes);
     const struct plan_probe *probe = subject_probe(&subject, "with_endbr");
 
     subject_check_totals(&subject);
@@ -73,7 +75,7 @@ Test(plan, go_functions_have_no_return_probes)
     struct tiny_elf tiny = c_program;
 
     tiny.extra_section = ".gopclntab";
-    AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, NULL);
+    AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, &return_probes);
     subject_check_totals(&subject);
     cr_expect_eq(subject.plan->functions, 3);
     cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_GO], 3);
@@ -93,14 +95,13 @@ static void expect_no_returns(const struct tiny_elf *tiny, const struct plan_opt
 Test(plan, returns_are_inferred_where_probes_would_harm)
 {
     struct tiny_elf tiny = c_program;
-    const struct plan_options entries = {.returns = PLAN_RETURNS_INFER};
 
     tiny.extra_section = ".gcc_except_table";
-    expect_no_returns(&tiny, NULL, PLAN_RETURN_UNWIND);
+    expect_no_returns(&tiny, &return_probes, PLAN_RETURN_UNWIND);
     tiny = c_program;
     tiny.interpreter = NULL;
-    expect_no_returns(&tiny, NULL, PLAN_RETURN_STATIC);
-    expect_no_returns(&c_program, &entries, PLAN_RETURN_NOT_WANTED);
+    expect_no_returns(&tiny, &return_probes, PLAN_RETURN_STATIC);
+    expect_no_returns(&c_program, NULL, PLAN_RETURN_NOT_WANTED);
 }
 
 static bool is_endbr(void *context, const struct image_function *function)
@@ -111,7 +112,7 @@ static bool is_endbr(void *context, const struct image_function *function)
 /* On its RET, and nobody else's. */
 Test(plan, returns_of_some_functions_are_seen_in_any_case)
 {
-    const struct plan_options options = {.timed = is_endbr};
+    const struct plan_options options = {.timed = is_endbr, .returns = PLAN_RETURNS_PROBE};
     struct tiny_elf tiny = c_program;
     size_t returns = 0;
 
@@ -127,6 +128,19 @@ Test(plan, returns_of_some_functions_are_seen_in_any_case)
     cr_expect_eq(returns, 1);
     cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_SITES], 1);
     cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_UNWIND], 2);
+}
+
+/* Without return probes, too. */
+Test(plan, returns_that_are_timed_need_no_return_probe)
+{
+    const struct plan_options options = {.timed = is_endbr};
+    AUTO_SUBJECT struct subject subject = subject_tiny(&c_program, &options);
+
+    subject_check_totals(&subject);
+    cr_expect_eq(subject.plan->return_probes, 0);
+    cr_expect_eq(subject.plan->by_kind[PLAN_AT_RETURN], 1);
+    cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_SITES], 1);
+    cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_NOT_WANTED], 2);
 }
 
 Test(plan, some_functions_get_no_return_probe)
@@ -153,7 +167,7 @@ Test(plan, some_functions_get_no_return_probe)
     };
 
     memset(rets, 0xc3, sizeof(rets));
-    AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, NULL);
+    AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, &return_probes);
     subject_check_totals(&subject);
     cr_expect_eq(subject_refusal(&subject, "sizeless"), SITE_NO_SIZE);
     cr_expect_eq(subject_refusal(&subject, "inner"), SITE_INSIDE);
