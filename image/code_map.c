@@ -8,8 +8,7 @@
 
 bool is_plt_section(const char *name)
 {
-    return strcmp(name, ".plt") == 0 || strcmp(name, ".plt.sec") == 0 || strcmp(name, ".plt.got") == 0 ||
-           strcmp(name, ".plt.bnd") == 0 || strcmp(name, ".iplt") == 0;
+    return strncmp(name, ".plt", 4) == 0 || strncmp(name, ".iplt", 5) == 0;
 }
 
 static int add(struct code_map *map, uint64_t start, uint64_t end, bool plt)

@@ -86,8 +86,7 @@ static int compare_functions(const void *left, const void *right)
  * the symbol table has another one. */
 static int absorb(struct image_function *function, const struct image_function *other)
 {
-    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && !(other->flags & IMAGE_FUNCTION_SIZE_GUESSED) &&
-        other->source != IMAGE_SOURCE_PLT) {
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && !(other->flags & IMAGE_FUNCTION_SIZE_GUESSED)) {
         function->size = other->size;
         function->flags &= ~(unsigned)IMAGE_FUNCTION_SIZE_GUESSED;
     }
@@ -247,12 +246,12 @@ static int collect(struct elf_image *image, const struct code_map *map, const st
 
     if (r < 0)
         return r;
-    if (gopclntab_collect(image, map, list) < 0 || merge(list) < 0 || add_frames(image, fdes, list) < 0)
+    if (gopclntab_collect(image, map, list) < 0 || merge(list) < 0)
         return error_no_memory(err);
     r = plt_collect(image, list, err);
     if (r < 0)
         return r;
-    if (merge(list) < 0)
+    if (merge(list) < 0 || add_frames(image, fdes, list) < 0 || merge(list) < 0)
         return error_no_memory(err);
     place(image, list);
     delimit(list);
@@ -325,13 +324,13 @@ const struct image_function *image_functions_owner(const struct image_function *
 const char *image_source_name(enum image_source source)
 {
     static const char *const names[] = {
+        [IMAGE_SOURCE_PLT] = "plt",
         [IMAGE_SOURCE_SYMTAB] = "symtab",
         [IMAGE_SOURCE_DEBUG_FILE] = "debug file",
         [IMAGE_SOURCE_MINI_DEBUG] = "mini debug",
         [IMAGE_SOURCE_DYNSYM] = "dynsym",
         [IMAGE_SOURCE_GOPCLNTAB] = "gopclntab",
         [IMAGE_SOURCE_EH_FRAME] = "eh_frame",
-        [IMAGE_SOURCE_PLT] = "plt",
     };
 
     return names[source];

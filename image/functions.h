@@ -22,13 +22,13 @@ enum image_function_flags {
 
 /* Where a function is known from, the most telling first. */
 enum image_source {
+    IMAGE_SOURCE_PLT, /* its code is a stub, whatever a symbol calls it (malloc$plt) */
     IMAGE_SOURCE_SYMTAB,
     IMAGE_SOURCE_DEBUG_FILE, /* .symtab of a separate debug file */
     IMAGE_SOURCE_MINI_DEBUG, /* .symtab in .gnu_debugdata */
     IMAGE_SOURCE_DYNSYM,
     IMAGE_SOURCE_GOPCLNTAB,
     IMAGE_SOURCE_EH_FRAME,
-    IMAGE_SOURCE_PLT,
 };
 
 struct image_function {

@@ -1,143 +1,167 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PLT stubs. A stub jumps through a slot of the GOT, and the relocation of that slot names the function, so
- * each stub's `jmp *disp(%rip)` is decoded: that holds for lazy and eager binding, with and without IBT or
- * MPX, and for every linker. Slots of IRELATIVE relocations have no name; their stubs are left out.
+ * PLT stubs. Each linker has its own, of its own size, with and without IBT, MPX or retpolines, for lazy and eager
+ * binding; some say so in the section's header and some do not. They have one thing in common, by which they are
+ * found: they leave through a slot of the GOT, and the relocation of that slot names the function.
+ *
+ *     [endbr64] [mov $n, %r11d] [bnd] jmp *slot(%rip)       all linkers
+ *     mov slot(%rip), %r11; call THUNK or jmp THUNK         lld -z retpolineplt
+ *
+ * So the sections are decoded from their beginning. What leads up to such an exit is the stub's beginning: what
+ * stands behind the exit or the jump before it, without padding. A stub reaches up to the next one: what follows its
+ * exit is how a lazy one calls the dynamic linker.
  */
 #include <errno.h>
 #include <gelf.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "image/sources.h"
+#include "image/disasm.h"
+#include "image/got_slots.h"
 
-struct slot {
-    uint64_t address;
-    const char *name; /* in libelf's copy of the string table */
+#define STUB_PROLOGUE_MAX 16 /* bytes before the exit; more is no stub's */
+
+struct stub {
+    uint64_t address, slot;
 };
 
-struct slots {
-    struct slot *items;
+struct stubs {
+    struct stub *items;
     size_t count, capacity;
 };
 
-static void slots_release(struct slots *slots)
+static void stubs_release(struct stubs *stubs)
 {
-    free(slots->items);
+    free(stubs->items);
 }
 
-static int compare_slots(const void *left, const void *right)
+/* ---------------------------------------------------------------------------------------------- decoding */
+
+/* Where a walk through a section stands. */
+struct walk {
+    uint64_t begin;  /* of what may be a stub */
+    uint64_t loaded; /* the slot that %r11 was loaded from, 0: none */
+};
+
+/* The place that the operand disp(%rip) names. */
+static uint64_t relative_operand(const struct instruction *instruction)
 {
-    const struct slot *a = left, *b = right;
-
-    return (a->address > b->address) - (a->address < b->address);
-}
-
-/* Adds the named slots of one relocation section. */
-static int read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct slots *slots)
-{
-    Elf_Scn *symbol_section = elf_getscn(elf, header->sh_link);
-    Elf_Data *symbols = symbol_section ? elf_getdata(symbol_section, NULL) : NULL;
-    Elf_Data *data = elf_getdata(section, NULL);
-    GElf_Shdr symbol_header;
-    GElf_Rela relocation;
-
-    if (!symbols || !data || !gelf_getshdr(symbol_section, &symbol_header))
-        return 0;
-    for (int i = 0; i < INT_MAX && gelf_getrela(data, i, &relocation); i++) {
-        uint64_t type = GELF_R_TYPE(relocation.r_info), index = GELF_R_SYM(relocation.r_info);
-        const char *name;
-        GElf_Sym symbol;
-
-        if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || index == 0 || index > INT_MAX)
-            continue;
-        if (!gelf_getsym(symbols, (int)index, &symbol))
-            continue;
-        name = elf_strptr(elf, symbol_header.sh_link, symbol.st_name);
-        if (!name || !*name)
-            continue;
-        if (array_reserve(&slots->items, &slots->capacity, slots->count + 1) < 0)
-            return -ENOMEM;
-        slots->items[slots->count++] = (struct slot){relocation.r_offset, name};
-    }
-    return 0;
-}
-
-static int read_slots(Elf *elf, struct slots *slots)
-{
-    Elf_Scn *section = NULL;
-    GElf_Shdr header;
-
-    while ((section = elf_nextscn(elf, section))) {
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
-            continue;
-        if (read_relocations(elf, section, &header, slots) < 0)
-            return -ENOMEM;
-    }
-    if (slots->count)
-        qsort(slots->items, slots->count, sizeof(*slots->items), compare_slots);
-    return 0;
-}
-
-/* The GOT slot that the stub of `size` bytes jumps through, 0 when this is no stub. Known beginnings:
- * endbr64, a bnd prefix, and mold's `mov $n, %r11d`. */
-static uint64_t slot_of_stub(const uint8_t *code, size_t size, uint64_t address)
-{
-    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    size_t at = 0;
     int32_t distance;
 
-    if (size >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
-        at += sizeof(endbr64);
-    if (at + 6 <= size && code[at] == 0x41 && code[at + 1] == 0xbb)
-        at += 6;
-    if (at < size && code[at] == 0xf2)
-        at++;
-    if (at + 6 > size || code[at] != 0xff || code[at + 1] != 0x25)
-        return 0;
-    memcpy(&distance, code + at + 2, sizeof(distance));
-    return address + at + 6 + (uint64_t)(int64_t)distance;
+    memcpy(&distance, instruction->code + instruction->modrm_at + 1, sizeof(distance));
+    return instruction->address + instruction->length + (uint64_t)(int64_t)distance;
 }
 
-static int add_stub(const struct slots *slots, uint64_t slot, uint64_t address, size_t size,
-                    struct function_list *list)
+static bool has_relative_operand(const struct instruction *instruction, uint8_t opcode, uint8_t modrm)
 {
-    const struct slot key = {.address = slot};
-    const struct slot *found = bsearch(&key, slots->items, slots->count, sizeof(key), compare_slots);
-    AUTO_FREE char *name = NULL;
+    return !instruction->vex && instruction->opcode[0] == opcode && instruction->modrm == modrm &&
+           (size_t)instruction->modrm_at + 5 <= instruction->length;
+}
 
-    if (!found)
-        return 0;
-    if (asprintf(&name, "%s@plt", found->name) < 0) {
-        name = NULL; /* undefined after a failure */
-        return -ENOMEM;
+/* The slot that the instruction leaves through, 0: it does not. */
+static uint64_t exit_slot(const struct instruction *instruction, const struct walk *walk)
+{
+    if (instruction->kind == INSTRUCTION_JUMP_INDIRECT && has_relative_operand(instruction, 0xff, 0x25))
+        return relative_operand(instruction);
+    if (instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_JUMP)
+        return walk->loaded;
+    return 0;
+}
+
+static bool is_padding(const struct instruction *instruction, const struct walk *walk)
+{
+    return instruction->kind == INSTRUCTION_TRAP ||
+           (instruction->kind == INSTRUCTION_NOP && instruction->address == walk->begin);
+}
+
+static bool leaves(const struct instruction *instruction)
+{
+    switch (instruction->kind) {
+    case INSTRUCTION_CALL:
+    case INSTRUCTION_CALL_INDIRECT:
+    case INSTRUCTION_JUMP:
+    case INSTRUCTION_JUMP_INDIRECT:
+    case INSTRUCTION_RETURN:
+        return true;
+    default:
+        return false;
     }
-    return function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT);
 }
 
-/* Stubs are 16 bytes apart, those of .plt.got 8 where they need no endbr64. */
-static size_t stub_size(const GElf_Shdr *header, const char *name)
+static int follow(struct walk *walk, const struct instruction *instruction, struct stubs *stubs)
 {
-    if (header->sh_entsize == 8 || header->sh_entsize == 16)
-        return header->sh_entsize;
-    return strcmp(name, ".plt.got") == 0 ? 8 : 16;
+    uint64_t behind = instruction->address + instruction->length, slot = exit_slot(instruction, walk);
+
+    if (slot && instruction->address - walk->begin <= STUB_PROLOGUE_MAX) {
+        if (array_reserve(&stubs->items, &stubs->capacity, stubs->count + 1) < 0)
+            return -ENOMEM;
+        stubs->items[stubs->count++] = (struct stub){walk->begin, slot};
+    }
+    if (leaves(instruction) || is_padding(instruction, walk))
+        *walk = (struct walk){.begin = behind};
+    else if (instruction->rex == 0x4c && has_relative_operand(instruction, 0x8b, 0x1d))
+        walk->loaded = relative_operand(instruction);
+    return 0;
 }
 
-static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const char *name,
-                      const struct slots *slots, struct function_list *list)
+static int walk_section(const uint8_t *code, size_t size, uint64_t address, struct stubs *stubs)
 {
-    size_t size = stub_size(header, name), available;
+    struct walk walk = {.begin = address};
+    struct instruction instruction;
+
+    for (size_t at = 0; at < size; at += instruction.length) {
+        if (disasm_skim(code + at, size - at, address + at, &instruction) < 0) {
+            instruction.length = 1;
+            walk = (struct walk){.begin = address + at + 1};
+        } else if (follow(&walk, &instruction, stubs) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- naming */
+
+/* NULL: no memory. */
+static char *stub_name(const char *function)
+{
+    char *name = NULL;
+
+    return asprintf(&name, "%s@plt", function) < 0 ? NULL : name;
+}
+
+static int add_stub(const struct got_slot *slot, uint64_t address, uint64_t size, struct function_list *list)
+{
+    AUTO_FREE char *name = stub_name(slot->name);
+    int r = name ? function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT) : -ENOMEM;
+
+    for (char **alias = slot->aliases; r == 0 && alias && *alias; alias++) {
+        AUTO_FREE char *other = stub_name(*alias);
+
+        r = other ? image_function_add_alias(&list->items[list->count - 1], other) : -ENOMEM;
+    }
+    return r;
+}
+
+static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const struct got_slots *slots,
+                      struct function_list *list)
+{
+    CLEANUP(stubs_release) struct stubs stubs = {0};
+    size_t available;
     const uint8_t *code = elf_image_code(image, header->sh_addr, &available);
 
     if (!code)
         return 0;
     if (available > header->sh_size)
         available = header->sh_size;
-    for (size_t at = 0; available - at >= size; at += size) {
-        uint64_t address = header->sh_addr + at, slot = slot_of_stub(code + at, size, address);
+    if (walk_section(code, available, header->sh_addr, &stubs) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < stubs.count; i++) {
+        const struct stub *stub = &stubs.items[i];
+        uint64_t end = i + 1 < stubs.count ? stub[1].address : header->sh_addr + available;
+        const struct got_slot *slot = got_slots_find(slots, stub->slot);
 
-        if (slot && add_stub(slots, slot, address, size, list) < 0)
+        if (slot && add_stub(slot, stub->address, end - stub->address, list) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -145,24 +169,22 @@ static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const ch
 
 int plt_collect(struct elf_image *image, struct function_list *list, struct error *err)
 {
-    CLEANUP(slots_release) struct slots slots = {0};
+    CLEANUP(got_slots_release) struct got_slots slots = {0};
     Elf *elf = elf_image_elf(image);
     Elf_Scn *section = NULL;
     size_t names;
 
     if (elf_getshdrstrndx(elf, &names) < 0)
         return 0;
-    if (read_slots(elf, &slots) < 0)
+    if (got_slots_read(image, list, &slots) < 0)
         return error_no_memory(err);
-    if (slots.count == 0)
-        return 0;
-    while ((section = elf_nextscn(elf, section))) {
+    while (slots.count && (section = elf_nextscn(elf, section))) {
         GElf_Shdr header;
         const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
         if (!name || !is_plt_section(name) || header.sh_type != SHT_PROGBITS)
             continue;
-        if (read_stubs(image, &header, name, &slots, list) < 0)
+        if (read_stubs(image, &header, &slots, list) < 0)
             return error_no_memory(err);
     }
     return 0;

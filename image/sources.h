@@ -61,6 +61,7 @@ void code_map_release(struct code_map *map);
 /* The section that holds `address`, or NULL. O(log count). */
 const struct code_section *code_map_find(const struct code_map *map, uint64_t address);
 
+/* .plt, .plt.sec, .plt.got, .plt.bnd, .iplt */
 bool is_plt_section(const char *name);
 
 /* ---------------------------------------------------------------------------------------------- functions */
@@ -86,7 +87,8 @@ void image_function_clear(struct image_function *function);
 int symbols_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
                     struct error *err);
 
-/* The stubs of .plt, .plt.sec and .plt.got whose target has a name. */
+/* The stubs of .plt, .plt.sec, .plt.got and others whose target has a name. `list` is sorted by address, but for what
+ * is appended here. */
 int plt_collect(struct elf_image *image, struct function_list *list, struct error *err);
 
 #endif

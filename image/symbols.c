@@ -12,13 +12,21 @@
 #include "base/array.h"
 #include "image/debug_files.h"
 
+/* How public a name is. */
+enum rank {
+    RANK_PUBLIC,
+    RANK_OLD_VERSION, /* kept for programs that were linked long ago: new ones get another function by this name */
+    RANK_LOCAL,
+};
+
 struct symbol {
     const char *name; /* in libelf's copy of the string table */
     size_t length;    /* without the symbol version */
     uint64_t address;
     uint64_t size;
     uint64_t section_end;
-    unsigned char rank; /* 0 global, 1 weak, 2 local */
+    unsigned char rank; /* enum rank */
+    bool weak;
     enum image_source source;
     bool ifunc;
 };
@@ -36,16 +44,27 @@ static void reader_release(struct reader *reader)
 
 /* ---------------------------------------------------------------------------------------------- reading */
 
-static unsigned char rank_of_binding(unsigned char info)
+/* Whether the symbol's version is not the default one of its name: memcpy@GLIBC_2.2.5, not memcpy@@GLIBC_2.14.
+ * `versions` is the .gnu.version beside a .dynsym, or NULL. */
+static bool is_old_version(const char *name, Elf_Data *versions, int index)
 {
-    switch (GELF_ST_BIND(info)) {
+    const char *at = strchr(name, '@');
+    GElf_Versym version;
+
+    if (at && at > name)
+        return at[1] != '@';
+    return versions && gelf_getversym(versions, index, &version) && version & 0x8000;
+}
+
+static unsigned char rank_of(const GElf_Sym *symbol, const char *name, Elf_Data *versions, int index)
+{
+    switch (GELF_ST_BIND(symbol->st_info)) {
     case STB_GLOBAL:
     case STB_GNU_UNIQUE:
-        return 0;
     case STB_WEAK:
-        return 1;
+        return is_old_version(name, versions, index) ? RANK_OLD_VERSION : RANK_PUBLIC;
     default:
-        return 2;
+        return RANK_LOCAL;
     }
 }
 
@@ -65,10 +84,23 @@ static size_t unversioned_length(const char *name)
     return at && at > name ? (size_t)(at - name) : strlen(name);
 }
 
+/* The .gnu.version of a .dynsym, or NULL. */
+static Elf_Data *versions_of(Elf *elf, Elf_Scn *symbols)
+{
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+
+    while ((section = elf_nextscn(elf, section)))
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_GNU_versym &&
+            header.sh_link == elf_ndxscn(symbols))
+            return elf_getdata(section, NULL);
+    return NULL;
+}
+
 static int read_table(struct reader *reader, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
                       enum image_source source)
 {
-    Elf_Data *data = elf_getdata(section, NULL);
+    Elf_Data *data = elf_getdata(section, NULL), *versions = versions_of(elf, section);
     GElf_Sym symbol;
 
     if (!data)
@@ -90,7 +122,8 @@ static int read_table(struct reader *reader, Elf *elf, Elf_Scn *section, const G
             .address = symbol.st_value,
             .size = symbol.st_size > room ? room : symbol.st_size,
             .section_end = code->end,
-            .rank = rank_of_binding(symbol.st_info),
+            .rank = rank_of(&symbol, name, versions, i),
+            .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
             .source = source,
             .ifunc = GELF_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC,
         };
@@ -143,7 +176,8 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* By address; at one address the best name first, in an order that depends on nothing but the names. */
+/* By address; at one address the best name first, in an order that depends on nothing but the symbols: public names
+ * before others, puts before _IO_puts, strchr before index, which is weak. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left, *b = right;
@@ -155,9 +189,27 @@ static int compare_symbols(const void *left, const void *right)
         return a->rank - b->rank;
     if (underscores_a != underscores_b)
         return underscores_a < underscores_b ? -1 : 1;
+    if (a->weak != b->weak)
+        return a->weak - b->weak;
     if (a->length != b->length)
         return a->length < b->length ? -1 : 1;
     return compare_names(a, b);
+}
+
+static bool is_tail_of(const struct symbol *symbol, const struct symbol *whole)
+{
+    return symbol->length < whole->length &&
+           !memcmp(symbol->name, whole->name + (whole->length - symbol->length), symbol->length);
+}
+
+/* Which of `count` symbols of one address, sorted, has the name to show. It is the first one, unless that is the name
+ * that a library has for itself with a prefix before the weak one that programs use: PMPI_Send, MPI_Send. */
+static size_t best_name(const struct symbol *symbols, size_t count)
+{
+    for (size_t i = 1; i < count && !symbols->weak && symbols[i].rank == symbols->rank; i++)
+        if (symbols[i].weak && is_tail_of(&symbols[i], symbols))
+            return i;
+    return 0;
 }
 
 /* gcc names the parts it moves away NAME.cold or NAME.cold.N. */
@@ -174,26 +226,29 @@ static bool is_repeated(const struct symbol *symbols, size_t index)
 {
     struct symbol key = symbols[index];
 
-    if (compare_names(&symbols[index - 1], &key) == 0)
+    if (index && compare_names(&symbols[index - 1], &key) == 0)
         return true;
-    while (key.rank > 0) {
-        key.rank--;
-        if (bsearch(&key, symbols, index, sizeof(key), compare_symbols))
-            return true;
-    }
+    for (int rank = 0; rank <= symbols[index].rank; rank++)
+        for (int weak = 0; weak < 2; weak++) {
+            key.rank = (unsigned char)rank;
+            key.weak = weak;
+            if (bsearch(&key, symbols, index, sizeof(key), compare_symbols))
+                return true;
+        }
     return false;
 }
 
-/* Keeps the names of symbols[1..count) that differ from those before. */
-static int collect_aliases(const struct symbol *symbols, size_t count, struct image_function *function)
+/* Keeps the names of `count` symbols of one address, each once, without that of symbols[best]. */
+static int collect_aliases(const struct symbol *symbols, size_t count, size_t best,
+                           struct image_function *function)
 {
     size_t kept = 0;
 
     function->aliases = calloc(count, sizeof(*function->aliases)); /* the last entry stays NULL */
     if (!function->aliases)
         return -ENOMEM;
-    for (size_t i = 1; i < count; i++) {
-        if (is_repeated(symbols, i))
+    for (size_t i = 0; i < count; i++) {
+        if (compare_names(&symbols[i], &symbols[best]) == 0 || is_repeated(symbols, i))
             continue;
         function->aliases[kept] = strndup(symbols[i].name, symbols[i].length);
         if (!function->aliases[kept++])
@@ -210,7 +265,8 @@ static int collect_aliases(const struct symbol *symbols, size_t count, struct im
  * function without a size. */
 static int merge(const struct symbol *symbols, size_t count, uint64_t next, struct function_list *list)
 {
-    AUTO_FREE char *name = strndup(symbols[0].name, symbols[0].length);
+    size_t best = best_name(symbols, count);
+    AUTO_FREE char *name = strndup(symbols[best].name, symbols[best].length);
     uint64_t end = symbols[0].section_end, size = 0;
     enum image_source source = symbols[0].source;
     unsigned flags = 0;
@@ -235,7 +291,7 @@ static int merge(const struct symbol *symbols, size_t count, uint64_t next, stru
     r = function_list_add(list, name, symbols[0].address, size, flags, source);
     if (r < 0 || count == 1)
         return r;
-    return collect_aliases(symbols, count, &list->items[list->count - 1]);
+    return collect_aliases(symbols, count, best, &list->items[list->count - 1]);
 }
 
 static int merge_all(const struct reader *reader, struct function_list *list)

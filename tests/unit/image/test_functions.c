@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "built.h"
 #include "image/functions.h"
 #include "tiny_elf.h"
@@ -177,22 +179,37 @@ Test(functions, without_symbols_there_are_none)
     cr_expect_eq(image_functions_own(functions.items, functions.count), 0);
 }
 
+/* The names of a function, the best first, with blanks between them. */
+static void expect_names(const struct tiny_symbol *symbols, size_t count, const char *expected)
+{
+    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, count);
+    char names[256];
+
+    cr_assert_eq(functions.count, 1);
+    strcpy(names, functions.items[0].name);
+    for (char **alias = functions.items[0].aliases; alias && *alias; alias++)
+        sprintf(names + strlen(names), " %s", *alias);
+    cr_expect_str_eq(names, expected);
+    cr_expect_eq(functions.items[0].file_offset, TINY_TEXT_OFFSET);
+}
+
 Test(functions, the_best_of_several_names_is_taken)
 {
-    const struct tiny_symbol symbols[] = {
+    static const struct tiny_symbol any[] = {
         {"tiny", 0, 8, LOCAL},    {"weak", 0, 8, WEAK},       {"__global", 0, 8, GLOBAL},
         {"global", 0, 8, GLOBAL}, {"longname", 0, 8, GLOBAL}, {"global@@V_2", 0, 8, GLOBAL},
     };
-    AUTO_FUNCTIONS struct functions functions = functions_of_symbols(symbols, 6);
-    static const char *const aliases[] = {"longname", "__global", "weak", "tiny"};
+    static const struct tiny_symbol weak_is_used[] = {{"_IO_puts", 0, 8, GLOBAL}, {"puts", 0, 8, WEAK}};
+    static const struct tiny_symbol weak_is_old[] = {{"index", 0, 8, WEAK}, {"strchr", 0, 8, GLOBAL}};
+    static const struct tiny_symbol prefixed[] = {{"PMPI_Send", 0, 8, GLOBAL}, {"MPI_Send", 0, 8, WEAK}};
+    static const struct tiny_symbol versions[] = {
+        {"copy@V_1", 0, 8, GLOBAL}, {"move_it@@V_2", 0, 8, GLOBAL}, {"copy", 0, 8, LOCAL}};
 
-    cr_assert_eq(functions.count, 1);
-    cr_expect_str_eq(functions.items[0].name, "global");
-    cr_assert_not_null(functions.items[0].aliases);
-    for (size_t i = 0; i < 4; i++)
-        cr_expect_str_eq(functions.items[0].aliases[i], aliases[i]);
-    cr_expect_null(functions.items[0].aliases[4]);
-    cr_expect_eq(functions.items[0].file_offset, TINY_TEXT_OFFSET);
+    expect_names(any, ARRAY_SIZE(any), "global longname weak __global tiny");
+    expect_names(weak_is_used, 2, "puts _IO_puts");
+    expect_names(weak_is_old, 2, "strchr index");
+    expect_names(prefixed, 2, "MPI_Send PMPI_Send");
+    expect_names(versions, 3, "move_it copy");
 }
 
 Test(functions, sizes_are_resolved_and_bounded)
