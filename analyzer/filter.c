@@ -15,6 +15,7 @@
 #include "analyzer/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "image/demangle.h"
 
 struct filter {
     struct filter_library *library, *own_library; /* the same one, or own_library is NULL */
@@ -224,35 +225,68 @@ int filter_new(const char *spec, const char *custom, struct filter **ret_filter,
 
 /* ------------------------------------------------------------------------------------------ answers */
 
-/* The name without "@plt". The buffer is for names of ordinary length; a longer one goes to the heap. */
-static const char *bare_name(const char *name, char *buffer, size_t size, char **heap)
+/* The names of a function, and what had to be made for them. */
+struct names {
+    struct filter_name one, *items; /* items: &one where there are no aliases */
+    char **made;                    /* what the items borrow */
+    size_t count, made_count;
+};
+
+static void names_release(struct names *names)
+{
+    for (size_t i = 0; i < names->made_count; i++)
+        free(names->made[i]);
+    free(names->made);
+    if (names->items != &names->one)
+        free(names->items);
+}
+
+static const char *keep_made(struct names *names, char *text)
+{
+    if (text)
+        names->made[names->made_count++] = text;
+    return text;
+}
+
+/* An item for `name`, whose bare and (if not given) demangled form may have to be made. Without memory for
+ * these the name stands for itself. */
+static void add_name(struct names *names, const char *name, const char *demangled, bool demangles)
 {
     size_t length = symbols_bare_length(name);
+    const char *bare = name[length] ? keep_made(names, strndup(name, length)) : name;
 
-    if (!name[length])
-        return name;
-    if (length < size) {
-        memcpy(buffer, name, length);
-        buffer[length] = 0;
-        return buffer;
-    }
-    *heap = strndup(name, length);
-    return *heap ? *heap : name;
+    if (demangles && !demangled && bare)
+        demangled = keep_made(names, demangle(bare));
+    names->items[names->count++] = (struct filter_name){name, bare ? bare : name, demangled};
+}
+
+/* -ENOMEM. */
+static int names_init(struct names *names, const struct filter_function *function)
+{
+    size_t aliases = 0;
+
+    while (function->aliases && function->aliases[aliases])
+        aliases++;
+    names->items = aliases ? calloc(aliases + 1, sizeof(*names->items)) : &names->one;
+    names->made = calloc(2 * aliases + 1, sizeof(*names->made));
+    if (!names->items || !names->made)
+        return -ENOMEM;
+    add_name(names, function->name, function->demangled, false);
+    for (size_t i = 0; i < aliases; i++)
+        add_name(names, function->aliases[i], NULL, true);
+    return 0;
 }
 
 bool filter_keeps(const struct filter *filter, const struct filter_function *function)
 {
-    AUTO_FREE char *heap = NULL;
-    char buffer[256];
-    bool in_set[FILTER_MOST_SETS], is_stub;
-    struct filter_subject subject = {.name = function->name,
-                                     .demangled = function->demangled,
-                                     .image = function->image,
-                                     .source = function->source,
-                                     .in_set = in_set};
+    CLEANUP(names_release) struct names names = {0};
+    bool in_set[FILTER_MOST_SETS], is_stub = function->name[symbols_bare_length(function->name)];
+    struct filter_subject subject = {.image = function->image, .source = function->source, .in_set = in_set};
 
-    subject.bare = bare_name(function->name, buffer, sizeof(buffer), &heap);
-    is_stub = function->name[symbols_bare_length(function->name)];
+    if (names_init(&names, function))
+        return false;
+    subject.names = names.items;
+    subject.name_count = names.count;
     for (size_t set = 0; set < filter->library->count; set++)
         if (filter->used[set])
             in_set[set] = filter_library_has(filter->library, set, &subject);

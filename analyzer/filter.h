@@ -40,10 +40,11 @@ struct filter_function {
     const char *demangled; /* may be NULL */
     const char *image;     /* path of its image; NULL or "": unknown */
     const char *source;    /* path of its source file; NULL or "": unknown */
+    char *const *aliases;  /* its other names, spelled as `name` is, up to a NULL; NULL: none */
 };
 
-/* Predefined sets look at the name as the image spells it, expressions of the user's at the demangled one,
- * too. */
+/* All names of the function are asked: a term has it when it has one of them. Predefined sets look at names
+ * as the image spells them, expressions of the user's at the demangled ones, too. */
 bool filter_keeps(const struct filter *filter, const struct filter_function *function);
 
 bool filter_keeps_returns(const struct filter *filter);

@@ -215,6 +215,18 @@ static bool matches(const regex_t *regex, const char *name)
     return name && !regexec(regex, name, 0, NULL, 0);
 }
 
+static bool matches_any(const struct filter_term *term, const struct filter_subject *subject)
+{
+    for (size_t i = 0; i < subject->name_count; i++) {
+        const struct filter_name *name = &subject->names[i];
+
+        if (matches(&term->regex, name->bare) ||
+            (!term->bare && (matches(&term->regex, name->name) || matches(&term->regex, name->demangled))))
+            return true;
+    }
+    return false;
+}
+
 static bool term_has(const struct filter_term *term, const struct filter_subject *subject)
 {
     switch (term->kind) {
@@ -223,11 +235,9 @@ static bool term_has(const struct filter_term *term, const struct filter_subject
     case FILTER_TERM_EVERYTHING:
         return true;
     case FILTER_TERM_STUBS:
-        return strlen(subject->bare) != strlen(subject->name);
+        return strlen(subject->names->bare) != strlen(subject->names->name);
     case FILTER_TERM_REGEX:
-        return matches(&term->regex, subject->bare) ||
-               (!term->bare &&
-                (matches(&term->regex, subject->name) || matches(&term->regex, subject->demangled)));
+        return matches_any(term, subject);
     case FILTER_TERM_IMAGE:
         return subject->image && *subject->image && path_glob_image(term->glob, subject->image);
     case FILTER_TERM_SOURCE:

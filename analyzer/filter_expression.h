@@ -75,11 +75,17 @@ int filter_expression_add_regex(struct filter_expression *expression, const char
 int filter_expression_parse(struct filter_expression *expression, const struct filter_context *context,
                             const char *text, struct error *err);
 
-/* What is asked about. */
-struct filter_subject {
+/* One of the names of a function. */
+struct filter_name {
     const char *name, *bare, *demangled; /* bare: without "@plt"; demangled may be NULL */
-    const char *image, *source;          /* paths; NULL or "": unknown */
-    const bool *in_set;                  /* by number: the answers for the sets that the expression uses */
+};
+
+/* What is asked about. A term that is about names has the function when it has one of them. */
+struct filter_subject {
+    const struct filter_name *names;
+    size_t name_count;          /* at least one */
+    const char *image, *source; /* paths; NULL or "": unknown */
+    const bool *in_set;         /* by number: the answers for the sets that the expression uses */
 };
 
 /* Whether a term without a '!' has the function, and whether one with a '!' has it. */

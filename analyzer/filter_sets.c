@@ -57,7 +57,7 @@ const struct filter_set filter_sets[] = {
     {"mpiall", "/MPI|^mpi_[a-z0-9_]+_$/", "names with MPI in them: MPI_, PMPI_, MPID_, ..."},
     {"mpicol", "/^MPI_I?" MPI_COLLECTIVES "(_init)?(_c)?$/", "MPI collectives"},
     {"mpisr", "/^MPI_(Send|Isend|Recv|Irecv|Wait)$/", "MPI_Send, MPI_Isend, MPI_Recv, MPI_Irecv, MPI_Wait"},
-    {"mpi-internal", "/^(PMPI|MPID|MPIDI|MPIR|MPIC|MPIU|MPII|MPL|ompi|opal|orte|mca|ucp|ucs|uct|fi)_/",
+    {"mpi-internal", "/^(PMPI|MPID|MPIDI|MPIR|MPIC|MPIU|MPII|MPL|ompi|opal|orte|mca|ucp|ucs|uct|fi)_/,!mpi",
      "functions inside MPI libraries"},
     {"omp", "/^(GOMP|omp|__kmpc)_/", "OpenMP: GOMP_, omp_, __kmpc_"},
     {"ompcrit", "/^(GOMP_critical_(name_)?(start|end)|__kmpc_(end_)?critical(_with_hint)?)$/",

@@ -120,7 +120,7 @@ static int map_functions(struct loop_summary *summary, const struct filter *filt
     for (size_t i = 0; i < count; i++) {
         const struct tracestore_function *function = &functions[i];
         const struct filter_function asked = {function->name, function->demangled, function->image,
-                                              function->file};
+                                              function->file, function->aliases};
         int r = symbols_mention(&summary->symbols, function->name);
 
         if (r >= 0 && filter_keeps(filter, &asked) && !is_blind(summary, function->name))

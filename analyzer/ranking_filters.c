@@ -57,7 +57,8 @@ static bool is_new(struct kept *kept, const struct filter *filter, unsigned char
             const struct tracestore_function *function = &kept->called[run].functions[i];
 
             bytes[at] = filter_keeps(filter, &(struct filter_function){function->name, function->demangled,
-                                                                       function->image, function->file});
+                                                                       function->image, function->file,
+                                                                       function->aliases});
             any += bytes[at++];
         }
     for (size_t i = 0; i < kept->count; i++)

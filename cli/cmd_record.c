@@ -361,6 +361,7 @@ static int run_record(int argc, char **argv)
     arguments.recorder.command = command;
     arguments.recorder.options = options;
     arguments.recorder.want = record_arguments_wants;
+    arguments.recorder.asked_name = record_arguments_name;
     arguments.recorder.want_image =
         function_choice_has_images(&arguments.choice) ? record_arguments_wants_image : NULL;
     arguments.recorder.want_context = &arguments;

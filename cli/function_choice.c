@@ -9,6 +9,7 @@
 #include "analyzer/path_glob.h"
 #include "base/cleanup.h"
 #include "cli/filter_file.h"
+#include "image/function_names.h"
 
 static int compile(bool *has, regex_t *regex, const char *expression, struct error *err)
 {
@@ -29,7 +30,10 @@ static int compile(bool *has, regex_t *regex, const char *expression, struct err
 
 int function_choice_only(struct function_choice *choice, const char *expression, struct error *err)
 {
-    return compile(&choice->has_only, &choice->only, expression, err);
+    const char *option = choice->only_option ? choice->only_option : "--functions";
+    int r = compile(&choice->has_only, &choice->only, expression, err);
+
+    return r ? r : asked_expression(&choice->asked, option, expression, err);
 }
 
 int function_choice_exclude(struct function_choice *choice, const char *expression, struct error *err)
@@ -39,6 +43,7 @@ int function_choice_exclude(struct function_choice *choice, const char *expressi
 
 static void release_filter(struct function_choice *choice)
 {
+    asked_filter(&choice->asked, "--filter", "", NULL, NULL);
     filter_free(take_pointer(choice->filter));
     filter_library_free(take_pointer(choice->library));
 }
@@ -58,7 +63,7 @@ int function_choice_filter(struct function_choice *choice, const char *spec, con
             "reading filter '%s': a recording has no use for what it says about returns or K (name "
             "the sets alone; --returns says how returns are known)",
             spec);
-    return r;
+    return r ? r : asked_filter(&choice->asked, "--filter", spec ? spec : "", choice->library, err);
 }
 
 static int keep_list(char **kept, const char *list, const char *option, struct error *err)
@@ -74,28 +79,36 @@ static int keep_list(char **kept, const char *list, const char *option, struct e
 
 int function_choice_images(struct function_choice *choice, const char *list, struct error *err)
 {
-    return keep_list(&choice->images, list, "--images", err);
+    int r = keep_list(&choice->images, list, "--images", err);
+
+    return r ? r : asked_globs(&choice->asked, "--images", list, err);
 }
 
 int function_choice_sources(struct function_choice *choice, const char *list, struct error *err)
 {
-    return keep_list(&choice->sources, list, "--source", err);
+    int r = keep_list(&choice->sources, list, "--source", err);
+
+    return r ? r : asked_globs(&choice->asked, "--source", list, err);
 }
 
-static bool matches_source(const struct function_choice *choice, struct elf_image *image,
+static bool matches_source(struct function_choice *choice, struct elf_image *image,
                            const struct image_function *function)
 {
-    AUTO_FREE char *list = strdup(choice->sources);
-    char *rest = list, *pattern;
+    bool matches = false;
     const char *file;
     unsigned line;
 
     if (!image_function_source(image, function, &file, &line))
         return false;
-    while ((pattern = strsep(&rest, ",")))
-        if (path_glob_source(pattern, file))
-            return true;
-    return false;
+    for (size_t i = 0; i < choice->asked.count; i++) {
+        struct asked_piece *piece = &choice->asked.pieces[i];
+
+        if (strcmp(piece->option, "--source") != 0 || !path_glob_source(piece->text, file))
+            continue;
+        piece->met = true;
+        matches = true;
+    }
+    return matches;
 }
 
 static bool matches_image(const char *pattern, const char *path, enum image_kind kind)
@@ -112,60 +125,92 @@ bool function_choice_has_images(const struct function_choice *choice)
 
 bool function_choice_wants_image(void *context, const char *path, enum image_kind kind)
 {
-    const struct function_choice *choice = context;
-    AUTO_FREE char *list = NULL;
-    char *rest, *pattern;
+    struct function_choice *choice = context;
+    bool matches = false;
 
     if (!choice->images)
         return kind == IMAGE_MAIN || filter_takes_image(choice->filter, path);
-    list = strdup(choice->images);
-    rest = list;
+    for (size_t i = 0; i < choice->asked.count; i++) {
+        struct asked_piece *piece = &choice->asked.pieces[i];
 
-    while ((pattern = strsep(&rest, ",")))
-        if (matches_image(pattern, path, kind))
-            return true;
-    return false;
+        if (strcmp(piece->option, "--images") != 0 || !matches_image(piece->text, path, kind))
+            continue;
+        piece->met = true;
+        matches = true;
+    }
+    return matches;
 }
 
-/* Whether an expression matches one of a function's names: `bare` is the mangled one without "@plt". */
-static bool matches(const regex_t *regex, const struct image_function *function, const char *bare)
+static struct filter_function as_filters_see(const struct filter *filter, struct elf_image *image,
+                                             const struct image_function *function)
 {
-    return !regexec(regex, bare, 0, NULL, 0) || !regexec(regex, function->name, 0, NULL, 0) ||
-           (function->demangled && !regexec(regex, function->demangled, 0, NULL, 0));
+    struct filter_function asked = {.name = function->name,
+                                    .demangled = function->demangled,
+                                    .image = elf_image_name(image),
+                                    .aliases = function->aliases};
+    unsigned line;
+
+    if (filter_asks_source(filter) && !image_function_source(image, function, &asked.source, &line))
+        asked.source = NULL;
+    return asked;
 }
 
 static bool matches_filter(const struct filter *filter, struct elf_image *image,
                            const struct image_function *function)
 {
-    struct filter_function asked = {function->name, function->demangled, elf_image_name(image), NULL};
-    unsigned line;
+    const struct filter_function asked = as_filters_see(filter, image, function);
 
-    if (filter_asks_source(filter) && !image_function_source(image, function, &asked.source, &line))
-        asked.source = NULL;
     return filter_keeps(filter, &asked);
+}
+
+/* Notes which pieces of the expression and of the filter ask for the function. */
+static void meet(struct function_choice *choice, struct elf_image *image,
+                 const struct image_function *function)
+{
+    for (size_t i = 0; i < choice->asked.count; i++) {
+        struct asked_piece *piece = &choice->asked.pieces[i];
+
+        if (!piece->met && piece->has_regex)
+            piece->met = image_function_matching_name(function, &piece->regex);
+        else if (!piece->met && piece->filter)
+            piece->met = matches_filter(piece->filter, image, function);
+    }
 }
 
 bool function_choice_wants(void *context, struct elf_image *image, const struct image_function *function)
 {
-    const struct function_choice *choice = context;
-    AUTO_FREE char *name = NULL;
-    char *suffix;
+    struct function_choice *choice = context;
 
     if (choice->sources && !matches_source(choice, image, function))
         return false;
-    if (!choice->has_only && !choice->has_exclude && !choice->filter)
-        return true;
-    name = strdup(function->name);
-    if (!name)
+    if (choice->has_only && !image_function_matching_name(function, &choice->only))
         return false;
-    suffix = function->flags & IMAGE_FUNCTION_PLT ? strstr(name, "@plt") : NULL;
-    if (suffix)
-        *suffix = '\0';
-    if (choice->has_only && !matches(&choice->only, function, name))
-        return false;
-    if (choice->has_exclude && matches(&choice->exclude, function, name))
+    meet(choice, image, function);
+    if (choice->has_exclude && image_function_matching_name(function, &choice->exclude))
         return false;
     return !choice->filter || matches_filter(choice->filter, image, function);
+}
+
+const char *function_choice_name(void *context, struct elf_image *image,
+                                 const struct image_function *function)
+{
+    const struct function_choice *choice = context;
+    const char *name = choice->has_only ? image_function_matching_name(function, &choice->only) : NULL;
+    struct filter_function asked;
+
+    if (name || !choice->filter || !function->aliases)
+        return name ? name : function->name;
+    asked = as_filters_see(choice->filter, image, function);
+    asked.aliases = NULL;
+    if (filter_keeps(choice->filter, &asked))
+        return function->name;
+    asked.demangled = NULL;
+    for (char **alias = function->aliases; *alias; alias++) {
+        asked.name = *alias;
+        if (filter_keeps(choice->filter, &asked))
+            return *alias;
+    }
+    return function->name;
 }
 
 void function_choice_parse(int (*add)(struct function_choice *, const char *, struct error *),
@@ -186,5 +231,6 @@ void function_choice_release(struct function_choice *choice)
     release_filter(choice);
     free(choice->images);
     free(choice->sources);
+    asked_release(&choice->asked);
     *choice = (struct function_choice){0};
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "cli/asked.h"
 #include "collector/image_table.h"
 #include "image/functions.h"
 
@@ -23,9 +24,12 @@ struct function_choice {
     struct filter *filter;
     char *sources; /* a list of globs with commas between them; NULL: wherever the source lies */
     char *images;  /* a list of globs with commas between them, 'main' and 'all' among them; NULL: main */
+    const char *only_option; /* what the user calls `only`; NULL: --functions */
+    struct asked asked; /* what all of them ask for, and what the functions and images that were asked about
+                           have met of it */
 };
 
-/* Each may be given once; a later one replaces it. -EINVAL: not a regular expression. */
+/* A later one replaces the one before. -EINVAL: not a regular expression. */
 int function_choice_only(struct function_choice *choice, const char *expression, struct error *err);
 int function_choice_exclude(struct function_choice *choice, const char *expression, struct error *err);
 
@@ -44,13 +48,19 @@ int function_choice_sources(struct function_choice *choice, const char *list, st
  * (image:libc*) and --images is not given. */
 bool function_choice_has_images(const struct function_choice *choice);
 
-/* Whether an image is to be probed; the signature is that of recorder_options.want_image. Globs are those of
- * analyzer/path_glob.h, for the path as the process sees it. */
+/* Whether an image is to be probed, which meets globs; the signature is that of recorder_options.want_image.
+ * Globs are those of analyzer/path_glob.h, for the path as the process sees it. */
 bool function_choice_wants_image(void *choice, const char *path, enum image_kind kind);
 
-/* Whether the function is to be probed; the signature is that of recorder_options.want. The expressions are
- * matched against the name as the image spells it, with "@plt" and without, and the demangled one. */
+/* Whether the function is to be probed, which meets what asks for it; the signature is that of
+ * recorder_options.want. The expressions are matched against all of its names as the image spells them, with
+ * "@plt" and without, and the demangled ones. */
 bool function_choice_wants(void *choice, struct elf_image *image, const struct image_function *function);
+
+/* The name by which a wanted function was asked for: the first one that --functions or, without it, --filter
+ * matches, else its own. It is the function's name or one of its aliases. */
+const char *function_choice_name(void *choice, struct elf_image *image,
+                                 const struct image_function *function);
 
 /* An option's argument for one of the above; a usage error when it is refused. */
 void function_choice_parse(int (*add)(struct function_choice *, const char *, struct error *),

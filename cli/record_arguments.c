@@ -266,6 +266,7 @@ static void parse_tag(struct record_arguments *arguments, char *text, struct arg
 
 static void parse_trigger(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
+    arguments->triggers.only_option = "--trigger";
     function_choice_parse(function_choice_only, &arguments->triggers, text, state);
     arguments->trigger_text = text;
     arguments->recorder.opens = function_choice_wants;
@@ -294,6 +295,14 @@ bool record_arguments_wants(void *context, struct elf_image *image, const struct
             return true;
     return function_choice_wants(&arguments->choice, image, function) ||
            (arguments->trigger_text && function_choice_wants(&arguments->triggers, image, function));
+}
+
+const char *record_arguments_name(void *context, struct elf_image *image,
+                                  const struct image_function *function)
+{
+    struct record_arguments *arguments = context;
+
+    return function_choice_name(&arguments->choice, image, function);
 }
 
 bool record_arguments_wants_image(void *context, const char *path, enum image_kind kind)

@@ -344,6 +344,7 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
     const struct image_table_options options = {
         .want_image = recorder->want_image,
         .want = recorder->want,
+        .asked_name = recorder->asked_name,
         .context = recorder->want_context,
         .returns = recorder->returns,
         .inlined = recorder->backend == RECORDER_INLINE,

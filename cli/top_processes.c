@@ -97,6 +97,7 @@ static int count(struct tracestore *store, const struct top_options *options, st
         .discreet = true,
         .output = -1,
         .want = function_choice_wants,
+        .asked_name = function_choice_name,
         .want_image = function_choice_has_images(&options->choice) ? function_choice_wants_image : NULL,
         .want_context = (void *)&options->choice,
     };

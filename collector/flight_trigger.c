@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "collector/flight.h"
+#include "image/function_names.h"
 
 static int bad(struct error *err, const char *text)
 {
@@ -119,12 +120,8 @@ int flight_trigger_parse(const char *text, struct flight_trigger *ret_trigger, s
 
 bool flight_trigger_wants(const struct flight_trigger *trigger, const struct image_function *function)
 {
-    const regex_t *regex = &trigger->function;
-
-    if (!flight_trigger_is_of_function(trigger))
-        return false;
-    return !regexec(regex, function->name, 0, NULL, 0) ||
-           (function->demangled && !regexec(regex, function->demangled, 0, NULL, 0));
+    return flight_trigger_is_of_function(trigger) &&
+           image_function_matching_name(function, &trigger->function);
 }
 
 void flight_trigger_release(struct flight_trigger *trigger)

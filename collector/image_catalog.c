@@ -27,6 +27,7 @@ int image_catalog_function(struct trace_writer *writer, struct traced_image *ima
         .demangled = function->demangled,
         .address = function->address,
         .size = function->size,
+        .aliases = function->aliases,
     };
     int r = image_catalog_image(writer, image, err);
     unsigned line;

@@ -13,6 +13,7 @@
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/image_catalog.h"
+#include "image/function_names.h"
 
 struct known_function {
     struct traced_image *image;
@@ -253,6 +254,45 @@ static int plan_inline(const struct image_table *table, struct traced_image *ima
     return refusal && !image->not_inlined ? error_no_memory(err) : 0;
 }
 
+static int show_asked_name(const struct image_table *table, struct traced_image *image, size_t function)
+{
+    const struct image_table_options *options = &table->options;
+    struct image_function *shown = &image->functions[function];
+    const char *name;
+
+    if (!options->asked_name || !shown->aliases)
+        return 0;
+    name = options->asked_name(options->context, image->elf, shown);
+    return strcmp(name, shown->name) != 0 ? image_function_show_as(shown, name) : 0;
+}
+
+/* Wanted functions are shown by the names by which they were asked for. -ENOMEM. */
+static int show_asked_names(const struct image_table *table, struct traced_image *image)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < image->plan->count; i++)
+        r = show_asked_name(table, image, image->plan->probes[i].function);
+    for (size_t i = 0; r == 0 && i < image->plan->refusal_count; i++)
+        r = show_asked_name(table, image, image->plan->refusals[i].function);
+    return r;
+}
+
+/* Why the image has no probes. */
+static int refuse_empty_plan(const struct traced_image *image, struct error *err)
+{
+    const struct plan *plan = image->plan;
+    const struct plan_refusal *first = plan->refusals;
+
+    if (!plan->wanted)
+        return error_say(err, -ENODATA, "no function of %s is selected (it has %zu)", image->path,
+                         image->function_count);
+    return error_say(
+        err, -ENODATA, "cannot trace %s: none of the %zu selected functions can be probed (%s: %s)",
+        image->path, plan->wanted, image_function_display_name(&image->functions[first->function]),
+        site_refusal_text(first->reason));
+}
+
 /* Reads the image's functions and plans its probes. A refusal is returned as an error of the image. */
 static int plan_image(struct image_table *table, struct traced_image *image, struct error *err)
 {
@@ -275,10 +315,10 @@ static int plan_image(struct image_table *table, struct traced_image *image, str
     r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
     if (r)
         return r;
+    if (show_asked_names(table, image))
+        return error_no_memory(err);
     if (!image->plan->count)
-        return error_say(err, -ENODATA,
-                         "cannot trace %s: none of its %zu functions is wanted and can be probed",
-                         image->path, image->function_count);
+        return refuse_empty_plan(image, err);
     image->returns = image_returns(table, image);
     r = plan_inline(table, image, err);
     return r ? r : enter_plan(table, image, err);

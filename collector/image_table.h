@@ -76,6 +76,8 @@ struct image_table_options {
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
     bool (*want)(void *context, struct elf_image *image,
                  const struct image_function *function); /* NULL: every function */
+    /* The name by which a wanted function was asked for: its own or one of its aliases; NULL: its own. */
+    const char *(*asked_name)(void *context, struct elf_image *image, const struct image_function *function);
     void *context;
     bool (*timed)(void *context, const struct image_function *function); /* as in plan_options */
     void *timed_context;

@@ -73,6 +73,7 @@ struct recorder_options {
     /* As in struct image_table_options. */
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
     bool (*want)(void *context, struct elf_image *image, const struct image_function *function);
+    const char *(*asked_name)(void *context, struct elf_image *image, const struct image_function *function);
     void *want_context;
 };
 

@@ -63,6 +63,7 @@ struct image_table_options recorder_image_options(const struct recorder_options 
         .timed_context = options->flight,
         .want_image = options->want_image,
         .want = options->want,
+        .asked_name = options->asked_name,
         .context = options->want_context,
         .returns = options->returns,
         .call_sites = options->call_sites,

@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/path.h"
-#include "image/demangle.h"
 #include "image/eh_frame.h"
 #include "image/fragments.h"
+#include "image/function_names.h"
 #include "image/gopclntab.h"
 #include "image/sources.h"
 
@@ -216,28 +216,6 @@ static void delimit(struct function_list *list)
     }
 }
 
-/* "foo::bar()@plt" for the stub of _ZN3foo3barEv. */
-static int demangle_function(struct image_function *function)
-{
-    const size_t suffix = strlen("@plt");
-    AUTO_FREE char *plain = NULL;
-    AUTO_FREE char *demangled = NULL;
-
-    if (!(function->flags & IMAGE_FUNCTION_PLT)) {
-        function->demangled = demangle(function->name);
-        return 0;
-    }
-    plain = strndup(function->name, strlen(function->name) - suffix);
-    if (!plain)
-        return -ENOMEM;
-    demangled = demangle(plain);
-    if (demangled && asprintf(&function->demangled, "%s@plt", demangled) < 0) {
-        function->demangled = NULL;
-        return -ENOMEM;
-    }
-    return 0;
-}
-
 /* All that the sources know, one function for each address. */
 static int collect(struct elf_image *image, const struct code_map *map, const struct fde_list *fdes,
                    struct function_list *list, struct error *err)
@@ -274,7 +252,8 @@ int image_functions(struct elf_image *image, struct image_function **ret_functio
     if (fragments_find(image, &map, &fdes, list.items, list.count) < 0)
         return error_no_memory(err);
     for (size_t i = 0; i < list.count; i++)
-        if (demangle_function(&list.items[i]) < 0)
+        if (image_function_demangle(list.items[i].name, list.items[i].flags & IMAGE_FUNCTION_PLT,
+                                    &list.items[i].demangled) < 0)
             return error_no_memory(err);
     *ret_count = list.count;
     list.count = 0;

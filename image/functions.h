@@ -33,7 +33,7 @@ enum image_source {
 
 struct image_function {
     char *name;       /* as in its source, without symbol version; NAME@plt for stubs */
-    char *demangled;  /* NULL when `name` is not a mangled name */
+    char *demangled;  /* for people, also image_function_show_as(); NULL when `name` is not a mangled name */
     char **aliases;   /* other names of the same address, NULL-terminated; NULL when there are none */
     uint64_t address; /* link-time */
     uint64_t size;    /* bytes, never 0, never beyond the section */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/aliases.h"
 #include "store/bytes.h"
 #include "store/journal.h"
 #include "store/store.h"
@@ -260,6 +261,7 @@ void tracestore_functions_free(struct tracestore_function *functions, size_t cou
         free(functions[i].demangled);
         free(functions[i].image);
         free(functions[i].file);
+        aliases_free(functions[i].aliases);
     }
     free(functions);
 }
@@ -273,6 +275,7 @@ static int read_function(sqlite3_stmt *row, uint32_t function_id, struct functio
                          struct error *err)
 {
     struct tracestore_function function = {.function_id = function_id};
+    int split;
 
     if (array_reserve(&list->functions, &list->capacity, list->count + 1))
         return error_no_memory(err);
@@ -281,8 +284,11 @@ static int read_function(sqlite3_stmt *row, uint32_t function_id, struct functio
     function.image = db_text(row, 2);
     function.file = db_text(row, 3);
     function.line = sqlite3_column_int(row, 4);
+    split = aliases_split((const char *)sqlite3_column_text(row, 5), &function.aliases);
     list->functions[list->count++] = function;
-    return function.name && function.demangled && function.image && function.file ? 0 : error_no_memory(err);
+    return !split && function.name && function.demangled && function.image && function.file
+               ? 0
+               : error_no_memory(err);
 }
 
 int tracestore_functions(struct tracestore *store, int64_t run_id, struct tracestore_function **ret_functions,
@@ -296,7 +302,7 @@ int tracestore_functions(struct tracestore *store, int64_t run_id, struct traces
 
     if (!code)
         code = db_prepare(store->db,
-                          "SELECT f.name, coalesce(f.demangled, f.name), i.path, f.file, f.line"
+                          "SELECT f.name, coalesce(f.demangled, f.name), i.path, f.file, f.line, f.aliases"
                           " FROM functions f JOIN images i USING (image_id) WHERE function_id = ?1",
                           what, &row, err);
     for (size_t i = 0; i < count && !code; i++) {

@@ -222,9 +222,9 @@ static const struct stored_rows
                          .keyed = true},
     hashed_functions =
         {.sql =
-             "SELECT function_id, image_id, name, demangled, address, size, file, line, name_hash,"
+             "SELECT function_id, image_id, name, demangled, address, size, file, line, name_hash, aliases,"
              " name_hash, function_id FROM functions WHERE function_id = ?1",
-         .columns = 9,
+         .columns = 10,
          .indexes = {2}},
     plain_functions = {.sql =
                            "SELECT function_id, image_id, name, demangled, address, size, file, line,"

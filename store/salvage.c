@@ -105,18 +105,24 @@ static int copy_catalog(struct salvage *salvage)
          "process_id, run_id, pid, parent_process_id, rank, exe, argv, started_ns, ended_ns, exit_status"},
         {"threads", "thread_id, run_id, process_id, tid, label, name, started_ns, ended_ns, returns"},
         {"images", "image_id, path, build_id, kind"},
-        {"functions", "function_id, image_id, name, demangled, address, size, file, line"},
     };
-    bool complete = false, budget = false;
+    bool complete = false, budget = false, aliases = false;
     int code;
 
     store_has_call_sites(salvage->from, &complete, NULL);
     store_has_budget(salvage->from, &budget, NULL);
+    store_has_aliases(salvage->from, &aliases, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
         if (code)
             return code;
     }
+    code = salvage_copy_table(
+        salvage, "functions",
+        aliases ? "function_id, image_id, name, demangled, address, size, file, line, aliases"
+                : "function_id, image_id, name, demangled, address, size, file, line");
+    if (code)
+        return code;
     code = copy_blind(salvage, budget);
     if (code)
         return code;

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "store/name_index.h"
 #include "store/schema_additions_sql.h"
+#include "store/schema_aliases_sql.h"
 #include "store/schema_budget_sql.h"
 #include "store/schema_go_sql.h"
 #include "store/schema_names_sql.h"
@@ -20,6 +21,8 @@ static const struct addition {
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'go_segments'", schema_go_sql},
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'sync_segments'", schema_sync_sql},
     {"SELECT count(*) FROM main.sqlite_schema WHERE name = 'budget_plans'", schema_budget_sql},
+    {"SELECT count(*) FROM pragma_table_info('functions', 'main') WHERE name = 'aliases'",
+     schema_aliases_sql},
 };
 
 static int has_addition(sqlite3 *db, const struct addition *addition, bool *ret_has, struct error *err)
@@ -55,6 +58,11 @@ int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err)
 int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err)
 {
     return has_addition(db, &additions[4], ret_has, err);
+}
+
+int store_has_aliases(sqlite3 *db, bool *ret_has, struct error *err)
+{
+    return has_addition(db, &additions[5], ret_has, err);
 }
 
 /* Inside a transaction. */

@@ -42,6 +42,7 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
 /* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
 int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
+int store_has_aliases(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_go(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err);

@@ -168,10 +168,12 @@ void tracestore_threads_free(struct tracestore_thread *threads, size_t count);
 struct tracestore_function {
     uint32_t function_id;
     char *name;      /* as the image spells it: mangled, "NAME@plt" for stubs */
-    char *demangled; /* for people; equal to name where there is nothing to demangle */
+    char *demangled; /* for people: demangled, or the alias by which the recording asked for it; equal to name
+                        where there is nothing else to show */
     char *image;     /* path of the image */
     char *file;      /* source file, "" when unknown */
     int line;        /* 0 when unknown */
+    char **aliases;  /* other names of its address, spelled as `name`, up to a NULL; NULL: none */
 };
 
 /* The functions called in a run, by function_id. Free with tracestore_functions_free. */
@@ -278,10 +280,12 @@ int trace_writer_image(struct trace_writer *writer, const struct trace_image_des
                        int64_t *ret_image_id, struct error *err);
 
 struct trace_function_description {
-    const char *name, *demangled; /* demangled NULL: same as name */
-    uint64_t address, size;       /* virtual address in the image's file, 0 when unknown */
-    const char *file;             /* NULL when unknown */
+    const char *name;       /* the same in every run: functions of different runs are compared by it */
+    const char *demangled;  /* the name to show; NULL: the same */
+    uint64_t address, size; /* virtual address in the image's file, 0 when unknown */
+    const char *file;       /* NULL when unknown */
     int line;
+    char *const *aliases; /* other names of the address, up to a NULL; NULL: none */
 };
 int trace_writer_function(struct trace_writer *writer, int64_t image_id,
                           const struct trace_function_description *function, uint32_t *ret_function_id,

@@ -20,6 +20,10 @@ static const char shims_sql[] =
     " NULL AS function_id, NULL AS file, NULL AS line WHERE 0;"
     "CREATE TEMP VIEW IF NOT EXISTS losses AS SELECT *, NULL AS calls, NULL AS returns FROM main.losses";
 
+/* The same for schema_aliases.sql. */
+static const char alias_shims_sql[] =
+    "CREATE TEMP VIEW IF NOT EXISTS functions AS SELECT *, NULL AS aliases FROM main.functions";
+
 /* The same for schema_go.sql. */
 static const char go_shims_sql[] =
     "CREATE TEMP VIEW IF NOT EXISTS go_programs AS SELECT NULL AS process_id, NULL AS run_id,"
@@ -49,6 +53,8 @@ static int add_shims(struct sqlite3 *db, char **ret_message)
 
     if (!store_has_call_sites(db, &complete, NULL) && !complete)
         r = sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
+    if (r == SQLITE_OK && !store_has_aliases(db, &complete, NULL) && !complete)
+        r = sqlite3_exec(db, alias_shims_sql, NULL, NULL, ret_message);
     if (r == SQLITE_OK && !store_has_go(db, &complete, NULL) && !complete)
         r = sqlite3_exec(db, go_shims_sql, NULL, NULL, ret_message);
     if (r == SQLITE_OK && !store_has_sync(db, &complete, NULL) && !complete)

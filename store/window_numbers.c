@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "store/aliases.h"
 #include "store/window_copy.h"
 
 static const char what[] = "cannot commit the window";
@@ -57,6 +58,7 @@ static int take_image(struct window_copy *commit, int64_t id, int64_t *ret_numbe
 int window_take_function(struct window_copy *commit, uint32_t id)
 {
     AUTO_STATEMENT *row = NULL;
+    AUTO_ALIASES char **aliases = NULL;
     struct trace_function_description function;
     int64_t image;
     uint32_t number;
@@ -65,7 +67,7 @@ int window_take_function(struct window_copy *commit, uint32_t id)
     if (id == TRACESTORE_LOST_FUNCTION || renumbering_number(&commit->functions, id))
         return 0;
     code = find_row(commit,
-                    "SELECT image_id, name, demangled, address, size, file, line FROM functions"
+                    "SELECT image_id, name, demangled, address, size, file, line, aliases FROM functions"
                     " WHERE function_id = ?1",
                     id, &row);
     if (!code)
@@ -80,6 +82,9 @@ int window_take_function(struct window_copy *commit, uint32_t id)
         .file = window_text(row, 5),
         .line = sqlite3_column_int(row, 6),
     };
+    if (aliases_split((const char *)sqlite3_column_text(row, 7), &aliases))
+        return error_no_memory(commit->err);
+    function.aliases = aliases;
     code = trace_writer_function(commit->writer, image, &function, &number, commit->err);
     if (code)
         return code;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <uthash.h>
 
+#include "store/aliases.h"
 #include "store/name_index.h"
 #include "store/writer.h"
 
@@ -113,10 +114,11 @@ int trace_writer_image(struct trace_writer *writer, const struct trace_image_des
 
 /* ------------------------------------------------------------------------------------------ functions */
 
-#define SAME_FUNCTION(image, address, name) \
+/* A function that two runs have asked for by two of its names has two rows: the same name, but another one to
+ * show. */
+#define SAME_FUNCTION(image, address, name, shown) \
     "SELECT function_id FROM functions WHERE image_id = " image " AND address = " address \
-    " AND name " \
-    "= " name
+    " AND name = " name " AND demangled IS " shown
 
 /* 0 with the function's id in the store, or 0. */
 static int find_function(struct trace_writer *writer, int64_t image_id,
@@ -129,15 +131,16 @@ static int find_function(struct trace_writer *writer, int64_t image_id,
     if (!is_settled(writer, image_id))
         return 0;
     if (!writer->find_function)
-        code =
-            db_prepare(writer->db,
-                       store_has_name_hash(writer->db) ? SAME_FUNCTION("?1", "?2", "?3") " AND name_hash = ?4"
-                                                       : SAME_FUNCTION("?1", "?2", "?3") " AND ?4 NOTNULL",
-                       "cannot read the functions", &writer->find_function, err);
+        code = db_prepare(writer->db,
+                          store_has_name_hash(writer->db)
+                              ? SAME_FUNCTION("?1", "?2", "?3", "?5") " AND name_hash = ?4"
+                              : SAME_FUNCTION("?1", "?2", "?3", "coalesce(?5, demangled)") " AND ?4 NOTNULL",
+                          "cannot read the functions", &writer->find_function, err);
     if (code)
         return code;
-    db_bind(writer->find_function, "iiti", numbering_id(&writer->numberings[NUMBER_IMAGE], image_id),
-            (int64_t)function->address, function->name, (int64_t)function_name_hash(function->name));
+    db_bind(writer->find_function, "iitiT", numbering_id(&writer->numberings[NUMBER_IMAGE], image_id),
+            (int64_t)function->address, function->name, (int64_t)function_name_hash(function->name),
+            function->demangled);
     *ret_id = find_id(writer->find_function);
     return 0;
 }
@@ -148,28 +151,34 @@ static int queue_function(struct trace_writer *writer, int64_t image_id, int64_t
     static const struct catalog_statement insert = {
         .what = "cannot write a function",
         .sql =
-            "INSERT INTO functions (image_id, name, demangled, address, size, file, line, name_hash)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING function_id",
-        .find = SAME_FUNCTION("?1", "?4", "?2") " AND name_hash = ?8",
-        .types = "mtTiiTzi",
+            "INSERT INTO functions (image_id, name, demangled, address, size, file, line, name_hash, aliases)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING function_id",
+        .find = SAME_FUNCTION("?1", "?4", "?2", "?3") " AND name_hash = ?8 AND (?9 ISNULL OR ?9 NOTNULL)",
+        .types = "mtTiiTziT",
         .gives_id = true,
         .gives = NUMBER_FUNCTION};
     /* In a store without name_hash names are unique by a constraint. */
     static const struct catalog_statement insert_unique = {
         .what = "cannot write a function",
         .sql =
-            "INSERT INTO functions (image_id, name, demangled, address, size, file, line)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+            "INSERT INTO functions (image_id, name, demangled, address, size, file, line, aliases)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
             " ON CONFLICT (image_id, address, name) DO UPDATE SET size = excluded.size"
             " RETURNING function_id",
-        .types = "mtTiiTz",
+        .types = "mtTiiTzT",
         .gives_id = true,
         .gives = NUMBER_FUNCTION};
+    AUTO_FREE char *aliases = NULL;
 
-    return catalog_queue_add(&writer->catalog, store_has_name_hash(writer->db) ? &insert : &insert_unique,
-                             number, image_id, function->name, function->demangled,
+    if (aliases_join(function->aliases, &aliases))
+        return -ENOMEM;
+    if (!store_has_name_hash(writer->db))
+        return catalog_queue_add(&writer->catalog, &insert_unique, number, image_id, function->name,
+                                 function->demangled, (int64_t)function->address, (int64_t)function->size,
+                                 function->file, (int64_t)function->line, aliases);
+    return catalog_queue_add(&writer->catalog, &insert, number, image_id, function->name, function->demangled,
                              (int64_t)function->address, (int64_t)function->size, function->file,
-                             (int64_t)function->line, (int64_t)function_name_hash(function->name));
+                             (int64_t)function->line, (int64_t)function_name_hash(function->name), aliases);
 }
 
 int trace_writer_function(struct trace_writer *writer, int64_t image_id,
@@ -180,8 +189,8 @@ int trace_writer_function(struct trace_writer *writer, int64_t image_id,
     int64_t id, number;
     int code;
 
-    if (asprintf(&key, "function %lld %llx %s", (long long)image_id, (unsigned long long)function->address,
-                 function->name) < 0)
+    if (asprintf(&key, "function %lld %llx %s %s", (long long)image_id, (unsigned long long)function->address,
+                 function->name, function->demangled ? function->demangled : "") < 0)
         return error_no_memory(err);
     number = known_number(writer, key);
     if (!number) {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "collector/recorder.h"
 #include "collector/service/log.h"
+#include "image/function_names.h"
 
 static struct recorder *running;
 static volatile sig_atomic_t told_to_stop;
@@ -29,12 +30,6 @@ struct choice {
 
 /* ------------------------------------------------------------------------------------ which functions */
 
-static bool matches(const regex_t *regex, const struct image_function *function)
-{
-    return !regexec(regex, function->name, 0, NULL, 0) ||
-           (function->demangled && !regexec(regex, function->demangled, 0, NULL, 0));
-}
-
 static bool wants(void *context, struct elf_image *image, const struct image_function *function)
 {
     const struct choice *choice = context;
@@ -42,8 +37,8 @@ static bool wants(void *context, struct elf_image *image, const struct image_fun
     for (size_t i = 0; i < choice->trigger_count; i++)
         if (flight_trigger_wants(&choice->triggers[i], function))
             return true;
-    return (!choice->has_only || matches(&choice->only, function)) &&
-           (!choice->has_exclude || !matches(&choice->exclude, function));
+    return (!choice->has_only || image_function_matching_name(function, &choice->only)) &&
+           (!choice->has_exclude || !image_function_matching_name(function, &choice->exclude));
 }
 
 /* The expressions are those that the configuration's parser has compiled before. */

@@ -136,10 +136,31 @@ static bool keeps_function(const char *spec, const struct filter_function *funct
     return kept;
 }
 
+Test(filter, all_names_of_a_function_are_asked)
+{
+    static char *const send_names[] = {"PMPI_Send", NULL}, *const mangled[] = {"_ZN3foo3barEi", NULL},
+                       *const stub_names[] = {"strchr@plt", NULL};
+    const struct filter_function send = {.name = "MPI_Send", .aliases = send_names};
+    const struct filter_function internal = {.name = "PMPI_Send"};
+    const struct filter_function folded = {.name = "plain", .aliases = mangled};
+    const struct filter_function stub = {.name = "index@plt", .aliases = stub_names};
+
+    cr_assert(keeps_function("mpi", &send));
+    cr_assert(keeps_function("/^PMPI_/", &send));
+    cr_assert_not(keeps_function("everything,!/^PMPI_/", &send));
+    cr_assert(keeps_function("mpi,!mpi-internal", &send), "it is MPI's own name of a public function");
+    cr_assert(keeps_function("mpi-internal", &internal));
+    cr_assert(keeps_function("/^foo::bar/", &folded), "aliases are demangled");
+    cr_assert(keeps_function("/^plain$/", &folded));
+    cr_assert_not(keeps_function("/^foo::baz/", &folded));
+    cr_assert(keeps_function("/^strchr$/", &stub));
+    cr_assert(keeps_function("@plt", &stub));
+}
+
 Test(filter, images_and_source_folders)
 {
-    const struct filter_function copy = {"memcpy", NULL, "/usr/lib/libc.so.6", "string/memcpy.c"};
-    const struct filter_function receive = {"tcp_in", NULL, "/opt/x/server", "/build/x/src/net/tcp.c"};
+    const struct filter_function copy = {"memcpy", NULL, "/usr/lib/libc.so.6", "string/memcpy.c", NULL};
+    const struct filter_function receive = {"tcp_in", NULL, "/opt/x/server", "/build/x/src/net/tcp.c", NULL};
     const struct filter_function unknown = {.name = "f"};
 
     cr_assert(keeps_function("image:libc*", &copy));

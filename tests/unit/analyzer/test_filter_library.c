@@ -40,8 +40,8 @@ Test(filter_library, sets_of_the_user)
         "quiet=!talk,!mem\n"
         "both\t=\ttalk , @plt\n"
         "deep = source:src/deep/, !/^inner/";
-    const struct filter_function deep = {"f", NULL, "a", "/x/src/deep/f.c"};
-    const struct filter_function inner = {"g", "inner::g()", "a", "/x/src/deep/f.c"};
+    const struct filter_function deep = {"f", NULL, "a", "/x/src/deep/f.c", NULL};
+    const struct filter_function inner = {"g", "inner::g()", "a", "/x/src/deep/f.c", NULL};
     struct filter_library *library = NULL;
     struct error err = {0};
 

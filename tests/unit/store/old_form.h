@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes a store what it was before it had packed lists of functions and hashes of their names. For a
+/* Makes a store what it was before it had packed lists of functions and hashes of their names, with what is added to
+ * such a store. For a
  * connection of libtracestore that may write. */
 #ifndef TESTS_STORE_OLD_FORM_H
 #define TESTS_STORE_OLD_FORM_H
@@ -9,7 +10,7 @@ static const char old_form_sql[] =
     "BEGIN;"
     "CREATE TEMP TABLE old_counts AS SELECT * FROM segment_functions;"
     "CREATE TEMP TABLE old_functions AS SELECT function_id, image_id, name, demangled, address, size, file, "
-    "line"
+    "line, aliases"
     " FROM functions;"
     "ALTER TABLE segments DROP COLUMN functions;"
     "CREATE TABLE main.segment_functions ("
@@ -21,7 +22,7 @@ static const char old_form_sql[] =
     "CREATE TABLE main.functions ("
     " function_id INTEGER PRIMARY KEY, image_id INTEGER NOT NULL REFERENCES images, name TEXT NOT NULL,"
     " demangled TEXT, address INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT, line INTEGER,"
-    " UNIQUE (image_id, address, name));"
+    " aliases TEXT, UNIQUE (image_id, address, name));"
     "CREATE INDEX main.functions_by_name ON functions(name);"
     "INSERT INTO functions SELECT * FROM old_functions;"
     "DELETE FROM features WHERE name = 'function lists';"

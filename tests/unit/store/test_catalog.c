@@ -165,6 +165,44 @@ Test(catalog, images_and_functions_are_shared_by_runs)
     fixture_close(&fixture);
 }
 
+/* Two runs may have asked for a function by two of its names: it is compared by the same name, and shown by another. */
+Test(catalog, functions_have_other_names)
+{
+    static char *const aliases[] = {"_IO_puts", "put_string", NULL};
+    struct trace_function_description puts = {.name = "puts", .address = 16, .aliases = aliases};
+    const struct trace_function_description plain = {.name = "plain", .address = 32};
+    struct tracestore_function *functions;
+    struct fixture fixture;
+    struct thread_writer *thread;
+    uint32_t id, again, asked, other;
+    size_t count;
+
+    fixture_open(&fixture, NULL);
+    thread = fixture_thread(&fixture, "0.0", TRACE_RETURNS_PROBED);
+    cr_assert_eq(trace_writer_function(fixture.writer, fixture.image_id, &puts, &id, NULL), 0);
+    cr_assert_eq(trace_writer_function(fixture.writer, fixture.image_id, &puts, &again, NULL), 0);
+    puts.demangled = "_IO_puts";
+    cr_assert_eq(trace_writer_function(fixture.writer, fixture.image_id, &puts, &asked, NULL), 0);
+    cr_assert_eq(trace_writer_function(fixture.writer, fixture.image_id, &plain, &other, NULL), 0);
+    cr_assert_eq(id, again);
+    cr_assert_neq(id, asked);
+    cr_assert_eq(thread_writer_call(thread, asked), 0);
+    cr_assert_eq(thread_writer_call(thread, other), 0);
+    end_run(&fixture);
+    cr_assert_eq(tracestore_functions(fixture.store, 1, &functions, &count, NULL), 0);
+    cr_assert_eq(count, 2);
+    cr_assert_str_eq(functions[0].name, "puts");
+    cr_assert_str_eq(functions[0].demangled, "_IO_puts");
+    cr_assert_not_null(functions[0].aliases);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_str_eq(functions[0].aliases[i], aliases[i]);
+    cr_assert_null(functions[0].aliases[2]);
+    cr_assert_null(functions[1].aliases);
+    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM functions WHERE name = 'puts'"), 2);
+    tracestore_functions_free(functions, count);
+    fixture_close(&fixture);
+}
+
 /* ------------------------------------------------------------------------------------------ deletion */
 
 static int64_t file_size(const struct fixture *fixture)

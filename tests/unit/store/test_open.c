@@ -124,7 +124,7 @@ static void make_old(const struct fixture *fixture)
     run_sql(db,
             "INSERT INTO losses (run_id, ns, count, cause) VALUES (1, 5, 6, 'old');"
             "ALTER TABLE losses DROP COLUMN calls; ALTER TABLE losses DROP COLUMN returns;"
-            "DROP TABLE call_sites");
+            "DROP TABLE call_sites; ALTER TABLE functions DROP COLUMN aliases");
     sqlite3_close(db);
 }
 
@@ -138,6 +138,7 @@ Test(open, a_store_of_the_first_version_is_read_and_completed)
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(calls) + count(returns) FROM losses"), 0);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count FROM losses WHERE cause = 'old'"), 6);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM call_sites"), 0);
+    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(aliases) FROM functions"), 0);
     cr_assert_gt(ask(tracestore_db(fixture.store), "SELECT count(*) FROM event_sites"), 0);
     cr_assert_eq(tracestore_verify(fixture.store, NULL, NULL, NULL, NULL), 0);
     cr_assert_eq(ask(tracestore_db(fixture.store),
@@ -147,6 +148,7 @@ Test(open, a_store_of_the_first_version_is_read_and_completed)
     cr_assert_eq(tracestore_open(fixture.path, TRACESTORE_CHANGE, &fixture.store, NULL), 0);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM main.call_sites"), 0);
     cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT calls IS NULL FROM main.losses"), 1);
+    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(aliases) FROM main.functions"), 0);
     cr_assert_eq(tracestore_verify(fixture.store, NULL, NULL, NULL, NULL), 0);
     fixture_close(&fixture);
 }
