@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/backend/leftover.h"
+#include "collector/target/limits.h"
 #include "collector/target/room.h"
 
 #define RING_BYTES (32u << 20)
@@ -182,6 +183,9 @@ int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err
     *ret_reason = NULL;
     while (!*ret_reason && fgets(line, sizeof(line), status))
         *ret_reason = status_refusal(line);
+    if (!*ret_reason && process_has_address_limit(pid))
+        *ret_reason =
+            "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
     return 0;
 }
 

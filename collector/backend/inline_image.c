@@ -19,6 +19,9 @@ static const char *const makers[] = {"clone", "__clone", "clone3", "unshare", "s
 /* A child that is made by these works on its maker's slots while that stands still. */
 static const char *const borrowers[] = {"vfork", "__vfork", NULL};
 
+/* What keeps all of its memory from being paged out would count and keep ours, too. */
+static const char *const lockers[] = {"mlockall", NULL};
+
 const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
 {
     const struct elf_image_facts *facts = elf_image_facts(image);
@@ -33,6 +36,8 @@ const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
         return "it has no section headers";
     if (image_imports(image, makers))
         return "it makes processes that share its memory or have other ids (clone, unshare, setns)";
+    if (image_imports(image, lockers))
+        return "it locks its memory (mlockall)";
     if (!knows_borrowers && image_imports(image, borrowers))
         return "it uses vfork, and this kernel does not tell when the child ends";
     return NULL;

@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "collector/backend/leftover.h"
 #include "collector/backend/text_pages.h"
+#include "collector/target/limits.h"
 #include "collector/target/remote.h"
-#include "collector/target/room.h"
 
 #define PAGE 4096u
 
@@ -34,7 +34,7 @@ static int call(struct remote *remote, const char *what, int64_t *ret_result, st
 
     if (!r && *ret_result < 0 && *ret_result > -4096)
         r = error_set(err, (int)*ret_result, NULL, "process %d: %s", (int)remote_pid(remote), what);
-    return r;
+    return r == -ENOMEM ? -ENOSPC : r; /* it is the target that lacks it, not this process */
 }
 
 /* The page in the target that messages are put together in. */
@@ -116,31 +116,35 @@ static int bring_descriptor(struct remote *remote, uint64_t page, int fd, int *r
     return r;
 }
 
+/* The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
+ * it wants at addresses of its own choice (the shadow of sanitizers, reserved heaps). */
 static int map_area(struct remote *remote, const struct live_patch *patch, int fd, struct error *err)
 {
     struct agent_area *area = patch->area;
-    int64_t result;
-    uint64_t apart;
-    int r = call(remote, "cannot map the stubs", &result, err, SYS_mmap, patch->head, area->near_bytes,
+    int64_t stubs = 0, rings = 0, ignored;
+    int r = call(remote, "cannot map the stubs", &stubs, err, SYS_mmap, patch->head, area->near_bytes,
                  PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)fd, 0);
 
-    if (!r && (uint64_t)result != patch->head)
+    if (r)
+        return r;
+    if ((uint64_t)stubs != patch->head)
         r = error_say(err, -EEXIST, "process %d has other memory there", (int)remote_pid(remote));
     if (!r)
-        r = call(remote, "cannot map the head", &result, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
+        r = call(remote, "cannot map the head", &ignored, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
                  PROT_READ | PROT_WRITE, 0, 0, 0);
     if (!r)
-        r = room_apart(remote_pid(remote), area->apart_bytes, &apart, err);
-    if (!r)
-        r = call(remote, "cannot map the rings", &result, err, SYS_mmap, apart, area->apart_bytes,
+        r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, area->apart_bytes,
                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)fd, area->near_bytes);
-    if (!r)
-        agent_area_placed(area, (uint64_t)result);
+    if (r)
+        call(remote, "cannot unmap the stubs", &ignored, NULL, SYS_munmap, (uint64_t)stubs, area->near_bytes,
+             0, 0, 0, 0);
+    else
+        agent_area_placed(area, (uint64_t)rings);
     return r;
 }
-
 static int bring_area(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
+    uint64_t locked = process_locked_bytes(remote_pid(remote));
     int64_t page, ignored;
     int fd = -1, r;
 
@@ -148,7 +152,10 @@ static int bring_area(struct remote *remote, const struct live_patch *patch, str
              MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
     if (r)
         return r;
-    r = bring_descriptor(remote, (uint64_t)page, patch->area->fd, &fd, err);
+    if (process_locked_bytes(remote_pid(remote)) > locked)
+        r = error_say(err, -ENOTSUP, "all that it maps is locked in memory (mlockall)");
+    if (!r)
+        r = bring_descriptor(remote, (uint64_t)page, patch->area->fd, &fd, err);
     if (!r)
         r = map_area(remote, patch, fd, err);
     if (fd >= 0)
@@ -175,31 +182,43 @@ static size_t patch_behind(const struct live_patch *patch, uint64_t address)
     return low;
 }
 
-/* Moves a thread out of bytes that are about to change. False: it stands where no instruction begins. */
-static bool move_thread(struct remote *remote, size_t thread, const struct live_patch *patch)
+/* Where a thread goes on that stands in bytes that are about to change: where it is if it does not. 0: it
+ * stands where no instruction begins. */
+static uint64_t way_out(const struct remote *remote, size_t thread, const struct live_patch *patch)
 {
     uint64_t pc = remote_registers(remote, thread)->rip;
     size_t index = patch_behind(patch, pc);
     const struct inline_patch *at = &patch->patches[index];
 
     if (index == patch->count || pc <= at->address)
-        return true;
-    for (size_t i = 0; i < at->count; i++) {
-        if (at->address + at->starts[i] == pc) {
-            remote_set_pc(remote, thread, at->stub + at->moved[i]);
-            return true;
-        }
-    }
-    return false;
+        return pc;
+    for (size_t i = 0; i < at->count; i++)
+        if (at->address + at->starts[i] == pc)
+            return at->stub + at->moved[i];
+    return 0;
 }
 
-static int move_threads(struct remote *remote, const struct live_patch *patch, struct error *err)
+static int check_threads(const struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     for (size_t i = 0; i < remote_thread_count(remote); i++)
-        if (!move_thread(remote, i, patch))
+        if (!way_out(remote, i, patch))
             return error_say(err, -EBUSY, "thread %d stands inside an instruction that is to be patched",
                              (int)remote_tid(remote, i));
     return 0;
+}
+
+/* Moves all threads out of bytes that are about to change; none if one of them cannot be moved. */
+static int move_threads(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    int r = check_threads(remote, patch, err);
+
+    for (size_t i = 0; !r && i < remote_thread_count(remote); i++) {
+        uint64_t pc = way_out(remote, i, patch);
+
+        if (pc != remote_registers(remote, i)->rip)
+            remote_set_pc(remote, i, pc);
+    }
+    return r;
 }
 
 /* The target's code, one page after the other. */
@@ -326,8 +345,9 @@ static int apply(void *context, struct remote *remote, struct error *err)
     int r = check_code(remote, patch, err);
 
     if (!r)
+        r = check_threads(remote, patch, err);
+    if (!r)
         r = clear_slots(remote, err);
-
     if (!r)
         r = bring_area(remote, patch, err);
     if (!r)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/target/map_lines.h"
@@ -33,54 +35,65 @@ static bool within_reach(uint64_t start, uint64_t end, uint64_t *low, uint64_t *
     return *low < *high;
 }
 
+/* Where the heap of the process begins (brk), whether it has one yet or not. 0: not known. */
+static uint64_t heap_begins(pid_t pid)
+{
+    enum { START_BRK = 47, BEHIND_NAME = 3 }; /* numbers of fields, from 1 */
+    AUTO_FCLOSE FILE *file = NULL;
+    char path[64], line[1024], *field;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    field = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+    for (int i = BEHIND_NAME; field && i <= START_BRK; i++)
+        field = strchr(field + 1, ' ');
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* Free addresses, and what lies on either side. */
+struct gap {
+    uint64_t low, high;
+    bool behind_heap, below_stack;
+};
+
+/* Leaves of the gap what is within reach of all of `start` to `end` and not for heap or stack to grow into.
+ * False: nothing. */
+static bool leave_usable(struct gap *gap, uint64_t start, uint64_t end, uint64_t heap)
+{
+    if (gap->behind_heap || gap->below_stack)
+        return false;
+    if (heap >= gap->low && heap < gap->high)
+        gap->high = heap; /* there is none yet */
+    return gap->high > gap->low && within_reach(start, end, &gap->low, &gap->high);
+}
+
 int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *ret_address, struct error *err)
 {
     AUTO_MAP_LINES struct map_lines maps = {0};
     struct map_line line = {0};
-    uint64_t before = 0, below = 0, above = 0;
+    uint64_t heap = heap_begins(pid), below = 0, above = 0;
+    struct gap next = {0}, gap;
     bool more;
     int r = open_maps(pid, &maps, err);
 
     if (r)
         return r;
     do {
-        uint64_t low = before, high;
-
         more = map_lines_next(&maps, &line);
-        high = more && line.start < HIGHEST ? line.start : HIGHEST;
-        if (high > low && within_reach(start, end, &low, &high) && high - low >= bytes) {
-            if (high <= start)
-                below = high - bytes;
-            else if (low >= end)
-                above = high - bytes;
-        }
-        before = line.end;
+        gap = next;
+        gap.high = more && line.start < HIGHEST ? line.start : HIGHEST;
+        gap.below_stack = more && !strcmp(line.name, "[stack]");
+        next = (struct gap){.low = line.end, .behind_heap = more && !strcmp(line.name, "[heap]")};
+        if (!leave_usable(&gap, start, end, heap) || gap.high - gap.low < bytes)
+            continue;
+        if (gap.high <= start)
+            below = gap.high - bytes;
+        else if (gap.low >= end && !above)
+            above = gap.high - bytes;
     } while (more);
     if (!below && !above)
-        return error_say(err, -ENOSPC, "no free addresses near the program's code");
+        return error_say(err, -ENOSPC, "no free addresses near its code that its heap does not need");
     *ret_address = below ? below : above;
-    return 0;
-}
-
-int room_apart(pid_t pid, size_t bytes, uint64_t *ret_address, struct error *err)
-{
-    AUTO_MAP_LINES struct map_lines maps = {0};
-    uint64_t before = LOWEST, best = 0, most = 0;
-    struct map_line line;
-    int r = open_maps(pid, &maps, err);
-
-    if (r)
-        return r;
-    while (map_lines_next(&maps, &line)) {
-        if (line.start < HIGHEST && line.start > before && line.start - before > most) {
-            most = line.start - before;
-            best = before + most / 2;
-        }
-        before = line.end;
-    }
-    if (most / 2 < bytes + GUARD)
-        return error_say(err, -ENOSPC, "no free addresses");
-    *ret_address = best & ~4095ull;
     return 0;
 }
 

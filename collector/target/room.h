@@ -10,14 +10,10 @@
 #include "base/error.h"
 
 /* Where `bytes` (whole pages) could be mapped so that 32-bit distances reach between there and all of
- * `start` to `end`: below it if there is room, since a heap grows behind a program; else above, as far from
- * it as may be. -ENOSPC: nowhere. -ESRCH. */
+ * `start` to `end`: below it if there is room, else above. Never where the heap (brk) or the main thread's
+ * stack would grow: those have as much room as before. -ENOSPC: nowhere. -ESRCH. */
 int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *ret_address,
               struct error *err);
-
-/* The middle of the largest piece of free addresses: far from where the kernel and the C library will map
- * anything by themselves, so that they go on choosing as they would. -ENOSPC, -ESRCH. */
-int room_apart(pid_t pid, size_t bytes, uint64_t *ret_address, struct error *err);
 
 /* The first [vdso] mapping of a process. -ENOENT: it has none. */
 int room_of_vdso(pid_t pid, uint64_t *ret_start, uint64_t *ret_end, struct error *err);
