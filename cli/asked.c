@@ -127,24 +127,27 @@ static int add_expression(struct asked *asked, const char *option, const char *t
     return 0;
 }
 
-/* The alternatives of the group from `open` to `close`, each with what stands before and behind the group. */
+/* The alternatives of the group from `open` to `close`, each with what stands before and behind the group.
+ * Messages leave out the anchors around that. */
 static int add_group(struct asked *asked, const char *option, const char *expression, const char *open,
                      const char *close)
 {
+    size_t anchored = *expression == '^';
     const char *bar;
     int r = 0;
 
     for (const char *part = open + 1; r == 0 && part <= close; part = bar + 1) {
-        AUTO_FREE char *whole = NULL;
+        AUTO_FREE char *whole = NULL, *text = NULL;
 
         bar = next_bar(part, close);
         bar = bar ? bar : close;
         if (asprintf(&whole, "%.*s(%.*s)%s", (int)(open - expression), expression, (int)(bar - part), part,
-                     close + 1) < 0) {
-            whole = NULL;
-            return -ENOMEM;
-        }
-        r = add_expression(asked, option, part, (size_t)(bar - part), whole);
+                     close + 1) < 0)
+            return whole = NULL, -ENOMEM;
+        if (asprintf(&text, "%.*s%.*s%s", (int)((size_t)(open - expression) - anchored),
+                     expression + anchored, (int)(bar - part), part, close + 1) < 0)
+            return text = NULL, -ENOMEM;
+        r = add_expression(asked, option, text, strcspn(text, "$"), whole);
     }
     return r;
 }
@@ -227,7 +230,7 @@ int asked_filter(struct asked *asked, const char *option, const char *spec, stru
 
 /* ---------------------------------------------------------------------------------------- text */
 
-char *asked_text(const struct asked *asked, bool all)
+char *asked_text(const struct asked *asked, enum asked_kind kind, bool all)
 {
     const char *option = NULL;
     AUTO_FREE char *text = NULL;
@@ -237,7 +240,7 @@ char *asked_text(const struct asked *asked, bool all)
         bool again = option && !strcmp(option, piece->option);
         char *longer = NULL;
 
-        if (piece->met && !all)
+        if ((piece->met && !all) || !strcmp(piece->option, "--images") != (kind == ASKED_IMAGES))
             continue;
         if (asprintf(&longer, "%s%s%s%s'%s'", text ? text : "",
                      again  ? ""

@@ -42,8 +42,10 @@ int asked_globs(struct asked *asked, const char *option, const char *list, struc
 int asked_filter(struct asked *asked, const char *option, const char *spec, struct filter_library *library,
                  struct error *err);
 
-/* "--functions 'puts' and 'fclose', --images 'libm*'": what nothing has met, or with `all` everything. NULL:
- * there is none, or no memory. The caller frees it. */
-char *asked_text(const struct asked *asked, bool all);
+enum asked_kind { ASKED_FUNCTIONS, ASKED_IMAGES };
+
+/* "--functions 'puts', 'fclose', --filter 'mpi'": what nothing has met, or with `all` everything that was
+ * asked for. NULL: there is none, or no memory. The caller frees it. */
+char *asked_text(const struct asked *asked, enum asked_kind kind, bool all);
 
 #endif

@@ -17,6 +17,7 @@
 #include "cli/record_arguments.h"
 #include "cli/record_flight.h"
 #include "cli/record_preview.h"
+#include "cli/record_selection.h"
 #include "cli/record_stacks.h"
 #include "cli/signals.h"
 #include "collector/recorder.h"
@@ -72,31 +73,11 @@ static int start_targets(struct recorder *recorder, const struct record_argument
     for (size_t i = 0; !r && i < arguments->pids.count; i++)
         r = recorder_attach(recorder, arguments->pids.items[i], err);
     /* A command's image is not known before it runs. */
+    if (!r && !arguments->command)
+        r = record_selection_check(recorder, arguments, err);
     if (!r && recorder_images(recorder))
         r = check_trigger(recorder, arguments, err);
     return r;
-}
-
-/* Why nothing was traced, in the words of the image that was to be: the first one met stands last. */
-static int nothing_traced(const struct recorder *recorder, bool sync, struct error *err)
-{
-    const struct traced_image *first = NULL;
-
-    if (sync && recorder_images(recorder))
-        return 0; /* locks and system calls are seen without the program's functions */
-    for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
-        if (image_is_traced(image) || image->go)
-            return 0;
-        if (image->chosen || image->go_refusal)
-            first = image;
-    }
-    if (first && first->go_refusal)
-        return error_say(err, -ENOTSUP, "%s", first->go_refusal);
-    if (first)
-        return error_say(err, -ENOTSUP, "%s", first->refusal);
-    return recorder_images(recorder)
-               ? error_say(err, -ENOTSUP, "nothing was recorded: --images chooses none of the images met")
-               : error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
 }
 
 static int record(struct tracestore *store, struct recorder *recorder,
@@ -117,13 +98,15 @@ static int record(struct tracestore *store, struct recorder *recorder,
     signals_ignore(); /* the rest is short and must not be cut off */
     if (!r && !arguments->recorder.flight)
         stacks = record_stacks_take(arguments);
+    if (!r && !record_selection_check(recorder, arguments, NULL))
+        r = record_selection_report(recorder, arguments, err);
     if (!r)
         r = recorder_close(recorder, err);
     if (!r)
         r = record_stacks_keep(stacks, store, recorder_run_id(recorder), err);
     record_stacks_free(stacks);
     if (!r)
-        r = nothing_traced(recorder, arguments->recorder.sync, err);
+        r = record_selection_check(recorder, arguments, err);
     return r ? r : check_trigger(recorder, arguments, err);
 }
 

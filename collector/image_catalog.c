@@ -133,9 +133,11 @@ int image_catalog_blind(struct traced_image *image, bool told_backend, struct tr
         r = store_backend(image, writer, err);
     if (r)
         return r;
-    if (image->refusal && image->chosen && asprintf(&key, "untraced:%s", image->path) < 0)
+    if (!image->chosen || image_selects_nothing(image))
+        return 0;
+    if (image->refusal && asprintf(&key, "untraced:%s", image->path) < 0)
         return key = NULL, error_no_memory(err);
     if (key)
-        return trace_writer_tag(writer, key, image->refusal, err);
-    return image_is_traced(image) ? store_blind_functions(image, writer, err) : 0;
+        r = trace_writer_tag(writer, key, image->refusal, err);
+    return r || !image->plan ? r : store_blind_functions(image, writer, err);
 }

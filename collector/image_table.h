@@ -120,6 +120,12 @@ static inline bool image_is_traced(const struct traced_image *image)
     return image->plan && !image->refusal;
 }
 
+/* Whether the image has functions, but none that is wanted. */
+static inline bool image_selects_nothing(const struct traced_image *image)
+{
+    return image->plan && !image->plan->wanted;
+}
+
 /* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). `path`: as above. */
 int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
                        pid_t pid, struct error *err);
