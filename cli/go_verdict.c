@@ -284,8 +284,9 @@ const char *go_hope_text(enum go_hope hope)
         "sleeping",
         "waiting for the network",
         "waiting for the runtime or the standard library",
-        "a timer that is pending may let it go on",
-        "another goroutine may let it go on",
+        "a pending timer may release it",
+        "a signal may release it",
+        "another goroutine may release it",
     };
 
     return hope < ARRAY_SIZE(names) ? names[hope] : "";

@@ -176,11 +176,11 @@ const struct go_object *go_replay_object(const struct go_replay *replay, uint64_
  * tell when timers run. */
 #define GO_TIMER_LATE_NS 30000000000u
 
-/* A timer that could let somebody go on: it was set, and has neither been stopped nor run. That it is overdue
- * means nothing: the runtime may be late, and so may tracectl have made it. */
+/* A timer that could let somebody go on: it was set, and has neither been stopped, nor run with an effect
+ * that was seen. That it is overdue means nothing: the runtime may be late, and so may tracectl have made it.
+ */
 struct go_timer {
     uint64_t due_ns;    /* of one that repeats the next time */
-    uint64_t ran_ns;    /* when it was run, while its effect has not been seen yet; 0: it has not been run */
     uint64_t channel;   /* that it sends on; 0: it does something else, or nobody knows */
     uint32_t site;      /* where it was set; 0: not known */
     bool runs_function; /* in a goroutine of its own: it may do anything */

@@ -132,6 +132,20 @@ static bool is_hollow(const struct goroutine *goroutine, const struct go_action 
            is_mutex(action->operation);
 }
 
+/* The channel that the operation has received from; 0: none, or not known. */
+static uint64_t received_from(const struct go_action *action)
+{
+    const struct go_select_case *chosen;
+
+    if (action->operation == GO_OP_CHAN_RECV || action->operation == GO_OP_CHAN_RANGE)
+        return action->flags & GO_FLAG_TRY ? 0 : action->object;
+    if (action->operation != GO_OP_SELECT || !action->has_result || action->result < 0 ||
+        (size_t)action->result >= action->case_count)
+        return 0;
+    chosen = &action->cases[action->result];
+    return chosen->send ? 0 : chosen->object;
+}
+
 /* The innermost operation is over: reports it and takes it off. `known`: something says that it is. */
 static int finish(struct go_replay *replay, struct goroutine *goroutine, bool known)
 {
@@ -139,6 +153,8 @@ static int finish(struct go_replay *replay, struct goroutine *goroutine, bool kn
     int r = 0;
 
     action->finished |= known || !can_wait(action);
+    if (action->finished)
+        timers_received(replay, received_from(action));
     if (action->finished && is_lock(action) && !is_try(action) && !action->acquired &&
         !is_hollow(goroutine, action))
         r = object_lock(replay, goroutine, action, true);

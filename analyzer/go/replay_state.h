@@ -41,11 +41,13 @@ struct object {
 
 struct timer {
     uint64_t timer, due_ns, period_ns;
-    uint64_t set_ns, ran_ns; /* when that happened last; ran_ns 0: not since it was set */
-    uint64_t channel;        /* that it sends on; 0: none, or not known */
+    uint64_t set_ns;
+    uint64_t ran_ns;  /* when it was run last, 0: not since it was set */
+    uint64_t channel; /* that it sends on; 0: none, or not known */
     uint32_t site;
     uint32_t tid; /* that runs it, within `running` */
     bool runs_function;
+    bool pending; /* or running: it may still do something */
     struct timer *next_running;
     UT_hash_handle hh;
 };
@@ -133,6 +135,8 @@ void timer_stop(struct go_replay *replay, uint64_t timer);
 void timer_run(struct go_replay *replay, uint64_t timer, uint32_t tid);
 /* An event of this thread comes: what the timer that it ran had for an effect is known then. */
 void timers_settle(struct go_replay *replay, uint32_t tid);
+/* Something has been received from a channel: so has what the timer that ran had sent. */
+void timers_received(struct go_replay *replay, uint64_t channel);
 void timers_free(struct go_replay *replay);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "analyzer/go/replay_state.h"
 
-enum { SWEEP_TIMERS = 1024 };
+enum { SWEEP_TIMERS = 65536 };
 
-static void stop_running(struct go_replay *replay, const struct timer *timer)
+static void unlink_running(struct go_replay *replay, const struct timer *timer)
 {
     struct timer **link = &replay->running;
 
@@ -20,7 +20,7 @@ static void remove_timer(struct go_replay *replay, struct timer *timer)
 {
     if (replay->last_timer == timer)
         replay->last_timer = NULL;
-    stop_running(replay, timer);
+    unlink_running(replay, timer);
     HASH_DEL(replay->timers, timer);
     free(timer);
 }
@@ -33,12 +33,14 @@ void timers_free(struct go_replay *replay)
         remove_timer(replay, timer);
 }
 
-/* Whether it should have run so long ago that its end must have been missed. */
-static bool is_gone(const struct go_replay *replay, const struct timer *timer)
+/* Whether it may still do something: it should not have run so long ago that that must have been missed. */
+static bool is_pending(const struct go_replay *replay, const struct timer *timer)
 {
-    return !timer->period_ns && timer->due_ns + GO_TIMER_LATE_NS < replay->totals.last_ns;
+    return timer->pending && (timer->period_ns || timer->due_ns + GO_TIMER_LATE_NS >= replay->totals.last_ns);
 }
 
+/* Others are remembered, since they may be set again without a word about what they do; so are all of the
+ * memory that the program has for timers, unless that is very much. */
 static void sweep(struct go_replay *replay)
 {
     struct timer *timer, *next;
@@ -46,9 +48,54 @@ static void sweep(struct go_replay *replay)
     if (HASH_COUNT(replay->timers) < replay->sweep_timers_at)
         return;
     HASH_ITER (hh, replay->timers, timer, next)
-        if (is_gone(replay, timer))
+        if (replay->sweep_timers_at && !is_pending(replay, timer))
             remove_timer(replay, timer);
     replay->sweep_timers_at = (size_t)HASH_COUNT(replay->timers) * 2 + SWEEP_TIMERS;
+}
+
+static int timer_get(struct go_replay *replay, uint64_t key, struct timer **ret_timer)
+{
+    struct timer *timer;
+
+    HASH_FIND(hh, replay->timers, &key, sizeof(key), timer);
+    if (!timer) {
+        sweep(replay);
+        timer = calloc(1, sizeof(*timer));
+        if (!timer)
+            return -ENOMEM;
+        timer->timer = key;
+        HASH_ADD(hh, replay->timers, timer, sizeof(timer->timer), timer);
+        if (!timer->hh.tbl) {
+            free(timer);
+            return -ENOMEM;
+        }
+    }
+    *ret_timer = timer;
+    return 0;
+}
+
+int timer_set(struct go_replay *replay, const struct go_event *event)
+{
+    struct timer *timer;
+    int r;
+
+    timer_stop(replay, event->object);
+    if (replay->options.ignores_timer && replay->options.ignores_timer(replay->options.context, event->site))
+        return 0;
+    r = timer_get(replay, event->object, &timer);
+    if (r < 0)
+        return r;
+    timer->pending = true;
+    timer->due_ns = (uint64_t)event->value;
+    timer->period_ns = event->other;
+    timer->set_ns = replay->totals.last_ns;
+    timer->ran_ns = 0;
+    timer->site = event->site;
+    timer->runs_function = event->flags & GO_FLAG_TIMER;
+    if (timer->runs_function)
+        timer->channel = 0;
+    replay->last_timer = timer;
+    return 0;
 }
 
 void timer_stop(struct go_replay *replay, uint64_t key)
@@ -57,39 +104,10 @@ void timer_stop(struct go_replay *replay, uint64_t key)
 
     replay->last_timer = NULL;
     HASH_FIND(hh, replay->timers, &key, sizeof(key), timer);
-    if (timer)
-        remove_timer(replay, timer);
-}
-
-int timer_set(struct go_replay *replay, const struct go_event *event)
-{
-    struct timer *timer;
-    uint64_t channel = 0;
-
-    HASH_FIND(hh, replay->timers, &event->object, sizeof(event->object), timer);
-    if (timer)
-        channel = timer->channel; /* it is set anew, for the same */
-    timer_stop(replay, event->object);
-    if (replay->options.ignores_timer && replay->options.ignores_timer(replay->options.context, event->site))
-        return 0;
-    sweep(replay);
-    timer = calloc(1, sizeof(*timer));
     if (!timer)
-        return -ENOMEM;
-    timer->timer = event->object;
-    timer->due_ns = (uint64_t)event->value;
-    timer->period_ns = event->other;
-    timer->set_ns = replay->totals.last_ns;
-    timer->channel = channel;
-    timer->site = event->site;
-    timer->runs_function = event->flags & GO_FLAG_TIMER;
-    HASH_ADD(hh, replay->timers, timer, sizeof(timer->timer), timer);
-    if (!timer->hh.tbl) {
-        free(timer);
-        return -ENOMEM;
-    }
-    replay->last_timer = timer;
-    return 0;
+        return;
+    timer->pending = false;
+    unlink_running(replay, timer);
 }
 
 void timer_channel(struct go_replay *replay, uint64_t channel)
@@ -103,31 +121,51 @@ void timer_run(struct go_replay *replay, uint64_t key, uint32_t tid)
     struct timer *timer;
 
     HASH_FIND(hh, replay->timers, &key, sizeof(key), timer);
-    if (!timer || timer->due_ns > replay->totals.last_ns)
+    if (!timer || !timer->pending || timer->due_ns > replay->totals.last_ns)
         return; /* what runs is how it was set before: it is being set anew at this moment */
     timer->ran_ns = replay->totals.last_ns;
     if (timer->period_ns) {
-        if (timer->due_ns <= timer->ran_ns)
-            timer->due_ns += ((timer->ran_ns - timer->due_ns) / timer->period_ns + 1) * timer->period_ns;
+        timer->due_ns += ((timer->ran_ns - timer->due_ns) / timer->period_ns + 1) * timer->period_ns;
         return;
     }
-    stop_running(replay, timer);
+    unlink_running(replay, timer);
     timer->tid = tid;
     timer->next_running = replay->running;
     replay->running = timer;
 }
 
+static bool of_thread(const struct timer *timer, uint64_t tid)
+{
+    return timer->tid == tid;
+}
+
+static bool of_channel(const struct timer *timer, uint64_t channel)
+{
+    return timer->channel == channel;
+}
+
+static void settle(struct go_replay *replay, bool (*is_one)(const struct timer *, uint64_t), uint64_t value)
+{
+    struct timer **link = &replay->running;
+
+    while (*link)
+        if (is_one(*link, value)) {
+            (*link)->pending = false;
+            *link = (*link)->next_running;
+        } else {
+            link = &(*link)->next_running;
+        }
+}
+
 void timers_settle(struct go_replay *replay, uint32_t tid)
 {
-    struct timer *timer = replay->running;
+    settle(replay, of_thread, tid);
+}
 
-    while (timer) {
-        struct timer *next = timer->next_running;
-
-        if (timer->tid == tid)
-            remove_timer(replay, timer);
-        timer = next;
-    }
+void timers_received(struct go_replay *replay, uint64_t channel)
+{
+    if (channel)
+        settle(replay, of_channel, channel);
 }
 
 /* ------------------------------------------------------------------------------------------ asking */
@@ -140,12 +178,11 @@ int go_replay_each_timer(const struct go_replay *replay, int (*visit)(void *cont
 
     HASH_ITER (hh, replay->timers, timer, next) {
         const struct go_timer pending = {.due_ns = timer->due_ns,
-                                         .ran_ns = timer->period_ns ? 0 : timer->ran_ns,
                                          .channel = timer->channel,
                                          .site = timer->site,
                                          .runs_function = timer->runs_function};
 
-        if (!r && !is_gone(replay, timer))
+        if (!r && is_pending(replay, timer))
             r = visit(context, &pending);
     }
     return r;
@@ -187,7 +224,7 @@ uint64_t go_replay_next_timer(const struct go_replay *replay)
         bool repeated =
             replay->exit_ns && (timer->set_ns > replay->exit_ns || timer->ran_ns > replay->exit_ns);
 
-        if (!repeated && !is_gone(replay, timer) && (!first || timer->due_ns < first) &&
+        if (!repeated && is_pending(replay, timer) && (!first || timer->due_ns < first) &&
             is_awaited(replay, timer))
             first = timer->due_ns;
     }

@@ -4,17 +4,25 @@
  * the history of the run and not only on each goroutine's last event.
  *
  * A goroutine that has not ended is *stuck* when it waits for others (a channel, a lock, a wait group, a
- * condition) and none of those that may still go on can release it. Those that may go on are the goroutines
- * that run, could run, sleep, or wait for the network or a timer, and all that one of them can release:
+ * condition) and nothing that may continue can release it. What may continue:
  *
- *     lock            its holder; for a reader also a writer that waits before it; where no holder is known,
- *                     whoever has used it
- *     channel, cond   whoever has used it before
- *     wait group      the same, and whoever descends from one that has: Done is the last that a goroutine
- * does never met       where nobody has come to the other side of a channel or condition, its parent, a child
- *                     or a sibling may be about to
- *     timer           its own channel; one of package context, a channel that nobody of the program is known
- *                     to have made or used; one that runs a function of the program, everything
+ *     goroutines    that run, are ready to, are in a system call, sleep, wait for the network or for the
+ * runtime, or whose state is not known; and, in turn, all that one of them can release timers        that are
+ * pending, however late they are: the runtime may be late, and what tracectl does makes it so. A timer is
+ * pending until the runtime has run it (GO_EVENT_TIMER_RUN) signals       if the program asked for some
+ * (os/signal)
+ *
+ * What one of them can release:
+ *
+ *     lock          its holder can; for a reader also a writer that waits before it; where no holder is
+ * known, anything; and a goroutine that has only ever unlocked it channel, condition, wait group any
+ * goroutine can, whether it has used the object before or not; one that began in package context only
+ * channels of that package channel       a timer that sends can, on its own channel; one of package context,
+ * a channel that the program is not known to have made or used; one that runs another function, anything. A
+ * signal can where the program has not sent so far
+ *
+ * So a goroutine is called stuck only where that is sure, as far as the record goes: with others that are
+ * alive, leaks of channels stay undecided ("not finished").
  *
  * The goroutine that ends the process releases nobody. Of package testing, only the goroutines that run the
  * functions of tests count; those wait for their subtests inside package testing.
@@ -45,6 +53,7 @@ const char *go_verdict_name(enum go_verdict_kind kind);
 enum go_role {
     GO_ROLE_PROGRAM,
     GO_ROLE_TIMERS,  /* packages time and context: their channels may be a timer's */
+    GO_ROLE_SIGNALS, /* of package os/signal: sends to whoever asked for a signal */
     GO_ROLE_TESTING, /* package testing, but for the functions that run tests in goroutines of their own */
     GO_ROLE_ALARM,   /* package testing's time limit */
 };
@@ -77,6 +86,7 @@ enum go_hope {
     GO_HOPE_NETWORK,
     GO_HOPE_RUNTIME, /* it waits for something in the runtime or the standard library */
     GO_HOPE_TIMER,
+    GO_HOPE_SIGNAL,
     GO_HOPE_RELEASE, /* `by` can release it */
 };
 

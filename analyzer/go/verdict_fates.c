@@ -33,28 +33,6 @@ static bool release(struct suspect *suspect, enum go_hope hope, uint64_t by)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------ relations */
-
-static bool descends_from(const struct judgement *judgement, const struct go_goroutine *goroutine,
-                          uint64_t ancestor)
-{
-    while (goroutine && goroutine->parent) {
-        if (goroutine->parent == ancestor)
-            return true;
-        goroutine = go_replay_goroutine(judgement->replay, goroutine->parent);
-    }
-    return false;
-}
-
-static bool descends_from_user(const struct judgement *judgement, const struct go_goroutine *goroutine,
-                               const struct go_object *object)
-{
-    for (size_t i = 0; i < object->user_count; i++)
-        if (descends_from(judgement, goroutine, object->users[i].goroutine))
-            return true;
-    return false;
-}
-
 /* ------------------------------------------------------------------------------------------ releasing */
 
 bool waits_behind_writer(const struct judgement *judgement, const struct suspect *suspect)
@@ -124,123 +102,118 @@ static bool by_unlocker(const struct judgement *judgement, struct suspect *suspe
     return false;
 }
 
-static bool by_descendant(const struct judgement *judgement, struct suspect *suspect,
-                          const struct go_object *object)
+static bool brings_signals(const struct judgement *judgement, uint64_t key)
 {
-    for (size_t i = 0; object && i < judgement->count; i++) {
-        const struct suspect *other = &judgement->suspects[i];
+    const struct go_goroutine *goroutine = go_replay_goroutine(judgement->replay, key);
 
-        if (is_free(other) && descends_from_user(judgement, other->goroutine, object))
-            return release(suspect, GO_HOPE_RELEASE, other->outcome.goroutine);
-    }
-    return false;
+    return goroutine && judgement_role(judgement, goroutine->function) == GO_ROLE_SIGNALS;
 }
 
-/* Whether somebody else has been on the other side. */
-static bool has_met(const struct suspect *suspect, const struct go_object *object, uint64_t opposite)
+/* Whether another goroutine, but for the one that brings signals, has been on the other side. */
+static bool has_met(const struct judgement *judgement, const struct suspect *suspect,
+                    const struct go_object *object, uint64_t opposite)
 {
-    for (size_t i = 0; object && i < object->user_count; i++)
-        if (object->users[i].goroutine != suspect->outcome.goroutine &&
-            object->users[i].operations & opposite)
+    for (size_t i = 0; object && i < object->user_count; i++) {
+        const struct go_user *user = &object->users[i];
+
+        if (user->goroutine != suspect->outcome.goroutine && user->operations & opposite &&
+            !brings_signals(judgement, user->goroutine))
             return true;
+    }
     return object && object->more_users;
 }
 
-/* Its parent, a child, or one of the same parent. */
-static bool by_relative(const struct judgement *judgement, struct suspect *suspect)
+/* What a goroutine waits for. */
+struct wish {
+    const struct judgement *judgement;
+    struct suspect *suspect;
+    const struct go_object *object; /* NULL: not known */
+    uint64_t key;
+    bool receives;        /* from a channel */
+    bool met;             /* another one has been on the other side */
+    bool may_be_contexts; /* it may be a channel that package context closes */
+};
+
+static struct wish wish_of(const struct judgement *judgement, struct suspect *suspect, uint64_t key,
+                           enum go_op operation)
+{
+    const struct go_object *object = go_replay_object(judgement->replay, key);
+    bool receives = operation == GO_OP_CHAN_RECV || operation == GO_OP_CHAN_RANGE;
+    bool met = has_met(judgement, suspect, object, opposite_of(operation));
+    bool others_made_it =
+        object && object->from_start && judgement_role(judgement, object->made_at) != GO_ROLE_TIMERS;
+
+    return (struct wish){
+        .judgement = judgement,
+        .suspect = suspect,
+        .object = object,
+        .key = key,
+        .receives = receives,
+        .met = met,
+        .may_be_contexts = receives && !others_made_it && !met,
+    };
+}
+
+/* What code of package context closes is a channel of its own; what other code does nobody knows. */
+static bool code_may_release(const struct wish *wish, uint32_t function)
+{
+    enum go_role role = judgement_role(wish->judgement, function);
+
+    return role == GO_ROLE_PROGRAM || (role == GO_ROLE_TIMERS && wish->may_be_contexts);
+}
+
+/* One that sends does so on its own channel only. */
+static int timer_may_release(void *context, const struct go_timer *timer)
+{
+    const struct wish *wish = context;
+
+    if (timer->due_ns > wish->judgement->totals.last_ns + GO_TIMER_HORIZON_NS)
+        return false;
+    if (timer->runs_function)
+        return code_may_release(wish, timer->site);
+    return wish->receives && timer->channel && timer->channel == wish->key;
+}
+
+static bool is_relative(const struct suspect *suspect, const struct suspect *other)
 {
     uint64_t itself = suspect->outcome.goroutine, parent = suspect->goroutine->parent;
 
-    for (size_t i = 0; i < judgement->count; i++) {
-        const struct suspect *other = &judgement->suspects[i];
-
-        if (is_free(other) &&
-            (other->goroutine->parent == itself ||
-             (parent && (other->goroutine->parent == parent || other->outcome.goroutine == parent))))
-            return release(suspect, GO_HOPE_RELEASE, other->outcome.goroutine);
-    }
-    return false;
+    return other->goroutine->parent == itself ||
+           (parent && (other->goroutine->parent == parent || other->outcome.goroutine == parent));
 }
 
-/* What a goroutine waits for, when timers are asked about it. */
-struct timed {
-    const struct judgement *judgement;
-    uint64_t channel, since_ns;
-    bool receives;
-    bool may_be_contexts; /* nobody of the program is known to have made the channel, or to send on it */
-};
-
-/* What a function that a timer runs may do: one of package context closes a channel that that package has
- * made, what another one does nobody knows. */
-static bool function_may_release(const struct timed *timed, enum go_role role)
+/* Any one that may go on may come to the object yet, whoever has used it so far. Its parent, a child, or one
+ * of the same parent is the likeliest. */
+static bool by_anyone(const struct wish *wish)
 {
-    return role == GO_ROLE_PROGRAM || (role == GO_ROLE_TIMERS && timed->receives && timed->may_be_contexts);
-}
-
-/* One that sends does so on its own channel only; when it has run, to who waited there already. */
-static int may_release(void *context, const struct go_timer *timer)
-{
-    const struct timed *timed = context;
-
-    if (timer->due_ns > timed->judgement->totals.last_ns + GO_TIMER_HORIZON_NS)
-        return false;
-    if (timer->runs_function)
-        return function_may_release(timed, judgement_role(timed->judgement, timer->site));
-    return timed->receives && timer->channel && timer->channel == timed->channel &&
-           (!timer->ran_ns || timed->since_ns <= timer->ran_ns);
-}
-
-/* A goroutine that the runtime has made, for the function of a timer. */
-static bool is_made_by_timer(const struct suspect *suspect)
-{
-    const struct go_goroutine *goroutine = suspect->goroutine;
-
-    return goroutine->created_ns && !goroutine->parent && goroutine->goroutine != GO_MAIN_GOROUTINE;
-}
-
-static bool by_timers_function(const struct timed *timed, struct suspect *suspect)
-{
-    const struct judgement *judgement = timed->judgement;
+    const struct judgement *judgement = wish->judgement;
+    const struct suspect *found = NULL;
 
     for (size_t i = 0; i < judgement->count; i++) {
         const struct suspect *other = &judgement->suspects[i];
 
-        if (other != suspect && is_free(other) && is_made_by_timer(other) &&
-            function_may_release(timed, judgement_role(judgement, other->goroutine->function)))
-            return release(suspect, GO_HOPE_RELEASE, other->outcome.goroutine);
+        if (is_free(other) && code_may_release(wish, other->goroutine->function) &&
+            (!found || (is_relative(wish->suspect, other) && !is_relative(wish->suspect, found))))
+            found = other;
     }
-    return false;
+    return found && release(wish->suspect, GO_HOPE_RELEASE, found->outcome.goroutine);
 }
 
-static bool by_timer(const struct judgement *judgement, struct suspect *suspect, uint64_t channel,
-                     enum go_op operation, bool met)
-{
-    const struct go_object *object = go_replay_object(judgement->replay, channel);
-    struct timed timed = {
-        .judgement = judgement,
-        .channel = channel,
-        .since_ns = suspect->goroutine->since_ns,
-        .receives = operation == GO_OP_CHAN_RECV || operation == GO_OP_CHAN_RANGE,
-        .may_be_contexts = !met && (!object || !object->from_start ||
-                                    judgement_role(judgement, object->made_at) == GO_ROLE_TIMERS),
-    };
-
-    if (go_replay_each_timer(judgement->replay, may_release, &timed))
-        return release(suspect, GO_HOPE_TIMER, 0);
-    return by_timers_function(&timed, suspect);
-}
-
-/* Somebody on the other side of a channel, or of a condition. */
+/* Somebody on the other side of a channel, or of a condition; or who leaves the wait group. */
 static bool by_peer(const struct judgement *judgement, struct suspect *suspect, uint64_t key,
                     enum go_op operation)
 {
-    const struct go_object *object = go_replay_object(judgement->replay, key);
-    bool met = has_met(suspect, object, opposite_of(operation));
+    struct wish wish = wish_of(judgement, suspect, key, operation);
 
     if (!key)
         return false;
-    return by_user(judgement, suspect, object) || (!met && by_relative(judgement, suspect)) ||
-           by_timer(judgement, suspect, key, operation, met);
+    if (by_user(judgement, suspect, wish.object))
+        return true;
+    if (go_replay_each_timer(judgement->replay, timer_may_release, &wish))
+        return release(suspect, GO_HOPE_TIMER, 0);
+    if (wish.receives && !wish.met && judgement->signals)
+        return release(suspect, GO_HOPE_SIGNAL, 0);
+    return by_anyone(&wish);
 }
 
 /* Whether the goroutine, which waits for others, can be released by one that may go on. */
@@ -262,16 +235,15 @@ static bool try_release(const struct judgement *judgement, struct suspect *suspe
     case GO_OP_CHAN_RECV:
     case GO_OP_CHAN_RANGE:
     case GO_OP_COND_WAIT:
-        return by_peer(judgement, suspect, waits->object, waits->operation);
     case GO_OP_WAITGROUP_WAIT:
-        return by_user(judgement, suspect, object) || by_descendant(judgement, suspect, object);
+        return by_peer(judgement, suspect, waits->object, waits->operation);
     case GO_OP_BLOCK:
         return false;
     default:
         return by_holder(judgement, suspect) ||
-               (object && !go_replay_holders(judgement->replay, waits->object, NULL, 0)
-                    ? by_user(judgement, suspect, object)
-                    : by_unlocker(judgement, suspect, object));
+               (go_replay_holders(judgement->replay, waits->object, NULL, 0)
+                    ? by_unlocker(judgement, suspect, object)
+                    : by_peer(judgement, suspect, waits->object, waits->operation));
     }
 }
 

@@ -12,8 +12,9 @@ DEFINE_CLEANUP(cleanup_replay, struct go_replay *, go_replay_free)
 #define AUTO_REPLAY CLEANUP(cleanup_replay)
 #define AUTO_VERDICT CLEANUP(go_verdict_release)
 
-/* Functions and sites of scripts: 50 is package testing's, 51 its alarm's, 52 of package time. */
-enum { TESTING = 50, ALARM, TIMERS };
+/* Functions and sites of scripts: 50 is package testing's, 51 its alarm's, 52 of package time, 53 of
+ * os/signal. */
+enum { TESTING = 50, ALARM, TIMERS, SIGNALS = 15 };
 
 static enum go_role role(void *context, uint32_t function)
 {
@@ -25,6 +26,8 @@ static enum go_role role(void *context, uint32_t function)
         return GO_ROLE_ALARM;
     case TIMERS:
         return GO_ROLE_TIMERS;
+    case SIGNALS:
+        return GO_ROLE_SIGNALS;
     default:
         return GO_ROLE_PROGRAM;
     }
@@ -266,9 +269,19 @@ Test(go_verdict, nobody_came_to_the_other_side_yet)
     /* A sibling that sleeps may be about to; */
     expect_hope(TWO "g1 make c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0", 2,
                 GO_HOPE_RELEASE, 3);
-    /* not once somebody has been there. */
+    /* even if another one has been there, which was like it or not; */
     expect_hope(TWO "g1 make c1; g1 send c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0",
-                2, GO_HOPE_NONE, 0);
+                2, GO_HOPE_RELEASE, 3);
+    /* and one that is no relative: those between them have ended. */
+    expect_hope(TWO
+                "g1 make c1; g3 go g4; g4 run t3; g4 go g5; g3 run t3; g3 end; g4 run t4; g4 end; g2 recv c1;"
+                "g2 block recv; g5 run t5; g5 sleep; g5 block sleep; g1 exit 0",
+                2, GO_HOPE_RELEASE, 5);
+    /* But not one of package context. */
+    expect_hope(
+        "g1 run t1; g1 go g2; g2 run t2; g1 go g3 f52; g3 run t3; g1 make c1; g2 recv c1; g2 block recv;"
+        "g1 exit 0",
+        2, GO_HOPE_NONE, 0);
 }
 
 Test(go_verdict, a_worker_may_be_about_to_leave_the_wait_group)
@@ -340,6 +353,17 @@ Test(go_verdict, a_goroutine_that_a_timer_has_made_may_do_what_the_timer_is_ther
     expect_hope(TIMED("runs s9",
                       "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3; g3 run t3; g3 end"),
                 2, GO_HOPE_NONE, 0);
+}
+
+Test(go_verdict, a_signal_may_come_where_nobody_else_sends)
+{
+#define SIGNALLED "g1 run t1; g1 go g2; g1 go g3 f15; g1 make c1; g3 run t3; g3 block finalizer;"
+    expect_hope(SIGNALLED "g1 recv c1; g1 block recv; g2 run t2", 1, GO_HOPE_SIGNAL, 0);
+    expect_hope(SIGNALLED "g2 run t2; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL, 0);
+    expect_hope(SIGNALLED "g3 send c1 try; g2 run t2; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL,
+                0);
+    expect_hope(SIGNALLED "g2 run t2; g2 send c1; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_NONE, 0);
+    expect_hope(SIGNALLED "g2 run t2; g2 end; g1 send c1; g1 block send", 1, GO_HOPE_NONE, 0);
 }
 
 Test(go_verdict, a_select_whose_channels_are_not_all_known_may_go_on)

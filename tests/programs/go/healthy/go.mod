@@ -1,0 +1,3 @@
+module healthy
+
+go 1.18
