@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "collector/go/usages.h"
+#include "image/go_wrappers.h"
 #include "image/gopclntab.h"
 
 enum { FRAMES_MAX = 32, PLACE_KEY_WORDS = 3 };
@@ -47,6 +48,7 @@ struct go_program_file {
     struct go_targets targets;
     struct go_symbol *symbols;
     size_t symbol_count;
+    uint8_t wrapper_mark; /* go_wrapper_mark() */
     struct known_place *places;
     struct known_function *functions;
     struct known_name *names;
@@ -80,9 +82,11 @@ int go_program_read(struct elf_image *image, const struct go_program_options *op
         r = go_targets_add_delays(image, &file->layout, &file->model, &file->targets, err);
     if (!r && gopclntab_symbols(image, &file->symbols, &file->symbol_count))
         r = (error_no_memory(err), -ENOMEM);
-    if (!r)
-        *ret_file = take_pointer(file);
-    return r;
+    if (r)
+        return r;
+    file->wrapper_mark = go_wrapper_mark(image, file->symbols, file->symbol_count);
+    *ret_file = take_pointer(file);
+    return 0;
 }
 
 void go_program_free(struct go_program_file *file)
@@ -365,24 +369,47 @@ static bool is_system(const char *name)
            strcmp(name, "runtime.handleAsyncEvent") != 0 && strcmp(name, "runtime.corostart") != 0;
 }
 
+/* The name of a function without what marks it as a method value whose method is not known, to be freed;
+ * NULL: no memory. */
+static char *plain_name(const char *name)
+{
+    static const char mark[] = "-fm";
+    size_t length = strlen(name);
+
+    if (length > strlen(mark) && !strcmp(name + length - strlen(mark), mark))
+        length -= strlen(mark);
+    return strndup(name, length);
+}
+
 static int find_function(struct go_program_file *file, struct trace_writer *writer, int64_t image_id,
                          uint64_t address, struct go_source_function *found, struct error *err)
 {
-    const struct go_symbol *symbol = symbol_of(file, address);
+    AUTO_FREE char *name = NULL;
     struct trace_function_description description = {0};
+    struct go_written written;
+    const struct go_symbol *symbol;
     unsigned line = 0;
+    int r;
 
     found->name = "?";
-    if (!symbol)
+    if (go_written_function(file->image, file->wrapper_mark, address, &written))
+        return error_no_memory(err), -ENOMEM;
+    symbol = symbol_of(file, written.address);
+    if (!symbol || !written.name)
         return 0;
-    found->name = symbol->name;
-    found->system = is_system(symbol->name);
-    description.name = symbol->name;
+    name = plain_name(written.name);
+    if (!name)
+        return error_no_memory(err), -ENOMEM;
+    found->system = is_system(name);
+    description.name = name;
     description.address = symbol->address;
     description.size = symbol->size;
     if (gopclntab_source(file->image, symbol->address, &description.file, &line))
         description.line = (int)line;
-    return enter(file, writer, image_id, &description, &found->function_id, err);
+    r = enter(file, writer, image_id, &description, &found->function_id, err);
+    if (!r)
+        found->name = go_program_name(file, found->function_id);
+    return r;
 }
 
 int go_program_function(struct go_program_file *file, struct trace_writer *writer, int64_t image_id,

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "image/go_wrappers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "image/go_code.h"
+#include "image/gopclntab_table.h"
+
+enum { NESTED_MAX = 4, FRAMES_MAX = 16 };
+
+/* What a function is to the runtime (abi.FuncID), in its record behind the fields; 0: an ordinary one. */
+static uint8_t read_mark(const struct gopclntab *table, const struct go_function *function)
+{
+    uint64_t fields = 4 * (uint64_t)(go_table_fields(table) - 1), mark;
+    bool known = go_table_number(table, function->record + go_table_entry_width(table) + fields, 1, &mark);
+
+    return known ? (uint8_t)mark : 0;
+}
+
+/* The numbers differ from version to version; that of wrappers is the last one, after that of
+ * runtime.systemstack_switch. */
+uint8_t go_wrapper_mark(struct elf_image *image, const struct go_symbol *symbols, size_t count)
+{
+    const struct gopclntab *table = gopclntab_of(image);
+    struct go_function function;
+
+    for (size_t i = 0; table && i < count; i++) {
+        uint8_t mark;
+
+        if (strcmp(symbols[i].name, "runtime.systemstack_switch") != 0 ||
+            !go_table_find(table, symbols[i].address, &function))
+            continue;
+        mark = read_mark(table, &function);
+        if (mark)
+            return (uint8_t)(mark + 1);
+    }
+    return 0;
+}
+
+static bool is_of_runtime(const char *name)
+{
+    return !strncmp(name, "runtime.", strlen("runtime."));
+}
+
+/* What the wrapper does at `instruction`, if that is not the runtime's: it calls the function, or what was
+ * inlined of it calls something. */
+static bool leads_to(struct elf_image *image, const struct gopclntab *table,
+                     const struct go_function *wrapper, const struct instruction *instruction,
+                     struct go_written *written)
+{
+    struct go_frame frames[FRAMES_MAX];
+    size_t count = gopclntab_frames(image, instruction->address, frames, FRAMES_MAX);
+    struct go_function callee;
+    const char *name;
+
+    if (count > 1) {
+        *written = (struct go_written){frames[count - 2].function, wrapper->entry};
+        return true;
+    }
+    if ((instruction->kind != INSTRUCTION_CALL && instruction->kind != INSTRUCTION_JUMP) ||
+        !go_table_find(table, instruction->target, &callee) || callee.entry != instruction->target ||
+        callee.entry == wrapper->entry)
+        return false;
+    name = go_table_name(table, &callee);
+    if (!name || is_of_runtime(name))
+        return false;
+    *written = (struct go_written){name, callee.entry};
+    return true;
+}
+
+static int look_behind(struct elf_image *image, const struct gopclntab *table,
+                       const struct go_function *wrapper, struct go_written *written)
+{
+    CLEANUP(go_code_release) struct go_code code = {0};
+
+    if (go_code_read(image, wrapper->entry, wrapper->end - wrapper->entry, &code) == -ENOMEM)
+        return -ENOMEM;
+    for (size_t i = 0; i < code.count; i++)
+        if (leads_to(image, table, wrapper, &code.items[i], written))
+            break;
+    return 0;
+}
+
+int go_written_function(struct elf_image *image, uint8_t mark, uint64_t address,
+                        struct go_written *ret_written)
+{
+    const struct gopclntab *table = gopclntab_of(image);
+    struct go_written written = {0};
+    struct go_function function;
+
+    if (table && go_table_find(table, address, &function))
+        written = (struct go_written){go_table_name(table, &function), function.entry};
+    for (unsigned i = 0; mark && i < NESTED_MAX && written.name; i++) {
+        uint64_t before = written.address;
+
+        if (!go_table_find(table, before, &function) || read_mark(table, &function) != mark)
+            break;
+        if (look_behind(image, table, &function, &written))
+            return -ENOMEM;
+        if (written.address == before)
+            break;
+    }
+    *ret_written = written;
+    return 0;
+}
