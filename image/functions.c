@@ -157,6 +157,8 @@ static int add_frames(struct elf_image *image, const struct fde_list *fdes, stru
             struct image_function *function = &list->items[next];
 
             begins = function->address == fde->address;
+            if (begins && fde->entry != FDE_SIGNAL && function->flags & IMAGE_FUNCTION_NO_TYPE)
+                function->flags |= IMAGE_FUNCTION_PROVED;
             if (begins && function->flags & IMAGE_FUNCTION_SIZE_GUESSED && function->address >= reached) {
                 function->size = fde->size;
                 function->flags &= ~(unsigned)IMAGE_FUNCTION_SIZE_GUESSED;
@@ -229,7 +231,8 @@ static int collect(struct elf_image *image, const struct code_map *map, const st
     r = plt_collect(image, list, err);
     if (r < 0)
         return r;
-    if (merge(list) < 0 || add_frames(image, fdes, list) < 0 || merge(list) < 0)
+    if (merge(list) < 0 || add_frames(image, fdes, list) < 0 || merge(list) < 0 ||
+        labels_resolve(image, map, list) < 0)
         return error_no_memory(err);
     place(image, list);
     delimit(list);

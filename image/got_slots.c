@@ -47,8 +47,7 @@ static const char *symbol_name(const struct relocation_table *table, uint64_t in
 {
     GElf_Sym symbol;
 
-    if (!table->symbols || index == 0 || index > INT_MAX ||
-        !gelf_getsym(table->symbols, (int)index, &symbol))
+    if (!table->symbols || index == 0 || index > INT_MAX || !gelf_getsym(table->symbols, (int)index, &symbol))
         return NULL;
     return elf_strptr(table->elf, table->strings, symbol.st_name);
 }
@@ -56,8 +55,7 @@ static const char *symbol_name(const struct relocation_table *table, uint64_t in
 /* The slot takes its name from the indirect function whose resolver lies at `address`, if there is one. */
 static void name_by_resolver(const struct function_list *functions, uint64_t address, struct got_slot *slot)
 {
-    const struct image_function *function =
-        image_functions_find(functions->items, functions->count, address);
+    const struct image_function *function = image_functions_find(functions->items, functions->count, address);
 
     if (!function || function->address != address || !(function->flags & IMAGE_FUNCTION_IFUNC))
         return;

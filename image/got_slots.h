@@ -18,8 +18,8 @@ struct got_slots {
 
 void got_slots_release(struct got_slots *slots);
 
-/* Reads the relocations: those that name a symbol, and those of indirect functions that `functions`, sorted by
- * address, has a name for. `slots` is filled in from empty and borrows names of both. 0 or -ENOMEM. */
+/* Reads the relocations: those that name a symbol, and those of indirect functions that `functions`, sorted
+ * by address, has a name for. `slots` is filled in from empty and borrows names of both. 0 or -ENOMEM. */
 int got_slots_read(struct elf_image *image, const struct function_list *functions, struct got_slots *slots);
 
 /* The slot at `address`, or NULL. */

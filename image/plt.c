@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PLT stubs. Each linker has its own, of its own size, with and without IBT, MPX or retpolines, for lazy and eager
- * binding; some say so in the section's header and some do not. They have one thing in common, by which they are
- * found: they leave through a slot of the GOT, and the relocation of that slot names the function.
+ * PLT stubs. Each linker has its own, of its own size, with and without IBT, MPX or retpolines, for lazy and
+ * eager binding; some say so in the section's header and some do not. They have one thing in common, by which
+ * they are found: they leave through a slot of the GOT, and the relocation of that slot names the function.
  *
  *     [endbr64] [mov $n, %r11d] [bnd] jmp *slot(%rip)       all linkers
  *     mov slot(%rip), %r11; call THUNK or jmp THUNK         lld -z retpolineplt
  *
- * So the sections are decoded from their beginning. What leads up to such an exit is the stub's beginning: what
- * stands behind the exit or the jump before it, without padding. A stub reaches up to the next one: what follows its
- * exit is how a lazy one calls the dynamic linker.
+ * So the sections are decoded from their beginning. What leads up to such an exit is the stub's beginning:
+ * what stands behind the exit or the jump before it, without padding. A stub reaches up to the next one: what
+ * follows its exit is how a lazy one calls the dynamic linker.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -133,7 +133,8 @@ static char *stub_name(const char *function)
 static int add_stub(const struct got_slot *slot, uint64_t address, uint64_t size, struct function_list *list)
 {
     AUTO_FREE char *name = stub_name(slot->name);
-    int r = name ? function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT) : -ENOMEM;
+    int r =
+        name ? function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT) : -ENOMEM;
 
     for (char **alias = slot->aliases; r == 0 && alias && *alias; alias++) {
         AUTO_FREE char *other = stub_name(*alias);

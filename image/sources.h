@@ -87,8 +87,13 @@ void image_function_clear(struct image_function *function);
 int symbols_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
                     struct error *err);
 
-/* The stubs of .plt, .plt.sec, .plt.got and others whose target has a name. `list` is sorted by address, but for what
- * is appended here. */
+/* Marks the functions without a size that the image's code calls (IMAGE_FUNCTION_PROVED), and drops symbols
+ * without a type that neither this nor anything else has proved to be functions. `list` is sorted. 0 or
+ * -ENOMEM. */
+int labels_resolve(struct elf_image *image, const struct code_map *map, struct function_list *list);
+
+/* The stubs of .plt, .plt.sec, .plt.got and others whose target has a name. `list` is sorted by address, but
+ * for what is appended here. */
 int plt_collect(struct elf_image *image, struct function_list *list, struct error *err);
 
 #endif

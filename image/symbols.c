@@ -15,8 +15,10 @@
 /* How public a name is. */
 enum rank {
     RANK_PUBLIC,
-    RANK_OLD_VERSION, /* kept for programs that were linked long ago: new ones get another function by this name */
+    RANK_OLD_VERSION, /* kept for programs that were linked long ago: new ones get another function by this
+                         name */
     RANK_LOCAL,
+    RANK_NO_TYPE, /* may be anything: a mark of the linker's, a label */
 };
 
 struct symbol {
@@ -44,8 +46,8 @@ static void reader_release(struct reader *reader)
 
 /* ---------------------------------------------------------------------------------------------- reading */
 
-/* Whether the symbol's version is not the default one of its name: memcpy@GLIBC_2.2.5, not memcpy@@GLIBC_2.14.
- * `versions` is the .gnu.version beside a .dynsym, or NULL. */
+/* Whether the symbol's version is not the default one of its name: memcpy@GLIBC_2.2.5, not
+ * memcpy@@GLIBC_2.14. `versions` is the .gnu.version beside a .dynsym, or NULL. */
 static bool is_old_version(const char *name, Elf_Data *versions, int index)
 {
     const char *at = strchr(name, '@');
@@ -58,6 +60,8 @@ static bool is_old_version(const char *name, Elf_Data *versions, int index)
 
 static unsigned char rank_of(const GElf_Sym *symbol, const char *name, Elf_Data *versions, int index)
 {
+    if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+        return RANK_NO_TYPE;
     switch (GELF_ST_BIND(symbol->st_info)) {
     case STB_GLOBAL:
     case STB_GNU_UNIQUE:
@@ -68,12 +72,13 @@ static unsigned char rank_of(const GElf_Sym *symbol, const char *name, Elf_Data 
     }
 }
 
-static bool is_function(const GElf_Sym *symbol)
+/* Assembly may have symbols without a type. */
+static bool may_be_function(const GElf_Sym *symbol)
 {
     unsigned char type = GELF_ST_TYPE(symbol->st_info);
 
-    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-           symbol->st_shndx != SHN_ABS && symbol->st_shndx != SHN_COMMON;
+    return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+           symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS && symbol->st_shndx != SHN_COMMON;
 }
 
 /* memcpy@@GLIBC_2.14 in .symtab is memcpy; a name that begins with @ is just odd. */
@@ -107,11 +112,11 @@ static int read_table(struct reader *reader, Elf *elf, Elf_Scn *section, const G
         return 0;
     for (int i = 0; i < INT_MAX && gelf_getsym(data, i, &symbol); i++) {
         const struct code_section *code =
-            is_function(&symbol) ? code_map_find(reader->map, symbol.st_value) : NULL;
+            may_be_function(&symbol) ? code_map_find(reader->map, symbol.st_value) : NULL;
         const char *name = code ? elf_strptr(elf, header->sh_link, symbol.st_name) : NULL;
         uint64_t room;
 
-        if (!name || !*name)
+        if (!name || !*name || (code->plt && GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE))
             continue;
         if (array_reserve(&reader->symbols, &reader->capacity, reader->count + 1) < 0)
             return -ENOMEM;
@@ -120,7 +125,9 @@ static int read_table(struct reader *reader, Elf *elf, Elf_Scn *section, const G
             .name = name,
             .length = unversioned_length(name),
             .address = symbol.st_value,
-            .size = symbol.st_size > room ? room : symbol.st_size,
+            .size = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE ? 0
+                    : symbol.st_size > room                    ? room
+                                                               : symbol.st_size,
             .section_end = code->end,
             .rank = rank_of(&symbol, name, versions, i),
             .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
@@ -176,8 +183,8 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* By address; at one address the best name first, in an order that depends on nothing but the symbols: public names
- * before others, puts before _IO_puts, strchr before index, which is weak. */
+/* By address; at one address the best name first, in an order that depends on nothing but the symbols: public
+ * names before others, puts before _IO_puts, strchr before index, which is weak. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left, *b = right;
@@ -202,8 +209,9 @@ static bool is_tail_of(const struct symbol *symbol, const struct symbol *whole)
            !memcmp(symbol->name, whole->name + (whole->length - symbol->length), symbol->length);
 }
 
-/* Which of `count` symbols of one address, sorted, has the name to show. It is the first one, unless that is the name
- * that a library has for itself with a prefix before the weak one that programs use: PMPI_Send, MPI_Send. */
+/* Which of `count` symbols of one address, sorted, has the name to show. It is the first one, unless that is
+ * the name that a library has for itself with a prefix before the weak one that programs use: PMPI_Send,
+ * MPI_Send. */
 static size_t best_name(const struct symbol *symbols, size_t count)
 {
     for (size_t i = 1; i < count && !symbols->weak && symbols[i].rank == symbols->rank; i++)
@@ -261,15 +269,31 @@ static int collect_aliases(const struct symbol *symbols, size_t count, size_t be
     return 0;
 }
 
-/* Makes one function of `count` symbols of one address. `next` is the next symbol's address, which ends a
- * function without a size. */
-static int merge(const struct symbol *symbols, size_t count, uint64_t next, struct function_list *list)
+/* What the symbols of one address say about it. A size is not among them. */
+static unsigned flags_of(const struct symbol *symbols, size_t count)
+{
+    unsigned flags = symbols->rank == RANK_NO_TYPE ? IMAGE_FUNCTION_NO_TYPE : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (symbols[i].ifunc)
+            flags |= IMAGE_FUNCTION_IFUNC;
+        if (is_fragment(&symbols[i]))
+            flags |= IMAGE_FUNCTION_FRAGMENT;
+        if (symbols[i].rank < RANK_LOCAL)
+            flags |= IMAGE_FUNCTION_PROVED;
+    }
+    return flags;
+}
+
+/* Makes one function of `count` symbols of one address. One without a size reaches to the end of its section
+ * here. */
+static int merge(const struct symbol *symbols, size_t count, struct function_list *list)
 {
     size_t best = best_name(symbols, count);
     AUTO_FREE char *name = strndup(symbols[best].name, symbols[best].length);
-    uint64_t end = symbols[0].section_end, size = 0;
     enum image_source source = symbols[0].source;
-    unsigned flags = 0;
+    unsigned flags = flags_of(symbols, count);
+    uint64_t size = 0;
     int r;
 
     if (!name)
@@ -277,16 +301,14 @@ static int merge(const struct symbol *symbols, size_t count, uint64_t next, stru
     for (size_t i = 0; i < count; i++) {
         if (symbols[i].size > size)
             size = symbols[i].size;
-        if (symbols[i].ifunc)
-            flags |= IMAGE_FUNCTION_IFUNC;
-        if (is_fragment(&symbols[i]))
-            flags |= IMAGE_FUNCTION_FRAGMENT;
         if (symbols[i].source < source)
             source = symbols[i].source;
     }
     if (size == 0) {
-        size = (next < end ? next : end) - symbols[0].address;
+        size = symbols[0].section_end - symbols[0].address;
         flags |= IMAGE_FUNCTION_SIZE_GUESSED;
+    } else {
+        flags &= ~(unsigned)IMAGE_FUNCTION_PROVED;
     }
     r = function_list_add(list, name, symbols[0].address, size, flags, source);
     if (r < 0 || count == 1)
@@ -303,8 +325,7 @@ static int merge_all(const struct reader *reader, struct function_list *list)
         for (behind = first + 1; behind < reader->count; behind++)
             if (reader->symbols[behind].address != symbols->address)
                 break;
-        r = merge(symbols, behind - first,
-                  behind < reader->count ? reader->symbols[behind].address : UINT64_MAX, list);
+        r = merge(symbols, behind - first, list);
         if (r < 0)
             return r;
     }

@@ -23,6 +23,8 @@ static struct displace_site look_at(const struct survey *survey, size_t index)
     struct displace_site site = {.symbol = plan_symbol_refusal(function)};
     struct displace_subject subject = {.address = function->address};
 
+    if (site.symbol == SITE_OK && function->flags & IMAGE_FUNCTION_SIZE_GUESSED)
+        site.symbol = SITE_NO_SIZE; /* how much of the code is the function's is not known */
     if (site.symbol != SITE_OK) {
         site.refusal = DISPLACE_NO_FUNCTION;
         return site;

@@ -82,6 +82,8 @@ static enum plan_no_return function_no_return(const struct planner *planner, siz
         return PLAN_RETURN_ENTRY_POINT;
     if (has_forbidden_name(function))
         return PLAN_RETURN_NAME;
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED)
+        return PLAN_RETURN_UNDECODED;
     code = elf_image_code(planner->image, function->address, &available);
     if (code && return_code_forbids(code, own_size(planner, index, available), function->address))
         return PLAN_RETURN_CODE;
@@ -133,7 +135,8 @@ enum site_refusal plan_symbol_refusal(const struct image_function *function)
         return SITE_START_UP;
     if (function->flags & IMAGE_FUNCTION_INSIDE)
         return SITE_INSIDE;
-    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && !(function->flags & IMAGE_FUNCTION_ENTRY_POINT))
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED &&
+        !(function->flags & (IMAGE_FUNCTION_ENTRY_POINT | IMAGE_FUNCTION_PROVED)))
         return SITE_NO_SIZE;
     return SITE_OK;
 }
@@ -150,6 +153,18 @@ static struct site pick(const struct sites *sites, enum plan_no_return *no_retur
     return sites->any;
 }
 
+/* Whether the code before an entry goes on there: hand-written functions share their ends. */
+static bool is_fallen_into(const struct planner *planner, uint64_t entry)
+{
+    size_t count;
+    const struct flow_edge *edges = flow_map_edges_to(planner->map, entry, entry, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (edges[i].kind == FLOW_EDGE_FALL)
+            return true;
+    return false;
+}
+
 void planner_choose(struct planner *planner, size_t index)
 {
     const struct image_function *function = &planner->functions[index];
@@ -161,6 +176,9 @@ void planner_choose(struct planner *planner, size_t index)
     choice->no_return = choice->rule;
     choice->site = (struct site){.class = SITE_REFUSED, .refusal = plan_symbol_refusal(function)};
     if (choice->site.refusal != SITE_OK)
+        return;
+    choice->site.refusal = SITE_NO_SIZE;
+    if (function->flags & IMAGE_FUNCTION_SIZE_GUESSED && is_fallen_into(planner, function->address))
         return;
     choice->site.refusal = SITE_EMPTY;
     code = elf_image_code(planner->image, function->address, &available);
@@ -262,12 +280,14 @@ static int add_calls(struct planner *planner, size_t index)
 static int add_returns(struct planner *planner, size_t index, struct return_sites *sites)
 {
     struct choice *choice = &planner->choices[index];
-    int r =
-        return_sites_find(planner->disasm, planner->map, planner->functions, planner->count, index, sites);
+    bool is_known = !(planner->functions[index].flags & IMAGE_FUNCTION_SIZE_GUESSED);
+    int r = is_known ? return_sites_find(planner->disasm, planner->map, planner->functions, planner->count,
+                                         index, sites)
+                     : -EILSEQ; /* what follows its code may be data */
 
     if (r == -EILSEQ)
         choice->no_return = PLAN_RETURN_UNDECODED;
-    for (size_t i = 0; i < sites->count && r == 0; i++)
+    for (size_t i = 0; r == 0 && i < sites->count; i++)
         r = add_probe(planner, index, sites->items[i], PLAN_AT_RETURN);
     return r == -EILSEQ ? 0 : r;
 }

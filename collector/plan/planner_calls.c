@@ -9,6 +9,23 @@
 #include "base/array.h"
 #include "collector/plan/planner.h"
 
+/* Whether the reason lies in the function's first instructions, and not in what it is. */
+static bool is_code_refusal(enum site_refusal refusal)
+{
+    switch (refusal) {
+    case SITE_UNDECODABLE:
+    case SITE_NO_ROOM:
+    case SITE_LOOP:
+    case SITE_PREFIX:
+    case SITE_TRAP:
+    case SITE_PRIVILEGED:
+    case SITE_OPCODE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_callee(const struct planner *planner, size_t index)
 {
     const struct choice *choice = &planner->choices[index];
@@ -16,7 +33,7 @@ static bool is_callee(const struct planner *planner, size_t index)
     if (!choice->is_wanted)
         return false;
     if (choice->site.class == SITE_REFUSED)
-        return choice->site.refusal == SITE_LOOP;
+        return is_code_refusal(choice->site.refusal);
     return choice->site.class == SITE_SINGLE_STEPPED &&
            site_cost(&planner->costs, choice->site.class) > planner->costs.call_emulated;
 }

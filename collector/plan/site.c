@@ -162,7 +162,7 @@ static bool is_last(const struct instruction *instruction)
     uint8_t opcode = instruction->opcode[0];
     bool is_string = (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf);
 
-    if (instruction->lock || (instruction->repeat && is_string && !instruction->vex))
+    if (instruction->repeat && is_string && !instruction->vex)
         return true;
     switch (instruction->kind) {
     case INSTRUCTION_OTHER:
@@ -236,6 +236,13 @@ static bool follow_branch(struct search *search, const struct instruction *branc
     return true;
 }
 
+/* A site behind a locked operation says of calls that they came before it, and does so later: only where
+ * there is no other. */
+static bool ends_search(const struct search *search, const struct instruction *instruction)
+{
+    return is_last(instruction) || (instruction->lock && search->sites.any.class != SITE_REFUSED);
+}
+
 /* Returns whether the search goes on behind the instruction at search->at. */
 static bool step(struct search *search)
 {
@@ -252,7 +259,8 @@ static bool step(struct search *search)
     consider(search, &instruction);
     if (search->sites.any.class == SITE_EMULATED && !search->loops)
         return false; /* nothing behind it is better; only pops could bring rsp back to where it was */
-    if (is_last(&instruction) ? !follow_branch(search, &instruction) : !follow_stack(search, &instruction))
+    if (ends_search(search, &instruction) ? !follow_branch(search, &instruction)
+                                          : !follow_stack(search, &instruction))
         return false;
     search->at += instruction.length;
     return true;

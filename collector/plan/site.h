@@ -7,8 +7,8 @@
  * that rsp has moved, up to the first instruction that
  *
  * - a branch, a jump table or a taken address leads to (struct flow_map; from all over the image);
- * - leaves the block, or may stay for long: control transfers, system calls, LOCK, repeated string
- *   operations. The instruction itself may still be the site;
+ * - leaves the block, or may stay for long: control transfers, system calls, repeated string operations; a
+ *   locked operation, unless there is no site before it. The instruction itself may still be the site;
  * - loses track of rsp;
  * - is unknown to the disassembler, or lies further in than 32 instructions or 160 bytes, or in another
  *   function.

@@ -222,11 +222,11 @@ Test(functions, sizes_are_resolved_and_bounded)
 
     cr_assert_eq(functions.count, 4);
     cr_expect_eq(functions.items[0].size, 16);
-    cr_expect_eq(functions.items[0].flags, IMAGE_FUNCTION_SIZE_GUESSED);
+    cr_expect_eq(functions.items[0].flags, IMAGE_FUNCTION_SIZE_GUESSED | IMAGE_FUNCTION_PROVED);
     cr_expect_eq(functions.items[1].size, 8);
     cr_expect_eq(functions.items[1].flags, 0);
     cr_expect_eq(functions.items[2].size, 8);
-    cr_expect_eq(functions.items[2].flags, IMAGE_FUNCTION_SIZE_GUESSED);
+    cr_expect_eq(functions.items[2].flags, IMAGE_FUNCTION_SIZE_GUESSED | IMAGE_FUNCTION_PROVED);
     cr_expect_eq(functions.items[3].size, 24, "a size must end with its section");
 }
 

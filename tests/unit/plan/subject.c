@@ -2,6 +2,8 @@
 #include "tests/unit/plan/subject.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void subject_release(struct subject *subject)
@@ -120,4 +122,23 @@ void subject_check_totals(const struct subject *subject)
     cr_expect_eq(memcmp(plan->by_kind, by_kind, sizeof(by_kind)), 0);
     cr_expect_eq(memcmp(plan->by_refusal, by_refusal, sizeof(by_refusal)), 0);
     cr_expect_eq(memcmp(plan->by_no_return, by_no_return, sizeof(by_no_return)), 0);
+}
+
+struct subject subject_assembly(const char *source)
+{
+    char folder[] = "/tmp/tracectl-plan-XXXXXX", path[64], command[200];
+    struct subject subject;
+    FILE *file;
+
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/asm.s", folder);
+    file = fopen(path, "w");
+    cr_assert(file && fputs(source, file) >= 0 && fclose(file) == 0);
+    snprintf(command, sizeof(command), "gcc -nostdlib -static -o %s/asm %s", folder, path);
+    cr_assert_eq(system(command), 0, "%s", source);
+    snprintf(path, sizeof(path), "%s/asm", folder);
+    subject = subject_file(path, NULL);
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    cr_assert_eq(system(command), 0);
+    return subject;
 }

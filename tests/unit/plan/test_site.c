@@ -196,7 +196,9 @@ Test(site, falls_back_to_what_was_skipped)
     /* a vector instruction is passed */
     expect_site("vzeroupper, ret", CHOOSE(0xc5, 0xf8, 0x77, 0xc3), 3, SITE_SINGLE_STEPPED);
     expect_site("nop5, endbr64, lock", CHOOSE(NOP5, ENDBR64, 0xf0, 0xff, 0x07), 5, SITE_SINGLE_STEPPED);
-    expect_no_site("nop5, lock inc", CHOOSE(NOP5, 0xf0, 0x48, 0xff, 0x07, 0xc3), SITE_PREFIX);
+    /* a locked operation is passed where there is nothing before it, and cannot be probed itself */
+    expect_site("nop5, lock inc, ret", CHOOSE(NOP5, 0xf0, 0x48, 0xff, 0x07, 0xc3), 9, SITE_SINGLE_STEPPED);
+    expect_no_site("lock inc", CHOOSE(0xf0, 0x48, 0xff, 0x07), SITE_PREFIX);
 }
 
 Test(site, is_refused_with_a_reason)
