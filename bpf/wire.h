@@ -403,6 +403,10 @@ struct go_probe {
 #define GO_CHOICES_MAX 16
 #define GO_WORKERS_MAX 16 /* executions beside each other; a power of two */
 
+struct go_choice {
+    __u32 probe, hit; /* a place, and how often it was hit before */
+};
+
 struct go_conduct {
     __u64 seed;
     __u32 execution;    /* 0: nobody is held up */
@@ -411,9 +415,7 @@ struct go_conduct {
     __s32 left;      /* so many more in this execution */
     __u32 stop_exit; /* the end of the process is held up, too */
     __u32 unused;
-    struct {
-        __u32 probe, hit;
-    } choices[GO_CHOICES_MAX];
+    struct go_choice choices[GO_CHOICES_MAX];
 };
 
 /* Of a place GO_AT_DELAY, in the map `go_delays`. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/go_commands.h"
+#include "cli/go_meanwhile.h"
 #include "cli/go_session.h"
 #include "cli/go_timeline.h"
 #include "cli/go_users.h"
@@ -34,6 +35,8 @@ struct observed {
     pid_t pid;
     unsigned worker;
     struct go_coverage_observer *observer;
+    struct go_meanwhile *meanwhile;
+    struct exploration *exploration;
     struct observed *next;
 };
 
@@ -170,6 +173,22 @@ static int add_model(struct exploration *exploration, struct go_program_file *fi
     return r;
 }
 
+static bool was_hit(void *context, uint32_t probe)
+{
+    const struct observed *observed = context;
+    const struct exploration *exploration = observed->exploration;
+
+    return go_session_hits(exploration->session, probe, observed->worker,
+                           exploration->workers[observed->worker].execution);
+}
+
+static int new_meanwhile(struct observed *observed, struct go_program_file *file)
+{
+    const struct go_meanwhile_options meanwhile = {.file = file, .was_hit = was_hit, .context = observed};
+
+    return go_meanwhile_new(&meanwhile, &observed->meanwhile);
+}
+
 /* The process's observer, made at its first event. */
 static int observe(struct exploration *exploration, const struct go_process *process,
                    struct observed **ret_observed)
@@ -194,7 +213,11 @@ static int observe(struct exploration *exploration, const struct go_process *pro
         r = go_coverage_observer_new(exploration->coverage,
                                      exploration->workers[observed->worker].coverage_run,
                                      go_program_places(file), &observed->observer);
+    observed->exploration = exploration;
+    if (!r)
+        r = new_meanwhile(observed, file);
     if (r) {
+        go_coverage_observer_free(observed->observer);
         free(observed);
         return r;
     }
@@ -231,6 +254,9 @@ static int on_event(void *context, const struct go_process *process, struct go_r
         if (r)
             return r;
     }
+    r = go_meanwhile_event(observed->meanwhile, event, exploration->strategy);
+    if (r)
+        return r;
     if (event->kind == GO_EVENT_DELAY)
         note_delay(exploration, observed->worker, event);
     return go_coverage_observer_event(observed->observer, replay, event);
@@ -256,6 +282,7 @@ static void forget_observed(struct exploration *exploration, pid_t pid)
         return;
     *link = gone->next;
     go_coverage_observer_free(gone->observer);
+    go_meanwhile_free(gone->meanwhile);
     free(gone);
 }
 
@@ -301,6 +328,7 @@ static int learn(struct exploration *exploration, unsigned worker)
             use.open = (unsigned)go_coverage_open(exploration->coverage, target->usage->file,
                                                   (int)target->usage->line, target->operation);
             use.users = go_users_of(&exploration->users, target->usage->file, (int)target->usage->line);
+            use.waits = go_op_can_wait(target->operation);
         }
         r = go_strategy_learn(exploration->strategy, &use);
     }

@@ -53,23 +53,7 @@ void go_lives_release(struct go_lives *lives)
 /* Whether a goroutine can be waiting in the operation. */
 static bool can_wait(const struct go_life_operation *operation)
 {
-    switch ((enum go_op)operation->operation) {
-    case GO_OP_CHAN_SEND:
-    case GO_OP_CHAN_RECV:
-    case GO_OP_CHAN_RANGE:
-    case GO_OP_SELECT:
-    case GO_OP_MUTEX_LOCK:
-    case GO_OP_RWMUTEX_LOCK:
-    case GO_OP_RWMUTEX_RLOCK:
-    case GO_OP_WAITGROUP_WAIT:
-    case GO_OP_COND_WAIT:
-    case GO_OP_ONCE_DO:
-    case GO_OP_SLEEP:
-    case GO_OP_BLOCK:
-        return !(operation->flags & (GO_FLAG_TRY | GO_FLAG_DONE));
-    default:
-        return false;
-    }
+    return go_op_can_wait(operation->operation) && !(operation->flags & (GO_FLAG_TRY | GO_FLAG_DONE));
 }
 
 static void begin_block(const struct go_lives *lives, struct go_life *life, const struct go_event *event,

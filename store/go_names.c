@@ -67,6 +67,27 @@ enum go_event_kind go_event_kind_parse(const char *name)
     return (enum go_event_kind)find_name(kind_names, GO_EVENT_KINDS, name);
 }
 
+bool go_op_can_wait(unsigned operation)
+{
+    switch ((enum go_op)operation) {
+    case GO_OP_CHAN_SEND:
+    case GO_OP_CHAN_RECV:
+    case GO_OP_CHAN_RANGE:
+    case GO_OP_SELECT:
+    case GO_OP_MUTEX_LOCK:
+    case GO_OP_RWMUTEX_LOCK:
+    case GO_OP_RWMUTEX_RLOCK:
+    case GO_OP_WAITGROUP_WAIT:
+    case GO_OP_COND_WAIT:
+    case GO_OP_ONCE_DO:
+    case GO_OP_SLEEP:
+    case GO_OP_BLOCK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 enum go_op go_op_parse(const char *name)
 {
     return (enum go_op)find_name(op_names, GO_OPS, name);

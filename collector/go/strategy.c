@@ -5,17 +5,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 
 #include "base/array.h"
 
 enum {
     OPEN_WEIGHT = 4,      /* of a place with open requirements; others have 1 */
+    WAITING_WEIGHT = 4,   /* of a pair whose second place is before an operation that may have to wait */
     RANDOM_EVERY = 8,     /* so many executions one is held up anywhere */
     LATE_HITS_ONE_IN = 4, /* choices are not among the first hits of a place */
     FIRST_HITS = 3,
-    PAIRS_OF = 4,    /* so many executions without a single delay, all but one have a pair */
-    PAIR_TRIES = 64, /* to draw one that is new */
+    LATER_ALONE_EVERY = 4, /* so many executions one of these that is not the first is tried alone */
+    PAIRS_OF = 4,          /* so many executions without a single delay, all but one have a pair */
+    PAIR_TRIES = 64,       /* to draw one that is new */
     TRIED_MAX = 1 << 14,
+    BLIND_ONE_IN = 8,    /* pairs are chosen without regard to what followed what */
     EXECUTIONS_LONG = 2, /* a hold is, at most */
 };
 
@@ -31,6 +38,13 @@ struct delay {
     uint32_t hit;
 };
 
+/* Places of which the second was come to while a goroutine was held up at the first. */
+struct followed {
+    struct go_choice pair[2];
+    unsigned tries;
+    UT_hash_handle hh;
+};
+
 struct go_strategy {
     uint64_t state;
     unsigned delays, executions;
@@ -38,7 +52,8 @@ struct go_strategy {
     uint64_t took_ns, took_of; /* all executions with short holds, and their number */
     struct place *places;
     size_t count, capacity;
-    uint64_t *tried; /* pairs, in no order */
+    struct followed *followed; /* in the order in which they were seen */
+    uint64_t *tried;           /* pairs, in no order */
     size_t tried_count, tried_capacity;
 };
 
@@ -56,8 +71,14 @@ int go_strategy_new(uint64_t seed, unsigned delays, struct go_strategy **ret_str
 
 void go_strategy_free(struct go_strategy *strategy)
 {
+    struct followed *followed = NULL, *next = NULL;
+
     if (!strategy)
         return;
+    HASH_ITER (hh, strategy->followed, followed, next) {
+        HASH_DEL(strategy->followed, followed);
+        free(followed);
+    }
     free(strategy->places);
     free(strategy->tried);
     free(strategy);
@@ -94,9 +115,35 @@ int go_strategy_learn(struct go_strategy *strategy, const struct go_place_use *u
     if (use->hits > place->use.hits)
         place->use.hits = use->hits;
     place->use.open = use->open;
+    place->use.waits = use->waits;
     place->use.users.kinds |= use->users.kinds;
     place->use.users.several |= use->users.several;
     return 0;
+}
+
+int go_strategy_follows(struct go_strategy *strategy, const struct go_choice *first,
+                        const struct go_choice *second)
+{
+    struct followed *followed;
+    struct go_choice pair[2];
+
+    if (second->hit >= FIRST_HITS || HASH_COUNT(strategy->followed) >= TRIED_MAX)
+        return 0;
+    memset(pair, 0, sizeof(pair)); /* it is hashed byte by byte */
+    pair[0] = *first;
+    pair[1] = *second;
+    HASH_FIND(hh, strategy->followed, pair, sizeof(pair), followed);
+    if (followed)
+        return 0;
+    followed = calloc(1, sizeof(*followed));
+    if (!followed)
+        return -ENOMEM;
+    memcpy(followed->pair, pair, sizeof(pair));
+    HASH_ADD(hh, strategy->followed, pair, sizeof(pair), followed);
+    if (followed->hh.tbl)
+        return 0;
+    free(followed); /* no memory */
+    return -ENOMEM;
 }
 
 static unsigned weight_of(const struct place *place)
@@ -118,16 +165,20 @@ static size_t choose_place(struct go_strategy *strategy)
     return i;
 }
 
-/* A place one of whose first hits has not been held up alone yet; NULL: there is none. */
+/* A place one of whose first hits has not been held up alone yet, of those the one with the fewest that have;
+ * NULL: there is none. */
 static struct place *untried(struct go_strategy *strategy)
 {
+    struct place *found = NULL;
+
     for (size_t i = 0; i < strategy->count; i++) {
         struct place *place = &strategy->places[i];
 
-        if (place->alone < FIRST_HITS && place->alone < place->use.hits)
-            return place;
+        if (place->alone < FIRST_HITS && place->alone < place->use.hits &&
+            (!found || place->alone < found->alone))
+            found = place;
     }
-    return NULL;
+    return found;
 }
 
 /* Loops make most hits, and the first ones are those that matter: later ones are chosen less often. */
@@ -214,11 +265,46 @@ static void add_choice(const struct go_strategy *strategy, const struct delay *d
     conduct->choices[conduct->choice_count++].hit = delay->hit;
 }
 
+/* 0: it has been tried often enough. */
+static unsigned weight_of_pair(struct go_strategy *strategy, const struct followed *followed)
+{
+    static const unsigned weights[] = {32, 4, 1};
+    const struct place *second = find(strategy, followed->pair[1].probe);
+
+    if (followed->tries >= ARRAY_SIZE(weights))
+        return 0;
+    return weights[followed->tries] * (second && second->use.waits ? WAITING_WEIGHT : 1);
+}
+
+/* Chooses a pair that was seen to follow each other, mostly one that has not been tried; false: there is
+ * none, or a blind choice is due. */
+static bool choose_followed(struct go_strategy *strategy, struct go_conduct *conduct)
+{
+    struct followed *followed = NULL;
+    uint64_t total = 0, at;
+
+    for (followed = strategy->followed; followed; followed = followed->hh.next)
+        total += weight_of_pair(strategy, followed);
+    if (!total || strategy->delays < 2 || draw(strategy) % BLIND_ONE_IN == 0)
+        return false;
+    at = draw(strategy) % total;
+    for (followed = strategy->followed; at >= weight_of_pair(strategy, followed);
+         followed = followed->hh.next)
+        at -= weight_of_pair(strategy, followed);
+    followed->tries++;
+    conduct->choices[0] = followed->pair[0];
+    conduct->choices[1] = followed->pair[1];
+    conduct->choice_count = 2;
+    return true;
+}
+
 /* As many as there may be; mostly two. */
 static void choose_several(struct go_strategy *strategy, struct go_conduct *conduct)
 {
     struct delay pair[2], more;
 
+    if (choose_followed(strategy, conduct))
+        return;
     if (strategy->delays < 2) {
         more = choose_delay(strategy);
         add_choice(strategy, &more, conduct);
@@ -240,6 +326,8 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
     bool anywhere = !strategy->count || strategy->executions % RANDOM_EVERY == RANDOM_EVERY - 1;
     struct place *alone = strategy->executions % 2 ? untried(strategy) : NULL;
 
+    if (alone && alone->alone && strategy->executions % LATER_ALONE_EVERY != 1)
+        alone = NULL;
     strategy->executions++;
     strategy->tries_alone = false;
     conduct->seed = draw(strategy);

@@ -8,8 +8,9 @@
  * execution came to, and how often, is where the next ones choose from. A delay is a place and a count of
  * hits; so is an execution's schedule written down. Every other time it is one of the first hits of a place
  * alone, until all have been tried. The other times, and then always, it is mostly a pair that has not been
- * tried, of places that different goroutines come to while there is one: a schedule that needs two delays
- * mostly needs them in two goroutines.
+ * tried. A pair whose second place another goroutine came to while one was held up at the first makes a new
+ * schedule; of those one is drawn, mostly, and otherwise one of places that different goroutines come to: a
+ * schedule that needs two delays mostly needs them in two goroutines.
  */
 #ifndef TRACECTL_COLLECTOR_GO_STRATEGY_H
 #define TRACECTL_COLLECTOR_GO_STRATEGY_H
@@ -39,10 +40,15 @@ struct go_place_use {
     uint32_t hits;
     unsigned open; /* coverage requirements of it that are not met */
     struct go_place_users users;
+    bool waits; /* goroutines may have to wait in the operation: what they have decided by may change first */
 };
 
 /* -ENOMEM. */
 int go_strategy_learn(struct go_strategy *strategy, const struct go_place_use *use);
+
+/* While a goroutine was held up at `first`, another one came to `second`. -ENOMEM. */
+int go_strategy_follows(struct go_strategy *strategy, const struct go_choice *first,
+                        const struct go_choice *second);
 
 /* Chooses for the next execution: fills in seed, left and choices. */
 void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct);

@@ -16,10 +16,10 @@ DEFINE_CLEANUP(cleanup_strategy, struct go_strategy *, go_strategy_free)
 static struct go_strategy *make(uint64_t seed, unsigned delays)
 {
     static const struct go_place_use uses[] = {
-        {10, 2, 0, {MAIN_KIND, false}},
-        {11, 2, 0, {MAIN_KIND, false}},
-        {20, 2, 0, {OTHER_KIND, false}},
-        {21, 2, 0, {OTHER_KIND, false}},
+        {10, 2, 0, {MAIN_KIND, false}, false},
+        {11, 2, 0, {MAIN_KIND, false}, false},
+        {20, 2, 0, {OTHER_KIND, false}, false},
+        {21, 2, 0, {OTHER_KIND, false}, false},
     };
     struct go_strategy *strategy;
 
@@ -32,6 +32,99 @@ static struct go_strategy *make(uint64_t seed, unsigned delays)
 static bool is_first(uint32_t probe)
 {
     return probe < 20;
+}
+
+/* How many of `count` executions have this pair, and at which of them it comes first. */
+static unsigned executions_with(struct go_strategy *strategy, const struct go_choice *pair, unsigned count,
+                                unsigned *ret_first)
+{
+    unsigned found = 0;
+
+    *ret_first = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct go_conduct conduct = {0};
+
+        go_strategy_choose(strategy, &conduct);
+        if (conduct.choice_count != 2 || memcmp(conduct.choices, pair, 2 * sizeof(*pair)) != 0)
+            continue;
+        if (!found++)
+            *ret_first = i;
+    }
+    return found;
+}
+
+Test(go_strategy, a_place_come_to_while_another_is_held_up_makes_a_pair)
+{
+    static const struct go_choice pair[2] = {{10, 1}, {20, 1}}, late[2] = {{10, 1}, {20, 7}};
+    CLEANUP(cleanup_strategy) struct go_strategy *strategy = make(11, 2);
+    unsigned first, count;
+
+    cr_assert_eq(go_strategy_follows(strategy, &late[0], &late[1]), 0);
+    cr_assert_eq(go_strategy_follows(strategy, &pair[0], &pair[1]), 0);
+    cr_assert_eq(go_strategy_follows(strategy, &pair[0], &pair[1]), 0, "known");
+    count = executions_with(strategy, pair, 40, &first);
+    cr_assert_lt(first, 8);
+    cr_assert_geq(count, 2, "what did not happen may the next time");
+    cr_assert_leq(count, 4, "but not for ever: %u", count);
+    cr_assert_eq(executions_with(strategy, late, 40, &first), 0, "only first hits of a place");
+}
+
+Test(go_strategy, pairs_before_operations_that_wait_come_first)
+{
+    static const struct go_place_use waiting = {20, 2, 0, {OTHER_KIND, false}, true};
+    unsigned waiting_first = 0;
+
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        static const struct go_choice plain[2] = {{10, 0}, {21, 0}}, waits[2] = {{10, 0}, {20, 0}};
+        CLEANUP(cleanup_strategy) struct go_strategy *strategy = make(seed, 2);
+        CLEANUP(cleanup_strategy) struct go_strategy *same = make(seed, 2);
+        unsigned first, second;
+
+        cr_assert_eq(go_strategy_learn(strategy, &waiting), 0);
+        cr_assert_eq(go_strategy_learn(same, &waiting), 0);
+        cr_assert_eq(go_strategy_follows(strategy, &plain[0], &plain[1]) |
+                         go_strategy_follows(strategy, &waits[0], &waits[1]) |
+                         go_strategy_follows(same, &plain[0], &plain[1]) |
+                         go_strategy_follows(same, &waits[0], &waits[1]),
+                     0);
+        executions_with(strategy, plain, 40, &first);
+        executions_with(same, waits, 40, &second);
+        waiting_first += second < first;
+    }
+    cr_assert_geq(waiting_first, 10, "%u of 16", waiting_first);
+}
+
+/* Executions of 10 ms each, and then one whose holds are asked for. */
+static struct go_hold_rule holds_after(uint64_t execution_ns, unsigned count, unsigned *ret_long)
+{
+    CLEANUP(cleanup_strategy) struct go_strategy *strategy = make(3, 3);
+    struct go_hold_rule rule = {0}, longest = {0};
+
+    *ret_long = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct go_conduct conduct = {0};
+
+        go_strategy_choose(strategy, &conduct);
+        go_strategy_holds(strategy, &rule);
+        cr_assert(i || !rule.outlasts_timers, "nothing has been measured before the first");
+        cr_assert_eq(rule.limit_ns > GO_HOLD_SHORT_NS, rule.outlasts_timers);
+        cr_assert(conduct.choice_count != 1 || rule.outlasts_timers || !i, "a place alone");
+        *ret_long += rule.outlasts_timers;
+        if (rule.limit_ns > longest.limit_ns)
+            longest = rule;
+        /* What a long hold adds is not what the program needs. */
+        go_strategy_took(strategy, &rule, rule.outlasts_timers ? 100 * execution_ns : execution_ns);
+    }
+    return longest;
+}
+
+Test(go_strategy, long_holds_outlast_what_an_execution_takes)
+{
+    unsigned longs;
+
+    cr_assert_eq(holds_after(10000000, 40, &longs).limit_ns, 20000000);
+    cr_assert(longs > 15 && longs < 36, "%u of 40", longs);
+    cr_assert_eq(holds_after(3000000000, 40, &longs).limit_ns, GO_HOLD_LONGEST_NS);
 }
 
 Test(go_strategy, each_first_hit_is_tried_alone)
@@ -100,7 +193,7 @@ Test(go_strategy, the_seed_decides_and_the_bound_is_kept)
 
 Test(go_strategy, goroutines_that_are_many_can_be_held_at_one_place_twice)
 {
-    const struct go_place_use use = {10, 2, 0, {MAIN_KIND, true}};
+    const struct go_place_use use = {10, 2, 0, {MAIN_KIND, true}, false};
     CLEANUP(cleanup_strategy) struct go_strategy *strategy = NULL;
     bool both = false;
 
