@@ -72,7 +72,7 @@ static int consider_process(struct image_table *table, struct traced_image *prog
                             struct error *err)
 {
     const char *reason = NULL;
-    int r = program && program->inlined ? inline_backend_refusal(pid, &reason, err) : 0;
+    int r = program && program->inlined ? inline_backend_refusal(pid, program->inlined, &reason, err) : 0;
 
     return reason ? image_table_leave_inline(table, program, reason, err) : r;
 }

@@ -207,7 +207,7 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
 
     if (!out)
         return error_no_memory(err);
-    r = inline_backend_refusal(pid, &reason, err);
+    r = inline_backend_refusal(pid, image->inlined, &reason, err);
     if (r)
         return r;
     if (reason)

@@ -171,7 +171,19 @@ static const char *status_refusal(const char *line)
     return NULL;
 }
 
-int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err)
+/* What is against it for the memory that the area takes. */
+static const char *memory_refusal(pid_t pid, const struct inline_image *inlined)
+{
+    if (process_has_address_limit(pid))
+        return "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
+    if (inlined->may_lock && process_has_lock_limit(pid))
+        return "it could lock its memory, which is limited (ulimit -l), and the probes' buffers would be a "
+               "part of it";
+    return NULL;
+}
+
+int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason,
+                           struct error *err)
 {
     AUTO_FCLOSE FILE *status = NULL;
     char path[64], line[512];
@@ -183,9 +195,8 @@ int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err
     *ret_reason = NULL;
     while (!*ret_reason && fgets(line, sizeof(line), status))
         *ret_reason = status_refusal(line);
-    if (!*ret_reason && process_has_address_limit(pid))
-        *ret_reason =
-            "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
+    if (!*ret_reason)
+        *ret_reason = memory_refusal(pid, inlined);
     return 0;
 }
 

@@ -40,9 +40,10 @@ bool inline_backend_has_clock(void);
 /* Processes that are patched stay so: inline_backend_detach() comes before. Accepts NULL. */
 void inline_backend_free(struct inline_backend *backend);
 
-/* Why the process may not be patched, whatever its program: in `ret_reason` if there is a reason, which
+/* Why the process, which runs the image, may not be patched: in `ret_reason` if there is a reason, which
  * lives as long as the program. -ESRCH. */
-int inline_backend_refusal(pid_t pid, const char **ret_reason, struct error *err);
+int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason,
+                           struct error *err);
 
 struct inline_target {
     pid_t pid;

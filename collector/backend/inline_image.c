@@ -22,6 +22,9 @@ static const char *const borrowers[] = {"vfork", "__vfork", NULL};
 /* What keeps all of its memory from being paged out would count and keep ours, too. */
 static const char *const lockers[] = {"mlockall", NULL};
 
+/* By these it may, without saying so. */
+static const char *const callers_of_anything[] = {"syscall", "dlsym", "dlvsym", NULL};
+
 const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
 {
     const struct elf_image_facts *facts = elf_image_facts(image);
@@ -129,6 +132,7 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     if (!inlined)
         return error_no_memory(err);
     inlined->count = count;
+    inlined->may_lock = image_imports(image, callers_of_anything) != NULL;
     inlined->chosen = calloc(count + 1, sizeof(*inlined->chosen));
     if (!inlined->chosen)
         return error_no_memory(err);

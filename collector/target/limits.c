@@ -2,6 +2,7 @@
 #include "collector/target/limits.h"
 
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +25,27 @@ static bool find_line(pid_t pid, const char *file_name, const char *name, char *
     return false;
 }
 
-bool process_has_address_limit(pid_t pid)
+static bool has_limit(pid_t pid, const char *name)
 {
     char rest[128], soft[32];
 
-    return find_line(pid, "limits", "Max address space", rest, sizeof(rest)) &&
-           sscanf(rest, "%31s", soft) == 1 && strcmp(soft, "unlimited") != 0;
+    return find_line(pid, "limits", name, rest, sizeof(rest)) && sscanf(rest, "%31s", soft) == 1 &&
+           strcmp(soft, "unlimited") != 0;
+}
+
+bool process_has_address_limit(pid_t pid)
+{
+    return has_limit(pid, "Max address space");
+}
+
+bool process_has_lock_limit(pid_t pid)
+{
+    uint64_t effective;
+    char rest[128];
+
+    return find_line(pid, "status", "CapEff:", rest, sizeof(rest)) &&
+           sscanf(rest, "%" SCNx64, &effective) == 1 && !(effective >> CAP_IPC_LOCK & 1) &&
+           has_limit(pid, "Max locked memory");
 }
 
 uint64_t process_locked_bytes(pid_t pid)

@@ -11,6 +11,10 @@
  * when it is gone. */
 bool process_has_address_limit(pid_t pid);
 
+/* Whether it may lock only a part of its memory (RLIMIT_MEMLOCK without CAP_IPC_LOCK): then mlockall() fails
+ * once more than that is mapped. False when it is gone. */
+bool process_has_lock_limit(pid_t pid);
+
 /* What it has locked in memory (mlock, mlockall); 0 when it is gone. */
 uint64_t process_locked_bytes(pid_t pid);
 

@@ -5,6 +5,7 @@
 #   NAME               tests/harm/programs/NAME.c or .cc, or tests/programs/NAME.c or .cc: -O1, as a PIE
 #   NAME.instrumented  the same source with -finstrument-functions: counts and logs its own calls
 #   NAME.frames .nopie .static .static-pie .nop5 .stripped   other ways to build it
+#   NAME.SANITIZER     of HARM_SANITIZERS below
 #   NAME.rust, NAME.go1.19 ...                      Rust, and Go of that version; .stripped and .pie of them
 #
 # Calls must be calls in both builds, and the same: nothing is inlined or becomes a jump.
@@ -26,6 +27,8 @@ HARM_VARIANTS := forks_hot.frames deep.frames \
 	deep.nopie deep.static deep.stripped sorting.static sorting.stripped forks.nop5 seccomp.frames seccomp.static
 HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
 	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
+HARM_SANITIZERS := asan lsan tsan ubsan clang-tsan-nopie msan msan-nopie dfsan
+HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low locked.raw
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
 
 harm_source = $(firstword $(wildcard $(foreach d,tests/harm/programs tests/programs,$(d)/$(1).c $(d)/$(1).cc)))
@@ -46,6 +49,23 @@ $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static,-static)))
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static-pie,-static-pie)))
 $(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.nop5,-fno-pie -no-pie -pg -mfentry -mnop-mcount)))
 $(patsubst %,$(H)/%.instrumented,$(HARM_C) $(HARM_CC)): $(H)/instrument.o
+
+# Linked where nothing fits below the program, so that what is to lie near it could only lie above.
+$(eval $(call harm_rule,heap_growth,.low,-fno-pie -no-pie -Wl$(comma)-Ttext-segment=0x20000))
+$(eval $(call harm_rule,locked,.raw,-DRAW))
+
+build_asan := gcc -fsanitize=address
+build_lsan := gcc -fsanitize=leak
+build_tsan := gcc -fsanitize=thread
+build_ubsan := gcc -fsanitize=undefined
+build_clang-tsan-nopie := clang -fsanitize=thread -fno-pie -no-pie
+build_msan := clang -fsanitize=memory
+build_msan-nopie := clang -fsanitize=memory -fno-pie -no-pie
+build_dfsan := clang -fsanitize=dataflow
+$(patsubst %,$(H)/shadowed.%,$(HARM_SANITIZERS)): $(H)/shadowed.%: tests/harm/programs/shadowed.c $(HARM_HEADERS)
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)$(build_$*) $(PROGRAM_FLAGS) -Wno-unknown-attributes -O1 -fno-inline -o $@ $<
 
 $(H)/%.stripped: $(H)/%
 	$(say) STRIP $@

@@ -93,6 +93,21 @@ ROWS = [
     Row("code written and protected at run time", "code_writer", options=EACH_RETURN, attach=True),
     Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
     Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
+    *(
+        Row(f"sanitizers: {build}", f"shadowed.{build}", truth="", lossy=True, attach=build in ("asan", "tsan", "msan"),
+            options=("auto", "inline") if build in ("asan", "tsan", "ubsan", "msan") else ("inline",))
+        for build in ("asan", "lsan", "tsan", "ubsan", "clang-tsan-nopie", "msan", "msan-nopie", "dfsan")
+    ),
+    Row("address space limited", "limited", before=("prlimit", "--as=48000000"), options=("auto", "inline"), attach=True,
+        truth=""),
+    *(
+        Row(f"all memory locked, {how}", program, options=("auto", "inline"), attach=program == "locked", truth="",
+            before=("prlimit", "--memlock=8388608:8388608", "setpriv", "--bounding-set=-ipc_lock"))
+        for how, program in (("by the C library", "locked"), ("by system call", "locked.raw"))
+    ),
+    Row("a heap of 3 GiB, no room below the program", "heap_growth.low", options=("auto", "inline"), truth=""),
+    Row("a heap of 3 GiB, legacy layout", "heap_growth", before=("setarch", "-L", "-R"), options=("inline",), truth=""),
+    Row("a stack without limit", "deep", before=("prlimit", "--stack=unlimited"), options=("inline",)),
     # A parent can see that its children are stopped at their exec: who minds says --no-hold.
     Row("SIGCHLD and waits of a parent", "child_signals", options=("no hold",), truth="", lossy=True),
     Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f")),

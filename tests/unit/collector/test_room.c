@@ -121,6 +121,7 @@ Test(limits, of_addresses_and_what_is_locked)
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
     cr_assert(process_has_address_limit(getpid()));
     cr_assert_eq(process_locked_bytes(getpid()), 0);
+    cr_assert_eq(process_has_lock_limit(getpid()), geteuid() != 0);
     cr_assert_eq(mlock(&limit, 1), 0);
     cr_assert_eq(process_locked_bytes(getpid()), PAGE);
 }
