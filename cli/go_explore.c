@@ -5,77 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/go/coverage.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/go_commands.h"
-#include "cli/go_meanwhile.h"
-#include "cli/go_session.h"
-#include "cli/go_timeline.h"
-#include "cli/go_users.h"
-#include "cli/go_verdict.h"
+#include "cli/go_exploration.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "collector/go/program.h"
 #include "collector/go/strategy.h"
 #include "collector/go/usages.h"
 
-enum { KEY_RUNS = 0x400, KEY_YIELDS, KEY_SEED, KEY_COVERAGE, KEY_JOBS, SCHEDULE_MAX = 320 };
-
-struct arguments {
-    struct go_session_options session;
-    unsigned long runs, yields, jobs;
-    double coverage; /* percent at which to stop; 0: never */
-    const char *seed;
-};
-
-/* The observer of one process. */
-struct observed {
-    pid_t pid;
-    unsigned worker;
-    struct go_coverage_observer *observer;
-    struct go_meanwhile *meanwhile;
-    struct exploration *exploration;
-    struct observed *next;
-};
-
-/* One execution beside others. */
-struct worker {
-    uint32_t execution; /* from 1 */
-    uint32_t coverage_run;
-    struct go_conduct taken; /* the delays of this execution */
-    struct go_hold_rule rule;
-    uint64_t begun_ns; /* CLOCK_MONOTONIC */
-};
-
-struct exploration {
-    const struct arguments *arguments;
-    struct go_session *session;
-    struct go_coverage *coverage;
-    struct go_strategy *strategy;
-    struct go_users users;
-    struct observed *observed;
-    struct go_program_file *file; /* met last */
-    uint64_t seed;
-    struct worker workers[GO_WORKERS_MAX];
-    unsigned running;
-    uint32_t begun, ended; /* executions; the last one to end is that with the bug, if there is one */
-    uint64_t delays;
-    uint64_t unfinished;         /* executions that passed with goroutines that had not ended */
-    enum go_verdict_kind kind;   /* of the first bug */
-    int64_t process_id;          /* that has it; 0: none has */
-    char schedule[SCHEDULE_MAX]; /* of that execution */
-};
+enum { KEY_RUNS = 0x400, KEY_YIELDS, KEY_SEED, KEY_COVERAGE, KEY_JOBS };
 
 /* ------------------------------------------------------------------------------------ arguments */
 
 static const struct argp_option options[] = {
     {"runs", KEY_RUNS, "N", 0, "At most so many executions (default 100)", 1},
     {"yields", KEY_YIELDS, "D", 0,
-     "In each, goroutines are held up before at most so many operations, until all others have come as far "
-     "as "
-     "they can (default 3; 0: never)",
+     "In each, goroutines are held up at no more than D places, until all others have come as far as they "
+     "can "
+     "(default 3; 0: never)",
      1},
     {"jobs", KEY_JOBS, "N", 0, "So many executions run beside each other (default 1)", 1},
     {"seed", KEY_SEED, "SEED", 0,
@@ -89,7 +38,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct arguments *arguments = state->input;
+    struct go_explore_arguments *arguments = state->input;
 
     switch (key) {
     case ARGP_KEY_INIT:
@@ -139,11 +88,11 @@ static const struct argp argp = {
     .doc =
         "Run a Go program, or a test binary, again and again under schedules that it seldom meets by itself, "
         "until its goroutines leak, wait for each other or crash.\v"
-        "Goroutines are held up before operations on channels, locks and the like, those first whose "
-        "coverage "
-        "requirements no execution has met yet, while all others go on. Nothing else is changed: what shows "
-        "can happen without tracectl as well. All executions are one run of the store, each a process of "
-        "it.\n"
+        "Goroutines are held up before operations on channels, locks and the like, before atomic "
+        "instructions, behind go statements and where they begin, while all others continue. Nothing else is "
+        "changed: what shows can happen without tracectl as well. All executions are one run of the store, "
+        "each a process of it. After a pass in which the program had many probe hits, the command is run "
+        "once more without probes, to measure how much these slowed it.\n"
         "\n"
         "The exit status is 1 when something was found.",
     .children = children,
@@ -151,9 +100,9 @@ static const struct argp argp = {
 
 /* ------------------------------------------------------------------------------------ one execution */
 
-static struct observed *find_observed(const struct exploration *exploration, pid_t pid)
+static struct go_observed *find_observed(const struct exploration *exploration, pid_t pid)
 {
-    struct observed *observed = exploration->observed;
+    struct go_observed *observed = exploration->observed;
 
     while (observed && observed->pid != pid)
         observed = observed->next;
@@ -175,14 +124,14 @@ static int add_model(struct exploration *exploration, struct go_program_file *fi
 
 static bool was_hit(void *context, uint32_t probe)
 {
-    const struct observed *observed = context;
+    const struct go_observed *observed = context;
     const struct exploration *exploration = observed->exploration;
 
     return go_session_hits(exploration->session, probe, observed->worker,
                            exploration->workers[observed->worker].execution);
 }
 
-static int new_meanwhile(struct observed *observed, struct go_program_file *file)
+static int new_meanwhile(struct go_observed *observed, struct go_program_file *file)
 {
     const struct go_meanwhile_options meanwhile = {.file = file, .was_hit = was_hit, .context = observed};
 
@@ -191,9 +140,9 @@ static int new_meanwhile(struct observed *observed, struct go_program_file *file
 
 /* The process's observer, made at its first event. */
 static int observe(struct exploration *exploration, const struct go_process *process,
-                   struct observed **ret_observed)
+                   struct go_observed **ret_observed)
 {
-    struct observed *observed = find_observed(exploration, process->pid);
+    struct go_observed *observed = find_observed(exploration, process->pid);
     struct go_program_file *file = (struct go_program_file *)process->file;
     int r, worker;
 
@@ -242,7 +191,7 @@ static int on_event(void *context, const struct go_process *process, struct go_r
                     const struct go_event *event)
 {
     struct exploration *exploration = context;
-    struct observed *observed;
+    struct go_observed *observed;
     int r = observe(exploration, process, &observed);
 
     if (r)
@@ -265,7 +214,7 @@ static int on_event(void *context, const struct go_process *process, struct go_r
 static int on_action(void *context, const struct go_process *process, const struct go_goroutine *goroutine,
                      const struct go_action *action)
 {
-    struct observed *observed;
+    struct go_observed *observed;
     int r = observe(context, process, &observed);
 
     return r ? r : go_coverage_observer_action(observed->observer, goroutine, action);
@@ -273,7 +222,7 @@ static int on_action(void *context, const struct go_process *process, const stru
 
 static void forget_observed(struct exploration *exploration, pid_t pid)
 {
-    struct observed **link = &exploration->observed, *gone;
+    struct go_observed **link = &exploration->observed, *gone;
 
     while (*link && (*link)->pid != pid)
         link = &(*link)->next;
@@ -290,9 +239,11 @@ static int on_end(void *context, const struct go_process *process, const struct 
 {
     struct exploration *exploration = context;
     enum go_verdict_kind kind = watched->verdict->kind;
-    const struct observed *observed = find_observed(exploration, process->pid);
+    const struct go_observed *observed = find_observed(exploration, process->pid);
     unsigned worker = observed ? observed->worker : 0;
 
+    exploration->workers[worker].hits += watched->events;
+    exploration->workers[worker].drained_ns += watched->drained_ns;
     forget_observed(exploration, process->pid);
     if (signals_came() || exploration->process_id)
         return 0; /* Ctrl-C is no bug, and one is enough */
@@ -308,9 +259,10 @@ static int on_end(void *context, const struct go_process *process, const struct 
 }
 
 /* What this execution has come to is what the next ones choose from. */
-static int learn(struct exploration *exploration, unsigned worker)
+static int learn(struct exploration *exploration, unsigned number)
 {
     const struct go_targets *targets = exploration->file ? go_program_targets(exploration->file) : NULL;
+    struct go_explore_worker *worker = &exploration->workers[number];
     uint32_t first = exploration->file ? go_program_first_probe(exploration->file) : 0;
     int r = 0;
 
@@ -320,10 +272,10 @@ static int learn(struct exploration *exploration, unsigned worker)
 
         if (target->probe.kind != GO_AT_DELAY)
             continue;
-        use.hits =
-            go_session_hits(exploration->session, use.index, worker, exploration->workers[worker].execution);
+        use.hits = go_session_hits(exploration->session, use.index, number, worker->execution);
         if (!use.hits)
             continue;
+        worker->hits += use.hits;
         if (target->usage && target->operation) {
             use.open = (unsigned)go_coverage_open(exploration->coverage, target->usage->file,
                                                   (int)target->usage->line, target->operation);
@@ -335,20 +287,28 @@ static int learn(struct exploration *exploration, unsigned worker)
     return r;
 }
 
+/* All holds of an execution together must not make it a timeout. */
+static uint64_t longest_hold(const struct go_explore_arguments *arguments)
+{
+    double share = arguments->session.limit * 1e9 / (double)(2 * arguments->yields + 2);
+
+    return share > 0 && share < GO_HOLD_LONGEST_NS ? (uint64_t)share : GO_HOLD_LONGEST_NS;
+}
+
 static int begin(struct exploration *exploration, unsigned number, const struct go_conduct *schedule,
                  struct error *err)
 {
-    struct worker *worker = &exploration->workers[number];
+    struct go_explore_worker *worker = &exploration->workers[number];
     struct go_conduct conduct = *schedule;
     char name[16];
     int r;
 
-    *worker = (struct worker){.execution = ++exploration->begun};
+    *worker = (struct go_explore_worker){.execution = ++exploration->begun};
     conduct.execution = worker->execution;
     conduct.stop_exit = exploration->arguments->session.drain > 0;
     if (!conduct.choice_count)
         go_strategy_choose(exploration->strategy, &conduct);
-    go_strategy_holds(exploration->strategy, &worker->rule);
+    go_strategy_holds(exploration->strategy, longest_hold(exploration->arguments), &worker->rule);
     worker->begun_ns = clock_ns(CLOCK_MONOTONIC);
     snprintf(name, sizeof(name), "%u", worker->execution);
     if (go_coverage_add_run(exploration->coverage, name, &worker->coverage_run))
@@ -361,7 +321,7 @@ static int begin(struct exploration *exploration, unsigned number, const struct 
 /* Whether no more executions are to begin. */
 static bool is_enough(const struct exploration *exploration)
 {
-    const struct arguments *arguments = exploration->arguments;
+    const struct go_explore_arguments *arguments = exploration->arguments;
     struct go_coverage_count covered = go_coverage_total(exploration->coverage);
 
     return exploration->process_id || exploration->begun >= arguments->runs ||
@@ -373,7 +333,8 @@ static bool is_enough(const struct exploration *exploration)
 static int finish_one(struct exploration *exploration, unsigned *ret_worker, struct error *err)
 {
     bool over = exploration->process_id;
-    const struct worker *worker;
+    const struct go_explore_worker *worker;
+    uint64_t took;
     int r = go_session_wait(exploration->session, ret_worker, err);
 
     if (r)
@@ -383,10 +344,13 @@ static int finish_one(struct exploration *exploration, unsigned *ret_worker, str
         return 0;
     exploration->ended++;
     worker = &exploration->workers[*ret_worker];
-    go_strategy_took(exploration->strategy, &worker->rule, clock_ns(CLOCK_MONOTONIC) - worker->begun_ns);
+    took = clock_ns(CLOCK_MONOTONIC) - worker->begun_ns;
+    go_strategy_took(exploration->strategy, &worker->rule, took);
     if (exploration->process_id)
         go_session_kill(exploration->session);
     r = learn(exploration, *ret_worker);
+    if (!worker->rule.outlasts_timers && took > worker->drained_ns)
+        go_slowdown_add(&exploration->slowdown, worker->hits, took - worker->drained_ns);
     return r ? error_set(err, r, NULL, "cannot explore") : 0;
 }
 
@@ -409,8 +373,8 @@ static int execute_all(struct exploration *exploration, const struct go_conduct 
 
 /* ------------------------------------------------------------------------------------ all of them */
 
-static int read_seed(const struct arguments *arguments, uint64_t *ret_seed, struct go_conduct *schedule,
-                     struct error *err)
+static int read_seed(const struct go_explore_arguments *arguments, uint64_t *ret_seed,
+                     struct go_conduct *schedule, struct error *err)
 {
     char *end;
 
@@ -440,6 +404,7 @@ static int explore(struct tracestore *store, struct exploration *exploration,
                    const struct go_session_options *session, int64_t *ret_run_id, struct error *err)
 {
     struct go_conduct schedule = {0};
+    bool interrupted;
     int r = read_seed(exploration->arguments, &exploration->seed, &schedule, err);
 
     if (!r && (go_coverage_new(false, &exploration->coverage) ||
@@ -450,98 +415,15 @@ static int explore(struct tracestore *store, struct exploration *exploration,
         r = go_session_open(store, session, &exploration->session, err);
     if (!r)
         r = execute_all(exploration, &schedule, err);
-    return r < 0 ? r : go_session_close(exploration->session, ret_run_id, err);
-}
-
-/* ------------------------------------------------------------------------------------ the report */
-
-/* The one process that has the bug, judged; or the last one. */
-static int judge(struct tracestore *store, const struct exploration *exploration, int64_t run_id,
-                 struct go_judged_run *all, struct go_judged *judged, struct error *err)
-{
-    int r = go_programs_of(store, run_id, all, err);
-
-    for (size_t i = 0; !r && i < all->count; i++)
-        if (all->programs[i].process_id == exploration->process_id ||
-            (!exploration->process_id && i + 1 == all->count))
-            return go_judge(store, &all->programs[i], all->places, NULL, judged, err);
-    return r;
-}
-
-static int print_text(const struct exploration *exploration, struct tracestore *store,
-                      const struct go_judged_run *one, struct error *err)
-{
-    struct go_coverage_count covered = go_coverage_total(exploration->coverage);
-    double percent = go_coverage_percent(covered);
-
-    if (exploration->process_id) {
-        text_print(stdout,
-                   "execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
-                   exploration->ended, exploration->arguments->runs, covered.covered, covered.total, percent);
-        if (*exploration->schedule)
-            text_print(stdout, "the same schedule again: --seed %s\n", exploration->schedule);
-        putchar('\n');
-        go_verdict_text(stdout, one);
-        putchar('\n');
-        return go_timeline_text(stdout, store, one->judged, NULL, go_timeline_width(), err);
-    }
-    text_print(stdout,
-               "pass: nothing found in %u executions, %zu of %zu requirements covered (%.0f %%); seed %llu\n",
-               exploration->ended, covered.covered, covered.total, percent,
-               (unsigned long long)exploration->seed);
-    if (exploration->unfinished)
-        text_print(stdout, "%llu of them ended while goroutines could still have gone on\n",
-                   (unsigned long long)exploration->unfinished);
-    return 0;
-}
-
-static void print_json(const struct exploration *exploration, const struct tracestore_run *run,
-                       const struct go_judged_run *one)
-{
-    AUTO_JSON json_t *document = go_verdict_json(one);
-    char seed[24];
-
-    snprintf(seed, sizeof(seed), "%llu", (unsigned long long)exploration->seed);
-    if (!exploration->process_id)
-        json_object_set_new(document, "verdict", json_string("pass"));
-    json_object_set_new(document, "run", json_integer(run->run_id));
-    json_object_set_new(document, "name", cli_json_text(run->name));
-    json_object_set_new(document, "runs", json_integer(exploration->ended));
-    json_object_set_new(document, "first_bug_run",
-                        exploration->process_id ? json_integer(exploration->ended) : json_null());
-    json_object_set_new(document, "yields", json_integer((json_int_t)exploration->delays));
-    json_object_set_new(document, "seed", json_string(*exploration->schedule ? exploration->schedule : seed));
-    json_object_set_new(document, "base_seed", json_string(seed));
-    json_object_set_new(document, "unfinished_runs", json_integer((json_int_t)exploration->unfinished));
-    json_object_set_new(document, "coverage_percent",
-                        json_real(go_coverage_percent(go_coverage_total(exploration->coverage))));
-    cli_json_print(document);
-}
-
-static int report(struct tracestore *store, const struct exploration *exploration, int64_t run_id,
-                  struct error *err)
-{
-    CLEANUP(go_judged_run_release) struct go_judged_run all = {0};
-    CLEANUP(go_judged_release) struct go_judged judged = {0};
-    AUTO_RUN struct tracestore_run run = {0};
-    struct go_judged_run one;
-    char number[24];
-    int r;
-
-    snprintf(number, sizeof(number), "%lld", (long long)run_id);
-    r = tracestore_find_run(store, number, &run, err);
-    if (!r)
-        r = judge(store, exploration, run_id, &all, &judged, err);
-    if (r)
+    interrupted = r == 1;
+    if (r >= 0)
+        r = go_session_close(exploration->session, ret_run_id, err);
+    if (r < 0)
         return r;
-    one = (struct go_judged_run){.programs = all.programs,
-                                 .places = all.places,
-                                 .judged = &judged,
-                                 .count = 1,
-                                 .kind = judged.verdict.kind};
-    if (!cli.json)
-        return print_text(exploration, store, &one, err);
-    print_json(exploration, &run, &one);
+    go_session_free(exploration->session); /* with it the probes go */
+    exploration->session = NULL;
+    if (!interrupted && !exploration->process_id)
+        exploration->slowed = go_slowdown_measure(&exploration->slowdown, session->command);
     return 0;
 }
 
@@ -549,7 +431,7 @@ static int run(int argc, char **argv)
 {
     AUTO_STORE struct tracestore *store = NULL;
     CLEANUP(exploration_release) struct exploration exploration = {0}; /* goes before its store */
-    struct arguments arguments = {0};
+    struct go_explore_arguments arguments = {0};
     struct error err = {0};
     int64_t run_id = 0;
     int r;
@@ -563,7 +445,7 @@ static int run(int argc, char **argv)
     if (!r)
         r = explore(store, &exploration, &arguments.session, &run_id, &err);
     if (r >= 0)
-        r = report(store, &exploration, run_id, &err);
+        r = go_exploration_report(store, &exploration, run_id, &err);
     if (r < 0)
         return cli_fail(&err);
     return cli_finish(exploration.process_id ? EXIT_FOUND : EXIT_NOTHING_FOUND);

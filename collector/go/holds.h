@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define GO_HOLD_SHORT_NS 3000000u /* what others mostly need to come as far as they can */
-#define GO_HOLD_LONGEST_NS 1000000000u
+#define GO_HOLD_LONGEST_NS 4000000000u
 
 /* Of one execution. A held goroutine continues when no other one of the process can run on, in
  * the order in which they were stopped where several are held, and at the latest after `limit_ns`. */

@@ -346,7 +346,7 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
     choose_several(strategy, conduct);
 }
 
-void go_strategy_holds(struct go_strategy *strategy, struct go_hold_rule *ret_rule)
+void go_strategy_holds(struct go_strategy *strategy, uint64_t longest_ns, struct go_hold_rule *ret_rule)
 {
     bool is_short = draw(strategy) & 1;
     uint64_t limit = strategy->took_of ? EXECUTIONS_LONG * strategy->took_ns / strategy->took_of : 0;
@@ -355,9 +355,10 @@ void go_strategy_holds(struct go_strategy *strategy, struct go_hold_rule *ret_ru
     if (!limit || (!strategy->tries_alone && is_short))
         return;
     ret_rule->outlasts_timers = true;
-    ret_rule->limit_ns = limit < GO_HOLD_SHORT_NS     ? GO_HOLD_SHORT_NS
-                         : limit > GO_HOLD_LONGEST_NS ? GO_HOLD_LONGEST_NS
-                                                      : limit;
+    if (limit > longest_ns)
+        limit = longest_ns;
+    if (limit > GO_HOLD_SHORT_NS)
+        ret_rule->limit_ns = limit;
 }
 
 void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *rule, uint64_t ns)

@@ -55,8 +55,8 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
 
 /* How the execution that was chosen last is to hold goroutines up. Half of the executions hold them up only
  * for as long as others run; the other half, and all that try a place alone, outlast whatever the program
- * does within twice the time that an execution takes. */
-void go_strategy_holds(struct go_strategy *strategy, struct go_hold_rule *ret_rule);
+ * does within twice the time that an execution takes, up to `longest_ns`. */
+void go_strategy_holds(struct go_strategy *strategy, uint64_t longest_ns, struct go_hold_rule *ret_rule);
 
 /* How long an execution under `rule` took. */
 void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *rule, uint64_t ns);

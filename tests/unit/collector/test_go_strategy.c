@@ -105,7 +105,7 @@ static struct go_hold_rule holds_after(uint64_t execution_ns, unsigned count, un
         struct go_conduct conduct = {0};
 
         go_strategy_choose(strategy, &conduct);
-        go_strategy_holds(strategy, &rule);
+        go_strategy_holds(strategy, GO_HOLD_LONGEST_NS, &rule);
         cr_assert(i || !rule.outlasts_timers, "nothing has been measured before the first");
         cr_assert_eq(rule.limit_ns > GO_HOLD_SHORT_NS, rule.outlasts_timers);
         cr_assert(conduct.choice_count != 1 || rule.outlasts_timers || !i, "a place alone");
