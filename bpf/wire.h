@@ -376,6 +376,7 @@ enum go_place_kind {
                         its struct g */
     GO_AT_TIMER_RUN, /* (*timer).unlockAndRun, since 1.23; O: a timer that is due now */
     GO_AT_TIMER_RUN_SECOND, /* runtime.runOneTimer, until 1.22; V: the same */
+    GO_AT_NOTIFY,           /* os/signal.Notify; O: the channel */
     GO_AT_BEHIND_GO, /* where runtime.newproc returns: the place behind a go statement; its records are of
                         GO_AT_DELAY */
 };

@@ -94,6 +94,7 @@ static const struct {
     [GO_TIMER_STOP] = {{"runtime.(*timer).stop", "runtime.deltimer"}, false},
     [GO_TIMER_RUN] = {{"runtime.(*timer).unlockAndRun"}, false},
     [GO_TIMER_RUN_ONE] = {{"runtime.runOneTimer"}, false},
+    [GO_SIGNAL_NOTIFY] = {{"os/signal.Notify"}, false},
     [GO_GOROUTINE_READY] = {{"runtime.goroutineReady"}, false},
     [GO_POLL_WAIT] = {{"internal/poll.runtime_pollWait"}, false},
     [GO_ENTERSYSCALL] = {{"runtime.entersyscall"}, false},

@@ -96,6 +96,7 @@ enum go_entry {
     GO_TIMER_STOP,
     GO_TIMER_RUN,     /* since go 1.23 */
     GO_TIMER_RUN_ONE, /* until go 1.22 */
+    GO_SIGNAL_NOTIFY,
     GO_GOROUTINE_READY,
     GO_POLL_WAIT,
     GO_ENTERSYSCALL,

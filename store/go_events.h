@@ -44,6 +44,7 @@ enum go_event_kind {
     GO_EVENT_LOST,   /* `value` events are missing here: what goroutines do is not known any more */
     GO_EVENT_DETAIL, /* from here on `value` (enum go_detail) is recorded of the process, for a budget */
     GO_EVENT_TIMER_RUN, /* timer `object` does what it is for; its effect is the thread's next event */
+    GO_EVENT_SIGNALS,   /* `goroutine` asks package os/signal to send signals to channel `object` */
     GO_EVENT_KINDS,
 };
 

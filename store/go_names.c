@@ -6,13 +6,13 @@
 #include "store/go_events.h"
 
 static const char *const kind_names[GO_EVENT_KINDS] = {
-    [GO_EVENT_CREATE] = "create",       [GO_EVENT_RUN] = "run",     [GO_EVENT_END] = "end",
-    [GO_EVENT_OPERATE] = "operate",     [GO_EVENT_CASE] = "case",   [GO_EVENT_RESULT] = "result",
-    [GO_EVENT_BLOCK] = "block",         [GO_EVENT_WAKE] = "wake",   [GO_EVENT_YIELD] = "yield",
-    [GO_EVENT_TIMER] = "timer",         [GO_EVENT_TEST] = "test",   [GO_EVENT_TIMER_STOP] = "timer stop",
-    [GO_EVENT_PANIC] = "panic",         [GO_EVENT_FATAL] = "fatal", [GO_EVENT_EXIT] = "exit",
-    [GO_EVENT_DELAY] = "delay",         [GO_EVENT_LOST] = "lost",   [GO_EVENT_DETAIL] = "detail",
-    [GO_EVENT_TIMER_RUN] = "timer run",
+    [GO_EVENT_CREATE] = "create",       [GO_EVENT_RUN] = "run",         [GO_EVENT_END] = "end",
+    [GO_EVENT_OPERATE] = "operate",     [GO_EVENT_CASE] = "case",       [GO_EVENT_RESULT] = "result",
+    [GO_EVENT_BLOCK] = "block",         [GO_EVENT_WAKE] = "wake",       [GO_EVENT_YIELD] = "yield",
+    [GO_EVENT_TIMER] = "timer",         [GO_EVENT_TEST] = "test",       [GO_EVENT_TIMER_STOP] = "timer stop",
+    [GO_EVENT_PANIC] = "panic",         [GO_EVENT_FATAL] = "fatal",     [GO_EVENT_EXIT] = "exit",
+    [GO_EVENT_DELAY] = "delay",         [GO_EVENT_LOST] = "lost",       [GO_EVENT_DETAIL] = "detail",
+    [GO_EVENT_TIMER_RUN] = "timer run", [GO_EVENT_SIGNALS] = "signals",
 };
 
 static const char *const op_names[GO_OPS] = {

@@ -170,6 +170,8 @@ static int note(struct go_replay *replay, const struct go_event *event)
     case GO_EVENT_CASE:
         timer_channel(replay, event->object);
         return 0;
+    case GO_EVENT_SIGNALS:
+        return object_signals(replay, event->object);
     case GO_EVENT_FATAL:
         totals->has_fatal = true;
         totals->fatal_goroutine = event->goroutine;

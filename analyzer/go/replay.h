@@ -164,6 +164,7 @@ struct go_object {
     bool from_start;  /* it was seen being made (channels): all its users are known, but for `more_users` */
     uint32_t made_at; /* site; 0: not known */
     bool closed;
+    bool signals; /* package os/signal sends to it */
     bool counter_known;
     int64_t counter; /* of a wait group */
 };

@@ -171,6 +171,16 @@ int object_use(struct go_replay *replay, uint64_t key, enum go_op operation, uin
     return 0;
 }
 
+int object_signals(struct go_replay *replay, uint64_t key)
+{
+    struct object *object;
+    int r = key ? object_get(replay, key, &object) : 1;
+
+    if (!r)
+        object->public.signals = true;
+    return r < 0 ? r : 0;
+}
+
 const struct go_object *go_replay_object(const struct go_replay *replay, uint64_t key)
 {
     const struct object *object = object_find(replay, key);

@@ -116,6 +116,8 @@ void actions_release(struct goroutine *goroutine);
 /* `goroutine` uses an object with `operation`; `value` as in GO_EVENT_OPERATE. */
 int object_use(struct go_replay *replay, uint64_t object, enum go_op operation, uint64_t goroutine,
                uint32_t site, int64_t value);
+/* Package os/signal sends to this channel from now on. */
+int object_signals(struct go_replay *replay, uint64_t object);
 /* Takes a lock for an operation, if nobody else has it or `surely`; otherwise remembers who wants it. */
 int object_lock(struct go_replay *replay, struct goroutine *goroutine, struct go_action *action, bool surely);
 /* The operation did not take the lock after all. */

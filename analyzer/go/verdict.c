@@ -30,8 +30,6 @@ enum go_role go_role_of(const char *name)
 
     if (begins_with(name, "time.") || begins_with(name, "context."))
         return GO_ROLE_TIMERS;
-    if (!strcmp(name, "os/signal.loop"))
-        return GO_ROLE_SIGNALS;
     if (!begins_with(name, "testing."))
         return GO_ROLE_PROGRAM;
     for (size_t i = 0; i < ARRAY_SIZE(run_tests); i++)
@@ -103,12 +101,11 @@ static bool is_test(const struct go_goroutine *goroutine)
     return goroutine->test && goroutine->goroutine != GO_MAIN_GOROUTINE;
 }
 
-static int find_helpers(void *context, const struct go_goroutine *goroutine)
+static int find_tests(void *context, const struct go_goroutine *goroutine)
 {
     struct judgement *judgement = context;
 
     judgement->tests |= is_test(goroutine);
-    judgement->signals |= judgement_role(judgement, goroutine->function) == GO_ROLE_SIGNALS;
     return 0;
 }
 
@@ -283,7 +280,7 @@ static int judge_tests(const struct judgement *judgement, struct go_verdict *ver
 
 static int judge(struct judgement *judgement, struct go_verdict *verdict)
 {
-    int r = go_replay_each(judgement->replay, find_helpers, judgement);
+    int r = go_replay_each(judgement->replay, find_tests, judgement);
 
     if (r == 0)
         r = go_replay_each(judgement->replay, add_suspect, judgement);

@@ -6,23 +6,25 @@
  * A goroutine that has not ended is *stuck* when it waits for others (a channel, a lock, a wait group, a
  * condition) and nothing that may continue can release it. What may continue:
  *
- *     goroutines    that run, are ready to, are in a system call, sleep, wait for the network or for the
- * runtime, or whose state is not known; and, in turn, all that one of them can release timers        that are
- * pending, however late they are: the runtime may be late, and what tracectl does makes it so. A timer is
- * pending until the runtime has run it (GO_EVENT_TIMER_RUN) signals       if the program asked for some
- * (os/signal)
+ *     goroutines    that run, are ready to, are in a system call, sleep, wait for the network or for
+ *                   the runtime, or whose state is not known; and all that one of them can release
+ *     timers        that are pending, however late: the runtime may be late, and tracectl makes it so.
+ *                   A timer is pending until the runtime has run it (GO_EVENT_TIMER_RUN)
+ *     signals       that the program asked for (os/signal)
  *
  * What one of them can release:
  *
  *     lock          its holder can; for a reader also a writer that waits before it; where no holder is
- * known, anything; and a goroutine that has only ever unlocked it channel, condition, wait group any
- * goroutine can, whether it has used the object before or not; one that began in package context only
- * channels of that package channel       a timer that sends can, on its own channel; one of package context,
- * a channel that the program is not known to have made or used; one that runs another function, anything. A
- * signal can where the program has not sent so far
+ *                   known, anything; and a goroutine that has only ever unlocked it
+ *     channel, condition, wait group
+ *                   any goroutine can, whether it has used the object before or not; one that began in
+ *                   package context only a channel of that package
+ *     channel       a timer that sends can, if it is its own; one of package context, if the program is
+ *                   not known to have made or used it; one that runs another function, any. A signal
+ *                   can, if it is to be sent there
  *
- * So a goroutine is called stuck only where that is sure, as far as the record goes: with others that are
- * alive, leaks of channels stay undecided ("not finished").
+ * So a goroutine is called stuck only where that is certain, as far as the record goes. While others are
+ * alive, leaks at channels stay undecided ("not finished").
  *
  * The goroutine that ends the process releases nobody. Of package testing, only the goroutines that run the
  * functions of tests count; those wait for their subtests inside package testing.
@@ -53,7 +55,6 @@ const char *go_verdict_name(enum go_verdict_kind kind);
 enum go_role {
     GO_ROLE_PROGRAM,
     GO_ROLE_TIMERS,  /* packages time and context: their channels may be a timer's */
-    GO_ROLE_SIGNALS, /* of package os/signal: sends to whoever asked for a signal */
     GO_ROLE_TESTING, /* package testing, but for the functions that run tests in goroutines of their own */
     GO_ROLE_ALARM,   /* package testing's time limit */
 };

@@ -102,24 +102,13 @@ static bool by_unlocker(const struct judgement *judgement, struct suspect *suspe
     return false;
 }
 
-static bool brings_signals(const struct judgement *judgement, uint64_t key)
+/* Whether another goroutine has been on the other side. */
+static bool has_met(const struct suspect *suspect, const struct go_object *object, uint64_t opposite)
 {
-    const struct go_goroutine *goroutine = go_replay_goroutine(judgement->replay, key);
-
-    return goroutine && judgement_role(judgement, goroutine->function) == GO_ROLE_SIGNALS;
-}
-
-/* Whether another goroutine, but for the one that brings signals, has been on the other side. */
-static bool has_met(const struct judgement *judgement, const struct suspect *suspect,
-                    const struct go_object *object, uint64_t opposite)
-{
-    for (size_t i = 0; object && i < object->user_count; i++) {
-        const struct go_user *user = &object->users[i];
-
-        if (user->goroutine != suspect->outcome.goroutine && user->operations & opposite &&
-            !brings_signals(judgement, user->goroutine))
+    for (size_t i = 0; object && i < object->user_count; i++)
+        if (object->users[i].goroutine != suspect->outcome.goroutine &&
+            object->users[i].operations & opposite)
             return true;
-    }
     return object && object->more_users;
 }
 
@@ -130,7 +119,6 @@ struct wish {
     const struct go_object *object; /* NULL: not known */
     uint64_t key;
     bool receives;        /* from a channel */
-    bool met;             /* another one has been on the other side */
     bool may_be_contexts; /* it may be a channel that package context closes */
 };
 
@@ -139,7 +127,6 @@ static struct wish wish_of(const struct judgement *judgement, struct suspect *su
 {
     const struct go_object *object = go_replay_object(judgement->replay, key);
     bool receives = operation == GO_OP_CHAN_RECV || operation == GO_OP_CHAN_RANGE;
-    bool met = has_met(judgement, suspect, object, opposite_of(operation));
     bool others_made_it =
         object && object->from_start && judgement_role(judgement, object->made_at) != GO_ROLE_TIMERS;
 
@@ -149,8 +136,7 @@ static struct wish wish_of(const struct judgement *judgement, struct suspect *su
         .object = object,
         .key = key,
         .receives = receives,
-        .met = met,
-        .may_be_contexts = receives && !others_made_it && !met,
+        .may_be_contexts = receives && !others_made_it && !has_met(suspect, object, opposite_of(operation)),
     };
 }
 
@@ -211,7 +197,7 @@ static bool by_peer(const struct judgement *judgement, struct suspect *suspect, 
         return true;
     if (go_replay_each_timer(judgement->replay, timer_may_release, &wish))
         return release(suspect, GO_HOPE_TIMER, 0);
-    if (wish.receives && !wish.met && judgement->signals)
+    if (wish.receives && wish.object && wish.object->signals)
         return release(suspect, GO_HOPE_SIGNAL, 0);
     return by_anyone(&wish);
 }

@@ -20,8 +20,7 @@ struct judgement {
     struct go_replay_totals totals;
     struct suspect *suspects; /* by goid */
     size_t count, capacity;
-    bool tests;   /* package testing runs the program */
-    bool signals; /* the program has asked for signals */
+    bool tests; /* package testing runs the program */
 };
 
 enum go_role judgement_role(const struct judgement *judgement, uint32_t function);

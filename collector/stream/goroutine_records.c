@@ -372,6 +372,9 @@ int goroutine_record(struct translation *at)
     case GO_AT_TIMER_RUN_SECOND:
         at->event.object = at->record->value;
         return on_state(at, GO_EVENT_TIMER_RUN);
+    case GO_AT_NOTIFY:
+        at->event.object = at->record->object;
+        return on_state(at, GO_EVENT_SIGNALS);
     case GO_AT_TEST:
         return on_test(at);
     case GO_AT_PANIC:

@@ -91,6 +91,7 @@ static const struct {
     {"stop", GO_EVENT_TIMER_STOP}, {"test", GO_EVENT_TEST},     {"panic", GO_EVENT_PANIC},
     {"delay", GO_EVENT_DELAY},     {"fatal", GO_EVENT_FATAL},   {"exit", GO_EVENT_EXIT},
     {"lost", GO_EVENT_LOST},       {"detail", GO_EVENT_DETAIL}, {"fire", GO_EVENT_TIMER_RUN},
+    {"signals", GO_EVENT_SIGNALS},
 };
 
 uint64_t go_script_object(const char *name)

@@ -14,6 +14,7 @@
  *     g1 delay s20        tracectl holds it up
  *     g1 timer x1 due 5000 runs (a function)
  *     g0 fire x1 t3       the runtime runs it on thread 3: its effect is what happens there next
+ *     g1 signals c1       signals are sent to it
  *     at 5000             the next event happens at 5000 ns; without it, 10 ns after the one before
  *
  * Verbs: make send recv range close select lock trylock unlock wlock wtrylock wunlock rlock tryrlock runlock

@@ -14,7 +14,7 @@ DEFINE_CLEANUP(cleanup_replay, struct go_replay *, go_replay_free)
 
 /* Functions and sites of scripts: 50 is package testing's, 51 its alarm's, 52 of package time, 53 of
  * os/signal. */
-enum { TESTING = 50, ALARM, TIMERS, SIGNALS = 15 };
+enum { TESTING = 50, ALARM, TIMERS };
 
 static enum go_role role(void *context, uint32_t function)
 {
@@ -26,8 +26,6 @@ static enum go_role role(void *context, uint32_t function)
         return GO_ROLE_ALARM;
     case TIMERS:
         return GO_ROLE_TIMERS;
-    case SIGNALS:
-        return GO_ROLE_SIGNALS;
     default:
         return GO_ROLE_PROGRAM;
     }
@@ -355,15 +353,16 @@ Test(go_verdict, a_goroutine_that_a_timer_has_made_may_do_what_the_timer_is_ther
                 2, GO_HOPE_NONE, 0);
 }
 
-Test(go_verdict, a_signal_may_come_where_nobody_else_sends)
+Test(go_verdict, a_signal_may_come_where_one_was_asked_for)
 {
-#define SIGNALLED "g1 run t1; g1 go g2; g1 go g3 f15; g1 make c1; g3 run t3; g3 block finalizer;"
-    expect_hope(SIGNALLED "g1 recv c1; g1 block recv; g2 run t2", 1, GO_HOPE_SIGNAL, 0);
-    expect_hope(SIGNALLED "g2 run t2; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL, 0);
-    expect_hope(SIGNALLED "g3 send c1 try; g2 run t2; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL,
-                0);
-    expect_hope(SIGNALLED "g2 run t2; g2 send c1; g2 end; g1 recv c1; g1 block recv", 1, GO_HOPE_NONE, 0);
-    expect_hope(SIGNALLED "g2 run t2; g2 end; g1 send c1; g1 block send", 1, GO_HOPE_NONE, 0);
+    expect_hope("g1 run t1; g1 make c1; g1 signals c1; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL, 0);
+    expect_hope(
+        "g1 run t1; g1 make c1; g1 signals c1; g1 select n2; g1 case 0 recv c2; g1 case 1 recv c1;"
+        "g1 block select",
+        1, GO_HOPE_SIGNAL, 0);
+    expect_hope("g1 run t1; g1 make c1; g1 make c2; g1 signals c1; g1 recv c2; g1 block recv", 1,
+                GO_HOPE_NONE, 0);
+    expect_hope("g1 run t1; g1 make c1; g1 signals c1; g1 send c1; g1 block send", 1, GO_HOPE_NONE, 0);
 }
 
 Test(go_verdict, a_select_whose_channels_are_not_all_known_may_go_on)
