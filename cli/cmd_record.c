@@ -21,6 +21,7 @@
 #include "cli/record_stacks.h"
 #include "cli/signals.h"
 #include "collector/recorder.h"
+#include "collector/target/limits.h"
 
 /* ------------------------------------------------------------------------------------ the recording */
 
@@ -329,6 +330,17 @@ static int record_flying(struct record_arguments *arguments, struct error *err)
     return r;
 }
 
+/* What the command will have from this process. */
+static int check_limits(const struct record_arguments *arguments, struct error *err)
+{
+    return arguments->command && arguments->recorder.insists_on_inline && process_has_address_limit(getpid())
+               ? error_say(err, -ENOTSUP,
+                           "cannot use inline probes: the command's address space is limited (ulimit -v "
+                           "unlimited, or "
+                           "--backend auto)")
+               : 0;
+}
+
 static int run_record(int argc, char **argv)
 {
     struct record_arguments arguments;
@@ -355,7 +367,7 @@ static int run_record(int argc, char **argv)
     }
     if (cli.json)
         arguments.recorder.output = STDERR_FILENO;
-    r = command && options ? 0 : error_no_memory(&err);
+    r = command && options ? check_limits(&arguments, &err) : error_no_memory(&err);
     if (!r && arguments.flight.window_ns) {
         r = record_flying(&arguments, &err);
     } else if (!r) {

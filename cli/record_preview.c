@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -53,6 +54,9 @@ static int plan_command(struct image_table *table, const struct record_arguments
 
     if (!r)
         r = plan_file(table, path, path, IMAGE_MAIN, &program, err);
+    if (!r && program->inlined && inline_backend_memory_refusal(getpid(), program->inlined))
+        r = image_table_leave_inline(table, program,
+                                     inline_backend_memory_refusal(getpid(), program->inlined), err);
     if (r || !function_choice_has_images(&arguments->choice) || !program->elf)
         return r;
     interpreter = elf_image_facts(program->elf)->interpreter;

@@ -171,8 +171,7 @@ static const char *status_refusal(const char *line)
     return NULL;
 }
 
-/* What is against it for the memory that the area takes. */
-static const char *memory_refusal(pid_t pid, const struct inline_image *inlined)
+const char *inline_backend_memory_refusal(pid_t pid, const struct inline_image *inlined)
 {
     if (process_has_address_limit(pid))
         return "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
@@ -196,7 +195,7 @@ int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const 
     while (!*ret_reason && fgets(line, sizeof(line), status))
         *ret_reason = status_refusal(line);
     if (!*ret_reason)
-        *ret_reason = memory_refusal(pid, inlined);
+        *ret_reason = inline_backend_memory_refusal(pid, inlined);
     return 0;
 }
 

@@ -45,6 +45,10 @@ void inline_backend_free(struct inline_backend *backend);
 int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason,
                            struct error *err);
 
+/* The part of it that is for limits of memory, which a command has from the process that launches it; NULL:
+ * none. */
+const char *inline_backend_memory_refusal(pid_t pid, const struct inline_image *inlined);
+
 struct inline_target {
     pid_t pid;
     const struct inline_image *inlined;

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/agent/record.h"
+#include "image/constant_calls.h"
 #include "image/imports.h"
 
 #define STUB_ALIGNMENT 16u
@@ -123,6 +126,22 @@ static void add_up(struct inline_image *inlined)
     inlined->stub_bytes = inlined->aside_at + inlined->chosen_count * aligned(stub_x86_64.aside_max);
 }
 
+/* Once its address space is limited, the area takes a part of it. */
+static bool limits_itself(struct elf_image *image, const struct image_function *functions, size_t count)
+{
+    static const struct constant_call limits[] = {
+        {"setrlimit@plt", 0, RLIMIT_AS},
+        {"setrlimit64@plt", 0, RLIMIT_AS},
+        {"prlimit@plt", 1, RLIMIT_AS},
+        {"prlimit64@plt", 1, RLIMIT_AS},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+        if (image_calls_with(image, functions, count, &limits[i]))
+            return true;
+    return false;
+}
+
 int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
                      const struct plan *plan, struct inline_image **ret_inlined, struct error *err)
 {
@@ -131,6 +150,8 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
 
     if (!inlined)
         return error_no_memory(err);
+    if (limits_itself(image, functions, count))
+        return error_say(err, -ENODATA, "it limits its own address space (RLIMIT_AS)");
     inlined->count = count;
     inlined->may_lock = image_imports(image, callers_of_anything) != NULL;
     inlined->chosen = calloc(count + 1, sizeof(*inlined->chosen));

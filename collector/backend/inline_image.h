@@ -33,7 +33,7 @@ struct inline_image {
 const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers);
 
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
- * not find a place in. -ENOMEM, -ENODATA: none can be patched. */
+ * not find a place in. -ENOMEM, -ENODATA: none can or may be patched. */
 int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
                      const struct plan *plan, struct inline_image **ret_inlined, struct error *err);
 

@@ -44,6 +44,21 @@ as_the_program_says() {
     diff "$WORK/said" "$WORK/recorded"
 }
 
+# Buffers would take a part of what a command may map at all: auto says so and does without, inline refuses.
+limited_address_space() {
+    (
+        ulimit -v 2000000
+        record limited --backend auto -- "$PROGRAMS/threads" >/dev/null
+        ! "$TRACECTL" record --backend inline -- "$PROGRAMS/threads" >"$WORK/limited.out" 2>"$WORK/limited.err"
+        "$TRACECTL" record --backend auto --dry-run -- "$PROGRAMS/threads" >"$WORK/limited.dry"
+    )
+    cat "$WORK/limited.err"
+    backend_of limited | grep "^the kernel's probes: its address space is limited" >/dev/null
+    grep 'no inline probes: its address space is limited' "$WORK/limited.dry" >/dev/null
+    grep '^tracectl: cannot use inline probes: .*address space is limited' "$WORK/limited.err" >/dev/null
+    same 0 "$(wc -c <"$WORK/limited.out")"
+}
+
 # Children by vfork work on their parent's memory: the calls are nevertheless their own.
 children_of_python() {
     local backend
@@ -230,6 +245,7 @@ if [ -x /usr/bin/python3 ]; then
 fi
 run_case "--dry-run" dry_run
 run_case "options that rule out inline probes" options_that_rule_it_out
+run_case "a limited address space rules inline probes out" limited_address_space
 run_case "the time of every call" every_call_has_its_time
 run_case "losses are counted to the last call" losses_are_counted
 run_case "calls that are open at the end" open_at_the_end

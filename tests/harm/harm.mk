@@ -28,7 +28,7 @@ HARM_VARIANTS := forks_hot.frames deep.frames \
 HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
 	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
 HARM_SANITIZERS := asan lsan tsan ubsan clang-tsan-nopie msan msan-nopie dfsan
-HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low locked.raw
+HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low limited.own locked.raw
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
 
 harm_source = $(firstword $(wildcard $(foreach d,tests/harm/programs tests/programs,$(d)/$(1).c $(d)/$(1).cc)))
@@ -52,6 +52,7 @@ $(patsubst %,$(H)/%.instrumented,$(HARM_C) $(HARM_CC)): $(H)/instrument.o
 
 # Linked where nothing fits below the program, so that what is to lie near it could only lie above.
 $(eval $(call harm_rule,heap_growth,.low,-fno-pie -no-pie -Wl$(comma)-Ttext-segment=0x20000))
+$(eval $(call harm_rule,limited,.own,-DOWN))
 $(eval $(call harm_rule,locked,.raw,-DRAW))
 
 build_asan := gcc -fsanitize=address

@@ -100,6 +100,7 @@ ROWS = [
     ),
     Row("address space limited", "limited", before=("prlimit", "--as=48000000"), options=("auto", "inline"), attach=True,
         truth=""),
+    Row("address space limited by itself", "limited.own", options=("auto", "inline"), truth=""),
     *(
         Row(f"all memory locked, {how}", program, options=("auto", "inline"), attach=program == "locked", truth="",
             before=("prlimit", "--memlock=8388608:8388608", "setpriv", "--bounding-set=-ipc_lock"))
