@@ -38,6 +38,14 @@ enum { BPF_ANY = 0 };
 enum { BPF_F_MMAPABLE = 1024 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
+/* What is to be done when a thread enters the kernel (include/linux/thread_info.h); the values are relocated.
+ */
+enum syscall_work_bit {
+    SYSCALL_WORK_BIT_SYSCALL_TRACE = 2,
+    SYSCALL_WORK_BIT_SYSCALL_EMU = 3,
+    SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
+};
+
 /* Of whom an id or a signal is (include/linux/pid_types.h). */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID, PIDTYPE_PGID, PIDTYPE_SID };
 
@@ -72,8 +80,18 @@ struct signal_struct {
     unsigned int flags;
 };
 
+/* The page that the kernel has in a process for probes (kernel/events/uprobes.c). */
+struct xol_area {
+    unsigned long vaddr;
+};
+
+struct uprobes_state {
+    struct xol_area *xol_area;
+};
+
 struct mm_struct {
     unsigned long start_stack;
+    struct uprobes_state uprobes_state;
     struct file *exe_file;
 };
 
@@ -192,7 +210,12 @@ struct unix_sock {
     struct sock *peer;
 };
 
+struct thread_info {
+    unsigned long syscall_work; /* by enum syscall_work_bit */
+};
+
 struct task_struct {
+    struct thread_info thread_info;
     const struct cred *cred;
     struct files_struct *files;
     unsigned int ptrace;

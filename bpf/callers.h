@@ -11,6 +11,7 @@
 
 #include "bpf/limits.h"
 #include "bpf/processes.h"
+#include "bpf/return_address.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -37,8 +38,8 @@ static __always_inline bool may_be_unwound(const struct hit *hit, __u64 sp)
 
     if (open && sp < *open)
         return true;
-    if (process && !bpf_probe_read_user(&return_address, sizeof(return_address), (const void *)sp) &&
-        cannot_throw(process, return_address)) {
+    return_address = return_address_at(hit->task, sp);
+    if (process && cannot_throw(process, return_address)) {
         if (open)
             bpf_map_delete_elem(&callbacks, &hit->tid);
         return false;

@@ -9,6 +9,7 @@
 #define TRACECTL_BPF_SHADOW_H
 
 #include "bpf/limits.h"
+#include "bpf/return_address.h"
 
 #define SHADOW_DEPTH 8 /* a power of two */
 /* A frame further away lies on another stack: it says nothing about this one. */
@@ -31,7 +32,7 @@ struct {
 
 /* Drops the frames that are gone; returns the highest entry stack pointer among those that a slot gave away.
  */
-static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
+static __always_inline __u64 drop_gone(struct task_struct *task, struct shadow *shadow, __u64 sp)
 {
     __u64 gone = 0, slot;
 
@@ -39,8 +40,8 @@ static __always_inline __u64 drop_gone(struct shadow *shadow, __u64 sp)
         __u32 top = (shadow->next - 1) & (SHADOW_DEPTH - 1);
 
         if (shadow->frames[top].sp > sp && shadow->frames[top].sp - sp < SHADOW_REACH) {
-            if (bpf_probe_read_user(&slot, sizeof(slot), (const void *)shadow->frames[top].sp) ||
-                slot == shadow->frames[top].return_address)
+            slot = return_address_at(task, shadow->frames[top].sp);
+            if (!slot || !shadow->frames[top].return_address || slot == shadow->frames[top].return_address)
                 break;
             gone = shadow->frames[top].sp;
         }
@@ -65,9 +66,10 @@ static __always_inline struct shadow *shadow_of(__u32 tid, bool keep)
 
 /* `keep`: the call is on an ordinary stack and its return is not probed. (A return probe overwrites the slot
  * itself.) */
-static __always_inline __u64 update_shadow(struct shadow *shadow, __u64 sp, __u64 return_address, bool keep)
+static __always_inline __u64 update_shadow(struct task_struct *task, struct shadow *shadow, __u64 sp,
+                                           __u64 return_address, bool keep)
 {
-    __u64 gone = drop_gone(shadow, sp);
+    __u64 gone = drop_gone(task, shadow, sp);
 
     if (keep) {
         __u32 top = shadow->next & (SHADOW_DEPTH - 1);

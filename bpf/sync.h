@@ -17,6 +17,7 @@
 #include "bpf/goroutines.h"
 #include "bpf/losses.h"
 #include "bpf/processes.h"
+#include "bpf/return_address.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
 
@@ -54,28 +55,6 @@ static __always_inline void sync_arguments(const struct pt_regs *ctx, __u64 cook
     record->other = arguments[cookie >> SYNC_COOKIE_OTHER_SHIFT & 15];
 }
 
-#define SYNC_RETURN_PROBES 4                    /* that are looked at */
-#define SYNC_TRAMPOLINE_LEAST 0x7fff00000000ull /* the kernel's page for probes is the highest of all */
-
-/* The return address at `sp`; where a return probe has replaced it, the one that was there. */
-static __always_inline __u64 sync_return_address(struct task_struct *task, __u64 sp)
-{
-    struct return_instance *instance;
-    __u64 address;
-
-    if (bpf_probe_read_user(&address, sizeof(address), (const void *)sp))
-        return 0;
-    if (address < SYNC_TRAMPOLINE_LEAST)
-        return address;
-    instance = BPF_CORE_READ(task, utask, return_instances);
-    for (int i = 0; i < SYNC_RETURN_PROBES && instance; i++) {
-        if (BPF_CORE_READ(instance, stack) == sp)
-            return BPF_CORE_READ(instance, orig_ret_vaddr);
-        instance = BPF_CORE_READ(instance, next);
-    }
-    return address;
-}
-
 static __always_inline int sync_function(struct pt_regs *ctx)
 {
     struct hit hit = current_hit();
@@ -99,7 +78,7 @@ static __always_inline int sync_function(struct pt_regs *ctx)
     sync_arguments(ctx, cookie, record);
     record->result = (__s64)ctx->ax;
     record->sp = sp;
-    record->place = record->phase == SYNC_WIRE_RETURN ? 0 : sync_return_address(hit.task, sp);
+    record->place = record->phase == SYNC_WIRE_RETURN ? 0 : return_address_at(hit.task, sp);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     return 0;
 }

@@ -31,10 +31,12 @@
 #include "bpf/own_stack.h"
 #include "bpf/pack.h"
 #include "bpf/processes.h"
+#include "bpf/return_address.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 #include "bpf/sync.h"
 #include "bpf/trigger.h"
+#include "bpf/watched_calls.h"
 #include "bpf/wire.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -149,11 +151,10 @@ static __always_inline void emit_call_from(const struct hit *hit, const struct m
         .flags = (on_signal ? WIRE_ON_SIGNAL_STACK : 0) | (seen ? 0 : WIRE_RETURN_UNSEEN),
     };
 
-    if (!event.return_address &&
-        bpf_probe_read_user(&event.return_address, sizeof(event.return_address), (const void *)moment->sp))
-        event.return_address = 0;
+    if (!event.return_address)
+        event.return_address = return_address_at(hit->task, moment->sp);
     if (shadow)
-        event.gone = update_shadow(shadow, moment->sp, event.return_address, keep);
+        event.gone = update_shadow(hit->task, shadow, moment->sp, event.return_address, keep);
     write_event(hit, &event);
 }
 
@@ -173,7 +174,8 @@ static __always_inline struct moment call_at(const struct pt_regs *ctx, __u64 co
 /* With a budget the callback that calls are inside of may be one that was left out. */
 static __always_inline bool can_probe_return(const struct hit *hit, const struct moment *moment)
 {
-    return !(moment->cookie & COOKIE_ENTRY_ONLY) && on_own_stack(hit->task, moment->sp) &&
+    return !(moment->cookie & COOKIE_ENTRY_ONLY) && !(hit->flags & PROCESS_NO_RETURNS) &&
+           !system_calls_are_watched(hit->task) && on_own_stack(hit->task, moment->sp) &&
            !(hit->flags & PROCESS_CHECK_CALLERS && (budget_ns || may_be_unwound(hit, moment->sp)));
 }
 

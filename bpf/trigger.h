@@ -19,6 +19,7 @@
 #include "bpf/limits.h"
 #include "bpf/own_stack.h"
 #include "bpf/processes.h"
+#include "bpf/return_address.h"
 #include "bpf/shadow.h"
 
 /* Of 2^32 - 1: how many of the times are recorded; 0: there is no trigger, and everything is. */
@@ -27,7 +28,7 @@ __u32 trigger_share;
 struct trigger_window {
     __u64 sp; /* of the frame, at its entry */
     __u64
-        return_address; /* what its slot holds while it is there; 0: its return is probed, which says more */
+        return_address; /* while the frame is there; 0: not known, or its return is probed, which says more */
     __u8 recorded, on_signal_stack;
     __u8 unused[6];
 };
@@ -39,12 +40,11 @@ struct {
     __type(value, struct trigger_window);
 } trigger_windows SEC(".maps");
 
-static __always_inline bool slot_has_changed(const struct trigger_window *window)
+static __always_inline bool slot_has_changed(const struct hit *hit, const struct trigger_window *window)
 {
-    __u64 slot;
+    __u64 slot = window->return_address ? return_address_at(hit->task, window->sp) : 0;
 
-    return window->return_address && !bpf_probe_read_user(&slot, sizeof(slot), (const void *)window->sp) &&
-           slot != window->return_address;
+    return slot && slot != window->return_address;
 }
 
 /* At an event with that stack pointer. `at_return`: on a RET, which is the frame's own at its entry's
@@ -62,7 +62,7 @@ static __always_inline bool window_is_over(const struct hit *hit, const struct t
         return false;
     if (sp == window->sp)
         return !at_return;
-    return slot_has_changed(window);
+    return slot_has_changed(hit, window);
 }
 
 enum trigger_verdict { TRIGGER_OUTSIDE, TRIGGER_INSIDE, TRIGGER_OPENS };
@@ -73,8 +73,7 @@ static __always_inline int window_begins(const struct hit *hit, __u64 sp)
     struct trigger_window window = {.sp = sp, .on_signal_stack = on_signal_stack(hit->task, sp)};
     __u32 tid = hit->tid;
 
-    if (bpf_probe_read_user(&window.return_address, sizeof(window.return_address), (const void *)sp))
-        return TRIGGER_OUTSIDE;
+    window.return_address = return_address_at(hit->task, sp);
     window.recorded = trigger_share == ~0u || bpf_get_prandom_u32() < trigger_share;
     if (bpf_map_update_elem(&trigger_windows, &tid, &window, BPF_ANY))
         return TRIGGER_OUTSIDE; /* nobody would know when it ends */

@@ -331,6 +331,7 @@ enum process_flags {
     PROCESS_OWN_PROBES = 32,   /* it has probes that its children must be given as well */
     PROCESS_INLINE = 64,       /* it has inline probes, and so have the children that it forks */
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
+    PROCESS_NO_RETURNS = 128,  /* something in it looks at return addresses: none is replaced */
     PROCESS_BORROWS = 256,     /* the kernel side's own: WIRE_SLOTS_BACK is to come */
 };
 

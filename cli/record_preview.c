@@ -239,6 +239,8 @@ static json_t *image_json(const struct traced_image *image)
         json_object_set_new(object, image->inlined ? "backends" : "not_inline", json_string(backend));
     if (image->inlined)
         json_object_set_new(object, "inline", json_integer((json_int_t)image->inlined->chosen_count));
+    if (plan->no_returns)
+        json_object_set_new(object, "no_return_probes", json_string(plan->no_returns));
     return object;
 }
 
@@ -317,6 +319,8 @@ static int print_image(const struct traced_image *image)
         mean_cost(image));
     if (backend)
         text_print(stdout, "%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
+    if (plan->no_returns)
+        text_print(stdout, "%s: no return probes: %s\n", image->path, plan->no_returns);
     return r;
 }
 

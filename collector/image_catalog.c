@@ -123,6 +123,20 @@ static int store_backend(const struct traced_image *image, struct trace_writer *
     return trace_writer_tag(writer, key, value, err);
 }
 
+/* Why return probes that were asked for are not in the image, or in no process that maps it, as a tag "no
+ * return probes:PATH". */
+static int store_no_returns(const struct traced_image *image, struct trace_writer *writer, struct error *err)
+{
+    const char *why = image->stack_reader      ? image->stack_reader
+                      : image_is_traced(image) ? image->plan->no_returns
+                                               : NULL;
+    AUTO_FREE char *key = NULL;
+
+    if (why && asprintf(&key, "no return probes:%s", image->path) < 0)
+        return key = NULL, error_no_memory(err);
+    return key ? trace_writer_tag(writer, key, why, err) : 0;
+}
+
 int image_catalog_blind(struct traced_image *image, bool told_backend, struct trace_writer *writer,
                         struct error *err)
 {
@@ -131,6 +145,8 @@ int image_catalog_blind(struct traced_image *image, bool told_backend, struct tr
 
     if (!r && told_backend)
         r = store_backend(image, writer, err);
+    if (!r)
+        r = store_no_returns(image, writer, err);
     if (r)
         return r;
     if (!image->chosen || image_selects_nothing(image))

@@ -14,6 +14,7 @@
 #include "collector/go/program.h"
 #include "collector/image_catalog.h"
 #include "image/function_names.h"
+#include "image/stack_readers.h"
 
 struct known_function {
     struct traced_image *image;
@@ -342,6 +343,8 @@ static int read_image(struct image_table *table, struct traced_image *image,
     if (fd < 0)
         return error_set(err, -errno, NULL, "cannot trace %s", image->path);
     r = elf_image_open_fd(fd, image->path, &image->elf, err);
+    if (!r && table->options.returns == PLAN_RETURNS_PROBE)
+        image->stack_reader = image_stack_reader(image->elf);
     if (!r && source->root)
         r = elf_image_set_debug_root(image->elf, source->root);
     if (!r && table->options.goroutines && !table->options.go_functions)

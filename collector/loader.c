@@ -313,7 +313,7 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 struct survey {
     struct stream_code *code;
     size_t count;
-    bool can_throw, probes_returns, own_probes, watched, news;
+    bool can_throw, reads_stacks, probes_returns, own_probes, watched, news;
 };
 
 static void survey_release(struct survey *survey)
@@ -395,6 +395,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     code->image = image;
     survey->count++;
     survey->can_throw |= can_throw(image);
+    survey->reads_stacks |= image->stack_reader != NULL;
     survey->own_probes |= has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
     return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;
@@ -444,6 +445,8 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
         state.flags |= PROCESS_STARTING;
     if (survey->probes_returns && (survey->can_throw || !survey->watched))
         state.flags |= PROCESS_CHECK_CALLERS;
+    if (survey->probes_returns && survey->reads_stacks)
+        state.flags |= PROCESS_NO_RETURNS;
     list_quiet_ranges(survey, &state);
     uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
     return streams_set_code(loader->streams, pid, survey->code, survey->count, err);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which functions are probed where, and which get a return probe if return probes are asked for. Images as a
- * whole go without them
+ * whole have none
  *
  * - if exceptions, panics or thread cancellation may walk their stacks, since those abort at the overwritten
  * return address: any image with exception tables or an unwinding runtime, and Go, which moves its stacks as
  * well;
  * - if they are static: those contain hand-written parts of the C library whose local symbols nobody can
- * list.
+ * list;
+ * - if something in them looks at the stacks (image/stack_readers.h), or hands system calls that the program
+ * did not make itself to a handler: a return probe is a system call since Linux 6.11.
  *
  * The program's entry point has argc at [rsp]. For single functions see return_rules.h.
  */
@@ -21,7 +23,7 @@
 #include "collector/plan/return_rules.h"
 #include "collector/plan/return_sites.h"
 #include "image/flow_image.h"
-#include "image/imports.h"
+#include "image/stack_readers.h"
 
 /* ---------------------------------------------------------------------------------------------- returns */
 
@@ -35,30 +37,6 @@ static bool has_forbidden_name(const struct image_function *function)
     return false;
 }
 
-/* The reason that holds for all functions of the image, PLAN_RETURN_PROBED if there is none. */
-static enum plan_no_return image_no_return(struct elf_image *image, const struct plan_options *options)
-{
-    /* A stack that lies inside another one is not told from it by where it lies; and whoever looks at stacks
-     * must find its own return addresses there. */
-    static const char *const stack_functions[] = {
-        "makecontext",       "swapcontext", "setcontext",    "backtrace",
-        "_Unwind_Backtrace", "unw_step",    "unw_backtrace", NULL};
-
-    if (options->returns == PLAN_RETURNS_SITES)
-        return PLAN_RETURN_SITES;
-    if (options->returns != PLAN_RETURNS_PROBE)
-        return PLAN_RETURN_NOT_WANTED;
-    if (elf_image_facts(image)->is_go)
-        return PLAN_RETURN_GO;
-    if (elf_image_unwinds(image))
-        return PLAN_RETURN_UNWIND;
-    if (elf_image_facts(image)->is_static)
-        return PLAN_RETURN_STATIC;
-    if (image_imports(image, stack_functions))
-        return PLAN_RETURN_STACKS;
-    return PLAN_RETURN_PROBED;
-}
-
 /* The next function's first byte is its own: nothing of this one reaches it. */
 static size_t own_size(const struct planner *planner, size_t index, size_t available)
 {
@@ -68,6 +46,56 @@ static size_t own_size(const struct planner *planner, size_t index, size_t avail
     if (index + 1 < planner->count && function[1].address - function->address < size)
         size = function[1].address - function->address;
     return size;
+}
+
+/* What some function of the image does, with which all others must do without return probes, in words. */
+static const char *harmful_code(const struct planner *planner)
+{
+    uint64_t prctl = 0;
+
+    for (size_t i = 0; !prctl && i < planner->count; i++)
+        if (planner->functions[i].flags & IMAGE_FUNCTION_PLT &&
+            !strcmp(planner->functions[i].name, "prctl@plt"))
+            prctl = planner->functions[i].address;
+    for (size_t i = 0; i < planner->count; i++) {
+        uint64_t address = planner->functions[i].address;
+        size_t available = 0;
+        const uint8_t *code = elf_image_code(planner->image, address, &available);
+        unsigned traits =
+            code ? return_code_traits(code, own_size(planner, i, available), address, prctl) : 0;
+
+        if (traits & RETURN_CODE_WALKS)
+            return "it walks the stack by frame pointers";
+        if (traits & RETURN_CODE_DISPATCHES)
+            return "it handles system calls itself (syscall user dispatch)";
+    }
+    return NULL;
+}
+
+/* The reason that holds for all functions of the image, PLAN_RETURN_PROBED if there is none. `ret_why`: in
+ * words, NULL if the reason says all. */
+static enum plan_no_return image_no_return(const struct planner *planner, const char **ret_why)
+{
+    const struct plan_options *options = planner->options;
+    struct elf_image *image = planner->image;
+
+    *ret_why = NULL;
+    if (options->returns == PLAN_RETURNS_SITES)
+        return PLAN_RETURN_SITES;
+    if (options->returns != PLAN_RETURNS_PROBE)
+        return PLAN_RETURN_NOT_WANTED;
+    if (elf_image_facts(image)->is_go)
+        return PLAN_RETURN_GO;
+    *ret_why = image_stack_reader(image);
+    if (*ret_why)
+        return PLAN_RETURN_STACKS;
+    *ret_why = elf_image_unwinds(image);
+    if (*ret_why)
+        return PLAN_RETURN_UNWIND;
+    if (elf_image_facts(image)->is_static)
+        return PLAN_RETURN_STATIC;
+    *ret_why = harmful_code(planner);
+    return *ret_why ? PLAN_RETURN_STACKS : PLAN_RETURN_PROBED;
 }
 
 static enum plan_no_return function_no_return(const struct planner *planner, size_t index)
@@ -379,13 +407,18 @@ int plan_make(struct elf_image *image, const struct image_function *functions, s
         .options = options ? options : &everything,
         .plan = plan,
     };
+    const char *why;
     int r;
 
     planner.costs = planner.options->costs ? *planner.options->costs : SITE_COSTS_DEFAULT;
-    planner.no_return = image_no_return(image, planner.options);
     planner.choices = calloc(count + 1, sizeof(*planner.choices));
     if (!plan || !planner.choices)
         return error_no_memory(err);
+    planner.no_return = image_no_return(&planner, &why);
+    plan->no_returns =
+        planner.options->returns != PLAN_RETURNS_PROBE || planner.no_return == PLAN_RETURN_PROBED ? NULL
+        : why                                                                                     ? why
+              : plan_no_return_text(planner.no_return);
     r = disasm_new(&planner.disasm, err);
     if (r < 0)
         return r;

@@ -29,7 +29,7 @@ enum plan_no_return {
     PLAN_RETURN_NOT_WANTED,  /* plan_options.returns */
     PLAN_RETURN_UNWIND,      /* an exception or a panic may pass through frames of the image */
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
-    PLAN_RETURN_STACKS,      /* the image switches stacks or looks at them: swapcontext, backtrace, ... */
+    PLAN_RETURN_STACKS,      /* something in the image switches stacks or looks at them (plan.no_returns) */
     PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
     PLAN_RETURN_CODE,        /* its code does: return_code_forbids() */
@@ -103,6 +103,7 @@ struct plan {
     size_t functions;                /* that are seen by probes */
     size_t wanted;                   /* functions + refusal_count */
     size_t return_probes;            /* of functions */
+    const char *no_returns;          /* why none has one although they are wanted, in words; NULL: some may */
     size_t by_class[SITE_CLASSES];   /* functions, by the class of what their calls hit; [SITE_REFUSED] =
                                         refusal_count */
     size_t by_kind[PLAN_SITE_KINDS]; /* probes */

@@ -213,3 +213,86 @@ bool return_code_forbids(const uint8_t *code, size_t size, uint64_t address)
     }
     return false;
 }
+
+/* ---------------------------------------------------------------------------------------------- traits */
+
+#define SYSTEM_CALL_PRCTL 157
+#define SET_SYSCALL_USER_DISPATCH 59 /* PR_SET_SYSCALL_USER_DISPATCH of include/uapi/linux/prctl.h */
+
+/* `mov %rbp, REG`, `mov (%rbp), REG` behind a prologue: what __builtin_frame_address() becomes. The ends of
+ * functions pop the saved frame pointer. */
+static bool takes_frame(const struct walk *walk, const struct instruction *instruction)
+{
+    enum flow_register from, to;
+    struct flow_memory memory;
+
+    if (!walk->has_frame || instruction->vex)
+        return false;
+    if (is_copy(instruction, &from, &to))
+        return from == FLOW_RBP && to != FLOW_RSP;
+    return instruction->opcode[0] == 0x8b && flow_memory_operand(instruction, &memory) &&
+           memory.base == FLOW_RBP && memory.index == FLOW_NO_REGISTER && memory.displacement == 0;
+}
+
+/* The last constants that went into the registers of the first two arguments, since the last call. */
+struct constants {
+    uint32_t edi, esi;
+};
+
+/* `mov $N, %edi` and `mov $N, %esi`, as 32-bit or sign-extended immediates. */
+static void note_constant(struct constants *constants, const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->opcode[0], modrm = instruction->modrm;
+    uint32_t immediate;
+
+    if (instruction->vex || instruction->rex & 1 || instruction->length < 5)
+        return;
+    memcpy(&immediate, instruction->code + instruction->length - sizeof(immediate), sizeof(immediate));
+    if (opcode == 0xbf || (opcode == 0xc7 && modrm == 0xc7))
+        constants->edi = immediate;
+    if (opcode == 0xbe || (opcode == 0xc7 && modrm == 0xc6))
+        constants->esi = immediate;
+}
+
+static bool is_call(const struct instruction *instruction)
+{
+    return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT ||
+           instruction->kind == INSTRUCTION_JUMP || instruction->kind == INSTRUCTION_JUMP_INDIRECT;
+}
+
+/* Whether the program asks to be handed system calls: prctl(59, ...), syscall(157, 59, ...), or by itself. */
+static bool dispatches(const struct walk *walk, const struct constants *constants,
+                       const struct instruction *instruction, uint64_t prctl)
+{
+    bool is_system_call =
+        !instruction->vex && instruction->opcode[0] == 0x0f && instruction->opcode[1] == 0x05;
+
+    if (is_system_call)
+        return walk->eax == SYSTEM_CALL_PRCTL && constants->edi == SET_SYSCALL_USER_DISPATCH;
+    if (!is_call(instruction))
+        return false;
+    return (prctl && instruction->target == prctl && constants->edi == SET_SYSCALL_USER_DISPATCH) ||
+           (constants->edi == SYSTEM_CALL_PRCTL && constants->esi == SET_SYSCALL_USER_DISPATCH);
+}
+
+unsigned return_code_traits(const uint8_t *code, size_t size, uint64_t address, uint64_t prctl)
+{
+    struct walk walk = {.knows_stack = true};
+    struct constants constants = {0};
+    struct instruction instruction;
+    unsigned traits = 0;
+
+    for (size_t at = 0; at < size; at += instruction.length) {
+        if (disasm_skim(code + at, size - at, address + at, &instruction) < 0)
+            break;
+        if (takes_frame(&walk, &instruction))
+            traits |= RETURN_CODE_WALKS;
+        if (dispatches(&walk, &constants, &instruction, prctl))
+            traits |= RETURN_CODE_DISPATCHES;
+        note_constant(&constants, &instruction);
+        if (is_call(&instruction))
+            constants = (struct constants){0};
+        follow(&walk, &instruction);
+    }
+    return traits;
+}

@@ -33,4 +33,14 @@ bool return_name_forbids(const char *name);
  */
 bool return_code_forbids(const uint8_t *code, size_t size, uint64_t address);
 
+/* What a function's code does that return probes on other functions would harm. */
+enum return_code_trait {
+    RETURN_CODE_WALKS = 1,      /* it takes its frame's address, or the saved frame pointer out of it */
+    RETURN_CODE_DISPATCHES = 2, /* it has system calls handed to the program (PR_SET_SYSCALL_USER_DISPATCH) */
+};
+
+/* The set of them, as far as the code can be decoded. `prctl`: where calls of prctl() go, its stub; 0: there
+ * are none. */
+unsigned return_code_traits(const uint8_t *code, size_t size, uint64_t address, uint64_t prctl);
+
 #endif

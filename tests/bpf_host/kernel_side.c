@@ -65,6 +65,10 @@ static struct {
         __u64 address, value;
     } slots[16];
     unsigned randoms;
+    struct xol_area probe_page;
+    struct uprobe_task probes;
+    struct return_instance replaced[16];
+    unsigned replaced_count;
     __u64 memory_start, memory_size;
     const void *memory;
 } kernel;
@@ -301,6 +305,7 @@ void kernel_reset(void)
     kernel.current_task.files = &sockets.files;
     kernel.readable = 1;
     kernel.current_task.mm = &kernel.mm;
+    kernel.current_task.utask = &kernel.probes;
     kernel_set_main_stack(0x7ffd20000000);
     kernel_set_mapping(0x7ffd00000000, 0x7ffd20000000, 0x7ffd1ffff000);
 }
@@ -489,6 +494,27 @@ int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
 int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie)
 {
     return run_session(tgid, tid, sp, cookie, 1);
+}
+
+void kernel_set_syscall_work(uint64_t bits)
+{
+    kernel.current_task.thread_info.syscall_work = bits;
+}
+
+void kernel_set_probe_page(uint64_t address)
+{
+    kernel.probe_page.vaddr = address;
+    kernel.mm.uprobes_state.xol_area = address ? &kernel.probe_page : NULL;
+}
+
+void kernel_add_return_probe(uint64_t slot, uint64_t address)
+{
+    struct return_instance *instance = &kernel.replaced[kernel.replaced_count++];
+
+    instance->stack = slot;
+    instance->orig_ret_vaddr = address;
+    instance->next = kernel.probes.return_instances;
+    kernel.probes.return_instances = instance;
 }
 
 void kernel_set_memory(uint64_t start, const void *bytes, size_t size)

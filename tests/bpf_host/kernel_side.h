@@ -43,6 +43,14 @@ void kernel_set_terminal(int terminal);
 int kernel_call(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 
+/* The current thread's system calls go elsewhere first: a set of bits by enum syscall_work_bit. */
+void kernel_set_syscall_work(uint64_t bits);
+
+/* The process has the kernel's page for probes there; 0: it has none. */
+void kernel_set_probe_page(uint64_t address);
+/* A return probe of somebody has replaced `address` at `slot`; the innermost comes last. At most 16. */
+void kernel_add_return_probe(uint64_t slot, uint64_t address);
+
 /* The timer's tick; the recording is in this phase (enum recording_phase); the address of the probed
  * instruction. */
 void kernel_tick(void);

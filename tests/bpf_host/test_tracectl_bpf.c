@@ -204,6 +204,81 @@ Test(kernel_side, main_thread_gets_return_probes_on_its_own_stack_only)
     cr_assert_eq(kernel_call(7, 7, SP + 8192, 1), 1, "above the stack's end");
 }
 
+/* A return probe is a system call: not where that would go to a handler (bit 5) or a tracer (2, 3). */
+Test(kernel_side, threads_whose_system_calls_are_watched_get_no_return_probes)
+{
+    static const unsigned watched[] = {2, 3, 5};
+
+    kernel_trace(7);
+    kernel_set_main_stack(SP + 4096);
+    for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++) {
+        kernel_set_syscall_work(1ul << watched[i]);
+        cr_assert_eq(kernel_call(7, 7, SP, 1), 1, "bit %u", watched[i]);
+        cr_assert(header_at(i)->flags & WIRE_RETURN_UNSEEN);
+    }
+    kernel_set_syscall_work(1ul << 0 | 1ul << 4); /* seccomp, audit */
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 0);
+}
+
+Test(kernel_side, processes_that_look_at_return_addresses_get_no_return_probes)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_NO_RETURNS);
+    kernel_set_main_stack(SP + 4096);
+    cr_assert_eq(kernel_call(7, 7, SP, 1), 1);
+    cr_assert(header_at(0)->flags & WIRE_RETURN_UNSEEN);
+}
+
+#define PROBE_PAGE_AT 0x7fffffffe000u
+
+/* Another recorder's return probes: what they have replaced is the return address, and a slot that holds the
+ * kernel's page by now says nothing about its call. */
+Test(kernel_side, return_addresses_that_others_have_replaced_are_the_true_ones)
+{
+    const struct wire_call_from *call;
+    size_t count = 0;
+
+    kernel_trace(7);
+    kernel_set_probe_page(PROBE_PAGE_AT);
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_call(7, 7, SP, 1 | COOKIE_ENTRY_ONLY); /* before the other one's probe has its turn */
+    kernel_set_stack_word(SP, PROBE_PAGE_AT);
+    kernel_add_return_probe(SP, 0x401000);
+    kernel_set_stack_word(SP - 40, PROBE_PAGE_AT);
+    kernel_add_return_probe(SP - 40, 0x401234);
+    kernel_call(7, 7, SP - 40, 2 | COOKIE_ENTRY_ONLY); /* behind it */
+    kernel_set_stack_word(SP - 80, PROBE_PAGE_AT);
+    kernel_call(7, 7, SP - 80, 3 | COOKIE_ENTRY_ONLY); /* not in the list */
+    kernel_set_stack_word(SP - 120, 0x402000);
+    kernel_call(7, 7, SP - 120, 4 | COOKIE_ENTRY_ONLY);
+    for (size_t i = 0; i < kernel_records(); i++) {
+        static const uint64_t expected[] = {0x401000, 0x401234, 0, 0x402000};
+
+        cr_assert_eq(header_at(i)->kind, WIRE_CALL_FROM);
+        call = kernel_record(i);
+        cr_expect_eq(call->return_address, expected[count], "call %zu", count);
+        cr_expect_eq(call->gone, 0, "call %zu", count);
+        count++;
+    }
+    cr_assert_eq(count, 4);
+}
+
+/* The slot is another call's by now, and that call's return is probed by somebody else. */
+Test(kernel_side, a_replaced_slot_of_another_call_gives_the_old_one_away)
+{
+    const struct wire_call_from *call;
+
+    kernel_trace(7);
+    kernel_set_probe_page(PROBE_PAGE_AT);
+    kernel_set_stack_word(SP, 0x401000);
+    kernel_call(7, 7, SP, 1 | COOKIE_ENTRY_ONLY);
+    kernel_set_stack_word(SP, PROBE_PAGE_AT);
+    kernel_add_return_probe(SP, 0x405000);
+    kernel_set_stack_word(SP - 64, 0x401234);
+    kernel_call(7, 7, SP - 64, 2 | COOKIE_ENTRY_ONLY);
+    call = kernel_record(1);
+    cr_assert_eq(call->gone, SP);
+}
+
 Test(kernel_side, other_threads_get_return_probes_on_the_stack_that_holds_their_block)
 {
     kernel_trace(7);

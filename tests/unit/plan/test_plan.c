@@ -105,6 +105,40 @@ Test(plan, returns_are_inferred_where_probes_would_harm)
     expect_no_returns(&c_program, NULL, PLAN_RETURN_NOT_WANTED);
 }
 
+/* One more symbol tells what the image is: a function that nothing is known against but that. */
+Test(plan, images_that_read_their_stacks_have_no_return_probes)
+{
+    static const char *const readers[] = {
+        "caml_frametable",
+        "caml_alloc1",
+        "hs_main",
+        "stg_ap_v_info",
+        "__asan_init",
+        "__tsan_init",
+        "__ubsan_handle_add_overflow",
+        "JNI_CreateJavaVM",
+        "PyInit__greenlet",
+        "_ULx86_64_step",
+    };
+    static const char *const others[] = {"camlib", "hs_mainly", "mcount" /* its own */, "asan_init", "stg"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(readers) + ARRAY_SIZE(others); i++) {
+        bool reads = i < ARRAY_SIZE(readers);
+        const char *name = reads ? readers[i] : others[i - ARRAY_SIZE(readers)];
+        const struct tiny_symbol two[] = {{"main", 0, 2, GLOBAL}, {name, 16, 6, GLOBAL}};
+        struct tiny_elf tiny = c_program;
+
+        tiny.symbols = two;
+        tiny.symbol_count = ARRAY_SIZE(two);
+        AUTO_SUBJECT struct subject subject = subject_tiny(&tiny, &return_probes);
+        AUTO_SUBJECT struct subject inferred = subject_tiny(&tiny, NULL);
+
+        cr_expect_eq(subject.plan->by_no_return[PLAN_RETURN_STACKS], reads ? 2 : 0, "%s", name);
+        cr_expect_eq(subject.plan->no_returns != NULL, reads, "%s", name);
+        cr_expect_null(inferred.plan->no_returns, "%s: none are wanted", name);
+    }
+}
+
 static bool is_endbr(void *context, const struct image_function *function)
 {
     return !strcmp(function->name, "with_endbr");

@@ -77,6 +77,58 @@ Test(return_rules, names_that_forbid_a_return_probe)
     cr_expect_not(return_name_forbids(long_name));
 }
 
+/* With what __builtin_frame_address() and prctl(PR_SET_SYSCALL_USER_DISPATCH) become. */
+Test(return_rules, code_that_forbids_return_probes_elsewhere)
+{
+    static const struct {
+        const char *text;
+        unsigned traits;
+        uint8_t size;
+        uint8_t code[24];
+    } cases[] = {
+        {"a frame", 0, 6, {0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3}},
+        {"mov %rbp, %rax in a frame",
+         RETURN_CODE_WALKS,
+         9,
+         {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xe8, 0x5d, 0xc3}},
+        {"mov (%rbp), %rax in a frame",
+         RETURN_CODE_WALKS,
+         10,
+         {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0x00, 0x5d, 0xc3}},
+        {"mov -8(%rbp), %rax in a frame",
+         0,
+         10,
+         {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0xf8, 0x5d, 0xc3}},
+        {"lea -16(%rbp), %rdi in a frame",
+         0,
+         10,
+         {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x7d, 0xf0, 0xc9, 0xc3}},
+        {"mov %rbp, %rdi without one", 0, 4, {0x48, 0x89, 0xef, 0xc3}},
+        {"prctl(59)", RETURN_CODE_DISPATCHES, 10, {0xbf, 59, 0, 0, 0, 0xe8, 0xf6, 0x0f, 0, 0}},
+        {"jump to prctl(59)",
+         RETURN_CODE_DISPATCHES,
+         12,
+         {0x48, 0xc7, 0xc7, 59, 0, 0, 0, 0xe9, 0xf4, 0x0f, 0, 0}},
+        {"prctl(58)", 0, 10, {0xbf, 58, 0, 0, 0, 0xe8, 0xf6, 0x0f, 0, 0}},
+        {"putchar(59)", 0, 10, {0xbf, 59, 0, 0, 0, 0xe8, 0xf6, 0x0e, 0, 0}},
+        {"syscall(157, 59)",
+         RETURN_CODE_DISPATCHES,
+         15,
+         {0xbe, 59, 0, 0, 0, 0xbf, 157, 0, 0, 0, 0xe8, 0xf1, 0x0e, 0, 0}},
+        {"f(157), g(1, 59)", 0, 20, {0xbf, 157, 0, 0, 0, 0xe8, 0xf6, 0x0e, 0, 0,
+                                     0xbe, 59,  0, 0, 0, 0xe8, 0xec, 0x0e, 0, 0}},
+        {"prctl(59) by itself",
+         RETURN_CODE_DISPATCHES,
+         13,
+         {0xb8, 157, 0, 0, 0, 0xbf, 59, 0, 0, 0, 0x0f, 0x05, 0xc3}},
+        {"getpid() by itself", 0, 8, {0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0xc3}},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        cr_expect_eq(return_code_traits(cases[i].code, cases[i].size, 0x1000, 0x2000), cases[i].traits, "%s",
+                     cases[i].text);
+}
+
 static const struct {
     const char *text;
     bool forbids;
