@@ -46,17 +46,15 @@ as_the_program_says() {
 
 # Buffers would take a part of what a command may map at all: auto says so and does without, inline refuses.
 limited_address_space() {
-    (
-        ulimit -v 2000000
-        record limited --backend auto -- "$PROGRAMS/threads" >/dev/null
-        ! "$TRACECTL" record --backend inline -- "$PROGRAMS/threads" >"$WORK/limited.out" 2>"$WORK/limited.err"
-        "$TRACECTL" record --backend auto --dry-run -- "$PROGRAMS/threads" >"$WORK/limited.dry"
-    )
-    cat "$WORK/limited.err"
-    backend_of limited | grep "^the kernel's probes: its address space is limited" >/dev/null
+    local limit=(prlimit --as=2000000000)
+    record limited --backend auto -- "${limit[@]}" "$PROGRAMS/threads" >/dev/null
+    q "SELECT value FROM tags WHERE run_id = $(run_id limited) AND key LIKE 'backend:%/threads'" |
+        grep "^the kernel's probes: its address space is limited" >/dev/null
+    "${limit[@]}" "$TRACECTL" record --backend auto --dry-run -- "$PROGRAMS/threads" >"$WORK/limited.dry"
     grep 'no inline probes: its address space is limited' "$WORK/limited.dry" >/dev/null
-    grep '^tracectl: cannot use inline probes: .*address space is limited' "$WORK/limited.err" >/dev/null
-    same 0 "$(wc -c <"$WORK/limited.out")"
+    fails_with 3 "${limit[@]}" "$TRACECTL" record --backend inline -- "$PROGRAMS/threads"
+    grep '^tracectl: cannot use inline probes: .*address space is limited' "$WORK/fails.err" >/dev/null
+    same 0 "$(wc -c <"$WORK/fails.out")"
 }
 
 # Children by vfork work on their parent's memory: the calls are nevertheless their own.
