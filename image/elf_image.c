@@ -253,6 +253,8 @@ static void read_dynamic(struct elf_image *image, const GElf_Phdr *header, bool 
             strings = entry.d_un.d_ptr;
         else if (entry.d_tag == DT_FLAGS_1)
             *ret_pie = entry.d_un.d_val & DF_1_PIE;
+        else if (entry.d_tag == DT_TEXTREL || (entry.d_tag == DT_FLAGS && entry.d_un.d_val & DF_TEXTREL))
+            image->facts.relocates_code = true;
         else if (entry.d_tag == DT_SONAME)
             *ret_soname = true;
     }

@@ -33,6 +33,7 @@ struct elf_image_facts {
     bool is_rust;
     bool has_debug_info; /* .debug_info (or .zdebug_info) is in the file itself */
     bool has_symtab;     /* .symtab is in the file itself */
+    bool relocates_code; /* DT_TEXTREL: the dynamic linker writes into its code */
     bool has_sections;   /* false: section headers were cut off, and what they tell is not known */
 };
 

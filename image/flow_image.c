@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/flow_changes.h"
 
 #ifndef SHT_RELR /* glibc before 2.36 */
 #define SHT_RELR 19
@@ -247,6 +248,7 @@ static int follow_tables(struct builder *builder)
 static int build(struct builder *builder, const struct image_function *functions, size_t count)
 {
     int r = read_segments(builder);
+    bool relocated = false;
 
     if (r < 0)
         return r;
@@ -254,6 +256,8 @@ static int build(struct builder *builder, const struct image_function *functions
     if (r < 0)
         return r;
     take_addresses(builder);
+    flow_changes_mark(builder->image, builder->map, &relocated);
+    builder->all_taken &= !relocated;
     return follow_tables(builder);
 }
 

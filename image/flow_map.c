@@ -99,6 +99,14 @@ bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark m
     return region && get(region, address, mark);
 }
 
+bool flow_map_has_any(const struct flow_map *map, uint64_t address, uint64_t size, enum flow_mark mark)
+{
+    for (uint64_t at = 0; at < size; at++)
+        if (flow_map_has(map, address + at, mark))
+            return true;
+    return false;
+}
+
 void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark)
 {
     struct region *region = region_at(map, address);

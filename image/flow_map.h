@@ -32,6 +32,7 @@ enum flow_mark {
     FLOW_CANDIDATE, /* for users of the map: who refers to this address is wanted */
     FLOW_STRAY,     /* bytes of the code, wherever they begin, read as a long branch to here; set by
                        branch_targets_mark() */
+    FLOW_CHANGES,   /* memory may have another byte here than the file (flow_changes.h) */
     FLOW_MARKS,
 };
 
@@ -71,6 +72,9 @@ int flow_map_walk(struct flow_map *map, const struct image_function *functions, 
 bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark mark);
 void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark);
 void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark);
+
+/* Whether some of the `size` bytes from `address` on have the mark. */
+bool flow_map_has_any(const struct flow_map *map, uint64_t address, uint64_t size, enum flow_mark mark);
 
 /* One bit for each byte of flow_map_regions()[region], for those who look at all of them. Borrowed. */
 const uint64_t *flow_map_bits(const struct flow_map *map, size_t region, enum flow_mark mark);

@@ -98,6 +98,10 @@ enum displace_refusal displace_function(struct disasm *disasm, const struct flow
     refusal = collect(disasm, &patched, &displacement);
     if (refusal != DISPLACE_OK)
         return refusal;
+    if (flow_map_has_any(map, patched.address,
+                         displacement.length > DISPLACE_JUMP ? displacement.length : DISPLACE_JUMP,
+                         FLOW_CHANGES))
+        return DISPLACE_CHANGES;
     if (branch_targets_within(map, patched.address + (displacement.offset ? 0 : 1),
                               patched.address + DISPLACE_JUMP - 1))
         return DISPLACE_TARGET;
@@ -118,6 +122,7 @@ const char *displace_refusal_text(enum displace_refusal refusal)
         [DISPLACE_TARGET] = "something leads into its first bytes",
         [DISPLACE_RETURN] = "a call returns into its first bytes",
         [DISPLACE_BEHIND_JUMP] = "other code begins within its first bytes",
+        [DISPLACE_CHANGES] = "its first bytes are relocated or patched in memory",
         [DISPLACE_LOOP] = "a branch leads back to its first instruction",
     };
 

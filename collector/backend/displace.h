@@ -51,6 +51,7 @@ enum displace_refusal {
     DISPLACE_TARGET,      /* something leads into the patched bytes */
     DISPLACE_RETURN,      /* a call would return into the patched bytes */
     DISPLACE_BEHIND_JUMP, /* they have code behind a jump or a return */
+    DISPLACE_CHANGES,     /* memory has others there than the file: FLOW_CHANGES */
     DISPLACE_LOOP,        /* a branch in the function leads back to its first instruction */
     DISPLACE_REFUSALS,
 };

@@ -38,6 +38,8 @@ const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
         return "a static program";
     if (facts->interpreter && !strstr(facts->interpreter, "/ld-linux-x86-64.so"))
         return "its C library is not glibc";
+    if (facts->relocates_code)
+        return "its code is relocated when it is loaded";
     if (!facts->has_sections)
         return "it has no section headers";
     if (image_imports(image, makers))

@@ -156,7 +156,8 @@ static bool is_sound(const struct search *search, const struct call_site *site)
     size_t size;
     const uint8_t *code = flow_map_code(search->map, site->address, &size);
 
-    if (!code || disasm_decode(search->disasm, code, size, site->address, &instruction) < 0)
+    if (!code || disasm_decode(search->disasm, code, size, site->address, &instruction) < 0 ||
+        flow_map_has_any(search->map, site->address, instruction.length, FLOW_CHANGES))
         return false;
     return instruction.kind == (site->is_jump ? INSTRUCTION_JUMP : INSTRUCTION_CALL) &&
            instruction.target == entry_of(search, site->callee) &&

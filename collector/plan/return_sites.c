@@ -79,11 +79,13 @@ static int push(struct search *search, uint64_t address)
     return 0;
 }
 
-static int add_return(struct return_sites *sites, const struct instruction *instruction)
+static int add_return(struct search *search, const struct instruction *instruction)
 {
+    struct return_sites *sites = search->sites;
     enum site_refusal refusal;
 
-    if (site_classify(instruction, &refusal) == SITE_REFUSED)
+    if (site_classify(instruction, &refusal) == SITE_REFUSED ||
+        flow_map_has_any(search->map, instruction->address, instruction->length, FLOW_CHANGES))
         return -EILSEQ;
     if (array_reserve(&sites->items, &sites->capacity, sites->count + 1) < 0)
         return -ENOMEM;
@@ -107,7 +109,7 @@ static int follow(struct search *search, uint64_t address)
             return -EILSEQ;
         switch (instruction.kind) {
         case INSTRUCTION_RETURN:
-            return add_return(search->sites, &instruction);
+            return add_return(search, &instruction);
         case INSTRUCTION_JUMP:
             return push(search, instruction.target);
         case INSTRUCTION_BRANCH:

@@ -197,8 +197,11 @@ static void consider(struct search *search, const struct instruction *instructio
     bool is_any, is_unmoved;
 
     site.class = site_classify(instruction, &site.refusal);
+    if (flow_map_has_any(search->map, instruction->address, instruction->length, FLOW_CHANGES))
+        site = (struct site){.class = SITE_REFUSED, .refusal = SITE_CHANGES};
     if (site.class == SITE_REFUSED) {
-        if (search->refusal == SITE_OK && instruction->kind != INSTRUCTION_NOP)
+        if (search->refusal == SITE_OK &&
+            (instruction->kind != INSTRUCTION_NOP || site.refusal == SITE_CHANGES))
             search->refusal = site.refusal;
         return;
     }
@@ -310,6 +313,7 @@ const char *site_refusal_text(enum site_refusal refusal)
         [SITE_TRAP] = "its first instruction is a trap",
         [SITE_PRIVILEGED] = "its first instruction is a system instruction",
         [SITE_OPCODE] = "its first instruction cannot be probed on every kernel",
+        [SITE_CHANGES] = "its code in memory is not that of the file: it is relocated or patched",
         [SITE_IFUNC] = "a resolver of an indirect function",
         [SITE_FRAGMENT] = "a part of another function",
         [SITE_INSIDE] = "it begins inside another function",

@@ -46,6 +46,7 @@ enum site_refusal {
     SITE_TRAP,        /* int3, int n, ud2, hlt */
     SITE_PRIVILEGED,  /* in, out, cli, sti, iret and others that uprobes reject */
     SITE_OPCODE,      /* another opcode that uprobes of some supported kernel reject or get wrong */
+    SITE_CHANGES,     /* its bytes in memory are others than in the file: FLOW_CHANGES */
     SITE_IFUNC,       /* an indirect function: the address is its resolver's */
     SITE_FRAGMENT,    /* a .cold part, entered by a jump in the middle of its function's frame */
     SITE_INSIDE,      /* begins inside another function: may be a label that is fallen into or jumped to */
