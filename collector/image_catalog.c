@@ -65,6 +65,9 @@ static int store_blind_functions(struct traced_image *image, struct trace_writer
             !(image->inlined && image->inlined->chosen[plan->refusals[i].function]))
             r = store_blind_function(image, plan->refusals[i].function,
                                      site_refusal_text(plan->refusals[i].reason), writer, err);
+    for (size_t i = 0; !r && image->differs && i < image->function_count; i++)
+        if (image->differs[i])
+            r = store_blind_function(image, i, "a process has other code there than the file", writer, err);
     for (size_t i = 0; !r && i < image->site_count; i++) {
         size_t probe = (uint32_t)image->cookies[i] - image->first_index;
 

@@ -74,6 +74,7 @@ static void image_free(struct traced_image *image)
     free(image->offsets);
     free(image->cookies);
     free(image->refused_by_kernel);
+    free(image->differs);
     free(image->path);
     free(image->refusal);
     free(image);
@@ -179,7 +180,8 @@ static int list_sites(const struct image_table *table, struct traced_image *imag
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_probe *probe = &plan->probes[i];
 
-        if (image->inlined && image->inlined->chosen[probe->function])
+        if ((image->inlined && image->inlined->chosen[probe->function]) ||
+            (image->differs && image->differs[probe->function]))
             continue;
         if (last && probe->file_offset == last->file_offset) {
             image->cookies[image->site_count - 1] |=
@@ -332,6 +334,16 @@ int image_table_leave_inline(struct image_table *table, struct traced_image *ima
     image->inlined = NULL;
     image->not_inlined = strdup(why);
     return image->not_inlined ? list_sites(table, image, err) : error_no_memory(err);
+}
+
+int image_table_leave_differing(struct image_table *table, struct traced_image *image, struct error *err)
+{
+    for (size_t i = 0; i < image->function_count; i++)
+        if (image->differs[i])
+            table->functions[image->first_function + i].probed = false;
+    return image->inlined
+               ? image_table_leave_inline(table, image, "its code in memory is not that of the file", err)
+               : list_sites(table, image, err);
 }
 
 static int read_image(struct image_table *table, struct traced_image *image,

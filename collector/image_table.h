@@ -62,6 +62,8 @@ struct traced_image {
     unsigned long *offsets;  /* of the places, and their cookies */
     uint64_t *cookies;
     bool *refused_by_kernel;      /* of each place */
+    bool compared;                /* processes have been looked at for code that is not the file's */
+    bool *differs;                /* of each function: some has, so it has no probe; NULL: none differs */
     bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
     int64_t image_id;             /* in the catalog, 0: not yet */
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
@@ -134,6 +136,10 @@ int image_table_attach(struct uprobe_backend *backend, struct traced_image *imag
 /* The image has uprobes only: some process could not be patched, and none is. Before image_table_attach(). */
 int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,
                              struct error *err);
+
+/* No function gets a probe that `image->differs` names; nor does any get an inline one. Before
+ * image_table_attach(). */
+int image_table_leave_differing(struct image_table *table, struct traced_image *image, struct error *err);
 
 /* The image's id in the catalog, which it enters when it is first asked for. */
 int image_table_image_id(struct trace_writer *writer, struct traced_image *image, int64_t *ret_image_id,

@@ -15,6 +15,7 @@
 #include "collector/linkers.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
+#include "collector/text_check.h"
 
 /* The probes of an image, or the one on a dynamic linker, in one process. */
 struct attachment {
@@ -39,7 +40,7 @@ struct loader {
     struct sync_probes *sync; /* NULL: none */
     struct trigger *trigger;  /* NULL: none */
     struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched, discreet;
+    bool libraries, skipped, unpatched, differing, discreet;
     struct attachment *attachments;
     struct linkers linkers;
 };
@@ -163,30 +164,75 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
     return r;
 }
 
-/* Attaches an image that is mapped by `pid` and not probed there yet. `running`: the process runs it as its
- * program, and has done so for a while. */
-static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                  bool running, struct error *err)
+/* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
+ * a process maps without running it is probed in one process at a time, as libraries are: the other may be
+ * about to read the code and translate it. */
+static int compare_all(struct loader *loader, struct traced_image *image, struct error *err)
 {
-    int r = image->shared ? 0 : make_way(loader, image, err);
+    bool any, read_elsewhere;
+    int r;
 
-    if (!r && loader->trigger)
-        r = trigger_enrol(loader->trigger, image, err);
-    if (r)
-        return r;
-    if (!image->shared)
-        return loader->budget ? budget_attach(loader->budget, image, path, running, err)
-                              : image_table_attach(loader->backend, image, path, 0, err);
+    if (image->everywhere || image->shared || image->compared)
+        return 0;
+    image->compared = true;
+    r = text_check_all(image, &any, &read_elsewhere, err);
+    image->shared = read_elsewhere && !image->plan->return_probes;
+    return r || !any ? r : image_table_leave_differing(loader->images, image, err);
+}
+
+/* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
+ * any; another one that differs has none of the image's. */
+static int compare_one(struct loader *loader, struct traced_image *image, pid_t pid, bool *ret_differs,
+                       struct error *err)
+{
+    bool first = !image->compared, any;
+    int r = text_check_process(image, pid, first, &any, err);
+
+    image->compared = true;
+    *ret_differs = any && !first;
+    return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
+}
+
+/* Attaches an image that other processes map, too, to this one. */
+static int attach_shared(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                         struct error *err)
+{
+    bool differs;
+    int r;
+
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
         uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }
+    r = compare_one(loader, image, pid, &differs, err);
+    loader->differing |= differs;
+    if (r || differs)
+        return r;
     if (loader->budget)
         r = budget_enrol(loader->budget, image, err);
     if (!r)
         r = image_table_attach(loader->backend, image, path, pid, err);
     return r ? r : add_attachment(loader, image->number, image, pid, err);
+}
+
+/* Attaches an image that is mapped by `pid` and not probed there yet. `running`: the process runs it as its
+ * program, and has done so for a while. */
+static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                  bool running, struct error *err)
+{
+    int r = compare_all(loader, image, err);
+
+    if (!r && !image->shared)
+        r = make_way(loader, image, err);
+    if (!r && loader->trigger)
+        r = trigger_enrol(loader->trigger, image, err);
+    if (r)
+        return r;
+    if (image->shared)
+        return attach_shared(loader, image, path, pid, err);
+    return loader->budget ? budget_attach(loader->budget, image, path, running, err)
+                          : image_table_attach(loader->backend, image, path, 0, err);
 }
 
 /* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
@@ -232,10 +278,10 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
 static int attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
 {
     struct error why = {0};
-    int r;
+    int r = compare_all(loader, image, err);
 
-    if (!image->inlined || inline_backend_has(loader->inlined, pid))
-        return 0;
+    if (r || !image->inlined || inline_backend_has(loader->inlined, pid))
+        return r;
     r = patch(loader, image, pid, &why, err);
     image->patched |= !r && !why.code;
     if (r || !why.code)
@@ -252,6 +298,14 @@ bool loader_take_unpatched(struct loader *loader)
 
     loader->unpatched = false;
     return unpatched;
+}
+
+bool loader_take_differing(struct loader *loader)
+{
+    bool differing = loader->differing;
+
+    loader->differing = false;
+    return differing;
 }
 
 bool loader_take_skipped(struct loader *loader)

@@ -60,6 +60,10 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
  */
 bool loader_take_skipped(struct loader *loader);
 
+/* Whether a process was left without probes of a library since this was asked last, because its code in
+ * memory is not that of the file. */
+bool loader_take_differing(struct loader *loader);
+
 /* Whether a process was left without inline probes, and so without most of its probes, although others that
  * run the same program have them, since this was asked last. */
 bool loader_take_unpatched(struct loader *loader);

@@ -106,20 +106,17 @@ static bool began_unseen(const struct recorder *recorder, const struct traced_im
     return gone || image->inlined || (newest != newest_before && image_is_traced(newest));
 }
 
-/* A process that could not be patched like others that run its program. */
-int recorder_note_unpatched(struct recorder *recorder, struct error *err)
+int recorder_note_skipped(struct recorder *recorder, struct error *err)
 {
-    return loader_take_unpatched(recorder->loader)
-               ? blind_stretch(recorder, "a process could not be given inline probes", err)
-               : 0;
-}
+    int r = 0;
 
-/* A process for whose libraries there was no room left. */
-static int skipped_libraries(struct recorder *recorder, struct error *err)
-{
-    return loader_take_skipped(recorder->loader)
-               ? blind_stretch(recorder, "libraries not probed: too many processes at once", err)
-               : 0;
+    if (loader_take_unpatched(recorder->loader))
+        r = blind_stretch(recorder, "a process could not be given inline probes", err);
+    if (!r && loader_take_skipped(recorder->loader))
+        r = blind_stretch(recorder, "libraries not probed: too many processes at once", err);
+    if (!r && loader_take_differing(recorder->loader))
+        r = blind_stretch(recorder, "a library not probed: its code in memory is not that of the file", err);
+    return r;
 }
 
 /* A process has a new program. Whatever happens here, a held one must be let go. */
@@ -138,7 +135,7 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     if (!held && !recorder->closing && (!r || recorder_is_gone(r)) &&
         began_unseen(recorder, newest, image, recorder_is_gone(r)))
         return blind_stretch(recorder, "a program began before its probes", err);
-    return recorder_is_gone(r) ? 0 : (r ? r : recorder_note_unpatched(recorder, err));
+    return recorder_is_gone(r) ? 0 : (r ? r : recorder_note_skipped(recorder, err));
 }
 
 static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
@@ -156,7 +153,7 @@ static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, str
     if (!r && news && !in_time)
         r = blind_stretch(recorder, "a library ran before its probes", err);
     if (!r)
-        r = skipped_libraries(recorder, err);
+        r = recorder_note_skipped(recorder, err);
     return recorder_is_gone(r) ? 0 : r;
 }
 
@@ -169,7 +166,7 @@ static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct e
     if (held)
         held = uprobe_backend_release(recorder->backend, child);
     if (!r)
-        r = skipped_libraries(recorder, err);
+        r = recorder_note_skipped(recorder, err);
     if (r || !news || held)
         return r;
     return blind_stretch(recorder, "a forked child ran before its probes", err);

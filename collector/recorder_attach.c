@@ -106,7 +106,7 @@ static int attach_process(struct recorder *recorder, pid_t pid, double part,
 
     if (!r && recorder->budget && recorder->inlined && inline_backend_has(recorder->inlined, pid))
         r = budget_meet_process(recorder->budget, pid, part, err);
-    return r ? r : recorder_note_unpatched(recorder, err);
+    return r ? r : recorder_note_skipped(recorder, err);
 }
 
 static int busiest_first(const void *left, const void *right)

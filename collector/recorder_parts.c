@@ -48,7 +48,6 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
         .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
         .count_only = options->count_only,
         .sync = options->sync,
-        .by_process = options->want_image || options->sync,
         .inlined = options->backend == RECORDER_INLINE,
         .returns = options->returns == PLAN_RETURNS_PROBE,
         .packed = !options->plain_wire,

@@ -60,8 +60,8 @@ int recorder_consume(struct recorder *recorder, struct error *err);
 struct uprobe_options recorder_uprobe_options(const struct recorder_options *options);
 struct image_table_options recorder_image_options(const struct recorder_options *options);
 
-/* Says in the store that a process could not be patched, if that has happened since the last time. */
-int recorder_note_unpatched(struct recorder *recorder, struct error *err);
+/* Says in the store what processes were left without some of their probes since the last time. */
+int recorder_note_skipped(struct recorder *recorder, struct error *err);
 
 /* Whether a failure means that the process, or its file, is not there any more. */
 static inline bool recorder_is_gone(int code)

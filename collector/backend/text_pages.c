@@ -11,35 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "collector/target/page_map.h"
 
-#define PAGE 4096u
+#define PAGE PAGE_MAP_PAGE
 #define CALLS_MOST 512 /* of the kernel: the process stands still for them */
-
-/* Of a word of /proc/PID/pagemap. */
-#define PAGEMAP_PRESENT (1ull << 63)
-#define PAGEMAP_SWAPPED (1ull << 62)
-#define PAGEMAP_FILE (1ull << 61)
-
-static bool is_copy(uint64_t word)
-{
-    return word & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED) && !(word & PAGEMAP_FILE);
-}
-
-/* A word for each page of the mapping; NULL: it cannot be looked at. The caller frees it. */
-static uint64_t *read_pagemap(pid_t pid, const struct code_mapping *mapping, size_t pages)
-{
-    AUTO_FREE uint64_t *words = calloc(pages, sizeof(*words));
-    AUTO_CLOSE int file = -1;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || !words ||
-        pread(file, words, pages * sizeof(*words), (off_t)(mapping->start / PAGE * sizeof(*words))) !=
-            (ssize_t)(pages * sizeof(*words)))
-        return NULL;
-    return take_pointer(words);
-}
 
 /* Whether a page has what the file has; behind the file's end a mapping has zeros. */
 static bool is_as_in_file(const struct remote *remote, const struct code_mapping *mapping, int file,
@@ -55,7 +30,7 @@ static bool is_as_in_file(const struct remote *remote, const struct code_mapping
 void text_pages_give_back(struct remote *remote, const struct code_mapping *mapping, const bool *changed)
 {
     size_t pages = (mapping->end - mapping->start) / PAGE, first = 0, calls = 0;
-    AUTO_FREE uint64_t *words = read_pagemap(remote_pid(remote), mapping, pages);
+    AUTO_FREE uint64_t *words = page_map_read(remote_pid(remote), mapping->start, mapping->end);
     AUTO_CLOSE int file = words ? open(mapping->link, O_RDONLY | O_CLOEXEC) : -1;
     bool any = false;
 
@@ -64,7 +39,7 @@ void text_pages_give_back(struct remote *remote, const struct code_mapping *mapp
     for (size_t i = 0; i <= pages && calls < CALLS_MOST;
          i++) { /* a call for a stretch without others' pages */
         const uint64_t arguments[6] = {mapping->start + first * PAGE, (i - first) * PAGE, MADV_DONTNEED};
-        bool copy = i < pages && is_copy(words[i]);
+        bool copy = i < pages && page_map_is_copy(words[i]);
         int64_t ignored;
 
         if (i < pages && (!copy || ((!changed || changed[i]) && is_as_in_file(remote, mapping, file, i)))) {

@@ -61,7 +61,6 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     if (!skeleton)
         return -errno;
     bpf_program__set_autoload(skeleton->progs.on_session, options->returns);
-    bpf_program__set_autoload(skeleton->progs.on_call_only, !options->returns || options->by_process);
     bpf_program__set_autoload(skeleton->progs.on_go, options->goroutines);
     if (options->returns)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,

@@ -29,7 +29,6 @@ struct uprobe_options {
     bool goroutines;       /* uprobe_backend_attach_go will be called */
     bool conducts;         /* and uprobe_backend_conduct */
     bool sync;          /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
-    bool by_process;    /* uprobe_backend_attach will be called for single processes */
     bool inlined;       /* processes have inline probes */
     bool returns;       /* cookies without COOKIE_ENTRY_ONLY will ask for return probes; else there are none */
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */

@@ -31,6 +31,7 @@ static bool parse(char *text, struct map_line *ret_line)
                &line.start, &line.end, rights, &line.offset, &major, &minor, &line.inode, &name) != 7)
         return false;
     line.executable = strchr(rights, 'x');
+    line.writable = strchr(rights, 'w');
     line.device = major << 32 | minor;
     line.name = text + name;
     line.name[strcspn(line.name, "\n")] = '\0';

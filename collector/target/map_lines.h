@@ -22,7 +22,7 @@ struct map_line {
     uint64_t start, end;    /* end: the first byte behind it */
     uint64_t offset;        /* in the file */
     uint64_t device, inode; /* the former as major << 32 | minor, and not always what stat tells */
-    bool executable;
+    bool executable, writable;
     char *name; /* a path, perhaps with " (deleted)" behind it, "[stack]" and the like, or ""; until the next
                    line */
 };

@@ -23,7 +23,12 @@ static bool next_mapping(struct map_lines *lines, struct code_mapping *ret_mappi
         if (!line.inode || !line.executable || *line.name != '/')
             continue;
         *ret_mapping = (struct code_mapping){
-            .start = line.start, .end = line.end, .offset = line.offset, .inode = (ino_t)line.inode};
+            .start = line.start,
+            .end = line.end,
+            .offset = line.offset,
+            .inode = (ino_t)line.inode,
+            .writable = line.writable,
+        };
         *ret_path = line.name;
         return true;
     }

@@ -20,6 +20,7 @@ struct code_mapping {
                             be */
     dev_t device;
     ino_t inode;
+    bool writable;
 };
 
 /* The executable file mappings of a process, in ascending order; mappings whose file cannot be reached are

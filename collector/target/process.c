@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,22 @@ int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_cou
     *ret_pids = take_pointer(pids);
     *ret_count = count;
     return 0;
+}
+
+bool process_may_have_breakpoints(pid_t pid)
+{
+    size_t size;
+    AUTO_FREE char *status = read_proc(pid, "status", &size);
+    const char *tracer = status ? strstr(status, "\nTracerPid:") : NULL;
+    const char *caught = status ? strstr(status, "\nSigCgt:") : NULL;
+    uint64_t signals = 0;
+    int pid_of_tracer = 0;
+
+    if (tracer)
+        sscanf(tracer, " TracerPid: %d", &pid_of_tracer);
+    if (caught)
+        sscanf(caught, " SigCgt: %" SCNx64, &signals);
+    return pid_of_tracer || signals >> (SIGTRAP - 1) & 1;
 }
 
 bool process_is_stopped(pid_t pid)
