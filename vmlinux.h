@@ -218,6 +218,7 @@ struct task_struct {
     struct thread_info thread_info;
     const struct cred *cred;
     struct files_struct *files;
+    unsigned int flags;
     unsigned int ptrace;
     unsigned int __state; /* 0: it runs or wants to */
     int on_cpu;

@@ -2,12 +2,13 @@
 /*
  * Calls of one thread that are recorded by inline probes go another way than those that uprobes record. Their
  * order is kept by saying, before each of the latter, how far the thread has come with the former: its cursor
- * (collector/agent/record.h), which lies in its thread control block beside the id of the thread that it is
- * of.
+ * (collector/agent/record.h), which lies in its thread control block beside the name of the thread that it is
+ * of. Which thread that is the kernel says, when it takes its slots: WIRE_CLAIM.
  *
  * The child of vfork() has its parent's memory and thread control block, so its calls go on in its parent's
  * slots while that stands still. WIRE_SLOTS_LENT says where they begin, WIRE_SLOTS_BACK where they end, in
- * the last moment before the kernel lets the parent go on.
+ * the last moment before the kernel lets the parent go on. Threads that share a thread control block and run
+ * at the same time are told when they are made, and stopped until the collector has marked the block.
  */
 #ifndef TRACECTL_BPF_INLINE_H
 #define TRACECTL_BPF_INLINE_H
@@ -16,13 +17,21 @@
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 
-#define INLINE_SLOTS 0x80 /* AGENT_CURSOR, and AGENT_OWNER and AGENT_LOSER behind it */
-#define INLINE_TID 0x2d0  /* AGENT_TID */
+#define INLINE_SLOTS 0x80          /* AGENT_CURSOR, and AGENT_OWNER and AGENT_LOSER behind it */
+#define INLINE_TID 0x2d0           /* AGENT_TID */
+#define INLINE_ID ((1u << 22) - 1) /* of a name, what is not the key (AGENT_KEY_SHIFT) */
 
 struct inline_slots {
     __u64 cursor;
     __u32 owner, loser;
 };
+
+/* In a forked child that has not called anything yet the slots are still its parent's: nothing is read by
+ * their cursor, for nothing of the child's has been. */
+static __always_inline bool is_name_of(__u32 name, __u32 tid)
+{
+    return name && !((name - tid) & INLINE_ID);
+}
 
 /* How far the current task has come; 0: it has recorded nothing. */
 static __always_inline __u64 inline_cursor(const struct task_struct *task)
@@ -33,7 +42,7 @@ static __always_inline __u64 inline_cursor(const struct task_struct *task)
 
     if (bpf_probe_read_user(&slots, sizeof(slots), block + INLINE_SLOTS) ||
         bpf_probe_read_user(&tid, sizeof(tid), block + INLINE_TID) ||
-        (slots.owner != tid && slots.loser != tid))
+        (!is_name_of(slots.owner, tid) && !is_name_of(slots.loser, tid)))
         return 0;
     return slots.cursor;
 }
@@ -60,12 +69,65 @@ static __always_inline bool tell_inline_place(const struct hit *hit)
     return true;
 }
 
+/* A thread takes its slots: in the agent, in whatever process that has it. */
+SEC("uprobe.multi")
+int on_claim(struct pt_regs *ctx)
+{
+    const struct task_struct *task = bpf_get_current_task_btf();
+    struct wire_claim *record = reserve_life_cycle(sizeof(*record), WIRE_CLAIM, (__u32)task->pid);
+
+    if (!record)
+        return 0;
+    record->ticket = (__u32)ctx->di;
+    record->area = (__u32)ctx->si;
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
 const volatile bool tells_slots = true; /* on_release() is called in time */
+
+static __always_inline bool has_block_of(const struct task_struct *child, const struct task_struct *parent)
+{
+    return child->mm == parent->mm && child->thread.fsbase == parent->thread.fsbase;
+}
 
 static __always_inline bool borrows_slots(const struct task_struct *parent, const struct task_struct *child)
 {
-    return tells_slots && child->tgid != parent->tgid && child->mm == parent->mm &&
-           child->thread.fsbase == parent->thread.fsbase;
+    return tells_slots && child->tgid != parent->tgid && has_block_of(child, parent);
+}
+
+#define CLONE_VFORK 0x4000
+#define NO_THREAD_OF_A_PROGRAM 0x4010 /* PF_USER_WORKER, PF_IO_WORKER */
+
+/* Threads that are being made on their makers' thread control block, and run beside them (or stand in for
+ * them, and nobody would tell when they do no more). */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, MAX_LOSING_THREADS);
+    __type(key, __u32); /* tid */
+    __type(value, __u32);
+} sharers SEC(".maps");
+
+/* Comes before sched_process_fork, which does not tell how the thread is made. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_new_task, struct task_struct *child, __u64 clone_flags)
+{
+    const struct task_struct *parent = bpf_get_current_task_btf();
+    struct process_state *state = process_of(parent);
+    __u32 tid = (__u32)child->pid, one = 1;
+    bool borrows = clone_flags & CLONE_VFORK && borrows_slots(parent, child);
+
+    if (state && state->flags & PROCESS_INLINE && has_block_of(child, parent) && !borrows &&
+        !(child->flags & NO_THREAD_OF_A_PROGRAM))
+        bpf_map_update_elem(&sharers, &tid, &one, BPF_ANY);
+    return 0;
+}
+
+static __always_inline bool shares_block(const struct task_struct *child)
+{
+    __u32 tid = (__u32)child->pid;
+
+    return !bpf_map_delete_elem(&sharers, &tid);
 }
 
 /* The current task has made a child that works on its slots. */

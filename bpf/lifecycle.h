@@ -75,6 +75,23 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
     return false;
 }
 
+/* The same with a thread that works on its maker's slots: its process, until the block is marked. */
+static __always_inline bool hold_sharer(struct task_struct *parent, struct task_struct *child)
+{
+    __u64 since = bpf_ktime_get_ns();
+    __u32 tgid = (__u32)child->tgid;
+    bool may = may_hold || (__u32)parent->real_parent->tgid == collector;
+
+    if (phase != PHASE_RECORDING || !may || is_job(parent) || !bpf_ksym_exists(bpf_send_signal_task) ||
+        (!can_continue_all && child->cred->uid.val != collector_user) ||
+        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
+        return false;
+    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
+        return true;
+    bpf_map_delete_elem(&held, &tgid);
+    return false;
+}
+
 /* What a thread has packed comes before what it does now. If there is no room it is packed all the same. */
 static __always_inline void flush_current(const struct task_struct *task)
 {
@@ -82,47 +99,57 @@ static __always_inline void flush_current(const struct task_struct *task)
         flush_thread((__u32)task->pid);
 }
 
+/* What the kernel side knows of a process goes to its child. Returns false when there is no room. */
+static __always_inline bool follow(const struct process_state *state, const struct task_struct *child,
+                                   bool borrows)
+{
+    struct process_state copy = *state;
+    __u32 tgid = (__u32)child->tgid;
+
+    if (!follow_children)
+        __builtin_memset(&copy, 0, sizeof(copy));
+    copy.flags = (copy.flags & ~(__u32)PROCESS_BORROWS) | (borrows ? PROCESS_BORROWS : 0);
+    if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
+        copy.flags |= PROCESS_CHECK_CALLERS;
+    if (!bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY))
+        return true;
+    __sync_fetch_and_add(&totals.processes, 1);
+    return false;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-    __u32 parent_tgid = (__u32)parent->tgid, tgid = (__u32)child->tgid;
-    struct process_state *state = process_of(parent), copy;
+    bool is_process = child->tgid != parent->tgid, followed = !is_process || follow_children;
+    struct process_state *state = process_of(parent);
+    bool stopped = false, borrows, shares;
     struct wire_fork *record;
-    bool stopped = false, borrows = false;
 
     if (!state)
         return 0;
-    borrows = state->flags & PROCESS_INLINE && borrows_slots(parent, child);
-    if (tgid != parent_tgid) {
-        copy = *state;
-        if (!follow_children) {
-            if (!borrows)
-                return 0;
-            __builtin_memset(&copy, 0, sizeof(copy));
-        }
-        copy.flags = (copy.flags & ~(__u32)PROCESS_BORROWS) | (borrows ? PROCESS_BORROWS : 0);
-        if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
-            copy.flags |= PROCESS_CHECK_CALLERS;
-        if (bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY)) {
-            __sync_fetch_and_add(&totals.processes, 1);
-            return 0;
-        }
-        if (borrows)
-            tell_slots_lent(parent, child, follow_children);
-        if (!follow_children)
-            return 0;
+    shares = state->flags & PROCESS_INLINE && shares_block(child);
+    borrows = !shares && state->flags & PROCESS_INLINE && borrows_slots(parent, child);
+    if (is_process && (followed || borrows) && !follow(state, child, borrows))
+        return 0;
+    if (borrows)
+        tell_slots_lent(parent, child, follow_children);
+    if (!followed && !shares)
+        return 0;
+    if (is_process && followed)
         stopped = hold_child(child, state);
-    }
+    if (shares && !stopped)
+        stopped = hold_sharer(parent, child);
     processes_changed();
     flush_current(parent);
     record = reserve_life_cycle(sizeof(*record), WIRE_FORK, (__u32)child->pid);
     if (!record)
         return 0;
     record->header.flags = stopped ? WIRE_HELD : 0;
-    record->tgid = tgid;
+    record->tgid = (__u32)child->tgid;
     record->parent_tid = (__u32)parent->pid;
-    record->parent_tgid = parent_tgid;
-    record->unused = 0;
+    record->parent_tgid = (__u32)parent->tgid;
+    record->shares = (child->mm == parent->mm ? FORK_SHARES_MEMORY : 0) | (shares ? FORK_SHARES_BLOCK : 0) |
+                     (followed ? 0 : FORK_IS_LEFT);
     record->thread_block = child->thread.fsbase;
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;

@@ -29,6 +29,7 @@ enum wire_kind {
     WIRE_SLOTS_BACK = 13, /* struct wire_inline: it does so no more */
     WIRE_LIMITED = 14,    /* struct wire_limited: calls of a function are left out from here on */
     WIRE_PACKED = 15,     /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
+    WIRE_CLAIM = 16,      /* struct wire_claim: a thread takes the slots of its inline probes */
 };
 
 enum wire_flags {
@@ -75,8 +76,17 @@ struct wire_lost {
 
 struct wire_fork {
     struct wire_header header; /* tid: the new thread */
-    __u32 tgid, parent_tid, parent_tgid, unused;
+    __u32 tgid, parent_tid, parent_tgid;
+    __u32 shares;       /* enum fork_shares */
     __u64 thread_block; /* fs of the new thread: what pthread_self() says there */
+};
+
+/* What the new thread has in common with its maker. */
+enum fork_shares {
+    FORK_SHARES_MEMORY = 1,
+    FORK_SHARES_BLOCK =
+        2,            /* and the thread control block, while both run; told of inline probes' processes */
+    FORK_IS_LEFT = 4, /* its calls are not wanted: children are not followed */
 };
 
 struct wire_exec {
@@ -186,6 +196,11 @@ struct wire_inline {
     __u64 cursor; /* collector/agent/record.h; 0: it could not be read */
 };
 
+struct wire_claim {
+    struct wire_header header;
+    __u32 ticket, area; /* collector/agent/record.h */
+};
+
 struct wire_slots {
     struct wire_header header; /* tid: the child; comes before its WIRE_FORK */
     __u32 parent_tid;
@@ -262,6 +277,7 @@ _Static_assert(sizeof(struct packed_slot) == 48 + 40 + PACKED_BYTES + PACKED_SLA
 _Static_assert(sizeof(struct wire_limited) == 24, "wire_limited");
 _Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
 _Static_assert(sizeof(struct wire_slots) == 32, "wire_slots");
+_Static_assert(sizeof(struct wire_claim) == 24, "wire_claim");
 _Static_assert(sizeof(struct wire_go) == 64, "wire_go");
 _Static_assert(sizeof(struct wire_go_select) == 320, "wire_go_select");
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");

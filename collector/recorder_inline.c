@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/recorder_inline.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 
 static uint16_t tick_of(const struct agent_record *record)
@@ -82,10 +85,16 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
         .timed = recorder->options.times == STREAM_TIMES_FULL,
     };
     const struct agent_sink sink = {.calls = on_calls, .lost = on_lost, .context = recorder};
+    char path[64];
+    int r;
 
     if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
         return 0;
-    return inline_backend_new(&inlined, &sink, &recorder->inlined, err);
+    r = inline_backend_new(&inlined, &sink, &recorder->inlined, err);
+    if (r)
+        return r;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), inline_backend_agent(recorder->inlined));
+    return uprobe_backend_attach_claims(recorder->backend, path, AGENT_CLAIM, err);
 }
 
 /* ------------------------------------------------------------------------------------ reading */
@@ -113,12 +122,38 @@ static int on_exec_record(struct recorder *recorder, const struct wire_exec *rec
     return r ? r : streams_handle(recorder->streams, record, size);
 }
 
+/* Two threads run on one thread control block. The new one stands still, or it may have run on slots that the
+ * other one works on. */
+static int on_shared_block(struct recorder *recorder, const struct wire_fork *record)
+{
+    int r = inline_backend_share_block(recorder->inlined, record->parent_tid, record->header.tid,
+                                       record->thread_block);
+    bool in_time = record->header.flags & WIRE_HELD;
+
+    if (in_time)
+        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
+    if (r == -ENOMEM)
+        return r;
+    if (r > 0 || (!r && in_time) || recorder->closing)
+        return 0;
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
+                             "threads ran on one thread control block", NULL);
+}
+
 static int on_fork_record(struct recorder *recorder, const struct wire_fork *record, size_t size)
 {
-    pid_t parent = (pid_t)record->parent_tgid, child = (pid_t)record->tgid;
-    int r = child == parent ? 0 : inline_backend_fork(recorder->inlined, parent, child, record->header.ns);
+    const struct inline_birth birth = {
+        .parent = (pid_t)record->parent_tgid,
+        .child = (pid_t)record->tgid,
+        .ns = record->header.ns,
+        .shares_memory = record->shares & FORK_SHARES_MEMORY,
+    };
+    bool joins = birth.child != birth.parent && !(record->shares & FORK_IS_LEFT);
+    int r = joins ? inline_backend_fork(recorder->inlined, &birth) : 0;
 
-    return r ? r : streams_handle(recorder->streams, record, size);
+    if (!r && record->shares & FORK_SHARES_BLOCK)
+        r = on_shared_block(recorder, record);
+    return r || record->shares & FORK_IS_LEFT ? r : streams_handle(recorder->streams, record, size);
 }
 
 static int on_slots_lent(struct recorder *recorder, const struct wire_slots *record)
@@ -134,6 +169,11 @@ static int on_slots_lent(struct recorder *recorder, const struct wire_slots *rec
     return inline_backend_lend(recorder->inlined, &loan);
 }
 
+static int on_claim(struct recorder *recorder, const struct wire_claim *record)
+{
+    return inline_backend_claim(recorder->inlined, record->header.tid, record->ticket, record->area);
+}
+
 static int handle_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
@@ -146,6 +186,8 @@ static int handle_record(void *context, const void *record, size_t size)
         return on_exec_record(recorder, record, size);
     if (header->kind == WIRE_FORK && size >= sizeof(struct wire_fork))
         return on_fork_record(recorder, record, size);
+    if (header->kind == WIRE_CLAIM && size >= sizeof(struct wire_claim))
+        return on_claim(recorder, record);
     if (header->kind == WIRE_SLOTS_LENT && size >= sizeof(struct wire_slots))
         return on_slots_lent(recorder, record);
     if (header->kind == WIRE_SLOTS_BACK && size >= sizeof(struct wire_inline))
@@ -205,7 +247,7 @@ void recorder_inline_detach(struct recorder *recorder)
 
 int recorder_inline_finish(struct recorder *recorder, struct error *err)
 {
-    uint64_t unplaced;
+    uint64_t unplaced, shared;
     int r;
 
     if (!recorder->inlined)
@@ -214,7 +256,12 @@ int recorder_inline_finish(struct recorder *recorder, struct error *err)
     if (r)
         return error_set(err, r, NULL, "cannot read the rings");
     unplaced = inline_backend_unplaced(recorder->inlined);
-    return unplaced ? trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), unplaced,
-                                        "ring full, thread unknown", err)
-                    : 0;
+    shared = inline_backend_shared(recorder->inlined);
+    if (unplaced)
+        r = trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), unplaced,
+                              "ring full, thread unknown", err);
+    if (!r && shared)
+        r = trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), shared,
+                              "threads with one thread control block", err);
+    return r;
 }

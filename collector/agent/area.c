@@ -21,12 +21,12 @@ static size_t whole_pages(size_t bytes)
 }
 
 /* A memory file that may be mapped for execution. */
-static int memory_file(size_t bytes)
+static int memory_file(const char *name, size_t bytes)
 {
-    int fd = memfd_create(AGENT_MAGIC, MFD_CLOEXEC | MFD_EXEC);
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
 
     if (fd < 0 && errno == EINVAL)
-        fd = memfd_create(AGENT_MAGIC, MFD_CLOEXEC);
+        fd = memfd_create(name, MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (ftruncate(fd, (off_t)bytes)) {
@@ -34,6 +34,17 @@ static int memory_file(size_t bytes)
 
         close(fd);
         return r;
+    }
+    return fd;
+}
+
+int agent_file_new(void)
+{
+    int fd = memory_file("agent of " AGENT_MAGIC, AGENT_CODE_BYTES);
+
+    if (fd >= 0 && pwrite(fd, agent_code, sizeof(agent_code), 0) != (ssize_t)sizeof(agent_code)) {
+        close(fd);
+        return -ENOMEM;
     }
     return fd;
 }
@@ -47,11 +58,10 @@ static void fill_head(struct agent_area *area, size_t area_bytes)
     head->chunk_bytes = (uint32_t)area->chunk_bytes;
     head->chunk_count = (uint32_t)area->chunk_count;
     head->collector = (uint32_t)getpid();
-    head->agent_bytes = sizeof(agent_code);
     head->area_bytes = area_bytes;
     head->chunks_bytes = area->apart_bytes;
     head->tick = agent_tick_word(1);
-    memcpy((uint8_t *)head + AGENT_SLOW_OFFSET, agent_code, sizeof(agent_code));
+    head->keys = 1; /* that of the process which the area is made for */
     for (uint32_t i = 0; i < area->chunk_count; i++)
         head->free[i] = area->free[i] = i;
     area->given = area->chunk_count;
@@ -79,7 +89,7 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agen
         area->apart_bytes += area->apart_bytes / 2;
     bytes = area->near_bytes + area->apart_bytes;
     area->free = calloc(area->chunk_count, sizeof(*area->free));
-    area->fd = memory_file(bytes);
+    area->fd = memory_file(AGENT_MAGIC, bytes);
     if (area->free && area->fd >= 0)
         area->head = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
     if (!area->head || area->head == MAP_FAILED) {

@@ -20,7 +20,7 @@ struct agent_area {
     int fd;
     struct agent_head *head; /* the whole file, as the collector has it mapped */
     uint8_t *stubs;          /* behind the agent's code */
-    size_t near_bytes;       /* head, agent and stubs: what is mapped near the program's code */
+    size_t near_bytes;       /* up to the end of the stubs: what is mapped near the program's code */
     size_t stub_bytes;
     uint8_t *chunks;
     uint64_t *times; /* behind the chunks, of each 16 bytes of them one word; NULL: none are kept */
@@ -30,6 +30,9 @@ struct agent_area {
     uint64_t given;     /* so many entries have been made in it */
     uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
 };
+
+/* The file with the agent's code, of one page, which all areas have in common. -ENOMEM, -EMFILE. */
+int agent_file_new(void);
 
 /* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
  * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */

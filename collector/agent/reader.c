@@ -28,14 +28,29 @@ struct reader_thread {
     UT_hash_handle hh;
 };
 
+/* What slots were taken with, and by whom. */
+struct ticket {
+    uint32_t number, tid;
+    UT_hash_handle hh;
+};
+
+/* A chunk of which it is not known yet who has taken it. */
+struct nameless_chunk {
+    uint32_t number;
+    size_t looked_records; /* at the last look */
+    uint64_t looked_lost;
+};
+
 struct agent_reader {
     struct agent_area *area;
     struct agent_sink sink;
     struct reader_thread *threads;
-    uint32_t *nameless; /* chunks whose taker has not said who it is */
+    struct ticket *tickets;
+    struct nameless_chunk *nameless;
     size_t nameless_count, nameless_capacity;
-    uint64_t now, unplaced_told;
-    bool frozen; /* nothing behind the last look is read */
+    uint64_t now, unplaced_told, shared_told;
+    uint64_t strays; /* calls in chunks that nobody is known to have taken */
+    bool frozen;     /* nothing behind the last look is read */
 };
 
 int agent_reader_new(struct agent_area *area, const struct agent_sink *sink, struct agent_reader **ret_reader)
@@ -57,6 +72,19 @@ static void remove_thread(struct agent_reader *reader, struct reader_thread *thr
     free(thread);
 }
 
+/* Those of thread `tid`; 0: of all. */
+static void remove_tickets(struct agent_reader *reader, uint32_t tid)
+{
+    struct ticket *ticket = NULL, *next = NULL;
+
+    HASH_ITER (hh, reader->tickets, ticket, next) {
+        if (tid && ticket->tid != tid)
+            continue;
+        HASH_DEL(reader->tickets, ticket);
+        free(ticket);
+    }
+}
+
 void agent_reader_free(struct agent_reader *reader)
 {
     struct reader_thread *thread = NULL, *next = NULL;
@@ -65,6 +93,7 @@ void agent_reader_free(struct agent_reader *reader)
         return;
     HASH_ITER (hh, reader->threads, thread, next)
         remove_thread(reader, thread);
+    remove_tickets(reader, 0);
     free(reader->nameless);
     free(reader);
 }
@@ -94,17 +123,43 @@ static struct reader_thread *thread_for(struct agent_reader *reader, uint32_t ti
 }
 
 /* Returns 1 when the chunk has found its thread, 0 when that is not known yet. */
-static int place_chunk(struct agent_reader *reader, uint32_t number)
+static int place_chunk(struct agent_reader *reader, const struct nameless_chunk *chunk)
 {
-    uint32_t tid = __atomic_load_n(&agent_area_chunk(reader->area, number)->tid, __ATOMIC_ACQUIRE);
-    struct reader_thread *thread = tid ? thread_for(reader, tid) : NULL;
+    uint32_t taken_with =
+        __atomic_load_n(&agent_area_chunk(reader->area, chunk->number)->ticket, __ATOMIC_ACQUIRE);
+    struct reader_thread *thread;
+    struct ticket *ticket = NULL;
 
-    if (!tid)
+    if (taken_with)
+        HASH_FIND(hh, reader->tickets, &taken_with, sizeof(taken_with), ticket);
+    if (!ticket)
         return 0;
+    thread = thread_for(reader, ticket->tid);
     if (!thread || array_reserve(&thread->chunks, &thread->capacity, thread->count + 1))
         return -ENOMEM;
-    thread->chunks[thread->count++] = (struct held_chunk){.number = number};
+    if (reader->frozen) { /* it was known too late for the last look */
+        thread->looked = thread->count;
+        thread->looked_records = chunk->looked_records;
+        thread->looked_lost = chunk->looked_lost;
+    }
+    thread->chunks[thread->count++] = (struct held_chunk){.number = chunk->number};
     return 1;
+}
+
+int agent_reader_claim(struct agent_reader *reader, uint32_t number, uint32_t tid)
+{
+    struct ticket *ticket;
+
+    HASH_FIND(hh, reader->tickets, &number, sizeof(number), ticket);
+    if (!ticket) {
+        ticket = calloc(1, sizeof(*ticket));
+        if (!ticket)
+            return -ENOMEM;
+        ticket->number = number;
+        HASH_ADD(hh, reader->tickets, number, sizeof(ticket->number), ticket);
+    }
+    ticket->tid = tid;
+    return 0;
 }
 
 /* Chunks that were taken stay in their order: one without a name comes before those that are taken later. */
@@ -117,10 +172,10 @@ static int place_new_chunks(struct agent_reader *reader)
     while (!reader->frozen && agent_area_taken(reader->area, &number)) {
         if (array_reserve(&reader->nameless, &reader->nameless_capacity, reader->nameless_count + 1))
             return -ENOMEM;
-        reader->nameless[reader->nameless_count++] = number;
+        reader->nameless[reader->nameless_count++] = (struct nameless_chunk){.number = number};
     }
     for (size_t i = 0; i < reader->nameless_count; i++) {
-        r = place_chunk(reader, reader->nameless[i]);
+        r = place_chunk(reader, &reader->nameless[i]);
         if (r < 0)
             return r;
         if (!r)
@@ -160,6 +215,16 @@ static void look_at(const struct agent_reader *reader, struct reader_thread *thr
         &agent_area_chunk(reader->area, thread->chunks[last].number)->lost_after, __ATOMIC_ACQUIRE);
 }
 
+static void look_at_nameless(const struct agent_reader *reader, struct nameless_chunk *chunk)
+{
+    const struct agent_chunk *memory = agent_area_chunk(reader->area, chunk->number);
+    size_t records = agent_area_records(reader->area);
+
+    while (chunk->looked_records < records && is_written(&agent_chunk_records(memory)[chunk->looked_records]))
+        chunk->looked_records++;
+    chunk->looked_lost = __atomic_load_n(&memory->lost_after, __ATOMIC_ACQUIRE);
+}
+
 int agent_reader_look(struct agent_reader *reader, uint64_t now)
 {
     struct reader_thread *thread = NULL, *next = NULL;
@@ -169,6 +234,8 @@ int agent_reader_look(struct agent_reader *reader, uint64_t now)
     if (!r && !reader->frozen)
         HASH_ITER (hh, reader->threads, thread, next)
             look_at(reader, thread);
+    for (size_t i = 0; !r && !reader->frozen && i < reader->nameless_count; i++)
+        look_at_nameless(reader, &reader->nameless[i]);
     return r;
 }
 
@@ -353,6 +420,7 @@ static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
         r = tell_loss(reader, thread);
     for (size_t i = 0; i < thread->count; i++)
         agent_area_give(reader->area, thread->chunks[i].number);
+    remove_tickets(reader, thread->tid);
     remove_thread(reader, thread);
     return r;
 }
@@ -363,6 +431,8 @@ int agent_reader_end(struct agent_reader *reader, uint32_t tid)
     int r = place_new_chunks(reader);
 
     thread = r ? NULL : find_thread(reader, tid);
+    if (!thread)
+        remove_tickets(reader, tid);
     return thread ? end_thread(reader, thread) : r;
 }
 
@@ -379,9 +449,24 @@ int agent_reader_end_all(struct agent_reader *reader)
 
 uint64_t agent_reader_take_unplaced(struct agent_reader *reader)
 {
-    uint64_t lost = __atomic_load_n(&reader->area->head->unplaced, __ATOMIC_RELAXED);
-    uint64_t more = lost - reader->unplaced_told;
+    uint64_t lost = __atomic_load_n(&reader->area->head->unplaced, __ATOMIC_RELAXED), more;
 
-    reader->unplaced_told = lost;
+    for (size_t i = 0; i < reader->nameless_count; i++) {
+        if (!reader->frozen)
+            look_at_nameless(reader, &reader->nameless[i]);
+        reader->strays += reader->nameless[i].looked_records + reader->nameless[i].looked_lost;
+    }
+    reader->nameless_count = 0;
+    more = lost + reader->strays - reader->unplaced_told;
+    reader->unplaced_told += more;
+    return more;
+}
+
+uint64_t agent_reader_take_shared(struct agent_reader *reader)
+{
+    uint64_t lost = __atomic_load_n(&reader->area->head->shared, __ATOMIC_RELAXED);
+    uint64_t more = lost - reader->shared_told;
+
+    reader->shared_told = lost;
     return more;
 }

@@ -37,6 +37,10 @@ int agent_reader_new(struct agent_area *area, const struct agent_sink *sink,
                      struct agent_reader **ret_reader);
 void agent_reader_free(struct agent_reader *reader);
 
+/* Thread `tid` has taken its slots with this ticket: what was recorded with it, and will be, is its. -ENOMEM.
+ */
+int agent_reader_claim(struct agent_reader *reader, uint32_t ticket, uint32_t tid);
+
 /* Looks how far each thread has come. `now`: CLOCK_MONOTONIC. -ENOMEM. */
 int agent_reader_look(struct agent_reader *reader, uint64_t now);
 
@@ -61,7 +65,10 @@ int agent_reader_end(struct agent_reader *reader, uint32_t tid);
 /* The same for all threads, when nobody runs stubs of this area any more or the recording has ended. */
 int agent_reader_end_all(struct agent_reader *reader);
 
-/* Calls of threads that never had a chunk, since this was asked last. */
+/* At the end: calls of threads that never had a chunk, or whose ticket has not been told. */
 uint64_t agent_reader_take_unplaced(struct agent_reader *reader);
+
+/* Calls of threads that share a thread control block, since this was asked last. */
+uint64_t agent_reader_take_shared(struct agent_reader *reader);
 
 #endif

@@ -11,7 +11,19 @@
  * A thread's slots lie in its thread control block, in the part of glibc's tcbhead_t that no version from
  * 2.23 on uses (__glibc_unused2, sysdeps/x86_64/nptl/tls.h). They need no allocation and a new thread has
  * zeros there, or what an earlier thread on the same stack has left, or in a forked child what its parent
- * had: for that they say whose they are.
+ * had: for that they say whose they are, by a name.
+ *
+ * Who a thread is only the kernel knows: the id that the C library keeps in the thread control block is its
+ * parent's in a child that a program makes by a system call of its own, and another one in a namespace. So
+ * that id is used for no more than to tell threads of one process from each other. What tells processes from
+ * each other is a key in a page that the kernel wipes in every forked child (MADV_WIPEONFORK), whatever it is
+ * made by: a thread's name is its id and the key. Whoever takes slots says so to the kernel side, once, with
+ * a ticket: by a uprobe in the agent (bpf/inline.h). Chunks bear the ticket, and whose that is the kernel has
+ * seen.
+ *
+ * Threads that share one thread control block (CLONE_VM without CLONE_SETTLS) cannot be told from each other
+ * by what they see of themselves. The kernel side tells of them when they are made; the collector marks the
+ * block, and their calls are counted, not recorded.
  *
  * A stub preserves every register, every flag, the red zone and the stack above its pointer; registers and
  * flags that the function overwrites before it reads them need no preserving. Where a signal handler
@@ -23,6 +35,7 @@
  *
  *     (registers and flags saved, below the red zone, where the function may still read them)
  *     mov    %fs:AGENT_TID,%ecx
+ *     add    KEY(%rip),%ecx             # the thread's name
  *     cmp    %fs:AGENT_OWNER,%ecx ; jne lost
  *     movabs $AGENT_ONE_RECORD,%rcx
  *     xadd   %rcx,%fs:AGENT_CURSOR ; jns slow
@@ -69,13 +82,20 @@
 
 /* Offsets from %fs. */
 #define AGENT_CURSOR 0x80u    /* u64: see below; all zero: no room */
-#define AGENT_OWNER 0x88u     /* u32: the thread that the slots are of, by its id */
+#define AGENT_OWNER 0x88u     /* u32: the thread that the slots are of, by its name */
 #define AGENT_LOSER 0x8cu     /* u32: the same if it is losing calls; the other one is 0 then */
 #define AGENT_LOST_AT 0x90u   /* u64: address of what a thread that is losing calls adds 1 to */
 #define AGENT_LOST_IN 0x98u   /* u64: the tick in which it has asked for a chunk, as in the head */
 #define AGENT_UNCOUNTED 0xa0u /* u64: where the calls go that come after the end of a recording */
-#define AGENT_SLOTS_END 0xa8u
-#define AGENT_TID 0x2d0u /* u32: struct pthread's own: the id of the thread that runs */
+#define AGENT_TICKET 0xa8u    /* u32: what it took the slots with */
+#define AGENT_SHARED 0xacu    /* u32, the collector's: not 0 when several threads have this control block */
+#define AGENT_NAME 0xb0u      /* u32: the name of who took it; the slots may have no owner meanwhile */
+#define AGENT_SLOTS_END 0xb8u
+#define AGENT_TID 0x2d0u /* u32: struct pthread's own: the id of the thread that runs, as a rule */
+
+/* A name is the id, which has 22 bits, and the key of the process above it. */
+#define AGENT_KEY_SHIFT 22
+#define AGENT_KEYS 1023u /* so many are in use before the first one comes round again; 0 is none */
 
 #define AGENT_CHUNK_BYTES 16384 /* 1020 records behind a head, struct agent_chunk */
 
@@ -127,7 +147,7 @@ static inline uint64_t agent_time_at(uint64_t times, uint64_t record)
 
 /* Starts a chunk; records follow. `state` and what comes with it are the agent's, who has taken the chunk. */
 struct agent_chunk {
-    uint32_t tid;        /* of the thread that it belongs to; 0: not said yet */
+    uint32_t ticket;     /* of the thread that it belongs to; 0: not said yet */
     uint32_t state;      /* enum agent_chunk_state */
     uint64_t lost_after; /* calls of the thread behind the last record that found no chunk */
     uint64_t unused[6];
@@ -147,27 +167,41 @@ struct agent_head {
     uint32_t quiet;  /* no chunk is to be taken any more: the recording has ended */
     uint64_t chunks; /* address of the first chunk in the target */
     uint32_t chunk_bytes, chunk_count;
-    uint32_t collector;                           /* process id, of whoever reads */
-    uint32_t agent_bytes;                         /* length of the agent's code at AGENT_SLOW_OFFSET */
-    uint64_t area_bytes;                          /* of the memory file: head, code, chunks */
-    uint64_t chunks_bytes;                        /* of what is at its end: the chunks, and their times */
-    uint64_t times;                               /* 0: none are kept; else see agent_time_at() */
-    uint64_t tick __attribute__((aligned(64)));   /* agent_tick_word() of the tick, which counts up while the
-                                                     collector is there; beside nothing that a target writes */
-    uint64_t taken __attribute__((aligned(64)));  /* so many entries of `free` have been taken, by agents */
-    uint64_t unplaced;                            /* calls lost of threads that never had a chunk */
+    uint32_t collector;                          /* process id, of whoever reads */
+    uint32_t area;                               /* its number, among those of the collector */
+    uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
+    uint64_t chunks_bytes;                       /* of what is at its end: the chunks, and their times */
+    uint64_t times;                              /* 0: none are kept; else see agent_time_at() */
+    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
+                                                    collector is there; beside nothing that a target writes */
+    uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
+    uint64_t unplaced;                           /* calls lost of threads that never had a chunk */
+    uint64_t shared;                             /* of threads that share a thread control block */
+    uint32_t keys, tickets;                      /* so many have been given out */
+    uint64_t since; /* CLOCK_MONOTONIC when the process was patched and stood still */
     uint64_t given __attribute__((aligned(64)));  /* so many have been put there, by the collector */
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
 #define AGENT_MAGIC "tracectl"
-#define AGENT_VERSION 2
+/* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. */
+struct agent_key {
+    uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: nobody has called here since the process was forked */
+};
 
+#define AGENT_VERSION 3
+
+/* What is mapped near the code, by offsets from the head: the key's page, the agent and the stubs behind it.
+ * The agent is a private mapping of a file that all areas of a collector have in common, for uprobes are only
+ * put into such; the others are the area's. */
 #define AGENT_HEAD_BYTES 32768u
 #define AGENT_CHUNKS_MAX 7168u
-#define AGENT_SLOW_OFFSET AGENT_HEAD_BYTES /* of the agent's entry from the head; stubs stand behind it */
-#define AGENT_CODE_BYTES 4096u             /* room for the agent */
-#define AGENT_STUBS_OFFSET (AGENT_HEAD_BYTES + AGENT_CODE_BYTES)
+#define AGENT_KEY_OFFSET AGENT_HEAD_BYTES
+#define AGENT_KEY_BYTES 4096u
+#define AGENT_SLOW_OFFSET (AGENT_KEY_OFFSET + AGENT_KEY_BYTES) /* of the agent's entry */
+#define AGENT_CLAIM 128u                                       /* of the uprobe's place, in the agent */
+#define AGENT_CODE_BYTES 4096u                                 /* room for the agent */
+#define AGENT_STUBS_OFFSET (AGENT_SLOW_OFFSET + AGENT_CODE_BYTES)
 
 _Static_assert(sizeof(struct agent_record) == 2 * sizeof(uint64_t), "agent_record");
 _Static_assert(sizeof(struct agent_chunk) == 64, "agent_chunk");

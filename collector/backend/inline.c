@@ -35,8 +35,12 @@ int inline_backend_new(const struct inline_options *options, const struct agent_
 
     if (!backend)
         return error_no_memory(err);
-    r = inline_guard_start(&backend->guard, err);
+    backend->agent = agent_file_new();
+    r = backend->agent < 0 ? error_set(err, backend->agent, NULL, "cannot make memory to share with a target")
+                           : inline_guard_start(&backend->guard, err);
     if (r) {
+        if (backend->agent >= 0)
+            close(backend->agent);
         free(backend);
         return r;
     }
@@ -70,6 +74,11 @@ static struct member *find_member(const struct inline_backend *backend, pid_t pi
 
     HASH_FIND(hh, backend->members, &pid, sizeof(pid), member);
     return member;
+}
+
+int inline_backend_agent(const struct inline_backend *backend)
+{
+    return backend->agent;
 }
 
 bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
@@ -134,6 +143,7 @@ static void remove_member(struct inline_backend *backend, struct member *member)
     if (--family->members)
         return;
     backend->unplaced += agent_reader_take_unplaced(family->reader);
+    backend->shared += agent_reader_take_shared(family->reader);
     remove_loans(backend, family);
     family_free(family);
 }
@@ -146,7 +156,9 @@ void inline_backend_free(struct inline_backend *backend)
         return;
     HASH_ITER (hh, backend->members, member, next)
         remove_member(backend, member);
+    inline_forget_blocks(backend);
     inline_guard_stop(&backend->guard);
+    close(backend->agent);
     free(backend);
 }
 
@@ -250,7 +262,7 @@ static struct family *family_of(const struct inline_backend *backend, pid_t pid)
     return NULL;
 }
 
-static int make_area(const struct inline_backend *backend, const struct inline_image *inlined,
+static int make_area(struct inline_backend *backend, const struct inline_image *inlined,
                      struct family *family, struct error *err)
 {
     struct stat file;
@@ -262,6 +274,8 @@ static int make_area(const struct inline_backend *backend, const struct inline_i
     if (fstat(family->patch.area->fd, &file))
         return error_set(err, -errno, NULL, "cannot look at the memory file");
     family->inode = file.st_ino;
+    family->patch.agent = backend->agent;
+    family->patch.area->head->area = family->number = ++backend->families;
     family->patch.area->head->tick = agent_tick_word(backend->tick);
     return agent_reader_new(family->patch.area, &backend->sink, &family->reader) ? error_no_memory(err) : 0;
 }
@@ -313,7 +327,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     }
     if (r)
         return r;
-    if (add_member(backend, family, target->pid, 0, clock_ns(CLOCK_MONOTONIC))) {
+    if (add_member(backend, family, target->pid, 0, family->patch.area->head->since)) {
         live_patch_restore(target->pid, &family->patch, NULL);
         return error_no_memory(err);
     }
@@ -398,20 +412,29 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
     return !r && ended ? end_owner(backend, reader, owner) : r;
 }
 
-int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns)
+int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth)
 {
-    struct member *member = find_member(backend, parent);
-    pid_t shares = find_loan(backend, (uint32_t)child) ? parent : 0;
+    struct member *member = find_member(backend, birth->parent);
+    bool shares = birth->shares_memory;
     int r;
 
-    if (!member || find_member(backend, child))
+    if (!member || find_member(backend, birth->child))
         return 0;
-    if (!shares && ns <= member->since_ns && leftover_area_of(child, getpid()) != member->family->inode)
+    if (!shares && birth->ns <= member->since_ns &&
+        leftover_area_of(birth->child, getpid()) != member->family->inode)
         return 0; /* born before its parent was patched */
-    r = add_member(backend, member->family, child, shares, 0);
-    if (!r && !shares && ns <= member->family->changed_ns)
-        r = inline_catch_up(find_member(backend, child), NULL);
+    r = add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
+    if (!r && !shares && birth->ns <= member->family->changed_ns)
+        r = inline_catch_up(find_member(backend, birth->child), NULL);
     return r == -ENOMEM ? r : 0;
+}
+
+int inline_backend_claim(struct inline_backend *backend, uint32_t tid, uint32_t ticket, uint32_t area)
+{
+    for (struct member *member = backend->members; member; member = member->hh.next)
+        if (member->family->number == area)
+            return agent_reader_claim(member->family->reader, ticket, owner_of(backend, tid));
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------ reading */
@@ -483,6 +506,7 @@ int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_
 {
     struct member *member = find_member(backend, pid);
 
+    inline_leave_blocks(backend, tid);
     return member ? end_owner(backend, member->family->reader, tid) : 0;
 }
 
@@ -530,12 +554,19 @@ bool inline_backend_has_clock(void)
 uint64_t inline_backend_unplaced(struct inline_backend *backend)
 {
     struct member *member = NULL, *next = NULL;
-    uint64_t sum = backend->unplaced;
 
     HASH_ITER (hh, backend->members, member, next)
-        sum += agent_reader_take_unplaced(member->family->reader);
-    backend->unplaced = sum;
-    return sum;
+        backend->unplaced += agent_reader_take_unplaced(member->family->reader);
+    return backend->unplaced;
+}
+
+uint64_t inline_backend_shared(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next)
+        backend->shared += agent_reader_take_shared(member->family->reader);
+    return backend->shared;
 }
 
 /* ------------------------------------------------------------------------------------ the end */

@@ -64,7 +64,23 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
 bool inline_backend_has(const struct inline_backend *backend, pid_t pid);
 
 /* A patched process has had a child since `ns` (CLOCK_MONOTONIC). -ENOMEM. */
-int inline_backend_fork(struct inline_backend *backend, pid_t parent, pid_t child, uint64_t ns);
+struct inline_birth {
+    pid_t parent, child;
+    uint64_t ns;
+    bool shares_memory; /* with its parent */
+};
+int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth);
+
+/* A thread has taken its slots with a ticket of the area with that number (struct agent_head). -ENOMEM. */
+int inline_backend_claim(struct inline_backend *backend, uint32_t tid, uint32_t ticket, uint32_t area);
+
+/* The file of the agent, which a uprobe is to be placed in at AGENT_CLAIM. */
+int inline_backend_agent(const struct inline_backend *backend);
+
+/* Thread `maker` of a patched process has made another one on its own thread control block, `block`: until
+ * one of them is left their calls are counted, not recorded. Returns 1 when that was so before this one was
+ * made; -ENOMEM; -ESRCH: the block cannot be marked. */
+int inline_backend_share_block(struct inline_backend *backend, uint32_t maker, uint32_t made, uint64_t block);
 
 struct inline_choice {
     const bool *out;       /* of each of the image's functions: it is to be out */
@@ -127,7 +143,8 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err);
 /* Hands on all that is left, behind inline_backend_detach(). */
 int inline_backend_finish(struct inline_backend *backend);
 
-/* Calls of threads that never had a chunk. */
+/* At the end: calls of threads that never had a chunk, and of those that share a control block. */
 uint64_t inline_backend_unplaced(struct inline_backend *backend);
+uint64_t inline_backend_shared(struct inline_backend *backend);
 
 #endif

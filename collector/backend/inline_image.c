@@ -15,10 +15,6 @@
 
 #define STUB_ALIGNMENT 16u
 
-/* A thread or process that shares its maker's memory and has no thread control block of its own would write
- * to its maker's slots; one with thread ids of its own (a namespace) would be taken for another one. */
-static const char *const makers[] = {"clone", "__clone", "clone3", "unshare", "setns", NULL};
-
 /* A child that is made by these works on its maker's slots while that stands still. */
 static const char *const borrowers[] = {"vfork", "__vfork", NULL};
 
@@ -42,8 +38,6 @@ const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
         return "its code is relocated when it is loaded";
     if (!facts->has_sections)
         return "it has no section headers";
-    if (image_imports(image, makers))
-        return "it makes processes that share its memory or have other ids (clone, unshare, setns)";
     if (image_imports(image, lockers))
         return "it locks its memory (mlockall)";
     if (!knows_borrowers && image_imports(image, borrowers))

@@ -21,6 +21,7 @@ struct family {
     bool *out, *varies;       /* of each patch: it is out; it has been */
     uint64_t changed_ns;      /* when patches were taken out or put in last; 0: never */
     uint64_t inode;           /* of the area's memory file */
+    uint32_t number;          /* of the area, in its head */
     size_t members;
 };
 
@@ -44,18 +45,37 @@ struct loan {
     UT_hash_handle hh;
 };
 
+/* A thread control block that several threads have. */
+struct shared_block {
+    uint64_t address;
+    uint32_t maker; /* who had it first, and made others on it */
+    uint32_t *tids;
+    size_t count, capacity;
+    bool marked;
+    struct shared_block *next;
+};
+
 struct inline_backend {
     size_t ring_bytes;
     struct agent_sink sink;
     struct member *members;
     struct loan *loans;
+    struct shared_block *shared_blocks;
     struct inline_guard guard;
-    uint64_t unplaced; /* of families that are gone */
+    uint64_t unplaced, shared; /* of families that are gone */
+    uint32_t families;         /* so many have been made */
+    int agent;                 /* agent_file_new() */
     bool timed;
     uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
     uint64_t stamps[TICKS]; /* the time stamp counter then */
     uint32_t tick;
 };
+
+/* The thread has ended: who shared its thread control block with it may have that alone now. */
+void inline_leave_blocks(struct inline_backend *backend, uint32_t tid);
+
+/* At the end: marks stay, the next recording of a process takes them away with its slots. */
+void inline_forget_blocks(struct inline_backend *backend);
 
 /* Gives a child that was forked before patches were changed, and so has its parent's as they were, those that
  * its parent has now. -ENOMEM, or why some could not be put in. */

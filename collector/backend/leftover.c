@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "collector/backend/text_pages.h"
 #include "collector/target/map_lines.h"
 #include "collector/target/maps.h"
+#include "collector/target/process.h"
 
 #define PAGE 4096u
 #define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
@@ -51,7 +53,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
         for (size_t i = 0; i < count && found; i++)
             if (areas[i].inode == mapping.inode)
                 area = &areas[i];
-        if (area && mapping.start == area->addresses.near_end) {
+        if (area && mapping.start - area->addresses.near_start == mapping.offset) {
             area->addresses.near_end = mapping.end;
         } else if (area) {
             area->addresses.chunks_start = mapping.start;
@@ -238,13 +240,27 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
     return r;
 }
 
+static bool share_memory(pid_t one, pid_t other)
+{
+    return !syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+}
+
 bool leftover_on_borrowed_memory(const struct remote *remote)
 {
-    uint64_t block = remote_registers(remote, 0)->fs_base;
-    uint32_t tid = 0;
+    return share_memory(remote_pid(remote), process_parent(remote_pid(remote)));
+}
 
-    return remote_thread_count(remote) == 1 && block &&
-           !remote_read(remote, block + AGENT_TID, &tid, sizeof(tid)) && (pid_t)tid != remote_tid(remote, 0);
+int leftover_check_lenders(const struct remote *remote, struct error *err)
+{
+    AUTO_FREE pid_t *children = NULL;
+    size_t count = 0;
+    int r = process_children(remote_pid(remote), &children, &count, err);
+
+    for (size_t i = 0; !r && i < count; i++)
+        if (share_memory(remote_pid(remote), children[i]))
+            r = error_say(err, -EBUSY, "process %d shares its memory with process %d, which does not stop",
+                          (int)remote_pid(remote), (int)children[i]);
+    return r;
 }
 
 static int clean(void *context, struct remote *remote, struct error *err)
@@ -254,7 +270,7 @@ static int clean(void *context, struct remote *remote, struct error *err)
 
     if (leftover_on_borrowed_memory(remote))
         return error_say(err, -EBUSY, "process %d runs on its parent's memory", (int)cleaning->pid);
-
+    r = leftover_check_lenders(remote, err);
     for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
         r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);
     if (r)

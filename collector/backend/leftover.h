@@ -35,9 +35,13 @@ uint64_t leftover_area_of(pid_t pid, pid_t collector);
  */
 void leftover_take_back(pid_t collector);
 
-/* Whether the process runs on another one's memory (a child by vfork): its threads are not all that may be in
+/* Whether the process runs on its parent's memory (a child by vfork): its threads are not all that may be in
  * the code. In a session of it. */
 bool leftover_on_borrowed_memory(const struct remote *remote);
+
+/* -EBUSY: a child runs on the memory of the process, and does not stop with it (a child by vfork has a parent
+ * that stands still, and which cannot be stopped itself). In a session of the process. */
+int leftover_check_lenders(const struct remote *remote, struct error *err);
 
 /* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
 struct leftover_area {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "collector/backend/leftover.h"
 #include "collector/backend/text_pages.h"
 #include "collector/target/limits.h"
@@ -116,14 +117,37 @@ static int bring_descriptor(struct remote *remote, uint64_t page, int fd, int *r
     return r;
 }
 
+/* The page that forked children have zeros in. */
+static int map_key(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    const struct agent_key first = {.key = 1u << AGENT_KEY_SHIFT};
+    uint64_t page = patch->head + AGENT_KEY_OFFSET;
+    int64_t result;
+    int r = call(remote, "cannot map the key", &result, err, SYS_mmap, page, AGENT_KEY_BYTES,
+                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0);
+
+    if (!r)
+        r = call(remote, "cannot have the key wiped", &result, err, SYS_madvise, page, AGENT_KEY_BYTES,
+                 MADV_WIPEONFORK, 0, 0, 0);
+    if (!r && remote_write(remote, page, &first, sizeof(first)))
+        r = error_say(err, -EIO, "cannot write to process %d", (int)remote_pid(remote));
+    return r;
+}
+
+/* The files that a target needs, by its own descriptors: it has them for a moment. */
+struct files {
+    int area, agent;
+};
+
 /* The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
  * it wants at addresses of its own choice (the shadow of sanitizers, reserved heaps). */
-static int map_area(struct remote *remote, const struct live_patch *patch, int fd, struct error *err)
+static int map_area(struct remote *remote, const struct live_patch *patch, const struct files *files,
+                    struct error *err)
 {
     struct agent_area *area = patch->area;
     int64_t stubs = 0, rings = 0, ignored;
     int r = call(remote, "cannot map the stubs", &stubs, err, SYS_mmap, patch->head, area->near_bytes,
-                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)fd, 0);
+                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)files->area, 0);
 
     if (r)
         return r;
@@ -133,8 +157,13 @@ static int map_area(struct remote *remote, const struct live_patch *patch, int f
         r = call(remote, "cannot map the head", &ignored, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
                  PROT_READ | PROT_WRITE, 0, 0, 0);
     if (!r)
+        r = map_key(remote, patch, err);
+    if (!r)
+        r = call(remote, "cannot map the agent", &ignored, err, SYS_mmap, patch->head + AGENT_SLOW_OFFSET,
+                 AGENT_CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, (uint64_t)files->agent, 0);
+    if (!r)
         r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, area->apart_bytes,
-                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)fd, area->near_bytes);
+                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)files->area, area->near_bytes);
     if (r)
         call(remote, "cannot unmap the stubs", &ignored, NULL, SYS_munmap, (uint64_t)stubs, area->near_bytes,
              0, 0, 0, 0);
@@ -145,8 +174,9 @@ static int map_area(struct remote *remote, const struct live_patch *patch, int f
 static int bring_area(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     uint64_t locked = process_locked_bytes(remote_pid(remote));
+    struct files files = {-1, -1};
     int64_t page, ignored;
-    int fd = -1, r;
+    int r;
 
     r = call(remote, "cannot map a page", &page, err, SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
@@ -155,11 +185,15 @@ static int bring_area(struct remote *remote, const struct live_patch *patch, str
     if (process_locked_bytes(remote_pid(remote)) > locked)
         r = error_say(err, -ENOTSUP, "all that it maps is locked in memory (mlockall)");
     if (!r)
-        r = bring_descriptor(remote, (uint64_t)page, patch->area->fd, &fd, err);
+        r = bring_descriptor(remote, (uint64_t)page, patch->area->fd, &files.area, err);
     if (!r)
-        r = map_area(remote, patch, fd, err);
-    if (fd >= 0)
-        call(remote, "cannot close a file", &ignored, NULL, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+        r = bring_descriptor(remote, (uint64_t)page, patch->agent, &files.agent, err);
+    if (!r)
+        r = map_area(remote, patch, &files, err);
+    if (files.area >= 0)
+        call(remote, "cannot close a file", &ignored, NULL, SYS_close, (uint64_t)files.area, 0, 0, 0, 0, 0);
+    if (files.agent >= 0)
+        call(remote, "cannot close a file", &ignored, NULL, SYS_close, (uint64_t)files.agent, 0, 0, 0, 0, 0);
     call(remote, "cannot unmap a page", &ignored, NULL, SYS_munmap, (uint64_t)page, PAGE, 0, 0, 0, 0);
     return r;
 }
@@ -342,8 +376,10 @@ static int clear_slots(struct remote *remote, struct error *err)
 static int apply(void *context, struct remote *remote, struct error *err)
 {
     const struct live_patch *patch = context;
-    int r = check_code(remote, patch, err);
+    int r = leftover_check_lenders(remote, err);
 
+    if (!r)
+        r = check_code(remote, patch, err);
     if (!r)
         r = check_threads(remote, patch, err);
     if (!r)
@@ -356,6 +392,7 @@ static int apply(void *context, struct remote *remote, struct error *err)
         change_code(remote, patch, true);
         r = error_say(err, -EIO, "its code cannot be written");
     }
+    patch->area->head->since = clock_ns(CLOCK_MONOTONIC);
     return r;
 }
 
@@ -420,7 +457,8 @@ static int change(void *context, struct remote *remote, struct error *err)
 
     if (leftover_on_borrowed_memory(remote))
         return 0; /* its parent's code is changed with the parent */
-    if (change->in)
+    r = leftover_check_lenders(remote, err);
+    if (!r && change->in)
         r = check_code(remote, change->some, err);
     if (!r && change->in)
         r = move_threads(remote, change->some, err);
@@ -452,10 +490,13 @@ static int restore(void *context, struct remote *remote, struct error *err)
         .chunks_start = patch->area->head->chunks,
         .chunks_end = patch->area->head->chunks + patch->area->apart_bytes,
     };
-    int others;
+    int others, r;
 
     if (leftover_on_borrowed_memory(remote))
         return 0; /* its parent's code is restored with the parent */
+    r = leftover_check_lenders(remote, err);
+    if (r)
+        return r;
     others = change_code(remote, patch, true);
     if (others < 0)
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));

@@ -23,7 +23,8 @@
 
 struct live_patch {
     struct agent_area *area;
-    uint64_t head; /* where its head is in the process */
+    int agent;     /* agent_file_new() */
+    uint64_t head; /* where the area's head is in the process */
     const struct inline_patch *patches;
     size_t count;
     const bool *out;    /* of each: live_patch_apply() leaves it out; NULL: none */

@@ -12,7 +12,7 @@
 
 /* What a stub has besides what it displaces. Of that, all but the last instruction have four bytes at most:
  * two times `loop` is what grows most. The fuzzer looks for longer ones. */
-#define APPEND_BYTES 174
+#define APPEND_BYTES 181
 #define STUB_MAX (APPEND_BYTES + 2 * 9 + RELOCATED_BYTES)
 #define ASIDE_MAX 112
 
@@ -112,6 +112,14 @@ static void from_memory(struct machine_code *code, uint8_t opcode, uint8_t to, u
 {
     rex(code, true, to, 0);
     EMIT(code, opcode, modrm(0, to, RBP));
+    machine_code_distance(code, address, 0);
+}
+
+/* Makes a thread's name of its id. */
+static void add_key(struct machine_code *code, uint8_t to, uint64_t address)
+{
+    rex(code, false, to, 0); /* add KEY(%rip), %TO, of 32 bits */
+    EMIT(code, 0x03, modrm(0, to, RBP));
     machine_code_distance(code, address, 0);
 }
 
@@ -272,7 +280,7 @@ static void emit_lost(struct machine_code *code, const struct stub_order *order,
 {
     uint8_t reg = use->pointer;
 
-    with_slot(code, false, 0x3b, reg, AGENT_LOSER); /* cmp: it has the thread's id */
+    with_slot(code, false, 0x3b, reg, AGENT_LOSER); /* cmp: it has the thread's name */
     ret_slow[0] = branch(code, NOT_EQUAL);
     from_memory(code, 0x8b, reg, order->head + offsetof(struct agent_head, tick));
     with_slot(code, true, 0x3b, reg, AGENT_LOST_IN);
@@ -317,6 +325,7 @@ static struct branches emit_append(struct machine_code *code, const struct stub_
     struct branches branches;
 
     with_slot(code, false, 0x8b, use->pointer, AGENT_TID);
+    add_key(code, use->pointer, order->head + AGENT_KEY_OFFSET + offsetof(struct agent_key, key));
     with_slot(code, false, 0x3b, use->pointer, AGENT_OWNER);
     branches.not_owner = branch(code, NOT_EQUAL);
     load_one_record(code, use->pointer);

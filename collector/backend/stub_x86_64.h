@@ -43,8 +43,7 @@
  * only have given the thread another chunk, or found none. A call that is being counted as lost then counts
  * where the thread stood before the handler, or, past the agent, behind it. If it forks, the child goes on in
  * the interrupted stub as well, and writes the record that the parent writes, in the same place with the same
- * content. Every later stub of the child takes the slow path: the C library has changed TID before fork()
- * returned.
+ * content. Every later stub of the child takes the slow path: the kernel has wiped the key.
  * - a handler may leave by longjmp and never come back to the stub: registers and stack pointer are those of
  *   setjmp then. If a record had been taken it stays unwritten; whoever reads the chunk counts it.
  * - a chunk that runs full during the handler is handed over with the interrupted stub's record not yet

@@ -80,6 +80,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
     skeleton->rodata->tells_slots = options->inlined && kernel_tells_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->bss->budget_ns = options->budget_ns;
@@ -356,6 +358,19 @@ int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct upro
     const struct attachment_kind kind = {backend->skeleton->progs.on_sync, ATTACH_UPROBE_MULTI, pid, 0};
 
     return attach_kind(backend, &kind, sites, err);
+}
+
+int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *path, unsigned long offset,
+                                 struct error *err)
+{
+    const struct attachment_kind kind = {backend->skeleton->progs.on_claim, ATTACH_UPROBE_MULTI, 0, 0};
+    const uint64_t cookie = 0;
+    bool refused = false;
+    const struct uprobe_sites sites = {
+        .path = path, .offsets = &offset, .cookies = &cookie, .count = 1, .refused = &refused};
+    int r = attach_kind(backend, &kind, &sites, err);
+
+    return r || !refused ? r : error_say(err, -EOPNOTSUPP, "cannot attach a probe to the agent");
 }
 
 int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,

@@ -98,6 +98,11 @@ void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part);
 int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                                struct error *err);
 
+/* Probes the agent of inline probes at the offset where threads take their slots (WIRE_CLAIM), wherever it is
+ * mapped. `path`: of its file. */
+int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *path, unsigned long offset,
+                                 struct error *err);
+
 /* What is recorded of a system call. */
 int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,
                              struct error *err);

@@ -604,6 +604,7 @@ int streams_handle(void *context, const void *record, size_t size)
         [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
         [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
         [WIRE_LIMITED] = sizeof(struct wire_limited),
+        [WIRE_CLAIM] = sizeof(struct wire_claim),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -635,6 +636,7 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_INLINE:
     case WIRE_SLOTS_LENT:
     case WIRE_SLOTS_BACK:
+    case WIRE_CLAIM:
         return 0; /* the recorder's */
     case WIRE_LIMITED:
         return handle_limited(streams, record);

@@ -283,6 +283,53 @@ def file_is_unchanged(here):
     ends_unharmed(target)
 
 
+# ------------------------------------------------------------------- processes and threads that no library knows of
+
+
+def raw_children(out):
+    """What each of them called, by function and process."""
+    return {(name, pid): int(count) for name, pid, count in re.findall(r"^made (in_\w+) (\d+) (\d+)$", out, re.M)}
+
+
+@case("children by system calls of the program's own")
+@case("children by system calls of the program's own: auto", "--backend", "auto")
+@case("children by system calls of the program's own: inline", "--backend", "inline")
+@case("children by system calls of the program's own: inline, timed", "--backend", "inline", "--time", "full")
+def raw_children_launched(here, *options):
+    """Every call under the process that made it, or counted. Of those that share a thread control block inline probes
+    record none; nothing else is missing."""
+    status, out, err = here.record(*options, "--functions", "^in_", "--", copy(here, "raw_children", "target"))
+    same("status", 0, status)
+    wanted = raw_children(out)
+    got = {(name, pid): int(count) for name, pid, count in here.query(
+        """SELECT c.name, p.pid, sum(c.calls) FROM call_counts c JOIN threads t ON t.run_id = c.run_id AND
+        t.label = c.thread JOIN processes p USING (process_id) GROUP BY 1, 2""")}
+    lost = here.value("SELECT coalesce(sum(count), 0) FROM losses")
+    same("calls recorded and lost", sum(wanted.values()), sum(got.values()) + lost)
+    wrong = {call: count for call, count in got.items() if count > wanted.get(call, 0)}
+    check(not wrong, f"recorded under another process, or too often: {wrong}, wanted {wanted}")
+    apart = {call for call in wanted if call[0] not in ("in_maker", "in_memory", "in_thread", "in_thread_twice")}
+    missing = {call for call in (apart if options else wanted) if got.get(call) != wanted[call]}
+    check(not missing, f"missing: {missing}, recorded: {got}, {err}")
+
+
+@case("children by system calls of the program's own, attached", "uprobe")
+@case("children by system calls of the program's own, attached, inline", "inline")
+def raw_children_attached(here, backend):
+    target = here.spawn_ready(copy(here, "raw_children", "target"), "loop")
+    for _ in range(3):
+        here.record("--backend", backend, "--functions", "^in_", "--budget", "none", "-p", target.pid,
+                    "--duration", "0.3")
+        text_is_clean(target.pid)
+        here.nothing_is_stopped()
+    several = here.query("""SELECT group_concat(c.name) FROM call_counts c JOIN threads t ON t.run_id = c.run_id AND
+        t.label = c.thread JOIN processes p USING (process_id) WHERE t.label NOT LIKE '0.%'
+        GROUP BY c.run_id, p.process_id HAVING count(DISTINCT c.name) > 1""")
+    check(not several, f"a child has what others called: {several}")
+    check(here.value("SELECT sum(calls) FROM call_counts") > 0, "nothing was recorded")
+    ends_unharmed(target)
+
+
 # ------------------------------------------------------------- what cannot be hidden, and is said in the README
 
 

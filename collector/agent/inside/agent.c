@@ -9,10 +9,14 @@
  */
 #include "collector/agent/record.h"
 
-/* Where this code is mapped the head lies right before it (agent.ld). */
+/* Where this code is mapped the head and the key's page lie right before it (agent.ld). */
 extern struct agent_head agent_head __attribute__((visibility("hidden")));
+extern struct agent_key agent_key __attribute__((visibility("hidden")));
 
 void agent_slow(uint32_t function, const uint32_t *stack);
+
+/* The uprobe's place: the kernel side tells the collector which thread has come here with these. */
+void agent_claim(uint32_t ticket, uint32_t area) __attribute__((visibility("hidden")));
 
 /* ------------------------------------------------------------------------------------ the thread's slots */
 
@@ -38,9 +42,55 @@ static inline void set_owners(uint64_t value)
     __asm__ volatile("movq %0,%%fs:%c1" : : "r"(value), "i"(AGENT_OWNER) : "memory");
 }
 
-static inline int is_owner(uint32_t tid)
+static inline int is_owner(uint32_t name)
 {
-    return owners() == tid || owners() == (uint64_t)tid << 32;
+    return owners() == name || owners() == (uint64_t)name << 32;
+}
+
+static inline uint32_t slot_ticket(void)
+{
+    uint32_t ticket;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(ticket) : "i"(AGENT_TICKET));
+    return ticket;
+}
+
+static inline uint32_t slot_name(void)
+{
+    uint32_t name;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(name) : "i"(AGENT_NAME));
+    return name;
+}
+
+static inline void set_slot_ticket(uint32_t ticket, uint32_t name)
+{
+    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(ticket), "i"(AGENT_TICKET) : "memory");
+    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(name), "i"(AGENT_NAME) : "memory");
+}
+
+static inline int is_shared(void)
+{
+    uint32_t shared;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(shared) : "i"(AGENT_SHARED) : "memory");
+    return shared != 0;
+}
+
+static inline void set_alone(void)
+{
+    __asm__ volatile("movl $0,%%fs:%c0" : : "i"(AGENT_SHARED) : "memory");
+}
+
+/* Whether the thread has a control block of glibc's, which names itself twice: the slots are in none other.
+ */
+static inline int has_block(void)
+{
+    uint64_t block, self;
+
+    __asm__ volatile("movq %%fs:0,%0" : "=r"(block));
+    __asm__ volatile("movq %%fs:0x10,%0" : "=r"(self));
+    return block && block == self;
 }
 
 static inline int64_t cursor(void)
@@ -69,15 +119,55 @@ static inline int swap_cursor(int64_t from, int64_t to)
     return found == from;
 }
 
-/* Makes the slots the thread's own. What an earlier thread, or the parent, had in them is worth nothing. */
-static void claim(uint32_t tid)
+/* In a child that has just been forked, and has one thread, the slots are its parent's, by a name that could
+ * be its own with the next key but so many. Signal handlers may come here at any point, too. */
+static uint32_t key(void)
 {
-    while (!is_owner(tid)) {
-        int64_t stale = cursor();
+    uint32_t none = 0, given;
 
-        if (!is_owner(tid) && swap_cursor(stale, 0))
-            set_owners(tid);
+    if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED)) {
+        set_owners(0);
+        set_slot_ticket(0, 0);
+        set_alone();
+        given = __atomic_fetch_add(&agent_head.keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
+        __atomic_compare_exchange_n(&agent_key.key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
     }
+    return __atomic_load_n(&agent_key.key, __ATOMIC_RELAXED);
+}
+
+/* Says that the slots are the thread's own. The collector may have marked them as shared meanwhile. */
+static void own(uint64_t names)
+{
+    set_owners(names);
+    __asm__ volatile("mfence" : : : "memory");
+    if (is_shared())
+        set_owners(0);
+}
+
+/* Makes the slots the thread's own; false: it shares them. What an earlier thread, or the parent, had in them
+ * is worth nothing. The ticket comes first: a handler that never comes back leaves slots that have still to
+ * be taken. */
+static int claim(uint32_t name)
+{
+    while (!is_owner(name)) {
+        int64_t stale = cursor();
+        uint32_t ticket;
+
+        if (is_shared())
+            return 0;
+        if (slot_name() == name) { /* they were shared for a while */
+            own(name);
+            continue;
+        }
+        ticket = __atomic_add_fetch(&agent_head.tickets, 1, __ATOMIC_RELAXED);
+        agent_claim(ticket, agent_head.area);
+        if (is_owner(name) || !swap_cursor(stale, 0))
+            continue;
+        set_slot_ticket(ticket, name);
+        own(name);
+    }
+    return 1;
 }
 
 /* ------------------------------------------------------------------------------------ chunks */
@@ -135,7 +225,7 @@ static int64_t cursor_into(uint32_t number)
 }
 
 /* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
-static int next_chunk(uint32_t tid)
+static int next_chunk(void)
 {
     int64_t full = cursor();
     struct agent_chunk *last = last_chunk(full), *chunk;
@@ -149,7 +239,7 @@ static int next_chunk(uint32_t tid)
     chunk = chunk_at(number * agent_head.chunk_bytes);
     if (last) /* before the thread is seen to have another one */
         __atomic_store_n(&last->state, AGENT_CHUNK_FULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&chunk->tid, tid, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->ticket, slot_ticket(), __ATOMIC_RELEASE);
     if (!swap_cursor(full, cursor_into(number)))
         __atomic_store_n(&chunk->state, AGENT_CHUNK_UNUSED, __ATOMIC_RELEASE);
     return 1;
@@ -173,7 +263,7 @@ static uint64_t *loss_counter(void)
 
 /* Counts a call that found no room. From now on the thread's stubs count for themselves, up to the next tick:
  * that is when the collector has put back what it had to read. */
-static void lose(uint32_t tid, uint64_t tick)
+static void lose(uint32_t name, uint64_t tick)
 {
     uint64_t *counter = loss_counter();
 
@@ -182,13 +272,11 @@ static void lose(uint32_t tid, uint64_t tick)
         return;
     }
     __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
-    if (!tid)
-        return;
     __asm__ volatile("movq %0,%%fs:%c1" : : "r"(counter), "i"(AGENT_LOST_AT) : "memory");
     __asm__ volatile("movq %0,%%fs:%c1" : : "r"(tick), "i"(AGENT_LOST_IN) : "memory");
-    set_owners((uint64_t)tid << 32);
+    own((uint64_t)name << 32);
     if (has_room(cursor())) /* a handler has got a chunk */
-        set_owners(tid);
+        own(name);
 }
 
 /* ------------------------------------------------------------------------------------ the slow path */
@@ -198,17 +286,23 @@ void agent_slow(uint32_t function, const uint32_t *stack)
 {
     uint64_t tick = agent_head.tick;
     struct agent_record *record;
-    uint32_t tid = own_tid();
-    uint32_t place;
+    uint32_t tid = own_tid(), name, place;
 
-    if (tid)
-        claim(tid);
+    if (!tid || !has_block()) {
+        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    name = tid + key();
+    if (!claim(name)) {
+        __atomic_fetch_add(&agent_head.shared, 1, __ATOMIC_RELAXED);
+        return;
+    }
     do {
-        if (!tid || !next_chunk(tid)) {
-            lose(tid, tick);
+        if (!next_chunk()) {
+            lose(name, tick);
             return;
         }
-        set_owners(tid);
+        own(name);
         place = take_record();
     } while (place == UINT32_MAX);
     record = (struct agent_record *)(agent_head.chunks + place);

@@ -36,4 +36,12 @@ agent_entry:
     std
 1:  lea 8(%rsp),%rsp
     ret
+/*
+ * void agent_claim(uint32_t ticket, uint32_t area): the place of a uprobe, whose instruction the kernel emulates.
+ */
+    .section .text.claim,"ax",@progbits
+    .globl agent_claim
+agent_claim:
+    nop
+    ret
     .section .note.GNU-stack,"",@progbits

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collector/agent/reader.h"
@@ -40,22 +41,35 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 static struct agent_area *area;
 static struct agent_reader *reader;
 static uint8_t *head; /* as a target has it mapped */
+static uint32_t told_tickets;
 
 static void clear_slots(void)
 {
-    __asm__ volatile("movq $0,%%fs:%c0; movq $0,%%fs:%c1" : : "i"(AGENT_CURSOR), "i"(AGENT_OWNER) : "memory");
+    __asm__ volatile("movq $0,%%fs:%c0; movq $0,%%fs:%c1; movl $0,%%fs:%c2"
+                     :
+                     : "i"(AGENT_CURSOR), "i"(AGENT_OWNER), "i"(AGENT_SHARED)
+                     : "memory");
 }
 
 static void begin_with(bool timed)
 {
     const struct agent_sink sink = {.calls = on_calls, .lost = on_lost};
+    int agent = agent_file_new();
     void *apart;
 
-    told_count = 0;
+    told_count = told_tickets = 0;
     cr_assert_eq(agent_area_new(16, RINGS, timed, &area, NULL), 0);
     cr_assert_eq(agent_reader_new(area, &sink, &reader), 0);
     head = mmap(NULL, area->near_bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, area->fd, 0);
     cr_assert_neq(head, MAP_FAILED);
+    cr_assert_neq(mmap(head + AGENT_SLOW_OFFSET, AGENT_CODE_BYTES, PROT_READ | PROT_EXEC,
+                       MAP_PRIVATE | MAP_FIXED, agent, 0),
+                  MAP_FAILED);
+    close(agent);
+    cr_assert_neq(mmap(head + AGENT_KEY_OFFSET, AGENT_KEY_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+                  MAP_FAILED);
+    cr_assert_eq(madvise(head + AGENT_KEY_OFFSET, AGENT_KEY_BYTES, MADV_WIPEONFORK), 0);
     apart =
         mmap(NULL, area->apart_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, (off_t)area->near_bytes);
     cr_assert_neq(apart, MAP_FAILED);
@@ -101,10 +115,28 @@ static void call_agent(uint32_t function)
     cr_assert_eq(flags_before & ~STATUS_FLAGS, flags_after & ~STATUS_FLAGS);
 }
 
-static void read_all(uint64_t now)
+/* As the kernel side does, which has seen who took slots. */
+static void tell_claims(uint32_t tid)
+{
+    while (told_tickets < area->head->tickets)
+        cr_assert_eq(agent_reader_claim(reader, ++told_tickets, tid), 0);
+}
+
+static uint32_t own_name(void)
+{
+    return (uint32_t)syscall(SYS_gettid) + ((const struct agent_key *)(head + AGENT_KEY_OFFSET))->key;
+}
+
+static void read_claimed(uint64_t now)
 {
     cr_assert_eq(agent_reader_look(reader, now), 0);
     cr_assert_eq(agent_reader_read(reader), 0);
+}
+
+static void read_all(uint64_t now)
+{
+    tell_claims((uint32_t)syscall(SYS_gettid));
+    read_claimed(now);
 }
 
 static void expect_told(uint32_t from, uint32_t to)
@@ -169,7 +201,7 @@ Test(agent, a_record_says_where_it_was_called)
     cr_assert_eq(record->function, 5);
     cr_assert_eq(record->sp >> AGENT_TICK_SHIFT, 77);
     cr_assert_lt(here - agent_record_sp(record), 65536u);
-    cr_assert_eq(agent_area_chunk(area, 0)->tid, (uint32_t)syscall(SYS_gettid));
+    cr_assert_eq(agent_area_chunk(area, 0)->ticket, 1);
     end();
 }
 
@@ -213,7 +245,7 @@ static bool lose_call(void)
     __asm__ volatile("movl %%fs:%c1,%0" : "=r"(loser) : "i"(AGENT_LOSER));
     __asm__ volatile("movq %%fs:%c1,%0" : "=r"(tick) : "i"(AGENT_LOST_IN));
     __asm__ volatile("movq %%fs:%c1,%0" : "=r"(counter) : "i"(AGENT_LOST_AT));
-    if (owner || loser != (uint32_t)syscall(SYS_gettid) || tick != area->head->tick)
+    if (owner || loser != own_name() || tick != area->head->tick)
         return false;
     ++*counter;
     return true;
@@ -264,6 +296,7 @@ Test(agent, nothing_is_lost_behind_the_end)
     fill_all_chunks(room);
     call_agent(room + 1);
     cr_assert(lose_call());
+    tell_claims((uint32_t)syscall(SYS_gettid));
     cr_assert_eq(agent_reader_freeze(reader, 0), 0);
     cr_assert(lose_call());
     agent_area_quiet(area);
@@ -326,6 +359,72 @@ Test(agent, slots_of_another_thread_are_not_used)
     end();
 }
 
+/* The C library still says that the child is its parent. */
+Test(agent, a_child_by_a_system_call_of_its_own_has_slots_of_its_own)
+{
+    int status;
+    pid_t pid;
+
+    begin();
+    call_agent(1);
+    pid = (pid_t)syscall(SYS_fork);
+    if (pid == 0) {
+        call_agent(100);
+        call_agent(101);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert_eq(status, 0);
+    call_agent(2);
+    cr_assert_eq(area->head->tickets, 2);
+    cr_assert_eq(agent_reader_claim(reader, ++told_tickets, 7), 0);
+    read_claimed(0);
+    expect_told(1, 2);
+    cr_assert_eq(told_of[0], 7);
+    cr_assert_eq(agent_reader_claim(reader, ++told_tickets, 8), 0);
+    read_claimed(0);
+    expect_told(100, 101);
+    cr_assert_eq(told_of[0], 8);
+    end();
+}
+
+Test(agent, what_nobody_is_known_to_have_called_is_lost)
+{
+    begin();
+    for (uint32_t i = 1; i <= 9; i++)
+        call_agent(i);
+    told_tickets = 1; /* the ring was full */
+    read_all(0);
+    cr_assert_eq(agent_reader_end_all(reader), 0);
+    cr_assert_eq(told_count, 0);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 9);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
+    end();
+}
+
+Test(agent, a_thread_control_block_of_several_threads_has_no_slots)
+{
+    const uint32_t shared = 1;
+
+    begin();
+    call_agent(1);
+    __asm__ volatile("movl %0,%%fs:%c1; movq $0,%%fs:%c2"
+                     :
+                     : "r"(shared), "i"(AGENT_SHARED), "i"(AGENT_OWNER)
+                     : "memory");
+    call_agent(2);
+    call_agent(3);
+    read_all(0);
+    expect_told(1, 1);
+    cr_assert_eq(agent_reader_take_shared(reader), 2);
+    __asm__ volatile("movl $0,%%fs:%c0" : : "i"(AGENT_SHARED) : "memory");
+    call_agent(4);
+    read_all(0);
+    expect_told(4, 4);
+    cr_assert_eq(agent_reader_take_shared(reader), 0);
+    end();
+}
+
 /* A stub that was interrupted behind its reservation, by a handler that runs the chunk full. */
 Test(reader, a_record_that_is_written_late_is_waited_for)
 {
@@ -379,6 +478,7 @@ Test(reader, reads_up_to_a_cursor)
         if (i == 12)
             __asm__ volatile("movq %%fs:%c1,%0" : "=r"(cursor) : "i"(AGENT_CURSOR));
     }
+    tell_claims((uint32_t)syscall(SYS_gettid));
     cr_assert_eq(agent_reader_read_to(reader, (uint32_t)syscall(SYS_gettid), (uint32_t)cursor), 0);
     expect_told(1, 12);
     read_all(0);
@@ -401,6 +501,7 @@ Test(reader, slots_that_are_lent_record_for_the_borrower)
             __asm__ volatile("movq %%fs:%c1,%0" : "=r"(back) : "i"(AGENT_CURSOR));
         call_agent(i);
     }
+    tell_claims(self);
     cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)lent), 0);
     cr_assert_eq(agent_reader_lend(reader, self, child), 0);
     cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)back), 0);

@@ -263,6 +263,21 @@ static void expect_patched(pid_t pid, bool one, bool two)
     cr_expect_eq(is_patched(pid, world.two), two);
 }
 
+static int tell_fork(uint64_t ns)
+{
+    const struct inline_birth birth = {.parent = world.pid, .child = shared->child, .ns = ns};
+
+    return inline_backend_fork(world.backend, &birth);
+}
+
+/* As the kernel side does: each process has one thread, and calls for the first time when it is told to. */
+static void tell_claims(void)
+{
+    for (uint32_t area = 1; area <= 2; area++)
+        for (uint32_t ticket = 1; ticket <= 2; ticket++)
+            cr_assert_eq(inline_backend_claim(world.backend, 100 * area + ticket, ticket, area), 0);
+}
+
 /* Both run right, whatever they have, and so many calls of theirs are seen. */
 static void expect_calls(unsigned number, size_t calls)
 {
@@ -270,6 +285,7 @@ static void expect_calls(unsigned number, size_t calls)
 
     world.calls = 0;
     have_done(number, CALL);
+    tell_claims();
     cr_expect_eq(atomic_load(&shared->sum[number]) - before, CALLS * 1001);
     cr_assert_eq(inline_backend_look(world.backend), 0);
     cr_assert_eq(inline_backend_read(world.backend), 0);
@@ -351,7 +367,7 @@ Test(inline_change, a_child_loses_what_its_parent_has_lost_since)
     take_out(true, false);
     expect_patched(world.pid, false, true);
     expect_patched(shared->child, true, true);
-    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    cr_assert_eq(tell_fork(forked), 0);
     expect_patched(shared->child, false, true);
     expect_calls(1, CALLS);
     end();
@@ -366,7 +382,7 @@ Test(inline_change, a_child_gets_what_its_parent_has_got_since)
     forked = fork_target();
     take_out(false, true);
     expect_patched(shared->child, false, false);
-    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    cr_assert_eq(tell_fork(forked), 0);
     expect_patched(shared->child, true, false);
     expect_calls(1, CALLS);
     take_out(false, false);
@@ -414,7 +430,7 @@ Test(inline_change, what_children_run_is_known)
 
     begin();
     forked = fork_target();
-    cr_assert_eq(inline_backend_fork(world.backend, world.pid, shared->child, forked), 0);
+    cr_assert_eq(tell_fork(forked), 0);
     inline_backend_ran(world.backend);
     have_done(0, BURN);
     cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
