@@ -8,9 +8,10 @@
  *
  * Labels: P is the MPI rank where a launcher set one and no other process of the run has it; every other
  * process takes the lowest number that is free when it is made, whether or not it ever records something, and
- * gives way to a rank that comes later. So P counts processes in the order of their creation, and T the threads
- * of a process: the same program has the same labels whatever arrives first. Processes that are attached to
- * are numbered as they were named, each with those below it. Parents are stored before their children.
+ * gives way to a rank that comes later. So P counts processes in the order of their creation, and T the
+ * threads of a process: the same program has the same labels whatever arrives first. Processes that are
+ * attached to are numbered as they were named, each with those below it. Parents are stored before their
+ * children.
  */
 #ifndef TRACECTL_COLLECTOR_STREAM_STREAMS_H
 #define TRACECTL_COLLECTOR_STREAM_STREAMS_H
