@@ -236,7 +236,7 @@ static int collect(struct elf_image *image, const struct code_map *map, const st
         return error_no_memory(err);
     place(image, list);
     delimit(list);
-    return 0;
+    return implementations_name(image, list) < 0 ? error_no_memory(err) : 0;
 }
 
 int image_functions(struct elf_image *image, struct image_function **ret_functions, size_t *ret_count,

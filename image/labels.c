@@ -13,12 +13,14 @@
 #include "image/sources.h"
 
 #define CALL_BYTES 5
+#define WALK_MAX (64u << 20) /* bytes of code that are read in all to show that calls are instructions */
 
 struct labels {
     struct elf_image *image;
     struct function_list *list;
     size_t *items; /* indexes of those that have to be proved, in the list, sorted by address */
     size_t count, capacity;
+    size_t walked; /* bytes */
 };
 
 static void labels_release(struct labels *labels)
@@ -84,7 +86,7 @@ static const struct image_function *symbol_before(const struct function_list *li
 }
 
 /* Whether an instruction begins at `address`, as the code is read from the symbol before it. */
-static bool is_instruction(const struct labels *labels, uint64_t address)
+static bool is_instruction(struct labels *labels, uint64_t address)
 {
     const struct image_function *from = symbol_before(labels->list, address);
     struct instruction instruction;
@@ -92,8 +94,9 @@ static bool is_instruction(const struct labels *labels, uint64_t address)
     size_t size = 0, at = 0;
 
     code = from ? elf_image_code(labels->image, from->address, &size) : NULL;
-    if (!code)
+    if (!code || labels->walked > WALK_MAX)
         return false;
+    labels->walked += address - from->address;
     while (at < size && from->address + at < address) {
         if (disasm_skim(code + at, size - at, from->address + at, &instruction) < 0)
             return false;
@@ -103,7 +106,7 @@ static bool is_instruction(const struct labels *labels, uint64_t address)
 }
 
 /* Looks for calls of labels in a section. */
-static void read_calls(const struct labels *labels, const struct code_section *section)
+static void read_calls(struct labels *labels, const struct code_section *section)
 {
     size_t size;
     const uint8_t *code = elf_image_code(labels->image, section->start, &size);

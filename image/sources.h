@@ -87,6 +87,10 @@ void image_function_clear(struct image_function *function);
 int symbols_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
                     struct error *err);
 
+/* Gives the names of indirect functions to their implementations, as aliases. `list` is sorted. 0 or -ENOMEM.
+ */
+int implementations_name(struct elf_image *image, struct function_list *list);
+
 /* Marks the functions without a size that the image's code calls (IMAGE_FUNCTION_PROVED), and drops symbols
  * without a type that neither this nor anything else has proved to be functions. `list` is sorted. 0 or
  * -ENOMEM. */
