@@ -158,15 +158,14 @@ static __always_inline void emit_call_from(const struct hit *hit, const struct m
     write_event(hit, &event);
 }
 
-#define CALL_LENGTH 5 /* call rel32 */
-
 static __always_inline struct moment call_at(const struct pt_regs *ctx, __u64 cookie)
 {
-    struct moment moment = {.sp = ctx->sp + (cookie >> COOKIE_SP_SHIFT) * 8, .cookie = cookie};
+    __u64 above = cookie >> COOKIE_SP_SHIFT;
+    struct moment moment = {.sp = ctx->sp + above * 8, .cookie = cookie};
 
     if (cookie & COOKIE_AT_CALL) {
         moment.sp = ctx->sp - 8;
-        moment.return_address = ctx->ip + CALL_LENGTH;
+        moment.return_address = ctx->ip + CALL_LENGTH + above;
     }
     return moment;
 }

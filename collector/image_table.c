@@ -142,7 +142,7 @@ static uint64_t cookie_flags(const struct traced_image *image, const struct plan
     if (image->returns == TRACE_RETURNS_NONE)
         flags |= COOKIE_CALLS_ONLY;
     if (probe->kind == PLAN_AT_CALL)
-        flags |= COOKIE_AT_CALL;
+        flags |= COOKIE_AT_CALL | (uint64_t)(probe->call_length - CALL_LENGTH) << COOKIE_SP_SHIFT;
     if (probe->kind == PLAN_AT_RETURN)
         flags |= COOKIE_AT_RETURN;
     else if (return_seen[probe->function])

@@ -228,7 +228,7 @@ static int collect(struct elf_image *image, const struct code_map *map, const st
         return r;
     if (gopclntab_collect(image, map, list) < 0 || merge(list) < 0)
         return error_no_memory(err);
-    r = plt_collect(image, list, err);
+    r = plt_collect(image, map, list, err);
     if (r < 0)
         return r;
     if (merge(list) < 0 || add_frames(image, fdes, list) < 0 || merge(list) < 0 ||

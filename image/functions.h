@@ -19,7 +19,8 @@ enum image_function_flags {
     IMAGE_FUNCTION_INSIDE = 1 << 5,       /* begins inside another function's extent */
     IMAGE_FUNCTION_NO_NAME = 1 << 6,      /* nothing names it: it is called IMAGE+0xADDRESS */
     IMAGE_FUNCTION_NO_TYPE = 1 << 7,      /* its symbols do not say that it is one: hand-written assembly */
-    IMAGE_FUNCTION_PROVED = 1 << 8,       /* SIZE_GUESSED, but called, or a global symbol of type function */
+    IMAGE_FUNCTION_NO_STUB = 1 << 9, /* PLT, but called without a stub: the address is that of its GOT slot */
+    IMAGE_FUNCTION_PROVED = 1 << 8,  /* SIZE_GUESSED, but called, or a global symbol of type function */
 };
 
 /* Where a function is known from, the most telling first. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/array.h"
 
@@ -110,4 +111,27 @@ const struct got_slot *got_slots_find(const struct got_slots *slots, uint64_t ad
     const struct got_slot key = {.address = address};
 
     return slots->count ? bsearch(&key, slots->items, slots->count, sizeof(key), compare_slots) : NULL;
+}
+
+/* NULL: no memory. */
+static char *stub_name(const char *function)
+{
+    char *name = NULL;
+
+    return asprintf(&name, "%s@plt", function) < 0 ? NULL : name;
+}
+
+int got_slot_add_function(const struct got_slot *slot, uint64_t address, uint64_t size, unsigned flags,
+                          struct function_list *list)
+{
+    AUTO_FREE char *name = stub_name(slot->name);
+    int r = name ? function_list_add(list, name, address, size, flags | IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT)
+                 : -ENOMEM;
+
+    for (char **alias = slot->aliases; r == 0 && alias && *alias; alias++) {
+        AUTO_FREE char *other = stub_name(*alias);
+
+        r = other ? image_function_add_alias(&list->items[list->count - 1], other) : -ENOMEM;
+    }
+    return r;
 }

@@ -122,28 +122,6 @@ static int walk_section(const uint8_t *code, size_t size, uint64_t address, stru
 
 /* ---------------------------------------------------------------------------------------------- naming */
 
-/* NULL: no memory. */
-static char *stub_name(const char *function)
-{
-    char *name = NULL;
-
-    return asprintf(&name, "%s@plt", function) < 0 ? NULL : name;
-}
-
-static int add_stub(const struct got_slot *slot, uint64_t address, uint64_t size, struct function_list *list)
-{
-    AUTO_FREE char *name = stub_name(slot->name);
-    int r =
-        name ? function_list_add(list, name, address, size, IMAGE_FUNCTION_PLT, IMAGE_SOURCE_PLT) : -ENOMEM;
-
-    for (char **alias = slot->aliases; r == 0 && alias && *alias; alias++) {
-        AUTO_FREE char *other = stub_name(*alias);
-
-        r = other ? image_function_add_alias(&list->items[list->count - 1], other) : -ENOMEM;
-    }
-    return r;
-}
-
 static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const struct got_slots *slots,
                       struct function_list *list)
 {
@@ -162,13 +140,14 @@ static int read_stubs(struct elf_image *image, const GElf_Shdr *header, const st
         uint64_t end = i + 1 < stubs.count ? stub[1].address : header->sh_addr + available;
         const struct got_slot *slot = got_slots_find(slots, stub->slot);
 
-        if (slot && add_stub(slot, stub->address, end - stub->address, list) < 0)
+        if (slot && got_slot_add_function(slot, stub->address, end - stub->address, 0, list) < 0)
             return -ENOMEM;
     }
     return 0;
 }
 
-int plt_collect(struct elf_image *image, struct function_list *list, struct error *err)
+int plt_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
+                struct error *err)
 {
     CLEANUP(got_slots_release) struct got_slots slots = {0};
     Elf *elf = elf_image_elf(image);
@@ -188,5 +167,5 @@ int plt_collect(struct elf_image *image, struct function_list *list, struct erro
         if (read_stubs(image, &header, &slots, list) < 0)
             return error_no_memory(err);
     }
-    return 0;
+    return stubless_collect(image, map, &slots, list) < 0 ? error_no_memory(err) : 0;
 }

@@ -96,8 +96,9 @@ int implementations_name(struct elf_image *image, struct function_list *list);
  * -ENOMEM. */
 int labels_resolve(struct elf_image *image, const struct code_map *map, struct function_list *list);
 
-/* The stubs of .plt, .plt.sec, .plt.got and others whose target has a name. `list` is sorted by address, but
- * for what is appended here. */
-int plt_collect(struct elf_image *image, struct function_list *list, struct error *err);
+/* The stubs of .plt, .plt.sec, .plt.got and others whose target has a name, and imported functions without a
+ * stub. `list` is sorted by address, but for what is appended here. */
+int plt_collect(struct elf_image *image, const struct code_map *map, struct function_list *list,
+                struct error *err);
 
 #endif

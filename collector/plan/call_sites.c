@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "collector/plan/site.h"
 
+#define CALL_BYTES 5 /* call rel32; the length of a jump does not matter */
+
 struct search {
     struct disasm *disasm;
     struct flow_map *map;
@@ -49,7 +51,8 @@ static int add_site(struct search *search, size_t callee, uint64_t address, bool
 
     if (array_reserve(&sites->items, &sites->capacity, sites->count + 1) < 0)
         return -ENOMEM;
-    sites->items[sites->count++] = (struct call_site){callee, address, is_jump};
+    sites->items[sites->count++] =
+        (struct call_site){.callee = callee, .address = address, .length = CALL_BYTES, .is_jump = is_jump};
     return 0;
 }
 

@@ -203,6 +203,8 @@ void planner_choose(struct planner *planner, size_t index)
 
     choice->no_return = choice->rule;
     choice->site = (struct site){.class = SITE_REFUSED, .refusal = plan_symbol_refusal(function)};
+    if (function->flags & IMAGE_FUNCTION_NO_STUB)
+        choice->site.refusal = SITE_NO_STUB; /* unless planner_find_stubless() knows all of its calls */
     if (choice->site.refusal != SITE_OK)
         return;
     choice->site.refusal = SITE_NO_SIZE;
@@ -244,7 +246,9 @@ static int choose_all(struct planner *planner)
         planner->choices[i].rule = rule_of(planner, i);
         planner_choose(planner, i);
     }
-    return may_prefer_calls(planner) ? planner_prefer_calls(planner) : 0;
+    if (may_prefer_calls(planner) && planner_prefer_calls(planner) < 0)
+        return -ENOMEM;
+    return planner_find_stubless(planner);
 }
 
 /* ---------------------------------------------------------------------------------------------- the plan */
@@ -261,6 +265,16 @@ static int add_refusal(struct planner *planner, size_t index, enum site_refusal 
     return 0;
 }
 
+/* The kernel emulates a call of a function and a tail call, but not those through a slot. */
+static enum site_class class_of(const struct planner *planner, size_t index, enum plan_site_kind kind)
+{
+    if (kind == PLAN_AT_ENTRY)
+        return planner->choices[index].site.class;
+    if (kind == PLAN_AT_RETURN || planner->functions[index].flags & IMAGE_FUNCTION_NO_STUB)
+        return SITE_SINGLE_STEPPED;
+    return SITE_EMULATED;
+}
+
 /* Adds a probe of choices[index] at `address`. */
 static int add_probe(struct planner *planner, size_t index, uint64_t address, enum plan_site_kind kind)
 {
@@ -274,12 +288,10 @@ static int add_probe(struct planner *planner, size_t index, uint64_t address, en
     *probe = (struct plan_probe){
         .function = index,
         .address = address,
-        .class = kind == PLAN_AT_ENTRY    ? choice->site.class
-                 : kind == PLAN_AT_RETURN ? SITE_SINGLE_STEPPED
-                                          : SITE_EMULATED,
+        .class = class_of(planner, index, kind),
         .kind = kind,
         .sp_offset = kind == PLAN_AT_ENTRY ? choice->site.sp_offset : 0,
-        .return_probe = choice->no_return == PLAN_RETURN_PROBED,
+        .return_probe = kind == PLAN_AT_ENTRY && choice->no_return == PLAN_RETURN_PROBED,
         .no_return = choice->no_return,
     };
     probe->cost_ns =
@@ -293,13 +305,17 @@ static int add_probe(struct planner *planner, size_t index, uint64_t address, en
 static int add_calls(struct planner *planner, size_t index)
 {
     const struct choice *choice = &planner->choices[index];
+    struct plan *plan = planner->plan;
 
-    planner->plan->by_class[SITE_EMULATED]++;
+    plan->by_class[class_of(planner, index, PLAN_AT_CALL)]++;
     for (size_t i = 0; i < choice->calls; i++) {
         const struct call_site *call = &planner->calls[choice->first_call + i];
+        size_t before = plan->count;
 
         if (add_probe(planner, index, call->address, call->is_jump ? PLAN_AT_JUMP : PLAN_AT_CALL) < 0)
             return -ENOMEM;
+        if (plan->count > before && !call->is_jump)
+            plan->probes[before].call_length = call->length;
     }
     return 0;
 }
@@ -454,6 +470,7 @@ const char *plan_no_return_text(enum plan_no_return reason)
         [PLAN_RETURN_GO] = "go moves its stacks",
         [PLAN_RETURN_NO_PLACE] = "no place in it can have a return probe",
         [PLAN_RETURN_SITES] = "its return instructions are probed",
+        [PLAN_RETURN_AT_CALLS] = "it is probed at its calls",
         [PLAN_RETURN_UNDECODED] = "not all of its code can be decoded",
     };
 

@@ -37,6 +37,7 @@ enum plan_no_return {
     PLAN_RETURN_NO_PLACE,    /* nowhere in its entry block does the return address lie at [rsp] */
     PLAN_RETURN_SITES,       /* there is a probe on each of its RETs instead */
     PLAN_RETURN_UNDECODED,   /* there should be, but not all of its code can be decoded */
+    PLAN_RETURN_AT_CALLS, /* it is seen at its calls, where a return probe would replace the wrong address */
     PLAN_NO_RETURNS,
 };
 
@@ -52,7 +53,7 @@ enum plan_returns {
 /* What is probed to see a call (or its end). */
 enum plan_site_kind {
     PLAN_AT_ENTRY,  /* an instruction of the function's entry block */
-    PLAN_AT_CALL,   /* a `call rel32` of the function, in whatever function it stands; 5 bytes long */
+    PLAN_AT_CALL,   /* a `call` of the function, in whatever function it stands */
     PLAN_AT_RETURN, /* a RET of the function */
     PLAN_AT_JUMP,   /* a `jmp` to the function, a tail call, in another one: the stack is as at the entry */
     PLAN_SITE_KINDS,
@@ -80,9 +81,10 @@ struct plan_probe {
     uint64_t address;     /* the same, link-time */
     enum site_class class;
     enum plan_site_kind kind;
-    uint32_t sp_offset; /* PLAN_AT_ENTRY: how many bytes rsp lies below its value at the first instruction; a
-                           multiple of 8, 0 where there is a return probe. 0 for the other kinds */
-    bool return_probe;  /* only PLAN_AT_ENTRY has one */
+    uint32_t sp_offset;  /* PLAN_AT_ENTRY: how many bytes rsp lies below its value at the first instruction; a
+                            multiple of 8, 0 where there is a return probe. 0 for the other kinds */
+    uint8_t call_length; /* PLAN_AT_CALL: bytes of the instruction, 5 where it is a `call rel32`; else 0 */
+    bool return_probe;   /* only PLAN_AT_ENTRY has one */
     enum plan_no_return
         no_return;    /* PLAN_RETURN_PROBED if return_probe; the same for all probes of a function */
     uint32_t cost_ns; /* expected, of a hit and of the return probe that it sets */

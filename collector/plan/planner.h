@@ -41,4 +41,8 @@ void planner_choose(struct planner *planner, size_t index);
  */
 int planner_prefer_calls(struct planner *planner);
 
+/* Finds the calls of wanted functions without a stub, and gives them to their choices where all are known.
+ * -ENOMEM. */
+int planner_find_stubless(struct planner *planner);
+
 #endif

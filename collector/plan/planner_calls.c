@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/plan/got_calls.h"
 #include "collector/plan/planner.h"
 
 /* Whether the reason lies in the function's first instructions, and not in what it is. */
@@ -65,6 +66,8 @@ static int give_calls(struct planner *planner, const struct callee *callee, cons
     choice->first_call = planner->call_count;
     choice->calls = callee->count;
     planner->call_count += callee->count;
+    if (choice->no_return == PLAN_RETURN_PROBED || choice->no_return == PLAN_RETURN_SITES)
+        choice->no_return = PLAN_RETURN_AT_CALLS;
     return 0;
 }
 
@@ -82,5 +85,53 @@ int planner_prefer_calls(struct planner *planner)
     for (size_t i = 0; i < count && r == 0; i++)
         if (callees[i].is_complete && callees[i].count <= most)
             r = give_calls(planner, &callees[i], sites.items + callees[i].first);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------------ without a stub
+ */
+
+/* Whether one of the calls is where the function that it stands in is probed: two calls of different length
+ * cannot be told by one probe. */
+static bool shares_entry(const struct planner *planner, const struct call_site *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct image_function *around =
+            image_functions_find(planner->functions, planner->count, calls[i].address);
+        const struct choice *choice = around ? &planner->choices[around - planner->functions] : NULL;
+
+        if (choice && choice->is_wanted && !choice->calls && choice->site.class != SITE_REFUSED &&
+            !calls[i].is_jump && around->address + choice->site.offset == calls[i].address)
+            return true;
+    }
+    return false;
+}
+
+int planner_find_stubless(struct planner *planner)
+{
+    size_t most = planner->options->calls_max ? planner->options->calls_max : PLAN_CALLS_MAX;
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    AUTO_FREE struct callee *callees = NULL;
+    size_t count = 0, capacity = 0;
+    int r;
+
+    for (size_t i = 0; i < planner->count; i++) {
+        if (!planner->choices[i].is_wanted || !(planner->functions[i].flags & IMAGE_FUNCTION_NO_STUB))
+            continue;
+        if (array_reserve(&callees, &capacity, count + 1) < 0)
+            return -ENOMEM;
+        callees[count++] = (struct callee){.function = i};
+    }
+    if (count == 0)
+        return 0;
+    r = got_calls_find(planner->disasm, planner->map, planner->functions, planner->count, callees, count,
+                       &sites);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct call_site *calls = sites.items + callees[i].first;
+
+        if (callees[i].is_complete && callees[i].count <= most &&
+            !shares_entry(planner, calls, callees[i].count))
+            r = give_calls(planner, &callees[i], calls);
+    }
     return r;
 }

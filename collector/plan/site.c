@@ -318,6 +318,7 @@ const char *site_refusal_text(enum site_refusal refusal)
         [SITE_FRAGMENT] = "a part of another function",
         [SITE_INSIDE] = "it begins inside another function",
         [SITE_NO_SIZE] = "its symbol has no size: it may be a label",
+        [SITE_NO_STUB] = "it has no stub, and not all of its calls can be probed (--images its library)",
         [SITE_START_UP] = "the compiler's start-up code",
     };
 

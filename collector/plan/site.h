@@ -51,6 +51,7 @@ enum site_refusal {
     SITE_FRAGMENT,    /* a .cold part, entered by a jump in the middle of its function's frame */
     SITE_INSIDE,      /* begins inside another function: may be a label that is fallen into or jumped to */
     SITE_NO_SIZE,     /* a symbol without a size: hand-written, may be a label as well */
+    SITE_NO_STUB,     /* an imported function that is called without a stub, also through registers */
     SITE_START_UP,    /* the compiler's own start-up code (crtstuff): nobody's function */
     SITE_REFUSALS,
 };

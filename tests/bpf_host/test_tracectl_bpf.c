@@ -599,6 +599,20 @@ Test(kernel_side, a_probe_on_a_call_knows_the_callees_stack_pointer_and_return_a
     cr_assert(record->call.header.flags & WIRE_RETURN_UNSEEN);
 }
 
+/* call *slot(%rip) has 6 bytes. */
+Test(kernel_side, a_probe_on_a_longer_call_knows_where_it_returns_to)
+{
+    const uint64_t flags = COOKIE_AT_CALL | COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;
+    const struct wire_call_from *record;
+
+    kernel_trace(7);
+    kernel_set_instruction(0x401000);
+    cr_assert_eq(kernel_call(7, 7, SP, 5 | flags | 1ull << COOKIE_SP_SHIFT), 1);
+    record = kernel_record(0);
+    cr_assert_eq(wire_sp(&record->call), SP - 8);
+    cr_assert_eq(record->return_address, 0x401006);
+}
+
 Test(kernel_side, a_probe_on_a_call_that_a_function_begins_with_tells_both)
 {
     const uint64_t flags = COOKIE_ENTRY_ONLY | COOKIE_WANT_RETURN_ADDRESS;

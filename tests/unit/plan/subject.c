@@ -124,7 +124,7 @@ void subject_check_totals(const struct subject *subject)
     cr_expect_eq(memcmp(plan->by_no_return, by_no_return, sizeof(by_no_return)), 0);
 }
 
-struct subject subject_assembly(const char *source)
+struct subject subject_assembly(const char *source, const char *flags, const struct plan_options *options)
 {
     char folder[] = "/tmp/tracectl-plan-XXXXXX", path[64], command[200];
     struct subject subject;
@@ -134,10 +134,10 @@ struct subject subject_assembly(const char *source)
     snprintf(path, sizeof(path), "%s/asm.s", folder);
     file = fopen(path, "w");
     cr_assert(file && fputs(source, file) >= 0 && fclose(file) == 0);
-    snprintf(command, sizeof(command), "gcc -nostdlib -static -o %s/asm %s", folder, path);
+    snprintf(command, sizeof(command), "gcc -nostdlib -o %s/asm %s %s", folder, path, flags);
     cr_assert_eq(system(command), 0, "%s", source);
     snprintf(path, sizeof(path), "%s/asm", folder);
-    subject = subject_file(path, NULL);
+    subject = subject_file(path, options);
     snprintf(command, sizeof(command), "rm -r %s", folder);
     cr_assert_eq(system(command), 0);
     return subject;

@@ -22,8 +22,8 @@ void subject_release(struct subject *subject);
 struct subject subject_tiny(const struct tiny_elf *tiny, const struct plan_options *options);
 struct subject subject_bytes(const void *data, size_t size, const struct plan_options *options);
 struct subject subject_file(const char *path, const struct plan_options *options);
-/* A static program of assembly source. */
-struct subject subject_assembly(const char *source);
+/* A program without start-up code, of assembly source; `flags` are for gcc. */
+struct subject subject_assembly(const char *source, const char *flags, const struct plan_options *options);
 
 /* The first probe of the function, NULL if it has none. */
 const struct plan_probe *subject_probe(const struct subject *subject, const char *name);

@@ -24,7 +24,8 @@ Test(assembly, symbols_without_type_are_functions_when_they_are_called)
         "jumped_to: ret\n"
         "global_label: ret\n"
         "table: .byte 0xb8\n .byte 0xe8\n .long data - . - 4\n"
-        "data: .quad 1\n");
+        "data: .quad 1\n",
+        "-static", NULL);
 
     subject_check_totals(&subject);
     cr_assert_not_null(subject_probe(&subject, "called"));
@@ -45,7 +46,8 @@ Test(assembly, a_function_that_is_fallen_into_is_probed_at_its_calls_or_not_at_a
         ".text\n.globl _start\n"
         "_start: call first\n call second\n ud2\n"
         "first: push %rbx\n pop %rbx\n"
-        "second: push %rbp\n pop %rbp\n ret\n");
+        "second: push %rbp\n pop %rbp\n ret\n",
+        "-static", NULL);
 
     subject_check_totals(&subject);
     cr_assert_not_null(subject_probe(&subject, "first"));
@@ -61,7 +63,8 @@ Test(assembly, locked_first_instructions)
         "_start: lea word, %rdi\n call add\n call spin\n ud2\n"
         "add: lock incl (%rdi)\n ret\n.size add, .-add\n"
         "spin: lock btsl $0, (%rdi)\n jc spin\n ret\n.size spin, .-spin\n"
-        ".data\nword: .long 0\n");
+        ".data\nword: .long 0\n",
+        "-static", NULL);
     const struct plan_probe *add = subject_probe(&subject, "add"), *spin = subject_probe(&subject, "spin");
 
     subject_check_totals(&subject);

@@ -276,6 +276,35 @@ Test(plan, stubs_can_be_left_out)
     cr_expect_eq(without.plan->wanted, image_functions_own(without.functions, without.count));
 }
 
+/* Compiled with -fno-plt: an import is seen at `call *slot(%rip)`, wherever that stands, or not at all. */
+Test(plan, imports_without_a_stub)
+{
+    static const char source[] =
+        ".text\n.globl _start, tail, twice\n"
+        ".type _start, @function\n.type tail, @function\n.type twice, @function\n"
+        "_start: call twice\n call tail\n.fill 80, 1, 0x90\n ud2\n.size _start, .-_start\n"
+        "twice: push %rbx\n call *puts@GOTPCREL(%rip)\n call *puts@GOTPCREL(%rip)\n pop %rbx\n"
+        " call *exit@GOTPCREL(%rip)\n mov abort@GOTPCREL(%rip), %rax\n call *abort@GOTPCREL(%rip)\n"
+        " ret\n.size twice, .-twice\n"
+        "tail: cmpq $0, read@GOTPCREL(%rip)\n jmp *read@GOTPCREL(%rip)\n.size tail, .-tail\n";
+    AUTO_SUBJECT struct subject subject = subject_assembly(source, "-Wl,-z,norelro -lc", &return_probes);
+    const struct plan_probe *puts = subject_probe(&subject, "puts@plt"),
+                            *read = subject_probe(&subject, "read@plt");
+
+    subject_check_totals(&subject);
+    cr_assert(puts && read);
+    cr_expect_eq(puts[0].kind, PLAN_AT_CALL);
+    cr_expect_eq(puts[0].call_length, 6);
+    cr_expect_eq(puts[0].class, SITE_SINGLE_STEPPED);
+    cr_expect_eq(puts[0].no_return, PLAN_RETURN_AT_CALLS, "a return probe there would harm");
+    cr_expect_not(puts[0].return_probe);
+    cr_expect_eq(puts[1].address, puts[0].address + 6);
+    cr_expect_eq(puts[1].function, puts[0].function);
+    cr_expect_not_null(subject_probe(&subject, "exit@plt"));
+    cr_expect_eq(subject_refusal(&subject, "abort@plt"), SITE_NO_STUB, "it may be called through %%rax");
+    cr_expect_eq(read->kind, PLAN_AT_JUMP);
+}
+
 Test(plan, every_reason_has_words)
 {
     for (int i = 0; i < PLAN_NO_RETURNS; i++)
