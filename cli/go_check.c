@@ -60,21 +60,18 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN\n-p PID[,PID...]\n-- COMMAND [ARG...]",
     .doc =
-        "Say whether goroutines of a Go program leak or wait for each other: of a recorded run, or of a "
-        "command, "
-        "which is recorded for it, or of running services.\v"
-        "The verdict is pass, leak (goroutines are left that will never go on), global-deadlock (no "
-        "goroutine "
-        "could go on, the main one or a test's included), crash or timeout. Goroutines that were running, "
-        "sleeping, or waiting for somebody who might have let them go on are listed as not finished; they do "
-        "not change the verdict.\n"
+        "Report whether goroutines of a Go program leak or are deadlocked: of a recorded run, of a command, "
+        "which is recorded for that, or of running services.\v"
+        "The verdict is pass, leak (goroutines are blocked forever), global-deadlock (the main goroutine, or "
+        "a test's, is blocked forever), crash or timeout. Goroutines that were running or sleeping, or that "
+        "something could still have released, are listed as not finished; they do not change the verdict.\n"
         "\n"
-        "Of running services (-p) the goroutines are grouped by where they were made and what they do. It is "
-        "a "
-        "leak when more and more wait for what nobody does any more.\n"
+        "Goroutines of running services (-p) are grouped by where they were created and what they do. The "
+        "verdict is leak when more and more of a group wait for something that no goroutine does any more.\n"
         "\n"
-        "Deadlocks that the order of locks allows, but that did not happen (tracectl-go-locks(1)), are told "
-        "below the verdict, and change nothing of it.\n"
+        "Deadlocks that the order of locks allows, but that did not happen (tracectl-go-locks(1)), are "
+        "listed "
+        "after the verdict and do not change it.\n"
         "\n"
         "The exit status is 0 for pass and 1 for any other verdict.",
     .children = children,
@@ -178,7 +175,7 @@ static int run(int argc, char **argv)
 
 const struct command go_check_command = {
     .name = "go check",
-    .summary = "say whether goroutines leak or wait for each other",
+    .summary = "report leaks and deadlocks of goroutines",
     .argp = &argp,
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run,

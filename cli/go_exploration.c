@@ -24,23 +24,43 @@ static int judge(struct tracestore *store, const struct exploration *exploration
     return r;
 }
 
+/* Line by line, so that nothing of it does anything to a terminal. */
+static void print_output(char *output)
+{
+    if (!output || !*output)
+        return;
+    fputs("\nIts output:\n", stdout);
+    for (char *line = strtok(output, "\n"); line; line = strtok(NULL, "\n"))
+        text_print(stdout, "    %s\n", line);
+}
+
+static int print_bug(const struct exploration *exploration, struct tracestore *store,
+                     const struct go_judged_run *one, struct error *err)
+{
+    struct go_coverage_count covered = go_coverage_total(exploration->coverage);
+    int r;
+
+    text_print(stdout, "execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
+               exploration->ended, exploration->arguments->runs, covered.covered, covered.total,
+               go_coverage_percent(covered));
+    if (*exploration->schedule)
+        text_print(stdout, "the same schedule again: --seed %s\n", exploration->schedule);
+    putchar('\n');
+    go_verdict_text(stdout, one);
+    putchar('\n');
+    r = go_timeline_text(stdout, store, one->judged, NULL, go_timeline_width(), err);
+    print_output(exploration->output);
+    return r;
+}
+
 static int print_text(const struct exploration *exploration, struct tracestore *store,
                       const struct go_judged_run *one, struct error *err)
 {
     struct go_coverage_count covered = go_coverage_total(exploration->coverage);
     double percent = go_coverage_percent(covered);
 
-    if (exploration->process_id) {
-        text_print(stdout,
-                   "execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
-                   exploration->ended, exploration->arguments->runs, covered.covered, covered.total, percent);
-        if (*exploration->schedule)
-            text_print(stdout, "the same schedule again: --seed %s\n", exploration->schedule);
-        putchar('\n');
-        go_verdict_text(stdout, one);
-        putchar('\n');
-        return go_timeline_text(stdout, store, one->judged, NULL, go_timeline_width(), err);
-    }
+    if (exploration->process_id)
+        return print_bug(exploration, store, one, err);
     text_print(stdout,
                "pass: nothing found in %u executions, %zu of %zu requirements covered (%.0f %%); seed %llu\n",
                exploration->ended, covered.covered, covered.total, percent,
@@ -50,7 +70,7 @@ static int print_text(const struct exploration *exploration, struct tracestore *
                    "probes slowed the executions %.0f times, which may have kept a bug from showing\n",
                    exploration->slowed);
     if (exploration->unfinished)
-        text_print(stdout, "%llu of them ended while goroutines could still have gone on\n",
+        text_print(stdout, "%llu of them ended while goroutines could still have continued\n",
                    (unsigned long long)exploration->unfinished);
     return 0;
 }
@@ -72,6 +92,8 @@ static void print_json(const struct exploration *exploration, const struct trace
     json_object_set_new(document, "yields", json_integer((json_int_t)exploration->delays));
     json_object_set_new(document, "seed", json_string(*exploration->schedule ? exploration->schedule : seed));
     json_object_set_new(document, "base_seed", json_string(seed));
+    json_object_set_new(document, "output",
+                        exploration->output ? cli_json_text(exploration->output) : json_null());
     json_object_set_new(document, "unfinished_runs", json_integer((json_int_t)exploration->unfinished));
     json_object_set_new(document, "slowed_by_probes",
                         exploration->slowed > 0 ? json_real(exploration->slowed) : json_null());

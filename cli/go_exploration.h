@@ -55,6 +55,8 @@ struct exploration {
     struct go_program_file *file; /* met last */
     uint64_t seed;
     struct go_explore_worker workers[GO_WORKERS_MAX];
+    int outputs[GO_WORKERS_MAX]; /* where the workers' executions print; 0: where tracectl does */
+    uint32_t events;
     unsigned running;
     uint32_t begun, ended; /* executions; the last one to end is that with the bug, if there is one */
     uint64_t delays;
@@ -62,6 +64,7 @@ struct exploration {
     enum go_verdict_kind kind;      /* of the first bug */
     int64_t process_id;             /* that has it; 0: none has */
     char schedule[GO_SCHEDULE_MAX]; /* of that execution */
+    char *output;                   /* that it printed, to be freed; NULL: not kept */
 };
 
 /* Prints the verdict of a finished exploration, which is run `run_id` of `store`, as text or JSON. */

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/go_commands.h"
 #include "cli/go_exploration.h"
+#include "cli/go_output.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "collector/go/program.h"
@@ -16,6 +18,7 @@
 #include "collector/go/usages.h"
 
 enum { KEY_RUNS = 0x400, KEY_YIELDS, KEY_SEED, KEY_COVERAGE, KEY_JOBS };
+enum { OUTPUT_LIMIT_EVENTS = 1024 };
 
 /* ------------------------------------------------------------------------------------ arguments */
 
@@ -86,13 +89,17 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "-- COMMAND [ARG...]",
     .doc =
-        "Run a Go program, or a test binary, again and again under schedules that it seldom meets by itself, "
-        "until its goroutines leak, wait for each other or crash.\v"
+        "Run a Go program, or a test binary, repeatedly under schedules that are rare without help, until "
+        "its "
+        "goroutines leak, deadlock or crash.\v"
         "Goroutines are held up before operations on channels, locks and the like, before atomic "
         "instructions, behind go statements and where they begin, while all others continue. Nothing else is "
         "changed: what shows can happen without tracectl as well. All executions are one run of the store, "
         "each a process of it. After a pass in which the program had many probe hits, the command is run "
         "once more without probes, to measure how much these slowed it.\n"
+        "\n"
+        "The output of the executions is not shown, except for the one in which a bug was found; with -v it "
+        "is shown as it comes.\n"
         "\n"
         "The exit status is 1 when something was found.",
     .children = children,
@@ -203,6 +210,8 @@ static int on_event(void *context, const struct go_process *process, struct go_r
         if (r)
             return r;
     }
+    if (exploration->outputs[observed->worker] && ++exploration->events % OUTPUT_LIMIT_EVENTS == 0)
+        go_output_limit(exploration->outputs[observed->worker]);
     r = go_meanwhile_event(observed->meanwhile, event, exploration->strategy);
     if (r)
         return r;
@@ -255,6 +264,8 @@ static int on_end(void *context, const struct go_process *process, const struct 
     exploration->process_id = watched->process_id;
     go_schedule_write(&exploration->workers[worker].taken, exploration->schedule,
                       sizeof(exploration->schedule));
+    if (exploration->outputs[worker])
+        exploration->output = go_output_text(exploration->outputs[worker]);
     return 0;
 }
 
@@ -295,6 +306,23 @@ static uint64_t longest_hold(const struct go_explore_arguments *arguments)
     return share > 0 && share < GO_HOLD_LONGEST_NS ? (uint64_t)share : GO_HOLD_LONGEST_NS;
 }
 
+/* What the executions print is kept until the next one, unless it is to be seen as it comes. */
+static int keep_output(struct exploration *exploration, unsigned worker, struct error *err)
+{
+    int *output = &exploration->outputs[worker], r;
+
+    if (cli.verbosity > 0)
+        return 0;
+    if (*output) {
+        go_output_clear(*output);
+        return 0;
+    }
+    r = go_output_open(output, err);
+    if (!r)
+        go_session_redirect(exploration->session, worker, *output);
+    return r;
+}
+
 static int begin(struct exploration *exploration, unsigned number, const struct go_conduct *schedule,
                  struct error *err)
 {
@@ -313,7 +341,9 @@ static int begin(struct exploration *exploration, unsigned number, const struct 
     snprintf(name, sizeof(name), "%u", worker->execution);
     if (go_coverage_add_run(exploration->coverage, name, &worker->coverage_run))
         return error_no_memory(err), -ENOMEM;
-    r = go_session_launch(exploration->session, number, &conduct, err);
+    r = keep_output(exploration, number, err);
+    if (!r)
+        r = go_session_launch(exploration->session, number, &conduct, err);
     exploration->running += !r;
     return r;
 }
@@ -398,6 +428,10 @@ static void exploration_release(struct exploration *exploration)
     go_coverage_free(exploration->coverage);
     go_strategy_free(exploration->strategy);
     go_users_release(&exploration->users);
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++)
+        if (exploration->outputs[i])
+            close(exploration->outputs[i]);
+    free(exploration->output);
 }
 
 static int explore(struct tracestore *store, struct exploration *exploration,

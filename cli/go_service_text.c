@@ -175,7 +175,8 @@ static void put_detail(FILE *out, const struct go_service *service)
     }
     if (less)
         text_print(out,
-                   "; goroutines that will never go on can be told in the rest alone (%.0f %% of the time)\n",
+                   "; goroutines that are blocked forever can be recognised only in the rest (%.0f %% of the "
+                   "time)\n",
                    100.0 * (double)(all - less) / (double)all);
 }
 
@@ -221,7 +222,7 @@ void go_service_text(FILE *out, const char *verdict, const struct go_service *se
         leaked += count_leaked(&services[i]);
     text_print(out, "%s", verdict);
     if (leaked)
-        text_print(out, ": %zu goroutines will never go on", leaked);
+        text_print(out, ": %zu goroutines are blocked forever", leaked);
     putc('\n', out);
     for (size_t i = 0; i < count; i++)
         put_service(out, &services[i]);

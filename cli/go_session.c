@@ -28,14 +28,12 @@ static const struct argp_option session_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End an execution that takes longer (default 30; 0: never)", 2},
     {"patience", KEY_PATIENCE, "SECONDS", 0,
-     "When no goroutine has run for so long and nobody is left who could let one go on, the execution is "
-     "ended "
-     "as deadlocked (default 0.5)",
+     "End an execution as deadlocked when its main goroutine, or a test's, has been blocked forever for "
+     "SECONDS (default 0.5)",
      2},
     {"drain", KEY_DRAIN, "SECONDS", 0,
-     "At its end hold a process for so long at most, until goroutines that can run have done so (default "
-     "0.2; "
-     "0: not at all)",
+     "When the process exits, wait up to SECONDS for runnable goroutines to finish (default 0.2; 0: do not "
+     "wait)",
      2},
     {0},
 };
@@ -179,6 +177,11 @@ int go_session_execute(struct go_session *session, const struct go_conduct *cond
     int r = go_session_launch(session, 0, conduct, err);
 
     return r ? r : go_session_wait(session, &worker, err);
+}
+
+void go_session_redirect(struct go_session *session, unsigned worker, int output)
+{
+    recorder_redirect(session->recorder, worker, output);
 }
 
 void go_session_kill(struct go_session *session)

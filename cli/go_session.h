@@ -43,6 +43,8 @@ int go_session_execute(struct go_session *session, const struct go_conduct *cond
 int go_session_launch(struct go_session *session, unsigned worker, const struct go_conduct *conduct,
                       struct error *err);
 int go_session_wait(struct go_session *session, unsigned *ret_worker, struct error *err);
+/* Where the worker's executions print, from the next one on: as recorder_redirect(). */
+void go_session_redirect(struct go_session *session, unsigned worker, int output);
 /* Ends all that run; they are still to be waited for. */
 void go_session_kill(struct go_session *session);
 

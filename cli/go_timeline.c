@@ -84,7 +84,8 @@ static const struct argp argp = {
     .doc =
         "Show what the goroutines of a recorded Go program did, in the order of time: a column a goroutine, "
         "or a line a row where the terminal is too narrow for that.\v"
-        "Without P.gN, the goroutines are shown that will never go on, and those that had to do with them; "
+        "Without P.gN, the goroutines are shown that are blocked forever, and those that had to do with "
+        "them; "
         "where there are none, all. Only the last rows before the end are shown, and rows that repeat are "
         "shown once.",
     .children = cli_common_children,

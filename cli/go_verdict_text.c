@@ -45,11 +45,16 @@ static void put_crash(FILE *out, const struct go_judged_run *run)
                        strsignal(judged->verdict.signal));
         else
             text_print(out, "%s%s%s\n",
-                       judged->totals.fatal == GO_FATAL_PANIC ? "a panic that nobody recovered"
+                       judged->totals.fatal == GO_FATAL_PANIC ? "an unrecovered panic"
                                                               : "a fatal error of the runtime",
                        judged->verdict.crashed ? ", in " : "", judged->verdict.crashed ? label : "");
         return;
     }
+}
+
+static const char *are_blocked(size_t count)
+{
+    return count == 1 ? " is blocked forever" : "s are blocked forever";
 }
 
 static void put_first_line(FILE *out, const struct go_judged_run *run)
@@ -61,20 +66,18 @@ static void put_first_line(FILE *out, const struct go_judged_run *run)
     case GO_VERDICT_CRASH:
         put_crash(out, run);
         return;
-    case GO_VERDICT_GLOBAL_DEADLOCK:
-        text_print(out, "no goroutine can go on (%zu blocked)\n", stuck);
-        return;
     case GO_VERDICT_TIMEOUT:
         fputs("the time limit ended the run", out);
         break;
+    case GO_VERDICT_GLOBAL_DEADLOCK:
     case GO_VERDICT_LEAK:
-        text_print(out, "%zu goroutine%s will never go on\n", stuck, plural(stuck));
+        text_print(out, "%zu goroutine%s\n", stuck, are_blocked(stuck));
         return;
     default:
-        fputs(unfinished ? "no goroutine is blocked for good" : "all goroutines have ended", out);
+        fputs(unfinished ? "no goroutine is blocked forever" : "all goroutines have ended", out);
     }
     if (stuck)
-        text_print(out, ", %zu goroutine%s will never go on", stuck, plural(stuck));
+        text_print(out, ", %zu goroutine%s", stuck, are_blocked(stuck));
     if (unfinished)
         text_print(out, ", %zu had not finished", unfinished);
     putc('\n', out);

@@ -95,6 +95,10 @@ uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned
 /* Whom a process is executed for, as the child of a command or the command itself. -ESRCH: it has ended. */
 int recorder_worker_of(const struct recorder *recorder, pid_t pid);
 
+/* What commands of `worker` print from the next one on, standard error as well, goes to the descriptor
+ * `output`, which stays the caller's; -1: as the options have it. */
+void recorder_redirect(struct recorder *recorder, unsigned worker, int output);
+
 /* Starts a command for `worker`, again when the last one of that has ended; argv[0] is looked up in PATH. It
  * runs its first instruction with all probes in place. */
 int recorder_launch(struct recorder *recorder, unsigned worker, char *const *argv, struct error *err);

@@ -135,7 +135,8 @@ static int attach_family(struct recorder *recorder, pid_t pid, struct family *fa
     double part = 1.0 / (double)family->count;
     int r = attach_process(recorder, pid, part, &image, err);
 
-    if (!r && image->refusal && !image_selects_nothing(image) && !recorder->options.want_image && !recorder->options.sync)
+    if (!r && image->refusal && !image_selects_nothing(image) && !recorder->options.want_image &&
+        !recorder->options.sync)
         r = error_say(err, -ENOTSUP, "%s", image->refusal);
     if (!r)
         order_by_use(family->items + 1, family->count - 1);

@@ -14,8 +14,10 @@
 void recorder_commands_init(struct recorder_commands *commands)
 {
     *commands = (struct recorder_commands){.exit_status = -1};
-    for (unsigned i = 0; i < GO_WORKERS_MAX; i++)
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
         commands->items[i].launch.gate = commands->items[i].launch.failure = -1;
+        commands->items[i].output = -1;
+    }
 }
 
 void recorder_commands_release(struct recorder_commands *commands)
@@ -55,9 +57,17 @@ int recorder_worker_of(const struct recorder *recorder, pid_t pid)
     return uprobe_backend_process(recorder->backend, pid, &state) ? (int)state.worker : -ESRCH;
 }
 
+void recorder_redirect(struct recorder *recorder, unsigned worker, int output)
+{
+    recorder->commands.items[worker % GO_WORKERS_MAX].output = output;
+}
+
 int recorder_launch(struct recorder *recorder, unsigned worker, char *const *argv, struct error *err)
 {
     struct recorder_command *command = &recorder->commands.items[worker % GO_WORKERS_MAX];
+    const struct launch_streams streams = {.output = command->output < 0 ? recorder->options.output
+                                                                         : command->output,
+                                           .errors = command->output};
     pid_t pid;
     int r;
 
@@ -67,7 +77,7 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     command->name = strdup(argv[0]);
     if (!command->name)
         return error_no_memory(err), -ENOMEM;
-    r = launch_prepare(argv, recorder->options.output, &command->launch, err);
+    r = launch_prepare(argv, &streams, &command->launch, err);
     if (r)
         return r;
     pid = command->launch.pid;

@@ -14,6 +14,7 @@ struct recorder;
 struct recorder_command {
     struct launch launch;
     char *name; /* argv[0] */
+    int output; /* recorder_redirect(); -1: as the options say */
     bool runs;
 };
 

@@ -20,7 +20,7 @@ static uint8_t read_mark(const struct gopclntab *table, const struct go_function
 
 /* The numbers differ from version to version; that of wrappers is the last one, after that of
  * runtime.systemstack_switch. */
-uint8_t go_wrapper_mark(struct elf_image *image, const struct go_symbol *symbols, size_t count)
+static uint8_t find_mark(struct elf_image *image, const struct go_symbol *symbols, size_t count)
 {
     const struct gopclntab *table = gopclntab_of(image);
     struct go_function function;
@@ -36,6 +36,11 @@ uint8_t go_wrapper_mark(struct elf_image *image, const struct go_symbol *symbols
             return (uint8_t)(mark + 1);
     }
     return 0;
+}
+
+struct go_functions go_functions_of(struct elf_image *image, const struct go_symbol *symbols, size_t count)
+{
+    return (struct go_functions){image, symbols, count, find_mark(image, symbols, count)};
 }
 
 static bool is_of_runtime(const char *name)
@@ -82,9 +87,64 @@ static int look_behind(struct elf_image *image, const struct gopclntab *table,
     return 0;
 }
 
-int go_written_function(struct elf_image *image, uint8_t mark, uint64_t address,
+/* ------------------------------------------------------------------------------------ function literals */
+
+static size_t maker_length(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot ? (size_t)(dot + 1 - name) : 0;
+}
+
+/* Whether `name` is a function literal of the function whose name, with a dot, is the first `length` bytes of
+ * `maker`: "main.main.func1", "main.main.func1.2". */
+static bool is_literal_in(const char *name, const char *maker, size_t length)
+{
+    const char *rest = name + length;
+
+    if (strncmp(name, maker, length) != 0)
+        return false;
+    if (!strncmp(rest, "func", strlen("func")))
+        rest += strlen("func");
+    return *rest && rest[strspn(rest, "0123456789")] == '\0';
+}
+
+/* A wrapper of a function literal that captures variables calls it by its closure. The literal is written in
+ * the go statement itself: it is the one that begins in the line, if there is one alone. */
+static void find_literal(const struct go_functions *functions, const struct go_function *wrapper,
+                         struct go_written *written)
+{
+    const struct gopclntab *table = gopclntab_of(functions->image);
+    size_t length = maker_length(written->name);
+    const char *file, *other_file;
+    const struct go_symbol *found = NULL;
+    struct go_function function;
+    unsigned line, other_line;
+
+    if (!length || !gopclntab_source(functions->image, wrapper->entry, &file, &line))
+        return;
+    for (size_t i = 0; i < functions->count; i++) {
+        const struct go_symbol *symbol = &functions->symbols[i];
+
+        if (!is_literal_in(symbol->name, written->name, length) ||
+            !gopclntab_source(functions->image, symbol->address, &other_file, &other_line) ||
+            other_line != line || strcmp(other_file, file) != 0 ||
+            !go_table_find(table, symbol->address, &function) ||
+            read_mark(table, &function) == functions->wrapper_mark)
+            continue;
+        if (found)
+            return;
+        found = symbol;
+    }
+    if (found)
+        *written = (struct go_written){found->name, found->address};
+}
+
+int go_written_function(const struct go_functions *functions, uint64_t address,
                         struct go_written *ret_written)
 {
+    struct elf_image *image = functions->image;
+    uint8_t mark = functions->wrapper_mark;
     const struct gopclntab *table = gopclntab_of(image);
     struct go_written written = {0};
     struct go_function function;
@@ -98,6 +158,8 @@ int go_written_function(struct elf_image *image, uint8_t mark, uint64_t address,
             break;
         if (look_behind(image, table, &function, &written))
             return -ENOMEM;
+        if (written.address == before && written.name == go_table_name(table, &function))
+            find_literal(functions, &function, &written);
         if (written.address == before)
             break;
     }

@@ -13,8 +13,15 @@
 #include "image/elf_image.h"
 #include "image/gopclntab.h"
 
-/* What marks wrappers in the image's table of functions; 0: not known. */
-uint8_t go_wrapper_mark(struct elf_image *image, const struct go_symbol *symbols, size_t count);
+/* All functions of an image (gopclntab_symbols), which must live as long. */
+struct go_functions {
+    struct elf_image *image;
+    const struct go_symbol *symbols;
+    size_t count;
+    uint8_t wrapper_mark; /* of wrappers in the table of functions; 0: not known */
+};
+
+struct go_functions go_functions_of(struct elf_image *image, const struct go_symbol *symbols, size_t count);
 
 struct go_written {
     const char *name; /* lives as long as the image; NULL: no function is there */
@@ -23,7 +30,7 @@ struct go_written {
 
 /* The function that the one at `address` is a wrapper of. That one itself, if it is no wrapper, or if what it
  * calls is known only when it runs (a method of an interface). 0 or -ENOMEM. */
-int go_written_function(struct elf_image *image, uint8_t mark, uint64_t address,
+int go_written_function(const struct go_functions *functions, uint64_t address,
                         struct go_written *ret_written);
 
 #endif

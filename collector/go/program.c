@@ -48,7 +48,7 @@ struct go_program_file {
     struct go_targets targets;
     struct go_symbol *symbols;
     size_t symbol_count;
-    uint8_t wrapper_mark; /* go_wrapper_mark() */
+    struct go_functions all_functions; /* of `symbols` */
     struct known_place *places;
     struct known_function *functions;
     struct known_name *names;
@@ -84,7 +84,7 @@ int go_program_read(struct elf_image *image, const struct go_program_options *op
         r = (error_no_memory(err), -ENOMEM);
     if (r)
         return r;
-    file->wrapper_mark = go_wrapper_mark(image, file->symbols, file->symbol_count);
+    file->all_functions = go_functions_of(image, file->symbols, file->symbol_count);
     *ret_file = take_pointer(file);
     return 0;
 }
@@ -392,7 +392,7 @@ static int find_function(struct go_program_file *file, struct trace_writer *writ
     int r;
 
     found->name = "?";
-    if (go_written_function(file->image, file->wrapper_mark, address, &written))
+    if (go_written_function(&file->all_functions, address, &written))
         return error_no_memory(err), -ENOMEM;
     symbol = symbol_of(file, written.address);
     if (!symbol || !written.name)

@@ -52,15 +52,18 @@ int launch_find(const char *command, char *ret_path, size_t size, struct error *
     return reason ? cannot_run(reason, command, err) : 0;
 }
 
-static void child_main(const char *path, char *const *argv, int output, int gate, int failure)
+static void child_main(const char *path, char *const *argv, const struct launch_streams *streams, int gate,
+                       int failure)
 {
     char byte;
     int code;
 
     if (read(gate, &byte, 1) != 1)
         _exit(127);
-    if (output >= 0)
-        dup2(output, STDOUT_FILENO);
+    if (streams->output >= 0)
+        dup2(streams->output, STDOUT_FILENO);
+    if (streams->errors >= 0)
+        dup2(streams->errors, STDERR_FILENO);
     execv(path, argv);
     code = errno;
     if (write(failure, &code, sizeof(code)) != (ssize_t)sizeof(code))
@@ -68,7 +71,8 @@ static void child_main(const char *path, char *const *argv, int output, int gate
     _exit(127);
 }
 
-int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err)
+int launch_prepare(char *const *argv, const struct launch_streams *streams, struct launch *ret_launch,
+                   struct error *err)
 {
     char path[PATH_MAX];
     int gate[2], failure[2], r = launch_find(argv[0], path, sizeof(path), err);
@@ -88,7 +92,7 @@ int launch_prepare(char *const *argv, int output, struct launch *ret_launch, str
     if (!pid) {
         close(gate[1]);
         close(failure[0]);
-        child_main(path, argv, output, gate[0], failure[1]);
+        child_main(path, argv, streams, gate[0], failure[1]);
     }
     close(gate[0]);
     close(failure[1]);

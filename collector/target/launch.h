@@ -14,13 +14,18 @@ struct launch {
     int failure; /* the child writes its errno here when exec fails; closed by a successful one */
 };
 
+/* Descriptors that become the command's; -1: the collector's own. */
+struct launch_streams {
+    int output, errors; /* standard output and standard error */
+};
+
 /* The file that `command` means, looked up in PATH as execvp does. -ENOENT, -EACCES. */
 int launch_find(const char *command, char *ret_path, size_t size, struct error *err);
 
 /* Forks a child that waits. Fails when no such command can be found (-ENOENT) or run (-EACCES). When the
- * collector dies before launch_go the child goes away without a trace. `output`: the descriptor that becomes
- * the command's standard output, -1: the collector's own. */
-int launch_prepare(char *const *argv, int output, struct launch *ret_launch, struct error *err);
+ * collector dies before launch_go the child goes away without a trace. */
+int launch_prepare(char *const *argv, const struct launch_streams *streams, struct launch *ret_launch,
+                   struct error *err);
 
 /* Lets the child exec. The exec's outcome comes with launch_result, since the child may be held in between.
  */

@@ -105,7 +105,7 @@ report() {
     "$TRACECTL" report leak -o "$WORK/leak.html"
     "$E2E/page_check" page "$WORK/leak.html" facts losses goroutines progress similarity clusters lattice loops glossary
     "$E2E/page_check" text "$WORK/leak.html" >"$WORK/leak.page"
-    in_order "$WORK/leak.page" '2 goroutines will never go on' 'mutex lock .*:21'
+    in_order "$WORK/leak.page" '2 goroutines are blocked forever' 'mutex lock .*:21'
 }
 
 run_case "programs are built and recorded" record_all

@@ -174,7 +174,7 @@ Test(go_verdict_text, tells_who_waits_for_whom)
     end(&recording, &run);
     cr_assert_eq(run.kind, GO_VERDICT_LEAK);
     expect_text(&run,
-                "leak: 2 goroutines will never go on\n"
+                "leak: 2 goroutines are blocked forever\n"
                 "\n"
                 "0.g6: blocked (sync.Mutex.Lock) for 0.000 s\n"
                 "    in           main.Monitor, moby.go:21: mutex lock\n"
@@ -246,7 +246,7 @@ Test(go_verdict_text, alike_goroutines_are_told_together)
     end(&recording, &run);
     cr_assert_eq(run.kind, GO_VERDICT_PASS);
     expect_text(&run,
-                "pass: no goroutine is blocked for good, 5 had not finished\n"
+                "pass: no goroutine is blocked forever, 5 had not finished\n"
                 "\n"
                 "Not finished at the end, but no leak:\n"
                 "\n"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
 // Goroutines that are about to go on when the process ends, because of time: whatever is recorded of them, and however
-// long tracectl holds them up, none of them is blocked for good.
+// long tracectl holds them up, none of them is blocked forever.
 //
-//	healthy KIND PERIOD
+//	healthy KIND PERIOD [LIFE]   lives for three periods, or so long
+//	healthy                      prints the kinds
 package main
 
 import (
@@ -34,6 +35,8 @@ var kinds = map[string]func(period time.Duration){
 	"lock":      lock,
 	"pipeline":  pipeline,
 	"orphan":    orphan,
+	"begun":     begun,
+	"talk":      talk,
 }
 
 func after(period time.Duration) {
@@ -292,8 +295,74 @@ func orphan(period time.Duration) {
 	}()
 }
 
+type part struct{ pause time.Duration }
+
+//go:noinline
+func (p *part) run() { time.Sleep(p.pause) }
+
+//go:noinline
+func (p part) value(times int) { time.Sleep(p.pause * time.Duration(times)) }
+
+type runner interface{ run() }
+
+type box[T any] struct{ content T }
+
+//go:noinline
+func (b *box[T]) loop(pause time.Duration) {
+	time.Sleep(pause)
+	fmt.Sprint(b.content)
+}
+
+//go:noinline
+func generic[T any](content T, pause time.Duration) {
+	time.Sleep(pause)
+	fmt.Sprint(content)
+}
+
+//go:noinline
+func plain() { time.Sleep(time.Hour) }
+
+//go:noinline
+func withArguments(pause time.Duration, times int) { time.Sleep(pause * time.Duration(times)) }
+
+func inlined(pause time.Duration) { time.Sleep(pause) }
+
+//go:noinline
+func start(f func()) { go f() }
+
+// In all ways: the compiler begins most of these in a function of its own.
+func begun(period time.Duration) {
+	pause := 100 * period
+	p := &part{pause}
+	var r runner = p
+	go plain()
+	go withArguments(pause, 2)
+	go p.run()
+	go p.value(2)
+	go inlined(pause)
+	go generic("x", pause)
+	go (&box[int]{1}).loop(pause)
+	go func() { time.Sleep(pause) }()
+	go func(times time.Duration) { time.Sleep(pause * times) }(2)
+	f := p.run
+	go f()
+	start(p.run)
+	start(r.run)
+}
+
+func talk(period time.Duration) {
+	fmt.Println("begins to talk")
+	fmt.Fprintln(os.Stderr, "begins to talk aloud")
+	after(period)
+}
+
+func crash(period time.Duration) {
+	talk(period)
+	panic("enough")
+}
+
 func main() {
-	if len(os.Args) != 3 {
+	if len(os.Args) < 3 {
 		names := []string{}
 		for name := range kinds {
 			names = append(names, name)
@@ -306,6 +375,9 @@ func main() {
 	}
 	period, err := time.ParseDuration(os.Args[2])
 	begin := kinds[os.Args[1]]
+	if os.Args[1] == "crash" { // no healthy one
+		begin = crash
+	}
 	if err != nil || begin == nil {
 		panic("healthy KIND PERIOD")
 	}
@@ -313,6 +385,9 @@ func main() {
 	life := 3 * period
 	if life < 2*time.Millisecond {
 		life = 2 * time.Millisecond
+	}
+	if len(os.Args) == 4 {
+		life, _ = time.ParseDuration(os.Args[3])
 	}
 	time.Sleep(life)
 }
