@@ -2,6 +2,7 @@
 #include "collector/agent/area.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -118,6 +119,13 @@ void agent_area_free(struct agent_area *area)
         close(area->fd);
     free(area->free);
     free(area);
+}
+
+int agent_area_fill(struct agent_area *area, struct error *err)
+{
+    int r = -posix_fallocate(area->fd, 0, (off_t)(area->near_bytes + area->apart_bytes));
+
+    return r ? error_say(err, -ENOSPC, "there is no memory for its rings: %s", strerror(-r)) : 0;
 }
 
 void agent_area_placed(struct agent_area *area, uint64_t apart)

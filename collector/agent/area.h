@@ -39,6 +39,10 @@ int agent_file_new(void);
 int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
                    struct error *err);
 
+/* Takes all of its memory now, on this process's account: memory is counted where it is touched first, which
+ * would be the target. -ENOSPC. */
+int agent_area_fill(struct agent_area *area, struct error *err);
+
 /* The target has chunks and times mapped at `apart`. */
 void agent_area_placed(struct agent_area *area, uint64_t apart);
 

@@ -262,13 +262,15 @@ static struct family *family_of(const struct inline_backend *backend, pid_t pid)
     return NULL;
 }
 
-static int make_area(struct inline_backend *backend, const struct inline_image *inlined,
+static int make_area(struct inline_backend *backend, const struct inline_target *target,
                      struct family *family, struct error *err)
 {
     struct stat file;
-    int r =
-        agent_area_new(inlined->stub_bytes, backend->ring_bytes, backend->timed, &family->patch.area, err);
+    int r = agent_area_new(target->inlined->stub_bytes, backend->ring_bytes, backend->timed,
+                           &family->patch.area, err);
 
+    if (!r && process_has_other_cgroups(target->pid))
+        r = agent_area_fill(family->patch.area, err);
     if (r)
         return r;
     if (fstat(family->patch.area->fd, &file))
@@ -315,7 +317,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     r = leftover_clean(target->pid, err);
     if (r)
         return r;
-    r = make_area(backend, target->inlined, family, err);
+    r = make_area(backend, target, family, err);
     if (r)
         return r;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -2,6 +2,7 @@
 #include "collector/target/limits.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,19 @@ bool process_has_lock_limit(pid_t pid)
     return find_line(pid, "status", "CapEff:", rest, sizeof(rest)) &&
            sscanf(rest, "%" SCNx64, &effective) == 1 && !(effective >> CAP_IPC_LOCK & 1) &&
            has_limit(pid, "Max locked memory");
+}
+
+bool process_has_other_cgroups(pid_t pid)
+{
+    AUTO_FCLOSE FILE *theirs = NULL, *ours = fopen("/proc/self/cgroup", "re");
+    char path[64], line[PATH_MAX], our_line[PATH_MAX];
+    bool same = true;
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    theirs = fopen(path, "re");
+    while (ours && theirs && same && fgets(line, sizeof(line), theirs))
+        same = fgets(our_line, sizeof(our_line), ours) && !strcmp(line, our_line);
+    return !same;
 }
 
 uint64_t process_locked_bytes(pid_t pid)

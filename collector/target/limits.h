@@ -15,6 +15,10 @@ bool process_has_address_limit(pid_t pid);
  * once more than that is mapped. False when it is gone. */
 bool process_has_lock_limit(pid_t pid);
 
+/* Whether it is in other cgroups than this process: what it touches first is counted against other limits.
+ * False when it is gone. */
+bool process_has_other_cgroups(pid_t pid);
+
 /* What it has locked in memory (mlock, mlockall); 0 when it is gone. */
 uint64_t process_locked_bytes(pid_t pid);
 

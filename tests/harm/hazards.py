@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Cases of the harm matrix that are situations, not programs: where a target comes from, and what else holds it."""
+import contextlib
 import mmap
 import os
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import truth
 from matrix import (HERE, TRACECTL, Case, Skip, check, ends_unharmed, is_probed, program, same, state_of, text_is_clean,
@@ -328,6 +331,44 @@ def raw_children_attached(here, backend):
     check(not several, f"a child has what others called: {several}")
     check(here.value("SELECT sum(calls) FROM call_counts") > 0, "nothing was recorded")
     ends_unharmed(target)
+
+
+# ------------------------------------------------------------------------------------ limits of memory
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A control group with a limit of memory: the file that takes its processes."""
+    for line in pathlib.Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
+        _, where, kind, options = line.split()[:4]
+        if kind == "cgroup" and "memory" in options.split(","):
+            name = "memory.limit_in_bytes"
+        elif kind == "cgroup2" and "memory" in pathlib.Path(where, "cgroup.subtree_control").read_text("utf-8").split():
+            name = "memory.max"
+        else:
+            continue
+        try:
+            group = pathlib.Path(tempfile.mkdtemp(prefix="tracectl-harm.", dir=where))
+        except OSError as error:
+            raise Skip(f"no control group can be made: {error}") from error
+        try:
+            (group / name).write_text(str(limit), "utf-8")
+            yield group / "cgroup.procs"
+        finally:
+            wait_for("the group to be empty", lambda: not (group / "cgroup.procs").read_text("utf-8"))
+            group.rmdir()
+        return
+    raise Skip("memory has no control groups here")
+
+
+@case("a limit of memory smaller than what probes write, attached", "uprobe")
+@case("a limit of memory smaller than what probes write, attached, inline", "inline")
+def memory_is_limited(here, backend):
+    with memory_group(16 << 20) as processes:
+        target = here.spawn_ready("bash", "-c", f'echo $$ >{processes}; exec "$@"', "bash", program("deep"), "loop")
+        here.record("--backend", backend, "--budget", "none", "-p", target.pid, "--duration", "1")
+        check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+        ends_unharmed(target)
 
 
 # ------------------------------------------------------------- what cannot be hidden, and is said in the README
