@@ -143,28 +143,52 @@ static const char top_sql[] =
 
 enum top_column { TOP_NAME, TOP_CALLS, TOP_THREADS, TOP_IMAGE, TOP_FILE, TOP_LINE, TOP_BLIND, TOP_ID };
 
+static bool is_exact(struct time_range range)
+{
+    return range.min_ns == range.max_ns;
+}
+
+static json_t *json_bound(const struct function_time *time, uint64_t ns)
+{
+    return time->calls && ns != UINT64_MAX ? cli_json_count(ns) : json_null();
+}
+
+static json_t *json_exact(const struct function_time *time, struct time_range range)
+{
+    return is_exact(range) ? json_bound(time, range.min_ns) : json_null();
+}
+
 static json_t *row_json(sqlite3_stmt *row, uint64_t all, const struct top_times *times)
 {
     const struct function_time *time = top_times_of(times, sqlite3_column_int64(row, TOP_ID));
     uint64_t calls = (uint64_t)sqlite3_column_int64(row, TOP_CALLS);
 
-    return json_pack(
-        "{s:o, s:I, s:f, s:I, s:o, s:o, s:I, s:b, s:o, s:o}", "name", cli_json_text(cli_text(row, TOP_NAME)),
-        "calls", (json_int_t)calls, "percent", all ? 100.0 * (double)calls / (double)all : 0.0, "threads",
-        (json_int_t)sqlite3_column_int64(row, TOP_THREADS), "image", cli_json_text(cli_text(row, TOP_IMAGE)),
-        "file", cli_json_text(cli_text(row, TOP_FILE)), "line",
-        (json_int_t)sqlite3_column_int64(row, TOP_LINE), "muted", sqlite3_column_int(row, TOP_BLIND),
-        "total_ns", time->calls ? cli_json_count(time->total_ns) : json_null(), "self_ns",
-        time->calls ? cli_json_count(time->self_ns) : json_null());
+    return json_pack("{s:o, s:I, s:f, s:I, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "name",
+                     cli_json_text(cli_text(row, TOP_NAME)), "calls", (json_int_t)calls, "percent",
+                     all ? 100.0 * (double)calls / (double)all : 0.0, "threads",
+                     (json_int_t)sqlite3_column_int64(row, TOP_THREADS), "image",
+                     cli_json_text(cli_text(row, TOP_IMAGE)), "file", cli_json_text(cli_text(row, TOP_FILE)),
+                     "line", (json_int_t)sqlite3_column_int64(row, TOP_LINE), "muted",
+                     sqlite3_column_int(row, TOP_BLIND), "total_ns", json_exact(time, time->total), "self_ns",
+                     json_exact(time, time->self), "exact", time->calls && is_exact(time->total), "min_ns",
+                     json_bound(time, time->total.min_ns), "max_ns", json_bound(time, time->total.max_ns),
+                     "self_min_ns", json_bound(time, time->self.min_ns), "self_max_ns",
+                     json_bound(time, time->self.max_ns));
 }
 
-/* Unknown when no call's return is. */
-static void cell_ms(struct table *table, const struct function_time *time, uint64_t ns)
+/* Unknown when no call's return is; a range where returns are inferred, which have no time of their own. */
+static void cell_ms(struct table *table, const struct function_time *time, struct time_range range)
 {
-    if (time->calls)
-        table_cell_format(table, "%.3f ms", (double)ns / 1e6);
-    else
+    double least = (double)range.min_ns / 1e6, most = (double)range.max_ns / 1e6;
+
+    if (!time->calls)
         table_cell(table, "?");
+    else if (is_exact(range))
+        table_cell_format(table, "%.3f ms", least);
+    else if (range.max_ns == UINT64_MAX)
+        table_cell_format(table, "over %.3f ms", least);
+    else
+        table_cell_format(table, "%.3f to %.3f ms", least, most);
 }
 
 static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all, const struct top_times *times)
@@ -176,8 +200,8 @@ static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all, const
     table_cell_count(table, calls);
     table_cell_format(table, "%.1f%%", all ? 100.0 * (double)calls / (double)all : 0.0);
     if (times->known) {
-        cell_ms(table, time, time->total_ns);
-        cell_ms(table, time, time->self_ns);
+        cell_ms(table, time, time->total);
+        cell_ms(table, time, time->self);
     }
     table_cell(table, cli_text(row, TOP_THREADS));
     table_cell_format(table, "%s%s", cli_text(row, TOP_NAME), muted ? " (muted at times: more calls)" : "");

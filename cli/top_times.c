@@ -10,13 +10,14 @@
 
 /* Calls come thread by thread in the order of their ends: those that a call has made come before it. */
 static const char calls_sql[] =
-    "SELECT thread_id, function_id, depth, duration_ns FROM calls WHERE run_id = ?1 AND state = 'returned'";
+    "SELECT thread_id, function_id, depth, duration_min_ns, coalesce(duration_max_ns, -1) FROM calls "
+    "WHERE run_id = ?1 AND state = 'returned'";
 
-enum { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_DURATION };
+enum { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_MIN, CALL_MAX };
 
 /* What the calls of each depth have taken since the last one further out ended. */
 struct inner {
-    uint64_t *ns;
+    struct time_range *ns;
     size_t count, capacity;
 };
 
@@ -32,20 +33,42 @@ static int make_room(struct top_times *times, size_t function, struct inner *inn
     return 0;
 }
 
+static uint64_t add_known(uint64_t a, uint64_t b)
+{
+    return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
+}
+
+static void add_range(struct time_range *sum, struct time_range more)
+{
+    sum->min_ns = add_known(sum->min_ns, more.min_ns);
+    sum->max_ns = add_known(sum->max_ns, more.max_ns);
+}
+
+/* What is left of `whole` without `part`, which is inside it. */
+static struct time_range without(struct time_range whole, struct time_range part)
+{
+    return (struct time_range){
+        .min_ns = whole.min_ns > part.max_ns ? whole.min_ns - part.max_ns : 0,
+        .max_ns = whole.max_ns == UINT64_MAX   ? UINT64_MAX
+                  : whole.max_ns > part.min_ns ? whole.max_ns - part.min_ns
+                                               : 0,
+    };
+}
+
 static int add_call(struct top_times *times, struct inner *inner, sqlite3_stmt *row)
 {
     size_t function = (size_t)sqlite3_column_int64(row, CALL_FUNCTION);
     size_t depth = (size_t)sqlite3_column_int64(row, CALL_DEPTH);
-    uint64_t duration = (uint64_t)sqlite3_column_int64(row, CALL_DURATION), inside;
+    struct time_range duration = {(uint64_t)sqlite3_column_int64(row, CALL_MIN),
+                                  (uint64_t)sqlite3_column_int64(row, CALL_MAX)};
 
     if (make_room(times, function, inner, depth))
         return -ENOMEM;
-    inside = inner->ns[depth + 1] < duration ? inner->ns[depth + 1] : duration;
     times->functions[function].calls++;
-    times->functions[function].total_ns += duration;
-    times->functions[function].self_ns += duration - inside;
-    inner->ns[depth] += duration;
-    inner->ns[depth + 1] = 0;
+    add_range(&times->functions[function].total, duration);
+    add_range(&times->functions[function].self, without(duration, inner->ns[depth + 1]));
+    add_range(&inner->ns[depth], duration);
+    inner->ns[depth + 1] = (struct time_range){0};
     return 0;
 }
 

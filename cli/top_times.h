@@ -9,10 +9,15 @@
 
 #include "store/tracestore.h"
 
+/* A time that is known to lie between two; one of which both are equal is exact. */
+struct time_range {
+    uint64_t min_ns, max_ns; /* UINT64_MAX: not known */
+};
+
 struct function_time {
-    uint64_t total_ns; /* from its calls to their returns; a recursive call counts again */
-    uint64_t calls;    /* that are counted here: their returns are known */
-    uint64_t self_ns;  /* without the calls that it made, as far as they are known */
+    struct time_range total; /* from its calls to their returns; a recursive call counts again */
+    struct time_range self;  /* without the calls that it made, as far as they are known */
+    uint64_t calls;          /* that are counted here: their returns are known */
 };
 
 /* All zero knows nothing. */

@@ -33,9 +33,12 @@
 #define SEGMENT_OPEN_FLAGS 7u /* those that an open segment may have */
 #define SEGMENT_KNOWN_FLAGS 15u
 
+#define OPEN_CALL_SOMETIME UINT64_MAX
+
 struct open_call {
     uint64_t seq;      /* of the call event */
     uint64_t ns;       /* of the anchor at or before it, 0 when there is none */
+    uint64_t ns_error; /* vtab_scan.c: as in struct event, OPEN_CALL_SOMETIME: a segment's list has it */
     uint32_t function; /* function_id */
     uint32_t site;     /* site_id, 0: unknown or not asked for; readers only */
     bool assumed;      /* see struct event */

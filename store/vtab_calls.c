@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state, call_site,
- * assumed): one row a call. Call sites are decoded only when a query looks at them: idxNum is 1 then.
+ * assumed, duration_min_ns, duration_max_ns): one row a call. Call sites are decoded only when a query looks
+ * at them, and a thread is read from its beginning when it looks at durations (idxNum): how exact a call's
+ * time is cannot be told from a segment that begins inside it.
  *
  * A row comes when its call ends, the calls that never do at the end of the stream, innermost first: memory
  * is bounded by the depth of the calls, not by their number. A thread whose returns were not recorded gives a
@@ -30,8 +32,13 @@ enum calls_column {
     CALLS_DURATION,
     CALLS_STATE,
     CALLS_CALL_SITE,
-    CALLS_ASSUMED
+    CALLS_ASSUMED,
+    CALLS_DURATION_MIN,
+    CALLS_DURATION_MAX
 };
+
+/* idxNum: what the query looks at. */
+enum { LOOKS_AT_SITES = 1, LOOKS_AT_DURATIONS = 2 };
 
 static const struct vtab_column columns[] = {
     {"run_id", CALLS_RUN, TERM_RUN},
@@ -54,7 +61,7 @@ struct call_row {
     struct open_call call;
     uint64_t depth;
     uint64_t parent_seq; /* UINT64_MAX: none */
-    uint64_t end_seq, end_ns;
+    uint64_t end_seq, end_ns, end_ns_error;
     enum call_state state;
 };
 
@@ -62,7 +69,7 @@ struct calls_cursor {
     struct vtab_cursor head;
     struct vtab_scan scan;
     struct thread_gaps gaps;
-    bool no_sites; /* the query does not look at them */
+    int looks_at;
     enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS } place;
     size_t wanted_open; /* of the open calls, how many could be rows that were asked for */
     uint64_t last_ns;   /* of the last event: those behind it are no earlier */
@@ -75,7 +82,8 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
     return vtab_connect(db,
                         "CREATE TABLE calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER, "
                         "parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, "
-                        "duration_ns INTEGER, state TEXT, call_site INTEGER, assumed INTEGER)",
+                        "duration_ns INTEGER, state TEXT, call_site INTEGER, assumed INTEGER, "
+                        "duration_min_ns INTEGER, duration_max_ns INTEGER)",
                         ret_table);
 }
 
@@ -83,7 +91,10 @@ static int calls_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     int result;
 
-    info->idxNum = vtab_column_used(info, CALLS_CALL_SITE);
+    info->idxNum = vtab_column_used(info, CALLS_CALL_SITE) ? LOOKS_AT_SITES : 0;
+    if (vtab_column_used(info, CALLS_DURATION) || vtab_column_used(info, CALLS_DURATION_MIN) ||
+        vtab_column_used(info, CALLS_DURATION_MAX))
+        info->idxNum |= LOOKS_AT_DURATIONS;
     result = vtab_best_index(info, columns);
     vtab_trust_numbers(info, columns);
     return result;
@@ -146,7 +157,8 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
 {
     struct vtab_scan *scan = &cursor->scan;
     const struct vtab_constraints *constraints = &scan->constraints;
-    struct event_range range = {.first_seq = constraints->first_seq, .last_seq = UINT64_MAX};
+    bool whole = cursor->looks_at & LOOKS_AT_DURATIONS;
+    struct event_range range = {.first_seq = whole ? 0 : constraints->first_seq, .last_seq = UINT64_MAX};
     int64_t last_segment = 0;
     int r = read_gaps(scan, &cursor->gaps, err);
 
@@ -154,11 +166,11 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
         return r;
     cursor->wanted_open = 0;
     cursor->last_ns = 0;
-    if (constraints->has_ns && constraints->from_ns) {
+    if (constraints->has_ns && constraints->from_ns && !whole) {
         range.from_ns = constraints->from_ns;
         range.to_ns = INT64_MAX; /* a call that began in time may end later */
     }
-    if (constraints->has_functions)
+    if (constraints->has_functions && !whole)
         range.functions = &constraints->functions;
     if (!(constraints->states & STATE_RETURNED) && scan->returns != TRACE_RETURNS_NONE) {
         /* Only from a segment's start on are the calls open at the end known; ones that began in time or are
@@ -167,7 +179,7 @@ static int open_thread(struct calls_cursor *cursor, struct error *err)
                         &last_segment, err);
         range = (struct event_range){.first_seq = (uint64_t)last_segment, .last_seq = UINT64_MAX};
     }
-    range.no_sites = cursor->no_sites;
+    range.no_sites = !(cursor->looks_at & LOOKS_AT_SITES);
     return r < 0 ? r : vtab_scan_open_events(scan, &range, err);
 }
 
@@ -226,6 +238,7 @@ static void take_returned_call(struct calls_cursor *cursor, const struct open_ca
         .parent_seq = scan->depth ? scan->open[scan->depth - 1].seq : UINT64_MAX,
         .end_seq = event->seq,
         .end_ns = event->ns,
+        .end_ns_error = event->ns_error,
         .state = STATE_RETURNED,
     };
 }
@@ -361,7 +374,7 @@ static int calls_filter(sqlite3_vtab_cursor *base, int index_number, const char 
     int r;
 
     cursor->place = NEED_THREAD;
-    cursor->no_sites = !index_number;
+    cursor->looks_at = index_number;
     cursor->head.row = 0;
     r = vtab_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : calls_next(base);
@@ -379,6 +392,21 @@ static void result_state(sqlite3_context *context, enum call_state state)
     const char *text = state == STATE_RETURNED ? "returned" : state == STATE_OPEN ? "open" : "unknown";
 
     sqlite3_result_text(context, text, -1, SQLITE_STATIC);
+}
+
+/* Exact if both ends are; otherwise it has bounds, the upper one only if there is a time behind its end. */
+static void result_duration(sqlite3_context *context, const struct call_row *row, enum calls_column column)
+{
+    uint64_t call_until =
+        row->call.ns_error == OPEN_CALL_SOMETIME ? UINT64_MAX : row->call.ns + row->call.ns_error;
+    uint64_t least = row->end_ns > call_until ? row->end_ns - call_until : 0;
+
+    if (column == CALLS_DURATION_MIN)
+        sqlite3_result_int64(context, (sqlite3_int64)least);
+    else if (column == CALLS_DURATION_MAX && row->end_ns_error < INT64_MAX - row->end_ns)
+        sqlite3_result_int64(context, (sqlite3_int64)(row->end_ns + row->end_ns_error - row->call.ns));
+    else if (column == CALLS_DURATION && !row->call.ns_error && !row->end_ns_error)
+        sqlite3_result_int64(context, (sqlite3_int64)least);
 }
 
 static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -413,8 +441,10 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
             sqlite3_result_int64(context, (sqlite3_int64)row->call.ns);
         break;
     case CALLS_DURATION:
+    case CALLS_DURATION_MIN:
+    case CALLS_DURATION_MAX:
         if (row->call.ns && row->end_ns)
-            sqlite3_result_int64(context, (sqlite3_int64)(row->end_ns - row->call.ns));
+            result_duration(context, row, (enum calls_column)column);
         break;
     case CALLS_STATE:
         result_state(context, row->state);

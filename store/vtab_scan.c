@@ -86,7 +86,8 @@ int vtab_scan_open_events(struct vtab_scan *scan, const struct event_range *rang
 
 /* ----------------------------------------------------------------------------------------- the open calls */
 
-static int copy_open_calls(struct vtab_scan *scan)
+/* Those that are open after `event`. How exact their times are is not in the segment's list. */
+static int copy_open_calls(struct vtab_scan *scan, const struct event *event)
 {
     size_t depth = 0;
     const struct open_call *open = event_iter_open_calls(scan->iter, &depth);
@@ -96,29 +97,39 @@ static int copy_open_calls(struct vtab_scan *scan)
     if (depth)
         memcpy(scan->open, open, depth * sizeof(*open));
     scan->depth = depth;
+    for (size_t i = 0; i < depth; i++)
+        scan->open[i].ns_error = OPEN_CALL_SOMETIME;
+    if (depth && event->kind == EVENT_CALL)
+        scan->open[depth - 1].ns_error = event->ns_error;
     return 0;
 }
 
 const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct event *event, int *ret_result)
 {
-    bool jumped = event->seq != scan->next_seq;
+    bool jumped = event->seq != scan->next_seq, popped = false;
 
     *ret_result = 0;
     scan->next_seq = event->seq + 1;
     if (jumped) {
-        *ret_result = copy_open_calls(scan);
+        *ret_result = copy_open_calls(scan, event);
     } else if (event->kind == EVENT_RETURN && scan->depth) {
         scan->depth--;
+        popped = true;
     } else if (event->kind == EVENT_CALL && scan->returns != TRACE_RETURNS_NONE) {
         *ret_result = array_reserve(&scan->open, &scan->capacity, scan->depth + 1);
         if (*ret_result == 0)
             scan->open[scan->depth++] = (struct open_call){.seq = event->seq,
                                                            .ns = event->ns,
+                                                           .ns_error = event->ns_error,
                                                            .function = event->function,
                                                            .site = event->call_site,
                                                            .assumed = event->assumed};
     }
     if (*ret_result < 0 || event->kind != EVENT_RETURN)
         return NULL;
-    return event_iter_ended_call(scan->iter);
+    if (popped)
+        return &scan->open[scan->depth];
+    scan->ended = *event_iter_ended_call(scan->iter);
+    scan->ended.ns_error = OPEN_CALL_SOMETIME;
+    return &scan->ended;
 }

@@ -25,7 +25,8 @@ struct vtab_scan {
     /* The calls open around the present place, outermost first; kept by vtab_scan_follow. */
     struct open_call *open;
     size_t depth, capacity;
-    uint64_t next_seq; /* that follows without a gap; UINT64_MAX before the first event */
+    struct open_call ended; /* the one that vtab_scan_follow() has returned, if it was not in `open` */
+    uint64_t next_seq;      /* that follows without a gap; UINT64_MAX before the first event */
 };
 
 /* Begins anew, with the arguments of xFilter. */

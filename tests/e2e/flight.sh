@@ -94,7 +94,7 @@ slow_call() {
     begins_in_the_middle slow
     local id
     id=$(run_id slow)
-    (($(q "SELECT max(duration_ns) / 1000000 AS ms FROM calls c JOIN functions f USING (function_id)
+    (($(q "SELECT max(duration_max_ns) / 1000000 AS ms FROM calls c JOIN functions f USING (function_id)
         WHERE run_id = $id AND f.name = 'request'") >= 290))
     same slow "$(json_get name <"$WORK/slow.json")"
     same "$id" "$(json_get flight.commits.0.run <"$WORK/slow.json")"

@@ -128,14 +128,14 @@ self_counting() { # program: prints "NAME COUNT" of its functions
 }
 
 times_are_kept() { # none, anchor or full
-    record "time_$1" --time "$1" --returns probe -- "$PROGRAMS/million" 2000
+    record "time_$1" --time "$1" -- "$PROGRAMS/million" 2000
     case $1 in
     none) same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_none) AND ns > 0")" ;;
     full)
         same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_full)
-            AND (ns = 0 OR ns_error > 0)")"
+            AND (ns = 0 OR kind = 'call' AND ns_error > 0)")"
         same 0 "$(q "SELECT count(*) AS n FROM calls WHERE run_id = $(run_id time_full) AND state = 'returned'
-            AND duration_ns < 0")"
+            AND duration_min_ns < 0")"
         ;;
     anchor)
         same 0 "$(q "SELECT count(*) AS n FROM events WHERE run_id = $(run_id time_anchor) AND ns = 0")"
@@ -162,6 +162,21 @@ assert main["total_ns"] >= row["total_ns"] >= cell["total_ns"] >= leaf["total_ns
 assert leaf["self_ns"] == leaf["total_ns"]
 assert cell["self_ns"] == cell["total_ns"] - leaf["total_ns"], (cell, leaf)
 assert row["self_ns"] == row["total_ns"] - cell["total_ns"], (row, cell)
+assert all(functions[name]["exact"] for name in ("row", "cell", "leaf"))
+PY
+    # An inferred return lies between two events: a range then, and no number that is none.
+    record ranged --time full -- "$PROGRAMS/million" 2000 >/dev/null
+    "$TRACECTL" top ranged | grep -E '[0-9] to [0-9.]+ ms' >/dev/null
+    same 0 "$(q "SELECT count(*) FROM calls WHERE run_id = $(run_id ranged) AND state = 'returned'
+        AND (duration_ns IS NOT NULL AND duration_min_ns <> duration_max_ns OR duration_min_ns > duration_max_ns)")"
+    "$TRACECTL" --json top ranged -n 0 >"$WORK/ranged.json"
+    python3 - "$WORK/ranged.json" <<'PY'
+import json, sys
+
+functions = {function["name"]: function for function in json.load(open(sys.argv[1]))["functions"]}
+row, leaf = functions["row"], functions["leaf"]
+assert leaf["total_ns"] is None and not leaf["exact"] and 0 <= leaf["min_ns"] < leaf["max_ns"], leaf
+assert row["min_ns"] >= leaf["min_ns"] and row["self_max_ns"] <= row["max_ns"], (row, leaf)
 PY
 }
 
