@@ -171,6 +171,7 @@ static int map_area(struct remote *remote, const struct live_patch *patch, const
         agent_area_placed(area, (uint64_t)rings);
     return r;
 }
+
 static int bring_area(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     uint64_t locked = process_locked_bytes(remote_pid(remote));

@@ -106,6 +106,7 @@ ROWS = [
             before=("prlimit", "--memlock=8388608:8388608", "setpriv", "--bounding-set=-ipc_lock"))
         for how, program in (("by the C library", "locked"), ("by system call", "locked.raw"))
     ),
+    Row("64 TiB and the low 2 GiB reserved", "reserves", options=("auto", "inline"), attach=True, truth=""),
     Row("a heap of 3 GiB, no room below the program", "heap_growth.low", options=("auto", "inline"), truth=""),
     Row("a heap of 3 GiB, legacy layout", "heap_growth", before=("setarch", "-L", "-R"), options=("inline",), truth=""),
     Row("a stack without limit", "deep", before=("prlimit", "--stack=unlimited"), options=("inline",)),
