@@ -297,22 +297,42 @@ static __always_inline __u32 go_random(__u64 seed)
     return (__u32)(seed >> 32);
 }
 
-static __always_inline bool go_is_chosen(const struct go_conduct *conduct, __u32 index, __u32 hit)
+/* Whether a hit of the choice's place is the chosen one. */
+static __always_inline bool go_is_hit(struct go_conduct *conduct, __u32 choice, __u32 hit)
+{
+    __u32 wanted = conduct->choices[choice].hit;
+
+    if (!(wanted & GO_HIT_FOLLOWING))
+        return wanted == hit;
+    if (!choice || !(conduct->taken & 1u << (choice - 1)))
+        return false;
+    return __sync_fetch_and_add(&conduct->followed[choice], 1) == (wanted & ~GO_HIT_FOLLOWING);
+}
+
+/* `*ret_taken`: the choice, as a bit; 0 at random. */
+static __always_inline bool go_is_chosen(struct go_conduct *conduct, __u32 index, __u32 hit, __u32 *ret_taken)
 {
     if (!conduct->choice_count)
         return go_random(conduct->seed ^ ((__u64)index << 32 | hit)) < conduct->chance;
-    for (__u32 i = 0; i < GO_CHOICES_MAX; i++)
-        if (i < conduct->choice_count && conduct->choices[i].probe == index && conduct->choices[i].hit == hit)
-            return true;
+    for (__u32 i = 0; i < GO_CHOICES_MAX; i++) {
+        if (i >= conduct->choice_count || conduct->choices[i].probe != index || !go_is_hit(conduct, i, hit))
+            continue;
+        *ret_taken = 1u << i;
+        return true;
+    }
     return false;
 }
 
 /* Whether the goroutine is to be held up at this hit of the place. */
 static __always_inline bool go_holds(struct go_conduct *conduct, __u32 index, __u32 hit)
 {
-    if (conduct->left <= 0 || !go_is_chosen(conduct, index, hit))
+    __u32 taken = 0;
+
+    if (conduct->left <= 0 || !go_is_chosen(conduct, index, hit, &taken) ||
+        __sync_fetch_and_add(&conduct->left, -1) <= 0)
         return false;
-    return __sync_fetch_and_add(&conduct->left, -1) > 0;
+    __sync_fetch_and_or(&conduct->taken, taken);
+    return true;
 }
 
 static __always_inline struct go_behind_key go_behind_key(const struct hit *hit, __u64 g)
@@ -348,13 +368,15 @@ static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, c
     struct go_delay *delay = bpf_map_lookup_elem(&go_delays, &index);
     __u32 worker = go_worker(hit);
     struct go_conduct *conduct = &go_conducts[worker];
+    bool here;
 
     if (!delay || !conduct->execution)
         return false;
     *ret_hit = go_count_hit(&delay->hits[worker], conduct->execution, probe->behind ? 2 : 1);
+    here = go_holds(conduct, index, *ret_hit);
     if (probe->behind && go_holds(conduct, index, *ret_hit + 1))
         go_hold_behind(hit, g, index, *ret_hit + 1);
-    return go_holds(conduct, index, *ret_hit);
+    return here;
 }
 
 #define GO_HOLD_SIGNAL 23 /* SIGURG */

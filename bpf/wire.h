@@ -424,8 +424,10 @@ struct go_probe {
 #define GO_WORKERS_MAX 16 /* executions beside each other; a power of two */
 
 struct go_choice {
-    __u32 probe, hit; /* a place, and how often it was hit before */
+    __u32 probe, hit; /* a place, and how often it was hit before; with GO_HIT_FOLLOWING: since the choice
+                         before this one in the list was taken */
 };
+#define GO_HIT_FOLLOWING 0x80000000u
 
 struct go_conduct {
     __u64 seed;
@@ -434,8 +436,9 @@ struct go_conduct {
     __u32 chance;
     __s32 left;      /* so many more in this execution */
     __u32 stop_exit; /* the end of the process is held up, too */
-    __u32 unused;
+    __u32 taken;     /* choices, as a set of bits; the kernel side's own, 0 at first */
     struct go_choice choices[GO_CHOICES_MAX];
+    __u32 followed[GO_CHOICES_MAX]; /* hits of each with GO_HIT_FOLLOWING; the same */
 };
 
 /* Of a place GO_AT_DELAY, in the map `go_delays`. */

@@ -13,8 +13,9 @@ enum { HELD_MAX = 16 };
 /* An operation in the source, and the place before it. */
 struct site {
     uint32_t site;
-    uint32_t probe;       /* of the place; 0: there is none */
-    uint32_t times, hits; /* of the place: a hit counts so much */
+    uint32_t probe;      /* of the place; 0: there is none */
+    uint32_t times;      /* a hit of the place counts so much */
+    uint32_t hold, hits; /* during that hold */
     UT_hash_handle hh;
 };
 
@@ -28,6 +29,7 @@ struct go_meanwhile {
     struct site *sites;
     struct held held[HELD_MAX];
     size_t held_count;
+    uint32_t holds; /* so far */
 };
 
 int go_meanwhile_new(const struct go_meanwhile_options *options, struct go_meanwhile **ret_meanwhile)
@@ -115,9 +117,14 @@ static int on_operation(struct go_meanwhile *meanwhile, const struct go_event *e
 
     if (!site)
         return -ENOMEM;
+    if (meanwhile->held_count != 1)
+        return 0;
+    if (site->hold != meanwhile->holds)
+        site->hits = 0;
+    site->hold = meanwhile->holds;
     choice = (struct go_choice){site->probe, site->hits};
     site->hits += site->times;
-    for (uint32_t i = 0; !r && meanwhile->held_count == 1 && i < site->times; i++, choice.hit++)
+    for (uint32_t i = 0; !r && i < site->times; i++, choice.hit++)
         r = go_strategy_follows(strategy, &meanwhile->held[0].choice, &choice);
     return r;
 }
@@ -128,8 +135,10 @@ int go_meanwhile_event(struct go_meanwhile *meanwhile, const struct go_event *ev
     if (!event->goroutine || event->kind == GO_EVENT_EXIT)
         return 0;
     end_hold(meanwhile, event->goroutine);
-    if (event->kind == GO_EVENT_DELAY && meanwhile->held_count < HELD_MAX)
+    if (event->kind == GO_EVENT_DELAY && meanwhile->held_count < HELD_MAX) {
+        meanwhile->holds++;
         meanwhile->held[meanwhile->held_count++] =
             (struct held){event->goroutine, {(uint32_t)event->other, (uint32_t)event->value}};
+    }
     return event->kind == GO_EVENT_OPERATE && event->site ? on_operation(meanwhile, event, strategy) : 0;
 }

@@ -294,6 +294,7 @@ static bool choose_followed(struct go_strategy *strategy, struct go_conduct *con
     followed->tries++;
     conduct->choices[0] = followed->pair[0];
     conduct->choices[1] = followed->pair[1];
+    conduct->choices[1].hit |= GO_HIT_FOLLOWING;
     conduct->choice_count = 2;
     return true;
 }

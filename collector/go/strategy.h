@@ -46,7 +46,8 @@ struct go_place_use {
 /* -ENOMEM. */
 int go_strategy_learn(struct go_strategy *strategy, const struct go_place_use *use);
 
-/* While a goroutine was held up at `first`, another one came to `second`. -ENOMEM. */
+/* While a goroutine was held up at `first`, another one came to `second`, whose hits are counted from the
+ * beginning of that hold on. -ENOMEM. */
 int go_strategy_follows(struct go_strategy *strategy, const struct go_choice *first,
                         const struct go_choice *second);
 

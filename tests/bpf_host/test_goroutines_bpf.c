@@ -519,6 +519,20 @@ Test(goroutines, a_list_is_followed_hit_by_hit)
                  "all of a full list, which its last is in");
 }
 
+Test(goroutines, a_choice_may_follow_the_one_before_it)
+{
+    struct go_conduct *conduct = kernel_go_conduct(0);
+
+    begin_execution(1, 8);
+    set_chance(0);
+    conduct->choice_count = 3;
+    conduct->choices[0] = (struct go_choice){PROBE, GO_HIT_FOLLOWING}; /* nothing comes before it */
+    conduct->choices[1] = (struct go_choice){PROBE, 3};
+    conduct->choices[2] = (struct go_choice){PROBE, GO_HIT_FOLLOWING | 2};
+    cr_assert_eq(held_hits(12), 1u << 3 | 1u << 6, "the third behind hit 3");
+    cr_assert_eq(conduct->taken, 6);
+}
+
 /* The hit of a go statement, and the return of runtime.newproc in the goroutine at `g`. */
 static const struct wire_go *make_goroutine(uint64_t g, unsigned *ret_held)
 {
