@@ -98,6 +98,8 @@ struct mm_struct {
 struct vm_area_struct {
     unsigned long vm_start;
     unsigned long vm_end;
+    unsigned long vm_flags;
+    struct file *vm_file;
 };
 
 struct thread_struct {

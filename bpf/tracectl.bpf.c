@@ -32,6 +32,7 @@
 #include "bpf/pack.h"
 #include "bpf/processes.h"
 #include "bpf/return_address.h"
+#include "bpf/rewrites.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 #include "bpf/sync.h"

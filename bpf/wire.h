@@ -30,15 +30,17 @@ enum wire_kind {
     WIRE_LIMITED = 14,    /* struct wire_limited: calls of a function are left out from here on */
     WIRE_PACKED = 15,     /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
     WIRE_CLAIM = 16,      /* struct wire_claim: a thread takes the slots of its inline probes */
+    WIRE_REWRITE = 17,    /* struct wire_rewrite: a program makes its code writable */
 };
 
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
     WIRE_RETURN_UNSEEN = 4,   /* a call whose return is not probed: it will have to be inferred */
-    WIRE_HELD = 8, /* FORK (the child), EXEC, LIBRARIES: the process stands still until it is let go */
+    WIRE_HELD =
+        8, /* FORK (the child), EXEC, LIBRARIES, REWRITE: the process stands still until it is let go */
     WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
-    WIRE_WAITING = 16,     /* LIBRARIES: the thread waits, for a moment, until it is let go */
+    WIRE_WAITING = 16,     /* LIBRARIES, REWRITE: the thread waits, for a moment, until it is let go */
     WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what found no room and comes before */
 };
 
@@ -97,6 +99,18 @@ struct wire_exec {
 struct wire_libraries {
     struct wire_header header;
     __u32 tgid, unused;
+};
+
+struct wire_rewrite {
+    struct wire_header header;
+    __u32 tgid, unused;
+    __u64 address; /* in a mapping of a file */
+};
+
+/* How the arguments of a call lie that makes memory writable: the cookie of the probe on it. */
+enum rewrite_gate_kind {
+    REWRITE_BY_MPROTECT = 1, /* address, size, rights */
+    REWRITE_BY_NUMBER = 2,   /* number of the system call, address, size, rights */
 };
 
 struct wire_exit {
@@ -286,6 +300,7 @@ _Static_assert(sizeof(struct wire_call_from) == 40, "wire_call_from");
 _Static_assert(sizeof(struct wire_lost) == 32, "wire_lost");
 _Static_assert(sizeof(struct wire_fork) == 40, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
+_Static_assert(sizeof(struct wire_rewrite) == 32, "wire_rewrite");
 _Static_assert(sizeof(struct wire_exit) == 40, "wire_exit");
 _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 

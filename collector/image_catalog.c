@@ -46,13 +46,36 @@ static bool is_blind(enum site_refusal reason)
     return reason != SITE_FRAGMENT && reason != SITE_IFUNC && reason != SITE_START_UP;
 }
 
-static int store_blind_function(struct traced_image *image, size_t function, const char *why,
-                                struct trace_writer *writer, struct error *err)
+static int store_blind_from(struct traced_image *image, size_t function, uint64_t from_ns, const char *why,
+                            struct trace_writer *writer, struct error *err)
 {
     uint32_t function_id;
     int r = image_catalog_function(writer, image, &image->functions[function], &function_id, err);
 
-    return r ? r : trace_writer_blind(writer, function_id, 0, 0, why, 0, err);
+    return r ? r : trace_writer_blind(writer, function_id, from_ns, 0, why, 0, err);
+}
+
+static int store_blind_function(struct traced_image *image, size_t function, const char *why,
+                                struct trace_writer *writer, struct error *err)
+{
+    return store_blind_from(image, function, 0, why, writer, err);
+}
+
+/* What had probes until a program was about to change its code. */
+static int store_left(struct traced_image *image, struct trace_writer *writer, struct error *err)
+{
+    AUTO_FREE bool *had = calloc(image->function_count + 1, sizeof(*had));
+    int r = 0;
+
+    if (!had)
+        return error_no_memory(err);
+    for (size_t i = 0; i < image->plan->count; i++)
+        had[image->plan->probes[i].function] = true;
+    for (size_t i = 0; i < image->function_count && !r; i++)
+        if ((had[i] || (image->inlined && image->inlined->chosen[i])) &&
+            !(image->differs && image->differs[i]))
+            r = store_blind_from(image, i, image->left_ns, "the program changes its code", writer, err);
+    return r;
 }
 
 static int store_blind_functions(struct traced_image *image, struct trace_writer *writer, struct error *err)
@@ -158,5 +181,8 @@ int image_catalog_blind(struct traced_image *image, bool told_backend, struct tr
         return key = NULL, error_no_memory(err);
     if (key)
         r = trace_writer_tag(writer, key, image->refusal, err);
-    return r || !image->plan ? r : store_blind_functions(image, writer, err);
+    if (r || !image->plan)
+        return r;
+    r = store_blind_functions(image, writer, err);
+    return r || !image->left_ns ? r : store_left(image, writer, err);
 }

@@ -466,6 +466,7 @@ int image_table_attach(struct uprobe_backend *backend, struct traced_image *imag
         .offsets = image->offsets,
         .cookies = image->cookies,
         .count = image->site_count,
+        .part = UPROBE_IMAGE_PART(image->number),
         .refused = image->refused_by_kernel,
     };
     int r;

@@ -61,11 +61,13 @@ struct traced_image {
     size_t site_count;       /* places in the file: two probes may share one */
     unsigned long *offsets;  /* of the places, and their cookies */
     uint64_t *cookies;
-    bool *refused_by_kernel;      /* of each place */
-    bool compared;                /* processes have been looked at for code that is not the file's */
-    bool *differs;                /* of each function: some has, so it has no probe; NULL: none differs */
-    bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
-    int64_t image_id;             /* in the catalog, 0: not yet */
+    bool *refused_by_kernel; /* of each place */
+    bool compared;           /* processes have been looked at for code that is not the file's */
+    bool *differs;           /* of each function: some has, so it has no probe; NULL: none differs */
+    uint64_t left_ns; /* since when (CLOCK_REALTIME) it has no probe any more, as a program changes it; 0: it
+                         has */
+    bool everywhere;  /* its probes are in all processes that map it, not in one at a time */
+    int64_t image_id; /* in the catalog, 0: not yet */
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */

@@ -6,24 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <uthash.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "collector/backend/leftover.h"
 #include "collector/background.h"
-#include "collector/linkers.h"
+#include "collector/loader_state.h"
+#include "collector/plan/rewrite_gates.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "collector/text_check.h"
-
-/* The probes of an image, or the one on a dynamic linker, in one process. */
-struct attachment {
-    uint64_t key;               /* key_of() */
-    struct traced_image *image; /* NULL: a linker */
-    pid_t pid;
-    UT_hash_handle hh;
-};
 
 /* Processes that one library is probed in at once. Whenever any program maps the library, the kernel goes
  * through all of its probes, and for each through all processes that have it. */
@@ -31,19 +23,6 @@ struct attachment {
 
 /* More removals than that under way: processes come and go faster than the kernel takes probes away. */
 #define CLOSING_MAX 16
-
-struct loader {
-    struct image_table *images;
-    struct uprobe_backend *backend;
-    struct inline_backend *inlined; /* NULL: there are no inline probes */
-    struct streams *streams;
-    struct sync_probes *sync; /* NULL: none */
-    struct trigger *trigger;  /* NULL: none */
-    struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched, differing, discreet;
-    struct attachment *attachments;
-    struct linkers linkers;
-};
 
 int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
                struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
@@ -193,6 +172,26 @@ static int compare_one(struct loader *loader, struct traced_image *image, pid_t 
     return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
 }
 
+/* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
+ * probes are there. */
+static int attach_gates(struct loader *loader, const struct traced_image *image, const char *path, pid_t pid,
+                        struct error *err)
+{
+    struct rewrite_gates gates;
+    bool refused[REWRITE_GATES_MAX] = {0};
+    struct uprobe_sites sites = {
+        .path = path,
+        .offsets = gates.offsets,
+        .cookies = gates.cookies,
+        .part = UPROBE_IMAGE_PART(image->number),
+        .refused = refused,
+    };
+
+    rewrite_gates_find(image->functions, image->function_count, &gates);
+    sites.count = image->plan->changes ? 0 : gates.count;
+    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
+}
+
 /* Attaches an image that other processes map, too, to this one. */
 static int attach_shared(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
                          struct error *err)
@@ -211,6 +210,8 @@ static int attach_shared(struct loader *loader, struct traced_image *image, cons
         return r;
     if (loader->budget)
         r = budget_enrol(loader->budget, image, err);
+    if (!r)
+        r = attach_gates(loader, image, path, pid, err);
     if (!r)
         r = image_table_attach(loader->backend, image, path, pid, err);
     return r ? r : add_attachment(loader, image->number, image, pid, err);
@@ -231,6 +232,9 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
         return r;
     if (image->shared)
         return attach_shared(loader, image, path, pid, err);
+    r = attach_gates(loader, image, path, 0, err);
+    if (r)
+        return r;
     return loader->budget ? budget_attach(loader->budget, image, path, running, err)
                           : image_table_attach(loader->backend, image, path, 0, err);
 }
@@ -280,7 +284,7 @@ static int attach_inline(struct loader *loader, struct traced_image *image, pid_
     struct error why = {0};
     int r = compare_all(loader, image, err);
 
-    if (r || !image->inlined || inline_backend_has(loader->inlined, pid))
+    if (r || !image->inlined || image->left_ns || inline_backend_has(loader->inlined, pid))
         return r;
     r = patch(loader, image, pid, &why, err);
     image->patched |= !r && !why.code;

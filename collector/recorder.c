@@ -16,6 +16,7 @@
 #include "collector/privileges.h"
 #include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
+#include "collector/recorder_rewrites.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -297,6 +298,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         .call_sites = options->call_sites,
         .on_exec = on_exec,
         .on_libraries = on_libraries,
+        .on_rewrite = recorder_note_rewrite,
         .on_fork = on_fork,
         .on_end = on_end,
         .on_limited = on_limited,
@@ -490,8 +492,10 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
             return records;
         held = recorder->watch && go_watch_round(recorder->watch, !records);
         recorder_release_forgotten(recorder);
+        r = recorder_serve_rewrites(recorder, err);
         now = clock_ns(CLOCK_MONOTONIC);
-        r = govern_if_due(recorder, now, err);
+        if (!r)
+            r = govern_if_due(recorder, now, err);
         if (!r)
             r = flush_if_due(recorder, now, err);
         if (!r && recorder->options.flight)
@@ -521,6 +525,7 @@ void recorder_free(struct recorder *recorder)
     sync_probes_free(recorder->sync);
     streams_free(recorder->streams);
     recorder_flight_release(recorder);
+    free(recorder->rewrites);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);
     inline_backend_free(recorder->inlined);

@@ -39,6 +39,8 @@ struct recorder {
     uint64_t inline_calls;     /* of this round */
     uint64_t inline_looked_ns; /* when it looked how far threads had come */
     bool inline_overtaken;     /* the kernel's records from before that have all been read */
+    struct wire_rewrite *rewrites; /* of programs that wait for it */
+    size_t rewrite_count, rewrite_capacity;
     uint64_t life_cycle_losses, governed_ns;
     uint64_t flushed_ns; /* 0: the recording has not begun */
     /* With a flight recorder: */

@@ -99,6 +99,15 @@ bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark m
     return region && get(region, address, mark);
 }
 
+bool flow_map_has_mark(const struct flow_map *map, enum flow_mark mark)
+{
+    for (size_t i = 0; i < map->region_count; i++)
+        for (size_t word = 0; word <= map->regions[i].code.size / 64; word++)
+            if (map->regions[i].marks[mark][word])
+                return true;
+    return false;
+}
+
 bool flow_map_has_any(const struct flow_map *map, uint64_t address, uint64_t size, enum flow_mark mark)
 {
     for (uint64_t at = 0; at < size; at++)

@@ -70,6 +70,7 @@ int flow_map_walk(struct flow_map *map, const struct image_function *functions, 
 
 /* Marks are false, and setting them does nothing, where there is no code. */
 bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark mark);
+bool flow_map_has_mark(const struct flow_map *map, enum flow_mark mark); /* anywhere */
 void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark);
 void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark);
 

@@ -33,13 +33,14 @@ int inline_catch_up(const struct member *member, struct error *err)
 {
     const struct family *family = member->family;
     AUTO_FREE bool *in = calloc(family->patch.count + 1, sizeof(*in));
-    int r;
+    int r = 0;
 
     if (!in)
         return error_no_memory(err);
     for (size_t i = 0; i < family->patch.count; i++)
         in[i] = family->varies[i] && !family->out[i];
-    r = change_member(member, in, true, err);
+    if (!family->inlined->left)
+        r = change_member(member, in, true, err);
     if (r != -ENOMEM && change_member(member, family->out, false, NULL) == -ENOMEM)
         return error_no_memory(err);
     return r;
@@ -96,7 +97,7 @@ static int choose_for(struct inline_backend *backend, struct family *family, con
 
     if (changes(family, out, false, which))
         r = change_family(backend, family, which, false, err);
-    if (!r && changes(family, out, true, which))
+    if (!r && !family->inlined->left && changes(family, out, true, which))
         r = change_family(backend, family, which, true, err);
     return r;
 }

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/agent/record.h"
+#include "collector/plan/rewrite_gates.h"
 #include "image/constant_calls.h"
 #include "image/imports.h"
 
@@ -56,15 +57,16 @@ void inline_image_free(struct inline_image *inlined)
 
 DEFINE_CLEANUP(cleanup_inline_image, struct inline_image *, inline_image_free)
 
-/* What the plan sees, or would if there were a place for a uprobe. */
-static void choose(struct inline_image *inlined, const struct plan *plan)
+/* What the plan sees, or would if there were a place for a uprobe; but for what has one of another kind. */
+static void choose(struct inline_image *inlined, const struct image_function *functions,
+                   const struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++)
         inlined->chosen[plan->probes[i].function] = true;
     for (size_t i = 0; i < plan->refusal_count; i++)
         inlined->chosen[plan->refusals[i].function] = true;
     for (size_t i = 0; i < inlined->count; i++)
-        inlined->chosen[i] &= inlined->sites[i].refusal == DISPLACE_OK;
+        inlined->chosen[i] &= inlined->sites[i].refusal == DISPLACE_OK && !rewrite_gate_is(&functions[i]);
 }
 
 static size_t patched_bytes(const struct displace_site *site)
@@ -156,7 +158,7 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     r = displace_image(image, functions, count, &inlined->sites, err);
     if (r)
         return r;
-    choose(inlined, plan);
+    choose(inlined, functions, plan);
     while (part(inlined, functions, plan))
         ;
     add_up(inlined);

@@ -26,6 +26,7 @@ struct inline_image {
     size_t aside_at;    /* where in the stubs' room those parts begin that are seldom run */
     size_t stub_bytes;  /* at most, of all stubs together */
     bool may_lock;      /* it can call mlockall() without an import that says so */
+    bool left;          /* a program changes its code: what is taken out does not come back */
 };
 
 /* Why no function of the image may be patched, whatever process runs it; NULL: some may. `knows_borrowers`:

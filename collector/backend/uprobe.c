@@ -303,28 +303,16 @@ static int attach_kind(struct uprobe_backend *backend, const struct attachment_k
     return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->path);
 }
 
-static int attach_calls(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
-                        unsigned part, struct error *err)
+int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                          struct error *err)
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
     const struct attachment_kind kind =
         backend->returns && !pid
-            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, part}
-            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, part};
+            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, sites->part}
+            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, sites->part};
 
     return attach_kind(backend, &kind, sites, err);
-}
-
-int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
-                          struct error *err)
-{
-    return attach_calls(backend, sites, pid, 0, err);
-}
-
-int uprobe_backend_attach_part(struct uprobe_backend *backend, const struct uprobe_sites *sites,
-                               unsigned part, struct error *err)
-{
-    return attach_calls(backend, sites, 0, part, err);
 }
 
 struct budget_slot *uprobe_backend_budget(const struct uprobe_backend *backend)
@@ -373,6 +361,15 @@ int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *pat
     return r || !refused ? r : error_say(err, -EOPNOTSUPP, "cannot attach a probe to the agent");
 }
 
+int uprobe_backend_attach_gates(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                                struct error *err)
+{
+    const struct attachment_kind kind = {backend->skeleton->progs.on_protect, ATTACH_UPROBE_MULTI, pid,
+                                         sites->part};
+
+    return attach_kind(backend, &kind, sites, err);
+}
+
 int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,
                              struct error *err)
 {
@@ -400,6 +397,7 @@ uint32_t uprobe_backend_hits(const struct uprobe_backend *backend, uint32_t inde
     return (uint32_t)delay.hits[worker % GO_WORKERS_MAX];
 }
 
+/* Closes the links of a process, or (`pid` 0) those of a part. */
 static void close_links_of(struct uprobe_backend *backend, pid_t pid, unsigned part)
 {
     size_t kept = 0;
@@ -407,7 +405,7 @@ static void close_links_of(struct uprobe_backend *backend, pid_t pid, unsigned p
     for (size_t i = 0; i < backend->link_count; i++) {
         const struct probe_link *link = &backend->links[i];
 
-        if (link->pid == pid && link->part == part)
+        if (pid ? link->pid == pid : link->part == part)
             closer_close(&backend->closer, link->fd);
         else
             backend->links[kept++] = *link;

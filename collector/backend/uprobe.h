@@ -47,12 +47,17 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
 /* Detaches everything. Accepts NULL. */
 void uprobe_backend_free(struct uprobe_backend *backend);
 
+/* Parts that no other probes have: those of a budget from here on, and all of an image. */
+#define UPROBE_PARTS 0x10000u
+#define UPROBE_IMAGE_PART(number) (0x80000000u + (number))
+
 /* What is to be probed of one image. */
 struct uprobe_sites {
     const char *path;             /* of the file, as this process can open it */
     const unsigned long *offsets; /* in the file */
     const uint64_t *cookies;      /* an index in the low half and the COOKIE_ flags of bpf/wire.h */
     size_t count;
+    unsigned part; /* what these probes can be taken away by, in all processes; 0: nothing */
     bool *refused; /* `count` answers, false before: the kernel does not take this instruction */
 };
 
@@ -65,12 +70,6 @@ struct uprobe_sites {
  * takes for yes), and at a place that is no entry this destroys the stack: so there are no sessions then. */
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                           struct error *err);
-
-/* The same everywhere, as a part that can be taken away again: `part` is one that no other probes have, from
- * UPROBE_PARTS on. */
-#define UPROBE_PARTS 0x10000u
-int uprobe_backend_attach_part(struct uprobe_backend *backend, const struct uprobe_sites *sites,
-                               unsigned part, struct error *err);
 
 /* With a budget: what is counted of each probe, by its index; MAX_BUDGET_PROBES of them, shared with the
  * kernel side. NULL without one. */
@@ -90,7 +89,7 @@ struct uprobe_go {
 
 /* Probes it in every process that runs it. */
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err);
-/* Takes one part away again, behind the caller's back (some 40 ms). */
+/* Takes one part away again, in all processes, behind the caller's back (some 40 ms). */
 void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part);
 
 /* Probes functions that synchronise, whose cookies are those of struct wire_sync (bpf/wire.h), as
@@ -102,6 +101,11 @@ int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct upro
  * mapped. `path`: of its file. */
 int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *path, unsigned long offset,
                                  struct error *err);
+
+/* Watches for programs that are about to change their code, at their calls of mprotect(); the cookies are of
+ * enum rewrite_gate_kind. Otherwise as uprobe_backend_attach. */
+int uprobe_backend_attach_gates(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
+                                struct error *err);
 
 /* What is recorded of a system call. */
 int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, const struct sync_call *call,

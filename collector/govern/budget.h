@@ -65,6 +65,9 @@ void budget_inline_out(const struct budget *budget, const struct traced_image *i
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
 
+/* Takes all uprobes of an image away, for good: `left_ns` says so. */
+void budget_leave(struct budget *budget, const struct traced_image *image);
+
 /* Before the recording begins, another process that runs has been given inline probes: sees what they take,
  * and takes those out, in all processes, that would be too much. So one process pays for what nobody knew,
  * and not all of them. It is `part` of all processes: what the work on it took of busy processors is spread.

@@ -62,9 +62,16 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
         offsets[i] = image->offsets[group->sites[i]];
         cookies[i] = cookie | (uint64_t)tag << COOKIE_TAG_SHIFT;
     }
-    const struct uprobe_sites sites = {path, offsets, cookies, group->count, refused};
+    const struct uprobe_sites sites = {
+        .path = path,
+        .offsets = offsets,
+        .cookies = cookies,
+        .count = group->count,
+        .part = group->part,
+        .refused = refused,
+    };
 
-    r = uprobe_backend_attach_part(budget->options.backend, &sites, group->part, err);
+    r = uprobe_backend_attach(budget->options.backend, &sites, 0, err);
     for (size_t i = 0; !r && i < group->count; i++)
         image->refused_by_kernel[group->sites[i]] |= refused[i];
     return r;
@@ -135,7 +142,7 @@ static int renew_small(struct budget *budget, size_t image, size_t old_groups, b
     if (!sites)
         return error_no_memory(err);
     for (size_t i = 0; i < traced->site_count; i++)
-        if (budget_comes(budget, budget->probes[(uint32_t)traced->cookies[i]].function))
+        if (!traced->left_ns && budget_comes(budget, budget->probes[(uint32_t)traced->cookies[i]].function))
             sites[count++] = i;
     for (size_t g = 0; merge && g < old_groups; g++) {
         const struct budget_group *group = &budget->groups[g];
@@ -188,6 +195,19 @@ static void forget_dropped(struct budget *budget)
         if (!budget->groups[g].dropped)
             budget->groups[kept++] = budget->groups[g];
     budget->group_count = kept;
+}
+
+void budget_leave(struct budget *budget, const struct traced_image *image)
+{
+    for (size_t g = 0; g < budget->group_count; g++) {
+        struct budget_group *group = &budget->groups[g];
+
+        if (budget->images[group->image].image != image || group->dropped)
+            continue;
+        uprobe_backend_detach_part(budget->options.backend, group->part);
+        group->count = 0;
+        group->dropped = true;
+    }
 }
 
 int budget_join_groups(struct budget *budget, size_t first, struct error *err)

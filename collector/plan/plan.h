@@ -109,6 +109,7 @@ struct plan {
     size_t by_class[SITE_CLASSES];   /* functions, by the class of what their calls hit; [SITE_REFUSED] =
                                         refusal_count */
     size_t by_kind[PLAN_SITE_KINDS]; /* probes */
+    bool changes;                    /* the file tells which bytes of its code change in memory */
     size_t moved;                    /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];
     size_t by_no_return[PLAN_NO_RETURNS]; /* functions */

@@ -605,6 +605,7 @@ int streams_handle(void *context, const void *record, size_t size)
         [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
         [WIRE_LIMITED] = sizeof(struct wire_limited),
         [WIRE_CLAIM] = sizeof(struct wire_claim),
+        [WIRE_REWRITE] = sizeof(struct wire_rewrite),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -640,6 +641,10 @@ int streams_handle(void *context, const void *record, size_t size)
         return 0; /* the recorder's */
     case WIRE_LIMITED:
         return handle_limited(streams, record);
+    case WIRE_REWRITE:
+        return streams->options.on_rewrite
+                   ? streams->options.on_rewrite(streams->options.context, record, &streams->error)
+                   : 0;
     case WIRE_PACKED: /* the backend unpacks it */
         break;
     }

@@ -42,6 +42,9 @@ struct stream_options {
     /* A process has other libraries: the callee calls streams_set_code and lets it, or its thread, go.
      * `flags`: those of struct wire_libraries. */
     int (*on_libraries)(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err);
+    /* A process is about to change code that is mapped from a file: the callee lets it, or its thread, go.
+     * `record` is borrowed. */
+    int (*on_rewrite)(void *context, const struct wire_rewrite *record, struct error *err);
     /* A process has a child that runs the same code: the callee lets it go if it is held. */
     int (*on_fork)(void *context, pid_t parent, pid_t child, bool held, struct error *err);
     void (*on_end)(void *context, pid_t pid);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/loader_state.h"
+#include "collector/target/map_lines.h"
+#include "collector/target/process.h"
+#include "collector/text_check.h"
+
+/* The kernel takes some 40 ms to remove probes; a process stands still meanwhile. */
+#define REMOVAL_MOST_NS 1000000000u
+#define LOOK_US 500
+
+/* The image that a process has mapped at `address`, whatever it may do with it at present; NULL: none that is
+ * known. */
+static struct traced_image *image_at(const struct loader *loader, pid_t pid, uint64_t address)
+{
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line line;
+    struct stat file;
+    char link[96];
+
+    if (map_lines_open(pid, &maps))
+        return NULL;
+    while (map_lines_next(&maps, &line)) {
+        if (address < line.start || address >= line.end)
+            continue;
+        snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, line.start,
+                 line.end);
+        if (!stat(link, &file))
+            return image_table_known(loader->images, &file);
+        process_exe_link(pid, link, sizeof(link)); /* without CAP_CHECKPOINT_RESTORE: the program at least */
+        return !stat(link, &file) && file.st_ino == line.inode ? image_table_known(loader->images, &file)
+                                                               : NULL;
+    }
+    return NULL;
+}
+
+static bool has_probes(const struct loader *loader, const struct traced_image *image)
+{
+    bool any = image->everywhere || image->patched;
+
+    for (const struct attachment *attachment = loader->attachments; attachment && !any;
+         attachment = attachment->hh.next)
+        any = attachment->image == image;
+    return any;
+}
+
+static void take_uprobes(struct loader *loader, struct traced_image *image)
+{
+    struct attachment *attachment = NULL, *next = NULL;
+
+    if (loader->budget)
+        budget_leave(loader->budget, image);
+    uprobe_backend_detach_part(loader->backend, UPROBE_IMAGE_PART(image->number));
+    HASH_ITER (hh, loader->attachments, attachment, next) {
+        if (attachment->image != image)
+            continue;
+        HASH_DEL(loader->attachments, attachment);
+        free(attachment);
+    }
+    image->everywhere = true; /* nothing is to be attached any more */
+}
+
+/* What cannot be restored has been changed already, and is left as it is. */
+static int take_inline_probes(struct loader *loader, struct traced_image *image, struct error *err)
+{
+    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
+    const struct inline_choice choice = {.out = out, .out_ahead = out};
+
+    if (!out)
+        return error_no_memory(err);
+    for (size_t i = 0; i < image->function_count; i++)
+        out[i] = true;
+    image->inlined->left = true;
+    return inline_backend_choose(loader->inlined, image->inlined, &choice, err) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Its calls and returns are not seen any more. */
+static int tell_streams(struct loader *loader, const struct traced_image *image, struct error *err)
+{
+    size_t count = image->first_function + image->function_count;
+    AUTO_FREE bool *unseen = calloc(count + 1, sizeof(*unseen));
+    int r = unseen ? 0 : -ENOMEM;
+
+    for (size_t i = image->first_function; i < count && !r; i++) {
+        unseen[i] = true;
+        r = streams_function_missed(loader->streams, (uint32_t)i);
+    }
+    return r ? error_no_memory(err) : streams_returns_unseen(loader->streams, unseen, count, err);
+}
+
+static void wait_for_removal(const struct traced_image *image, pid_t pid)
+{
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
+
+    while (text_check_has_probes(image, pid) && clock_ns(CLOCK_MONOTONIC) < until)
+        usleep(LOOK_US);
+}
+
+int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, const struct traced_image **ret_image,
+                   struct error *err)
+{
+    struct traced_image *image = image_at(loader, pid, address);
+    int r = 0;
+
+    *ret_image = NULL;
+    if (!image || !image_is_traced(image) || image->plan->changes || image->left_ns ||
+        !has_probes(loader, image))
+        return 0;
+    image->left_ns = clock_ns(CLOCK_REALTIME);
+    if (image->inlined && loader->inlined)
+        r = take_inline_probes(loader, image, err);
+    take_uprobes(loader, image);
+    if (!r)
+        r = tell_streams(loader, image, err);
+    wait_for_removal(image, pid);
+    *ret_image = image;
+    return r;
+}
