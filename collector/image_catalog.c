@@ -74,7 +74,7 @@ static int store_left(struct traced_image *image, struct trace_writer *writer, s
     for (size_t i = 0; i < image->function_count && !r; i++)
         if ((had[i] || (image->inlined && image->inlined->chosen[i])) &&
             !(image->differs && image->differs[i]))
-            r = store_blind_from(image, i, image->left_ns, "the program changes its code", writer, err);
+            r = store_blind_from(image, i, image->left_ns, image->left_reason, writer, err);
     return r;
 }
 

@@ -13,6 +13,7 @@
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/image_catalog.h"
+#include "collector/target/code_mover.h"
 #include "image/function_names.h"
 #include "image/stack_readers.h"
 
@@ -97,7 +98,7 @@ void image_table_free(struct image_table *table)
     free(table);
 }
 
-const struct traced_image *image_table_images(const struct image_table *table)
+struct traced_image *image_table_images(const struct image_table *table)
 {
     return table->images;
 }
@@ -135,7 +136,7 @@ static uint64_t cookie_flags(const struct traced_image *image, const struct plan
 {
     uint64_t flags = (uint64_t)(probe->sp_offset / 8) << COOKIE_SP_SHIFT;
 
-    if (!probe->return_probe)
+    if (!probe->return_probe || image->shared)
         flags |= COOKIE_ENTRY_ONLY;
     if (image->returns == TRACE_RETURNS_INFERRED || call_sites)
         flags |= COOKIE_WANT_RETURN_ADDRESS;
@@ -336,6 +337,14 @@ int image_table_leave_inline(struct image_table *table, struct traced_image *ima
     return image->not_inlined ? list_sites(table, image, err) : error_no_memory(err);
 }
 
+int image_table_share(struct image_table *table, struct traced_image *image, struct error *err)
+{
+    image->shared = true;
+    if (image->returns == TRACE_RETURNS_PROBED)
+        image->returns = TRACE_RETURNS_INFERRED;
+    return list_sites(table, image, err);
+}
+
 int image_table_leave_differing(struct image_table *table, struct traced_image *image, struct error *err)
 {
     for (size_t i = 0; i < image->function_count; i++)
@@ -359,6 +368,10 @@ static int read_image(struct image_table *table, struct traced_image *image,
         image->stack_reader = image_stack_reader(image->elf);
     if (!r && source->root)
         r = elf_image_set_debug_root(image->elf, source->root);
+    image->translates = !r && source->kind == IMAGE_MAIN && code_mover_translates(image->elf);
+    if (image->translates)
+        return error_say(err, -ENOTSUP, "cannot trace %s: it runs other programs from copies of their code",
+                         image->path);
     if (!r && table->options.goroutines && !table->options.go_functions)
         image->chosen &= !elf_image_facts(image->elf)->is_go;
     return r || !image->chosen ? r : plan_image(table, image, err);

@@ -43,6 +43,7 @@ struct traced_image {
     char *refusal;            /* why it is not probed although it was chosen; NULL: it is */
     struct elf_image *elf;    /* NULL when it cannot be read */
     const char *stack_reader; /* image_stack_reader(), if return probes are wanted */
+    bool translates;          /* its processes run other programs from copies: nothing in them is probed */
     struct go_program_file *go; /* of a Go program whose goroutines are recorded, or NULL */
     char *go_refusal;           /* why they are not although they are wanted; NULL: nothing to say */
     enum go_detail go_attached; /* how much of it is seen at present */
@@ -61,13 +62,13 @@ struct traced_image {
     size_t site_count;       /* places in the file: two probes may share one */
     unsigned long *offsets;  /* of the places, and their cookies */
     uint64_t *cookies;
-    bool *refused_by_kernel; /* of each place */
-    bool compared;           /* processes have been looked at for code that is not the file's */
-    bool *differs;           /* of each function: some has, so it has no probe; NULL: none differs */
-    uint64_t left_ns; /* since when (CLOCK_REALTIME) it has no probe any more, as a program changes it; 0: it
-                         has */
-    bool everywhere;  /* its probes are in all processes that map it, not in one at a time */
-    int64_t image_id; /* in the catalog, 0: not yet */
+    bool *refused_by_kernel;      /* of each place */
+    bool compared;                /* processes have been looked at for code that is not the file's */
+    bool *differs;                /* of each function: some has, so it has no probe; NULL: none differs */
+    uint64_t left_ns;             /* since when (CLOCK_REALTIME) it has no probe any more; 0: it has */
+    const char *left_reason;      /* why, for as long as the program runs */
+    bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
+    int64_t image_id;             /* in the catalog, 0: not yet */
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
@@ -139,6 +140,9 @@ int image_table_attach(struct uprobe_backend *backend, struct traced_image *imag
 int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,
                              struct error *err);
 
+/* The image is probed in one process at a time, entries only. Before image_table_attach(). */
+int image_table_share(struct image_table *table, struct traced_image *image, struct error *err);
+
 /* No function gets a probe that `image->differs` names; nor does any get an inline one. Before
  * image_table_attach(). */
 int image_table_leave_differing(struct image_table *table, struct traced_image *image, struct error *err);
@@ -153,7 +157,7 @@ int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *i
                           const char *path, struct error *err);
 
 /* First of the list of all images, the newest first. */
-const struct traced_image *image_table_images(const struct image_table *table);
+struct traced_image *image_table_images(const struct image_table *table);
 
 /* The function that probe `index` is for. NO_FUNCTION: no such probe. */
 uint32_t image_table_probed_function(const struct image_table *table, uint32_t index);

@@ -13,6 +13,7 @@
 #include "collector/background.h"
 #include "collector/loader_state.h"
 #include "collector/plan/rewrite_gates.h"
+#include "collector/target/code_mover.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "collector/text_check.h"
@@ -155,17 +156,18 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
         return 0;
     image->compared = true;
     r = text_check_all(image, &any, &read_elsewhere, err);
-    image->shared = read_elsewhere && !image->plan->return_probes;
+    if (!r && read_elsewhere)
+        r = image_table_share(loader->images, image, err);
     return r || !any ? r : image_table_leave_differing(loader->images, image, err);
 }
 
 /* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
- * any; another one that differs has none of the image's. */
+ * any; another one that differs has none of the image's. One that we have patched was compared for that. */
 static int compare_one(struct loader *loader, struct traced_image *image, pid_t pid, bool *ret_differs,
                        struct error *err)
 {
-    bool first = !image->compared, any;
-    int r = text_check_process(image, pid, first, &any, err);
+    bool first = !image->compared, any = false;
+    int r = has_inline(loader, pid) ? 0 : text_check_process(image, pid, first, &any, err);
 
     image->compared = true;
     *ret_differs = any && !first;
@@ -455,7 +457,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     survey->can_throw |= can_throw(image);
     survey->reads_stacks |= image->stack_reader != NULL;
     survey->own_probes |= has_attachment(loader, image->number, pid);
-    survey->probes_returns |= image_is_traced(image) && image->plan->return_probes;
+    survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
     return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;
 }
 
@@ -510,6 +512,14 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
     return streams_set_code(loader->streams, pid, survey->code, survey->count, err);
 }
 
+/* Whether the program runs others: what it maps is theirs, and read, not run. */
+static bool translates(const struct loader *loader, const struct stat *program)
+{
+    const struct traced_image *image = image_table_known(loader->images, program);
+
+    return image && image->translates;
+}
+
 static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
                           bool *ret_news, struct error *err)
 {
@@ -520,6 +530,11 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
 
     if (r)
         return r;
+    if (translates(loader, program)) {
+        code_mappings_free(mappings, count);
+        count = 0;
+        mappings = NULL;
+    }
     survey.code = calloc(count ? count : 1, sizeof(*survey.code));
     if (!survey.code) {
         code_mappings_free(mappings, count);
@@ -534,6 +549,29 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     code_mappings_free(mappings, count);
     *ret_news = survey.news;
     return r < 0 ? r : tell(loader, pid, &survey, starting, err);
+}
+
+/* Whether the process is going to run a copy of its program's code. Where neither arguments nor environment
+ * are read, any may. One that runs has done so already. */
+static bool is_going_to_move(const struct loader *loader, const struct traced_image *image, pid_t pid)
+{
+    return code_mover_can_move(image->elf) && (loader->discreet || code_mover_is_told(pid));
+}
+
+/* Probes the program that a process runs. */
+static int probe_program(struct loader *loader, struct traced_image *image, pid_t pid, const char *link,
+                         bool starting, struct error *err)
+{
+    int r;
+
+    if (image->translates && starting)
+        return loader_translator(loader, pid, err);
+    if (!image_is_traced(image))
+        return 0;
+    if (starting && is_going_to_move(loader, image, pid))
+        return loader_leave(loader, image, pid, "the program moves its code to other memory", err);
+    r = attach_inline(loader, image, pid, err);
+    return r || is_attached(loader, image, pid) ? r : attach(loader, image, link, pid, !starting, err);
 }
 
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
@@ -557,10 +595,8 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
     r = image_table_get(loader->images, &source, &image, err);
     background_end(background);
-    if (!r && image_is_traced(image))
-        r = attach_inline(loader, image, pid, err);
-    if (!r && image_is_traced(image) && !is_attached(loader, image, pid))
-        r = attach(loader, image, link, pid, !starting, err);
+    if (!r)
+        r = probe_program(loader, image, pid, link, starting, err);
     if (!r && image->go)
         r = image_table_attach_go(loader->backend, image, image->go_governor.detail, link, err);
     if (r) {

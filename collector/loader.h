@@ -57,9 +57,8 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
 
 /* A process is about to change the code at `address`: takes the probes of the image that lies there away,
  * from all processes and for good, unless its file tells which bytes change, and waits until this one has
- * none. The process stands still. `*ret_image`: the image that had probes until now, or NULL. -ENOMEM. */
-int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, const struct traced_image **ret_image,
-                   struct error *err);
+ * none. The process stands still. `*ret_left`: there were any. -ENOMEM. */
+int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err);
 
 /* Whether a process was left without probes of its libraries since this was asked last, because too many have
  * them at once: every program that starts on the machine pays for each process that a library is probed in.

@@ -104,23 +104,45 @@ static void wait_for_removal(const struct traced_image *image, pid_t pid)
         usleep(LOOK_US);
 }
 
-int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, const struct traced_image **ret_image,
-                   struct error *err)
+int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, const char *why,
+                 struct error *err)
 {
-    struct traced_image *image = image_at(loader, pid, address);
+    bool had = has_probes(loader, image);
     int r = 0;
 
-    *ret_image = NULL;
-    if (!image || !image_is_traced(image) || image->plan->changes || image->left_ns ||
-        !has_probes(loader, image))
+    if (image->left_ns)
         return 0;
     image->left_ns = clock_ns(CLOCK_REALTIME);
+    image->left_reason = why;
     if (image->inlined && loader->inlined)
         r = take_inline_probes(loader, image, err);
     take_uprobes(loader, image);
-    if (!r)
+    if (!r && had)
         r = tell_streams(loader, image, err);
-    wait_for_removal(image, pid);
-    *ret_image = image;
+    if (had)
+        wait_for_removal(image, pid);
     return r;
+}
+
+int loader_translator(struct loader *loader, pid_t pid, struct error *err)
+{
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
+    int r = 0;
+
+    loader_end(loader, pid); /* what the program before it had, linkers and libraries */
+    for (struct traced_image *image = image_table_images(loader->images); image && !r; image = image->next)
+        if (image->everywhere && !image->left_ns)
+            r = loader_leave(loader, image, pid, "a program that translates code may map it", err);
+    while (uprobe_backend_closing(loader->backend) && clock_ns(CLOCK_MONOTONIC) < until)
+        usleep(LOOK_US);
+    return r;
+}
+
+int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err)
+{
+    struct traced_image *image = image_at(loader, pid, address);
+
+    *ret_left = image && image_is_traced(image) && !image->plan->changes && !image->left_ns &&
+                has_probes(loader, image);
+    return *ret_left ? loader_leave(loader, image, pid, "the program changes its code", err) : 0;
 }

@@ -29,4 +29,13 @@ struct loader {
     struct linkers linkers;
 };
 
+/* Takes all probes of an image away, from all processes and for good, and waits until `pid`, which stands
+ * still, has none; or makes sure that it gets none. -ENOMEM. */
+int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, const char *why,
+                 struct error *err);
+
+/* A process begins to run other programs from copies of their code, and stands still: makes sure that nothing
+ * that it may map has a breakpoint. -ENOMEM. */
+int loader_translator(struct loader *loader, pid_t pid, struct error *err);
+
 #endif

@@ -32,12 +32,11 @@ int recorder_note_rewrite(void *context, const struct wire_rewrite *record, stru
 
 static int serve(struct recorder *recorder, const struct wire_rewrite *record, struct error *err)
 {
-    const struct traced_image *image;
-    int r = loader_rewrite(recorder->loader, (pid_t)record->tgid, record->address, &image, err);
-    bool in_time;
+    bool left, in_time;
+    int r = loader_rewrite(recorder->loader, (pid_t)record->tgid, record->address, &left, err);
 
     in_time = let_go(recorder, record);
-    return r || !image || in_time
+    return r || !left || in_time
                ? r
                : trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
                                    "a program changed its code before its probes were gone", err);
