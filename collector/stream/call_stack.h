@@ -11,7 +11,8 @@
  *   3. If the caller of the new call is known (its return address lies in a traced function that is open),
  * the calls above that function's innermost frame have returned.
  *   4. If the kernel side found the return slot of an open call overwritten (bpf/tracectl.bpf.c), that call
- * and all inside it have returned.
+ * and all inside it have returned. That is later than it happened, so it says nothing where calls that
+ * the kernel side has not seen may have come in between (inline probes).
  *   5. If the depth of the caller's frame at the call is known, so is where that frame begins: the calls with
  * entry pointers below were made by the same activation of the caller, or by one that is gone, and have
  * returned.

@@ -173,6 +173,7 @@ int streams_inline_calls(struct streams *streams, uint32_t tid, const struct age
         streams->counts.strays += count;
         return 0;
     }
+    thread->has_inline_calls = true;
     if (!has_paths(streams, thread)) {
         while (!r && done < count)
             r = write_call(streams, thread, &records[done++], ns, NULL);

@@ -55,6 +55,7 @@ struct traced_thread {
     uint64_t last_anchor_ns;  /* 0: none yet */
     uint64_t signal_stack;    /* where a handler was entered on a stack of its own last; 0: nowhere */
     uint64_t signal_stacks;   /* how often that has changed */
+    bool has_inline_calls;    /* some of its calls came from inline probes */
     struct inline_paths paths;
     struct watched_calls watched;
     UT_hash_handle hh;

@@ -494,7 +494,9 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
     if (!thread)
         return 0;
     call.caller = streams_caller_of(streams, thread->process, call.function, record->return_address);
-    call.gone = record->gone;
+    /* The kernel side knows its own calls only: where it finds a slot overwritten, an inline call may have
+     * come since. */
+    call.gone = thread->has_inline_calls ? 0 : record->gone;
     call.return_address = record->return_address;
     if (call.caller == CALL_STACK_NO_CALLER)
         call.caller_depth = streams_caller_depth(thread->process, record->return_address);

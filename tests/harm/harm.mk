@@ -5,6 +5,7 @@
 #   NAME               tests/harm/programs/NAME.c or .cc, or tests/programs/NAME.c or .cc: -O1, as a PIE
 #   NAME.instrumented  the same source with -finstrument-functions: counts and logs its own calls
 #   NAME.frames .nopie .static .static-pie .nop5 .stripped   other ways to build it
+#   NAME.mold .lld .gold .noplt .musl   other linkers, no stubs, another C library
 #   NAME.SANITIZER     of HARM_SANITIZERS below
 #   NAME.rust, NAME.go1.19 ...                      Rust, and Go of that version; .stripped and .pie of them
 #
@@ -24,6 +25,7 @@ HARM_C := $(patsubst tests/harm/programs/%.c,%,$(filter-out %/plugin.c,$(wildcar
 HARM_CC := $(patsubst tests/harm/programs/%.cc,%,$(wildcard tests/harm/programs/*.cc)) exceptions
 HARM_VARIANTS := forks_hot.frames deep.frames \
 	$(foreach p,jumps unwinding,$p.nopie $p.static $p.static-pie $p.stripped) \
+	$(foreach v,mold lld gold noplt,sorting.$v unwinding.$v) deep.musl sorting.static-pie \
 	deep.nopie deep.static deep.stripped sorting.static sorting.stripped forks.nop5 seccomp.frames seccomp.static
 HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
 	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
@@ -32,14 +34,14 @@ HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low limited
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
 
 harm_source = $(firstword $(wildcard $(foreach d,tests/harm/programs tests/programs,$(d)/$(1).c $(d)/$(1).cc)))
-harm_compiler = $(if $(filter %.cc,$(call harm_source,$(1))),g++,gcc)
+harm_compiler = $(if $(filter %.cc,$(call harm_source,$(1))),g++,$(if $(filter .musl,$(2)),musl-gcc,gcc))
 
 # $(1): target without suffix, $(2): the suffix with its dot, $(3): flags
 define harm_rule
 $(H)/$(1)$(2): $(call harm_source,$(1)) $(HARM_HEADERS)
 	$$(say) PROG $$@
 	@mkdir -p $$(dir $$@)
-	$$(Q)$(call harm_compiler,$(1)) $$(HARM_FLAGS) -DPLUGIN='"plugin.so$(filter .instrumented,$(2))"' $(3) -o $$@ $$<
+	$$(Q)$(call harm_compiler,$(1),$(2)) $$(HARM_FLAGS) -DPLUGIN='"plugin.so$(filter .instrumented,$(2))"' $(3) -o $$@ $$<
 endef
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,,)))
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.instrumented,$(HARM_INSTRUMENT) -rdynamic $(H)/instrument.o)))
@@ -47,8 +49,14 @@ $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.frames,-fno-omit-fr
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.nopie,-fno-pie -no-pie)))
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static,-static)))
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.static-pie,-static-pie)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.mold,-fuse-ld=mold)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.lld,-fuse-ld=lld -Wl$(comma)-z$(comma)retpolineplt)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.gold,-fuse-ld=gold)))
+$(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.noplt,-fno-plt)))
 $(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.nop5,-fno-pie -no-pie -pg -mfentry -mnop-mcount)))
 $(patsubst %,$(H)/%.instrumented,$(HARM_C) $(HARM_CC)): $(H)/instrument.o
+
+$(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.musl)))
 
 # Linked where nothing fits below the program, so that what is to lie near it could only lie above.
 $(eval $(call harm_rule,heap_growth,.low,-fno-pie -no-pie -Wl$(comma)-Ttext-segment=0x20000))
