@@ -83,15 +83,16 @@ struct suspect *judgement_find(const struct judgement *judgement, uint64_t gorou
                    compare_suspect);
 }
 
-/* Whether the goroutine is the one that ends the process. */
+/* Whether the goroutine is the one that ends the process: the main one, when it is done, or one that crashes.
+ * Another one that calls os.Exit breaks off what it and all others were about to do. */
 static bool ends_process(const struct judgement *judgement, const struct go_goroutine *goroutine)
 {
     const struct go_replay_totals *totals = &judgement->totals;
-    uint64_t exiting = totals->exit_goroutine ? totals->exit_goroutine : GO_MAIN_GOROUTINE;
+    bool by_main = !totals->exit_goroutine || totals->exit_goroutine == GO_MAIN_GOROUTINE;
 
     if (goroutine->state == GO_STATE_BLOCKED)
         return false;
-    return (totals->exited && goroutine->goroutine == exiting) ||
+    return (totals->exited && by_main && goroutine->goroutine == GO_MAIN_GOROUTINE) ||
            (totals->has_fatal && goroutine->goroutine == totals->fatal_goroutine);
 }
 

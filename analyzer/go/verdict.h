@@ -26,8 +26,9 @@
  * So a goroutine is called stuck only where that is certain, as far as the record goes. While others are
  * alive, leaks at channels stay undecided ("not finished").
  *
- * The goroutine that ends the process releases nobody. Of package testing, only the goroutines that run the
- * functions of tests count; those wait for their subtests inside package testing.
+ * When the main goroutine ends the process it releases nobody; another one that does breaks off what it might
+ * have done. Where the runtime says that all goroutines are asleep, all are stuck. Of package testing, only
+ * the goroutines that run the functions of tests count; those wait for their subtests inside package testing.
  */
 #ifndef TRACECTL_ANALYZER_GO_VERDICT_H
 #define TRACECTL_ANALYZER_GO_VERDICT_H

@@ -280,12 +280,27 @@ static void first_fate(const struct judgement *judgement, struct suspect *suspec
         unknown_wait(suspect);
 }
 
+/* The runtime has found that none can run, and knows better than any record what each waits for. */
+static bool all_are_asleep(const struct judgement *judgement)
+{
+    return judgement->totals.has_fatal && judgement->totals.fatal == GO_FATAL_DEADLOCK;
+}
+
+static void asleep_fate(const struct judgement *judgement, struct suspect *suspect)
+{
+    suspect->outcome.fate = suspect->goroutine->state == GO_STATE_UNKNOWN ? GO_FATE_UNKNOWN : GO_FATE_STUCK;
+    suspect->silent = waits_in_testing(judgement, suspect->goroutine);
+}
+
 void judgement_fates(struct judgement *judgement)
 {
-    bool again = true;
+    bool again = !all_are_asleep(judgement);
 
     for (size_t i = 0; i < judgement->count; i++)
-        first_fate(judgement, &judgement->suspects[i]);
+        if (again)
+            first_fate(judgement, &judgement->suspects[i]);
+        else
+            asleep_fate(judgement, &judgement->suspects[i]);
     while (again) {
         again = false;
         for (size_t i = 0; i < judgement->count; i++) {

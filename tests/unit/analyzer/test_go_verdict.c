@@ -365,6 +365,26 @@ Test(go_verdict, a_signal_may_come_where_one_was_asked_for)
     expect_hope("g1 run t1; g1 make c1; g1 signals c1; g1 send c1; g1 block send", 1, GO_HOPE_NONE, 0);
 }
 
+Test(go_verdict, another_goroutine_that_ends_the_process_breaks_off_what_all_were_about_to_do)
+{
+    expect("g1 run t1; g1 make c1; g1 go g2; g1 recv c1; g1 block recv; g2 run t2; g2 exit 0",
+           GO_VERDICT_PASS, 0, 2);
+    expect("g1 run t1; g1 make c1; g1 go g2; g2 run t2; g2 recv c1; g2 block recv; g1 exit 0",
+           GO_VERDICT_LEAK, 1, 0);
+}
+
+Test(go_verdict, all_that_the_runtime_finds_asleep_are_stuck)
+{
+    const char *text =
+        "g1 run t1; g1 go g2; g2 run t2; g2 select n3; g2 case 0 recv c1; g2 block select;"
+        "g1 recv c2; g1 block recv";
+    char deadlock[256];
+
+    expect(text, GO_VERDICT_PASS, 0, 2);
+    snprintf(deadlock, sizeof(deadlock), "%s; g0 fatal deadlock", text);
+    expect(deadlock, GO_VERDICT_GLOBAL_DEADLOCK, 2, 0);
+}
+
 Test(go_verdict, a_select_whose_channels_are_not_all_known_may_go_on)
 {
     expect_hope(
