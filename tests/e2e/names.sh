@@ -24,6 +24,12 @@ as_asked() {
     same "_IO_puts 1 __pread64 3 getppid 20" "$(calls private)"
 }
 
+# strlen is an indirect function: it is called by its implementations' addresses, by the program and by libc itself.
+implementations() {
+    of_libc strlen --functions '^strlen$'
+    same 30 "$(q "SELECT sum(calls * iif(name = 'strlen', 1, -1)) AS n FROM call_counts WHERE run_id = $(run_id strlen)")"
+}
+
 # Two runs that asked for the same functions by other names.
 compared_by_one_name() {
     "$TRACECTL" diff public private --json | grep -F '"suspects": [],'
@@ -72,15 +78,18 @@ int main(int argc, char **argv)
 }
 EOF
     mpicc -O1 -fno-plt -o "$WORK/mpi" "$WORK/mpi.c"
-    record mpi --images 'main,libmpi*' --filter mpi -- mpirun -n 2 "$WORK/mpi"
-    same "MPI_Barrier 10 MPI_Finalize 2 MPI_Init 2" "$(calls mpi)"
+    record mpi --filter mpi -- mpirun -n 2 "$WORK/mpi"
+    same "MPI_Barrier@plt 10 MPI_Finalize@plt 2 MPI_Init@plt 2" "$(calls mpi)"
+    record mpi-library --images 'libmpi*' --filter mpi -- mpirun -n 2 "$WORK/mpi"
+    same "MPI_Barrier 10 MPI_Finalize 2 MPI_Init 2" "$(calls mpi-library)"
     same "" "$(q "SELECT value AS n FROM tags WHERE run_id = $(run_id mpi) AND key LIKE 'untraced:%'")"
 }
 
 run_case "functions of libc are found by all of their names, and shown by that which was asked for" as_asked
+run_case "an indirect function is found by its implementations" implementations
 run_case "runs that asked for other names of the same functions do not differ" compared_by_one_name
 run_case "filters of the analyses look at all names" filters_of_stored_runs
 run_case "--exclude looks at all names" excluded
 run_case "what nothing matches is reported" nothing_matches
-run_case "MPI calls of a program without stubs are found in the library, and launchers are no blind spot" mpi
+run_case "MPI calls of a program without stubs, and in the library; launchers are no blind spot" mpi
 finish
