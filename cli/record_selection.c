@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 #define OTHERS_MAX 3 /* programs that a message names beside the one that it is about */
@@ -121,7 +122,7 @@ int record_selection_report(struct recorder *recorder, const struct record_argum
         if (!unmet)
             continue;
         if (cli.verbosity >= 0)
-            fprintf(stderr, "tracectl: note: no %s matches %s\n", kinds[i].noun, unmet);
+            text_print(stderr, "tracectl: note: no %s matches %s\n", kinds[i].noun, unmet);
         snprintf(key, sizeof(key), "no %s matches", kinds[i].noun);
         r = recorder_tag(recorder, key, unmet, err);
     }

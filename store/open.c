@@ -91,13 +91,62 @@ static bool is_cut_short(const struct tracestore *store)
     return (uint64_t)size < (page_size == 1 ? 65536 : page_size) * pages && !has_log(store->path);
 }
 
+/* The folder that the file is in, in memory from malloc; NULL: none left. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* SQLite takes some names for something else than a file, and would forget what is written there. */
+static int check_name(const char *path, struct error *err)
+{
+    if (!*path)
+        return error_say(err, -EINVAL, "cannot open a store without a name (name a file with -d)");
+    if (!strcmp(path, ":memory:") || !strncmp(path, "file:", strlen("file:")))
+        return fail(err, path, -EINVAL, "not the name of a file",
+                    "name a file with -d; with ./ before it any name is one");
+    return 0;
+}
+
+/* Whether a store can be made in the folder. */
+static int check_folder(const char *path, struct error *err)
+{
+    AUTO_FREE char *folder = folder_of(path);
+    struct stat status;
+
+    if (!folder)
+        return error_no_memory(err);
+    if (stat(folder, &status))
+        return errno == ENOENT
+                   ? fail(err, path, -ENOENT, "its folder does not exist", "make the folder first")
+                   : fail(err, path, -errno, strerrordesc_np(errno), "name another file with -d");
+    if (!S_ISDIR(status.st_mode))
+        return fail(err, path, -ENOTDIR, "its folder is a file", "name another file with -d");
+    if (!status.st_nlink)
+        return fail(err, path, -ENOENT, "the working folder has been deleted",
+                    "change to one that exists, or name a file elsewhere with -d");
+    if (access(folder, W_OK | X_OK))
+        return errno == EROFS ? fail(err, path, -EROFS, "its file system can only be read",
+                                     "name a file elsewhere with -d")
+                              : fail(err, path, -errno, "its folder may not be written to",
+                                     "check the folder's permissions, or name a file elsewhere with -d");
+    return 0;
+}
+
 static int check_file(const char *path, enum tracestore_mode mode, struct error *err)
 {
     struct stat status;
+    int r = check_name(path, err);
 
+    if (r)
+        return r;
     if (stat(path, &status)) {
         if (errno == ENOENT && mode == TRACESTORE_CREATE)
-            return 0;
+            return check_folder(path, err);
         return fail(err, path, -errno, errno == ENOENT ? "no such file" : strerrordesc_np(errno),
                     errno == ENOENT ? "record something first, or name another file with -d"
                                     : "name another file with -d");
@@ -119,16 +168,9 @@ static int check_file(const char *path, enum tracestore_mode mode, struct error 
 /* Whether a reader may write to the file and its folder. */
 static bool may_write(const char *path)
 {
-    AUTO_FREE char *folder = strdup(path);
-    char *slash;
+    AUTO_FREE char *folder = folder_of(path);
 
-    if (!folder || access(path, W_OK))
-        return false;
-    slash = strrchr(folder, '/');
-    if (!slash)
-        return access(".", W_OK | X_OK) == 0;
-    slash[slash == folder] = '\0';
-    return access(folder, W_OK | X_OK) == 0;
+    return folder && !access(path, W_OK) && !access(folder, W_OK | X_OK);
 }
 
 /* ----------------------------------------------------------------------------------------- the connection */

@@ -16,6 +16,7 @@
 #include "collector/self_test/checks.h"
 #include "collector/self_test/isolate.h"
 #include "collector/self_test/trial.h"
+#include "collector/target/pid_namespace.h"
 
 #define HITS 10
 
@@ -289,17 +290,13 @@ void check_slots(struct self_check *check)
                    tells ? "can be" : "cannot be");
 }
 
-/* The initial pid namespace has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
-#define INITIAL_PID_NAMESPACE 0xeffffffcu
-
 void check_process_ids(struct self_check *check)
 {
     AUTO_TRIAL struct trial trial;
-    struct stat namespace = {0};
     uint64_t seen;
 
     if (trial_begin(&trial, "see_process", TRIAL_CALLS, FORM_PUSH)) {
-        bool initial = stat("/proc/self/ns/pid", &namespace) || namespace.st_ino == INITIAL_PID_NAMESPACE;
+        bool initial = pid_namespace_is_initial();
 
         self_check_say(check, initial, "not tried with BPF; this is %s pid namespace",
                        initial ? "the host's" : "another");

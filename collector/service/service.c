@@ -15,6 +15,7 @@
 #include "collector/service/control.h"
 #include "collector/service/log.h"
 #include "collector/service/state.h"
+#include "collector/target/pid_namespace.h"
 
 #define LOOK_NS ((uint64_t)1000000000)
 #define MS_NS 1000000u
@@ -200,10 +201,11 @@ int service_run(const char *config_path, struct error *err)
                               .begun_ns = now,
                               .scanned_ns = now,
                               .looked_ns = now};
-    int r;
+    int r = pid_namespace_check(err);
 
     be_private();
-    r = begin(&service, err);
+    if (!r)
+        r = begin(&service, err);
     if (!r) {
         service_log("info", "started", "version", TRACECTL_VERSION, "targets",
                     service_number((long long)service.config.target_count), "store", service.config.store);

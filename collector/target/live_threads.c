@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "bpf/threads.skel.h"
 #include "collector/backend/bpf_messages.h"
+#include "collector/target/pid_namespace.h"
 
 typedef __typeof__(((struct threads_bpf__bss *)0)->thread) thread_record;
 
@@ -32,15 +33,18 @@ void live_threads_release(struct live_threads *threads)
 
 int live_reader_open(struct live_reader **ret_reader, struct error *err)
 {
-    struct live_reader *reader = malloc(sizeof(*reader));
+    struct live_reader *reader;
+    int r = pid_namespace_check(err);
 
+    if (r)
+        return r;
+    reader = malloc(sizeof(*reader));
     if (!reader)
         return error_no_memory(err);
     bpf_messages_begin();
     reader->skeleton = threads_bpf__open_and_load();
     if (!reader->skeleton) {
-        int r = -errno;
-
+        r = -errno;
         free(reader);
         return bpf_messages_error(err, r, "cannot load the iterator over threads");
     }
