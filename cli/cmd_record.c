@@ -87,14 +87,10 @@ static int record(struct tracestore *store, struct recorder *recorder,
     struct record_stacks *stacks = NULL;
     int r;
 
-    /* A command inherits what is ignored; putting probes into a running process takes seconds. */
-    if (!arguments->command)
-        signals_stop(recorder, false);
+    signals_stop(recorder, arguments->command != NULL); /* putting probes in takes seconds */
     r = start_targets(recorder, arguments, err);
     if (r)
         return r;
-    if (arguments->command)
-        signals_stop(recorder, true);
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
     if (!r && !arguments->recorder.flight)
@@ -170,6 +166,33 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
     return 0;
 }
 
+#define MOST_SURVIVORS 8
+
+/* The command, or what it has left running. */
+static void print_survivors(const struct recorder *recorder)
+{
+    bool ended = recorder_exit_status(recorder) >= 0;
+    pid_t pids[MOST_SURVIVORS];
+    size_t running, count = recorder_survivors(recorder, pids, MOST_SURVIVORS, &running);
+
+    if (!running && count && ended)
+        text_print(stderr,
+                   "tracectl: %zu of its processes outlived the command, and their ends are not recorded "
+                   "(--until all records them)\n",
+                   count);
+    if (!running)
+        return;
+    if (ended)
+        text_print(stderr, "tracectl: %zu of its processes %s still running and no longer recorded", running,
+                   running == 1 ? "is" : "are");
+    else
+        text_print(stderr, "tracectl: the command is still running and no longer recorded");
+    for (size_t i = 0; i < running && i < MOST_SURVIVORS; i++)
+        text_print(stderr, "%s%d", i ? "," : " (tracectl record -p ", (int)pids[i]);
+    text_print(stderr, "%s%s)\n", running > MOST_SURVIVORS ? ",..." : "",
+               ended ? "; --until all records them to their ends" : "");
+}
+
 static void print_text(const struct recorder *recorder, const struct tracestore_run *run,
                        const struct tracestore_totals *totals, double seconds)
 {
@@ -180,6 +203,7 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
             text_print(stderr, "tracectl: note: %s\n", image->refusal);
     if (status >= 0)
         text_print(stderr, "tracectl: the command ended with status %d\n", status);
+    print_survivors(recorder);
     text_print(
         stderr,
         "tracectl: run %lld '%s': %llu calls, %llu returns on %llu threads in %.1f s, %llu bytes stored "
@@ -223,6 +247,14 @@ static int report(struct tracestore *store, const struct recorder *recorder, dou
     return r;
 }
 
+/* For --exit-status: the command's, or that of the signal that ended its recording early. */
+static int command_status(const struct recorder *recorder)
+{
+    if (recorder_exit_status(recorder) >= 0)
+        return recorder_exit_status(recorder);
+    return signals_stopped_by() ? 128 + signals_stopped_by() : EXIT_NOTHING_FOUND;
+}
+
 static int record_into(struct tracestore *store, struct record_arguments *arguments, struct error *err)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
@@ -237,8 +269,8 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
         r = give_up(recorder, r, err);
     else
         r = report(store, recorder, (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
-    if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
-        r = recorder_exit_status(recorder);
+    if (!r && arguments->exit_status)
+        r = command_status(recorder);
     recorder_free(recorder);
     return r;
 }
@@ -303,8 +335,8 @@ static int fly(struct record_arguments *arguments, struct flight_log *log, struc
                      : report_flight(recorder, arguments, log,
                                      (double)(clock_ns(CLOCK_MONOTONIC) - begun) / 1e9, err);
     }
-    if (!r && arguments->exit_status && recorder_exit_status(recorder) >= 0)
-        r = recorder_exit_status(recorder);
+    if (!r && arguments->exit_status)
+        r = command_status(recorder);
     recorder_free(recorder);
     return r;
 }

@@ -150,6 +150,7 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
         go_session_free(session);
         return r;
     }
+    signals_stop(session->recorder, true);
     *ret_session = session;
     return 0;
 }
@@ -165,7 +166,6 @@ int go_session_wait(struct go_session *session, unsigned *ret_worker, struct err
 {
     int r;
 
-    signals_stop(session->recorder, true);
     r = recorder_run(session->recorder, 0, err);
     *ret_worker = recorder_ended(session->recorder);
     return r ? r : signals_came();

@@ -41,6 +41,7 @@ enum {
     KEY_NO_FOLLOW,
     KEY_NO_HOLD,
     KEY_DURATION,
+    KEY_UNTIL,
     KEY_TAG,
     KEY_RING_SIZE,
     KEY_WIRE,
@@ -57,6 +58,8 @@ static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
     {"pid", 'p', "PID[,PID]", 0, "Record running processes, until Ctrl-C, --duration or their end", 1},
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
+    {"until", KEY_UNTIL, "command|all", 0,
+     "Record a command until it has ended (default), or until all its processes have, daemons too", 1},
     {"flight", KEY_FLIGHT, "MIN", 0,
      "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when "
      "a "
@@ -498,6 +501,11 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_DURATION:
         arguments->duration_ns = (uint64_t)(parse_seconds(arg, state) * 1e9);
         return 0;
+    case KEY_UNTIL:
+        if (strcmp(arg, "command") != 0 && strcmp(arg, "all") != 0)
+            argp_error(state, "--until must be command or all, not '%s'", arg);
+        arguments->recorder.until_all = !strcmp(arg, "all");
+        return 0;
     case KEY_TIME:
         parse_times(arguments, arg, state);
         return 0;
@@ -542,10 +550,11 @@ const struct argp record_argp = {
         "Record the calls and returns of the functions of a command, its threads and its children, from its "
         "first instruction to its end; or those of running processes.\v"
         "The command's own status is printed and stored; with --json its standard output goes to standard "
-        "error. Ctrl-C ends the recording of processes (-p); a command gets it as it always does, and a "
-        "second Ctrl-C ends the recording while the command goes on. --keep-size, --keep-age and --keep-runs "
-        "are "
-        "those of 'tracectl gc', applied as long as the recording goes on; they leave alone what is being "
+        "error. Ctrl-C, SIGTERM and SIGHUP end the recording of processes (-p). Of a command they do not: it "
+        "gets Ctrl-C as it always does, what is sent to tracectl alone is passed on to it, and its recording "
+        "continues to its end. A second signal ends the recording while the command continues. An ignored "
+        "signal stays ignored. --keep-size, --keep-age and --keep-runs are those of 'tracectl gc', applied "
+        "as long as the recording goes on; they leave alone what is being "
         "recorded.",
     .children = record_children,
     .help_filter = filter_file_help,

@@ -3,29 +3,68 @@
 
 #include <signal.h>
 
+#include "base/array.h"
+#include "base/clock.h"
+
+/* timeout(1) sends a signal twice, to the process and to its group; nobody presses Ctrl-C twice as fast. */
+#define AGAIN_NS 250000000u
+
 static struct recorder *running;
-static volatile sig_atomic_t interrupts_until_stop, came;
+static bool passes_on;
+static volatile sig_atomic_t came, stopped_by;
+static uint64_t came_ns;
 
 static void on_signal(int number)
 {
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    bool first = !came;
+
     came = 1;
-    if (number == SIGINT && interrupts_until_stop-- > 0)
+    if (first)
+        came_ns = now;
+    if (passes_on && first && running)
+        recorder_pass_on(running, number);
+    if (passes_on && now - came_ns < AGAIN_NS)
         return;
+    stopped_by = number;
     if (running)
         recorder_stop(running);
 }
 
+static bool is_ignored(int number)
+{
+    struct sigaction action;
+
+    return !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
+/* A handler, never SIG_IGN: programs that are executed do not inherit it. */
+static void handle(int number, void (*handler)(int), int flags)
+{
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+    sigaction(number, &action, NULL);
+}
+
+static void on_nothing(int number)
+{
+}
+
 void signals_stop(struct recorder *recorder, bool with_command)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
     running = recorder;
-    interrupts_until_stop = with_command;
-    came = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    passes_on = with_command;
+    came = stopped_by = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        if (ends[i] == SIGQUIT && !with_command)
+            continue;
+        if (!is_ignored(ends[i]) || (!with_command && ends[i] != SIGHUP))
+            handle(ends[i], on_signal, 0);
+    }
+    if (!is_ignored(SIGPIPE))
+        handle(SIGPIPE, on_nothing, SA_RESTART); /* writing says so */
 }
 
 static void on_commit(int number)
@@ -34,23 +73,26 @@ static void on_commit(int number)
         recorder_commit(running);
 }
 
-/* A handler, which programs that are executed do not inherit, and not SIG_IGN, which they would. */
 void signals_commit(void)
 {
-    const struct sigaction action = {.sa_handler = on_commit, .sa_flags = SA_RESTART};
-
-    sigaction(SIGUSR1, &action, NULL);
+    if (!is_ignored(SIGUSR1))
+        handle(SIGUSR1, on_commit, SA_RESTART);
 }
 
 void signals_ignore(void)
 {
-    signal(SIGUSR1, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    static const int all[] = {SIGUSR1, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+        signal(all[i], SIG_IGN);
 }
 
 bool signals_came(void)
 {
     return came;
+}
+
+int signals_stopped_by(void)
+{
+    return stopped_by;
 }

@@ -7,18 +7,27 @@
 
 #include "collector/recorder.h"
 
-/* SIGINT, SIGTERM and SIGHUP stop this recorder from now on (NULL: signals_came() says so, and no more).
- * Ctrl-C goes to the command as well, which may end by it or not: `with_command`, only a second one is for
- * us. */
+/* From now on SIGINT, SIGTERM and SIGHUP stop this recorder (NULL: signals_came() says so, and no more).
+ *
+ * `with_command`: the recorder launches commands. The first of these signals, or SIGQUIT, is passed on to them
+ * unless they have it already, and their ends are recorded; another one, a moment later, stops the recorder.
+ * What is ignored stays ignored then, as nohup wants it; without a command a signal is the only way to end a
+ * recording, and only SIGHUP stays ignored.
+ *
+ * A command that is launched later has the dispositions that this process began with. */
 void signals_stop(struct recorder *recorder, bool with_command);
 
 /* SIGUSR1 asks the recorder of signals_stop for a commit from now on; before that it does nothing. */
 void signals_commit(void);
 
-/* They do nothing any more: what is left to do is short and must not be cut off. */
+/* They do nothing any more: what is left to do is short and must not be cut off. No command may be launched
+ * after this. */
 void signals_ignore(void);
 
 /* Whether one of them has come since signals_stop. */
 bool signals_came(void);
+
+/* The signal that stopped the recorder; 0: none has. */
+int signals_stopped_by(void);
 
 #endif

@@ -17,6 +17,7 @@
 #include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
 #include "collector/recorder_rewrites.h"
+#include "collector/target/pid_namespace.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -348,6 +349,11 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
 
     if (!recorder)
         return error_no_memory(err);
+    r = pid_namespace_check(err);
+    if (r) {
+        free(recorder);
+        return r;
+    }
     recorder->options = *options;
     recorder->epoll = recorder->stop = -1;
     recorder_commands_init(&recorder->commands);
@@ -356,6 +362,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     if (options->flight &&
         recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
         recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
+    launch_want_ends();
     background = background_begin(options->budget);
     r = uprobe_backend_open(&uprobe, &recorder->backend, err);
     background_end(background);
@@ -475,8 +482,8 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     bool held = false;
     int r, records = 0;
 
-    /* The first two are for looking at stacks in the end. */
-    r = privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
+    /* Stacks are looked at in the end. What a watched program's next execution inherits must not be less. */
+    r = recorder->watch ? 0 : privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
     if (r)
         return r;
     if (!recorder->flushed_ns)
@@ -494,6 +501,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         recorder_release_forgotten(recorder);
         r = recorder_serve_rewrites(recorder, err);
         now = clock_ns(CLOCK_MONOTONIC);
+        recorder_commands_signal(recorder, now);
         if (!r)
             r = govern_if_due(recorder, now, err);
         if (!r)

@@ -9,7 +9,8 @@
  *     recorder_free
  *
  * The targets are never stopped for longer than an exec takes to be probed, and never killed. recorder_run
- * gives up, for good, the capabilities of this process that recording does not need.
+ * gives up, permanently, the capabilities of this process that recording does not need, unless more commands
+ * are to be launched (`watch`).
  */
 #ifndef TRACECTL_COLLECTOR_RECORDER_H
 #define TRACECTL_COLLECTOR_RECORDER_H
@@ -52,6 +53,7 @@ struct recorder_options {
     const struct sync_declaration *declarations; /* with `sync`: sinks and the like; borrowed */
     size_t declaration_count;
     bool follow_children;
+    bool until_all; /* a launched command's recording lasts until all its processes have ended */
     bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
     enum plan_returns returns;
     enum recorder_backend backend;
@@ -109,7 +111,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 /* Whether the process is, or was, among those recorded. */
 bool recorder_knows_process(const struct recorder *recorder, pid_t pid);
 
-/* Records until a command has ended, all attached processes have, `duration_ns` is over (0: no limit) or
+/* Records until a command has ended (`until_all`: and all its processes), all attached processes have, `duration_ns` is over (0: no limit) or
  * recorder_stop was called; after the first and the third it may be called again, and goes on. -ENOSPC and
  * the like: recording has stopped, what was committed stays. */
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
@@ -121,6 +123,10 @@ void recorder_kill(struct recorder *recorder);
 
 /* Ends recorder_run soon; may be called from a signal handler. */
 void recorder_stop(struct recorder *recorder);
+
+/* Passes a signal on to the commands that run, soon, unless it was sent to the process group as a whole and
+ * they are in it; may be called from a signal handler. */
+void recorder_pass_on(struct recorder *recorder, int signal);
 
 /* With a flight recorder: what it has becomes a run soon; may be called from a signal handler. */
 void recorder_commit(struct recorder *recorder);
@@ -149,6 +155,10 @@ int64_t recorder_run_id(const struct recorder *recorder);
 /* The status of the command that ended last, 0 to 255 or 128 + signal; -1: it still runs, or there is none.
  */
 int recorder_exit_status(const struct recorder *recorder);
+
+/* Behind recorder_close: how many processes of the commands ran on when it was called, and which of them do so
+ * still (at most `most`, in ret_pids). */
+size_t recorder_survivors(const struct recorder *recorder, pid_t *ret_pids, size_t most, size_t *ret_running);
 
 struct stream_counts recorder_counts(const struct recorder *recorder);
 

@@ -6,10 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "collector/recorder_flight.h"
 #include "collector/recorder_state.h"
+#include "collector/target/process.h"
 #include "collector/target/wait_status.h"
+
+/* By then the whole process group has the signal, if that was meant. */
+#define PASS_ON_NS 10000000u
 
 void recorder_commands_init(struct recorder_commands *commands)
 {
@@ -22,6 +29,8 @@ void recorder_commands_init(struct recorder_commands *commands)
 
 void recorder_commands_release(struct recorder_commands *commands)
 {
+    group_witness_stop(&commands->witness);
+    free(commands->survivors);
     for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
         launch_release(&commands->items[i].launch);
         free(commands->items[i].name);
@@ -69,7 +78,7 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
                                                                          : command->output,
                                            .errors = command->output};
     pid_t pid;
-    int r;
+    int r = 0;
 
     launch_release(&command->launch);
     free(command->name);
@@ -77,7 +86,10 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     command->name = strdup(argv[0]);
     if (!command->name)
         return error_no_memory(err), -ENOMEM;
-    r = launch_prepare(argv, &streams, &command->launch, err);
+    if (!recorder->commands.witness.pid)
+        r = group_witness_start(&recorder->commands.witness, err);
+    if (!r)
+        r = launch_prepare(argv, &streams, &command->launch, err);
     if (r)
         return r;
     pid = command->launch.pid;
@@ -89,6 +101,33 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     if (!r)
         r = streams_add_process(recorder->streams, pid, &pid, 1, err);
     return r ? r : launch_go(&command->launch, err);
+}
+
+void recorder_pass_on(struct recorder *recorder, int number)
+{
+    recorder->commands.signal_ns = clock_ns(CLOCK_MONOTONIC);
+    recorder->commands.signal = number;
+}
+
+void recorder_commands_signal(struct recorder *recorder, uint64_t now)
+{
+    struct recorder_commands *commands = &recorder->commands;
+    int number = commands->signal;
+    bool group, none = true;
+
+    if (!number || now < commands->signal_ns + PASS_ON_NS)
+        return;
+    commands->signal = 0;
+    group = group_witness_saw(&commands->witness, number);
+    for (unsigned i = 0; i < GO_WORKERS_MAX; i++) {
+        pid_t pid = commands->items[i].launch.pid;
+
+        none &= !commands->items[i].runs;
+        if (commands->items[i].runs && !(group && getpgid(pid) == getpgrp()))
+            kill(pid, number);
+    }
+    if (none) /* there is only the recording to end */
+        recorder_stop(recorder);
 }
 
 static void note_end(struct recorder_commands *commands, unsigned worker, int status)
@@ -109,7 +148,51 @@ static int read_to_the_end(struct recorder *recorder, struct error *err)
     return r < 0 ? r : 1;
 }
 
-int recorder_commands_ended(struct recorder *recorder, struct error *err)
+/* Whether `until_all` has something to wait for. A record of an end may be lost: the kernel is asked. */
+static bool some_run_on(const struct recorder *recorder)
+{
+    AUTO_FREE pid_t *pids = NULL;
+    size_t count = 0;
+
+    if (!streams_live_processes(recorder->streams) || streams_processes(recorder->streams, &pids, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (process_is_running(pids[i]))
+            return true;
+    return false;
+}
+
+int recorder_commands_survivors(struct recorder *recorder, struct error *err)
+{
+    struct recorder_commands *commands = &recorder->commands;
+
+    if (!commands->started || recorder->watch)
+        return 0;
+    if (streams_processes(recorder->streams, &commands->survivors, &commands->survivor_count))
+        return error_no_memory(err);
+    if (commands->exit_status < 0 || !commands->survivor_count)
+        return 0; /* that somebody ended the recording is known */
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, "processes outlived the command",
+                             err);
+}
+
+size_t recorder_survivors(const struct recorder *recorder, pid_t *ret_pids, size_t most, size_t *ret_running)
+{
+    const struct recorder_commands *commands = &recorder->commands;
+
+    *ret_running = 0;
+    for (size_t i = 0; i < commands->survivor_count; i++) {
+        if (!process_is_running(commands->survivors[i]))
+            continue;
+        if (*ret_running < most)
+            ret_pids[*ret_running] = commands->survivors[i];
+        ++*ret_running;
+    }
+    return commands->survivor_count;
+}
+
+/* Whether one has ended, and its end has been noted: 1, or 0; <0: it could not be run. */
+static int command_ended(struct recorder *recorder, struct error *err)
 {
     struct recorder_commands *commands = &recorder->commands;
     int status;
@@ -126,6 +209,17 @@ int recorder_commands_ended(struct recorder *recorder, struct error *err)
         return recorder->watch ? read_to_the_end(recorder, err) : 1;
     }
     return 0;
+}
+
+int recorder_commands_ended(struct recorder *recorder, struct error *err)
+{
+    int r = command_ended(recorder, err);
+
+    if (!recorder->options.until_all || r < 0)
+        return r;
+    if (r)
+        recorder->commands.over = true;
+    return recorder->commands.over && !some_run_on(recorder);
 }
 
 unsigned recorder_ended(const struct recorder *recorder)

@@ -127,6 +127,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
         r = recorder_inline_finish(recorder, err);
     recorder_release_forgotten(recorder);
     if (!r)
+        r = recorder_commands_survivors(recorder, err);
+    if (!r)
         r = streams_settle(recorder->streams, stacks, err);
     live_stacks_free(stacks);
     if (!r)

@@ -53,6 +53,20 @@ size_t streams_live_processes(const struct streams *streams)
     return HASH_COUNT(streams->registry.processes);
 }
 
+int streams_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count)
+{
+    pid_t *pids = calloc(streams_live_processes(streams) + 1, sizeof(*pids));
+    size_t count = 0;
+
+    if (!pids)
+        return -ENOMEM;
+    for (struct traced_process *process = streams->registry.processes; process; process = process->hh.next)
+        pids[count++] = process->pid;
+    *ret_pids = pids;
+    *ret_count = count;
+    return 0;
+}
+
 struct stream_counts streams_counts(const struct streams *streams)
 {
     return streams->counts;

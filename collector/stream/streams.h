@@ -137,6 +137,9 @@ int streams_settle(struct streams *streams, struct live_stacks *stacks, struct e
 /* Processes that have not ended. */
 size_t streams_live_processes(const struct streams *streams);
 
+/* The ids of those, in the order of their beginning, in memory from malloc. */
+int streams_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
+
 struct stream_counts {
     uint64_t stored_threads; /* with at least one event */
     uint64_t

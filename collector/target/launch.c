@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,13 +39,34 @@ static int look_up(const char *command, char *ret_path, size_t size)
     return reason;
 }
 
+/* The interpreter that a script names in its first line, in memory from malloc; NULL: it names none. */
+static char *interpreter_of(const char *path)
+{
+    AUTO_FCLOSE FILE *file = fopen(path, "re");
+    char line[PATH_MAX], *name = NULL;
+
+    if (!file || !fgets(line, sizeof(line), file) || strncmp(line, "#!", 2) != 0)
+        return NULL;
+    return sscanf(line + 2, " %ms", &name) == 1 ? name : NULL;
+}
+
 static int cannot_run(int code, const char *command, struct error *err)
 {
-    const char *remedy = code == ENOENT ? "check the command's name" : NULL;
+    AUTO_FREE char *interpreter = code == ENOENT ? interpreter_of(command) : NULL;
+    struct stat status;
 
-    if (code == EACCES || code == ENOEXEC)
-        remedy = "name an executable file";
-    return error_set(err, -code, remedy, "cannot run %s", command);
+    if (interpreter)
+        return error_set(err, -code, "check the script's first line", "cannot run %s by %s", command,
+                         interpreter);
+    if (code == ENOENT && !access(command, F_OK))
+        return error_set(err, -code, "is the program for another machine or C library?",
+                         "cannot run %s, or its interpreter", command);
+    if (code == ENOENT)
+        return error_set(err, -code, "check the command's name", "cannot run %s", command);
+    if (code == EACCES && !stat(command, &status) && S_ISDIR(status.st_mode))
+        return error_say(err, -code, "cannot run %s: is a directory (name an executable file)", command);
+    return error_set(err, -code, code == EACCES || code == ENOEXEC ? "name an executable file" : NULL,
+                     "cannot run %s", command);
 }
 
 int launch_find(const char *command, char *ret_path, size_t size, struct error *err)
@@ -50,6 +74,32 @@ int launch_find(const char *command, char *ret_path, size_t size, struct error *
     int reason = look_up(command, ret_path, size);
 
     return reason ? cannot_run(reason, command, err) : 0;
+}
+
+static bool child_ends_were_ignored;
+
+void launch_want_ends(void)
+{
+    struct sigaction action;
+
+    if (sigaction(SIGCHLD, NULL, &action) || action.sa_handler != SIG_IGN)
+        return;
+    child_ends_were_ignored = true;
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* The handlers of this process are not the command's: a signal that comes before exec does what it would to
+ * the command. */
+static void reset_handlers(void)
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    struct sigaction action;
+
+    for (int number = 1; number < NSIG; number++)
+        if (!sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN)
+            sigaction(number, &by_default, NULL);
+    if (child_ends_were_ignored)
+        signal(SIGCHLD, SIG_IGN);
 }
 
 static void child_main(const char *path, char *const *argv, const struct launch_streams *streams, int gate,
@@ -71,6 +121,21 @@ static void child_main(const char *path, char *const *argv, const struct launch_
     _exit(127);
 }
 
+/* As fork, without a moment in which the child has this process's handlers. */
+static pid_t fork_without_handlers(void)
+{
+    sigset_t all, before;
+    pid_t pid;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid = fork();
+    if (!pid)
+        reset_handlers();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
 int launch_prepare(char *const *argv, const struct launch_streams *streams, struct launch *ret_launch,
                    struct error *err)
 {
@@ -88,7 +153,7 @@ int launch_prepare(char *const *argv, const struct launch_streams *streams, stru
         close(gate[1]);
         return error_set(err, r, NULL, "cannot start %s", argv[0]);
     }
-    pid = fork();
+    pid = fork_without_handlers();
     if (!pid) {
         close(gate[1]);
         close(failure[0]);

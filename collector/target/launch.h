@@ -22,6 +22,10 @@ struct launch_streams {
 /* The file that `command` means, looked up in PATH as execvp does. -ENOENT, -EACCES. */
 int launch_find(const char *command, char *ret_path, size_t size, struct error *err);
 
+/* When this process has inherited an ignored SIGCHLD, it would not be told how its children end: from now on
+ * it is, and what is launched has it ignored all the same. */
+void launch_want_ends(void);
+
 /* Forks a child that waits. Fails when no such command can be found (-ENOENT) or run (-EACCES). When the
  * collector dies before launch_go the child goes away without a trace. */
 int launch_prepare(char *const *argv, const struct launch_streams *streams, struct launch *ret_launch,

@@ -256,7 +256,8 @@ bool process_may_have_breakpoints(pid_t pid)
     return pid_of_tracer || signals >> (SIGTRAP - 1) & 1;
 }
 
-bool process_is_stopped(pid_t pid)
+/* The letter of its state, 0: it is gone. */
+static char state_of(pid_t pid)
 {
     AUTO_FCLOSE FILE *status = NULL;
     char path[64], line[256], state = 0;
@@ -266,7 +267,19 @@ bool process_is_stopped(pid_t pid)
     while (status && !state && fgets(line, sizeof(line), status))
         if (sscanf(line, "State: %c", &state) != 1)
             state = 0;
-    return state == 'T';
+    return state;
+}
+
+bool process_is_stopped(pid_t pid)
+{
+    return state_of(pid) == 'T';
+}
+
+bool process_is_running(pid_t pid)
+{
+    char state = state_of(pid);
+
+    return state && state != 'Z' && state != 'X';
 }
 
 char *process_thread_name(pid_t pid, pid_t tid)

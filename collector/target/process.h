@@ -51,6 +51,9 @@ bool process_may_have_breakpoints(pid_t pid);
 /* Whether it stands still by SIGSTOP or the like. */
 bool process_is_stopped(pid_t pid);
 
+/* Whether it has not ended: a zombie has. */
+bool process_is_running(pid_t pid);
+
 /* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
 char *process_thread_name(pid_t pid, pid_t tid);
 
