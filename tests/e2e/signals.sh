@@ -27,7 +27,7 @@ inherits_the_same() { # how, tracectl's command and options...
 
 explored_executions_inherit_the_same() { # the second one, too; it is no Go program, which is known in the end only
     "$PROGRAMS/inherited" </dev/null >"$WORK/natively"
-    "$TRACECTL" -q go explore --runs 2 -- "$PROGRAMS/inherited" </dev/null >"$WORK/recorded" 2>"$WORK/err" || true
+    "$TRACECTL" -v go explore --runs 2 -- "$PROGRAMS/inherited" </dev/null >"$WORK/recorded" 2>"$WORK/err" || true
     diff <(cat "$WORK/natively" "$WORK/natively") "$WORK/recorded"
 }
 
