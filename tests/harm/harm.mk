@@ -7,7 +7,9 @@
 #   NAME.frames .nopie .static .static-pie .nop5 .stripped   other ways to build it
 #   NAME.mold .lld .gold .noplt .musl   other linkers, no stubs, another C library
 #   NAME.SANITIZER     of HARM_SANITIZERS below
+#   NAME.pg                                         profiled by gprof
 #   NAME.rust, NAME.go1.19 ...                      Rust, and Go of that version; .stripped and .pie of them
+#   NAME.ml.exe, NAME.hs.exe, java/NAME.class       OCaml, Haskell, Java
 #
 # Calls must be calls in both builds, and the same: nothing is inlined or becomes a jump.
 
@@ -26,9 +28,10 @@ HARM_CC := $(patsubst tests/harm/programs/%.cc,%,$(wildcard tests/harm/programs/
 HARM_VARIANTS := forks_hot.frames deep.frames \
 	$(foreach p,jumps unwinding,$p.nopie $p.static $p.static-pie $p.stripped) \
 	$(foreach v,mold lld gold noplt,sorting.$v unwinding.$v) deep.musl sorting.static-pie \
-	deep.nopie deep.static deep.stripped sorting.static sorting.stripped forks.nop5 seccomp.frames seccomp.static
+	deep.nopie deep.static deep.stripped deep.pg sorting.static sorting.stripped forks.nop5 seccomp.frames seccomp.static
 HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented \
 	$(foreach v,$(HARM_GO),goroutines.go$(v) goroutines.go$(v).stripped goroutines.go$(v).pie)
+HARM_OTHERS += collected.ml.exe lazy.hs.exe java/Walked.class
 HARM_SANITIZERS := asan lsan tsan ubsan clang-tsan-nopie msan msan-nopie dfsan
 HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low limited.own locked.raw
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
@@ -94,6 +97,23 @@ $(H)/plugin.so.instrumented: tests/harm/programs/plugin.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)gcc $(HARM_FLAGS) $(HARM_INSTRUMENT) -fPIC -shared -o $@ $<
+
+$(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.pg,-pg)))
+
+$(H)/%.ml.exe: tests/harm/programs/%.ml
+	$(say) OCAMLOPT $@
+	@mkdir -p $(H)/ocaml
+	$(Q)cp $< $(H)/ocaml/ && cd $(H)/ocaml && ocamlopt -o $(abspath $@) unix.cmxa $(notdir $<)
+
+$(H)/%.hs.exe: tests/harm/programs/%.hs
+	$(say) GHC $@
+	@mkdir -p $(H)/haskell
+	$(Q)ghc -v0 -O1 -outputdir $(H)/haskell -o $@ $<
+
+$(H)/java/%.class: tests/harm/programs/%.java
+	$(say) JAVAC $@
+	@mkdir -p $(dir $@)
+	$(Q)javac -XDignore.symbol.file -nowarn -d $(dir $@) $<
 
 $(H)/%.rust: tests/harm/programs/%.rs
 	$(say) RUSTC $@

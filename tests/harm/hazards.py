@@ -227,13 +227,13 @@ def waits(here):
     ends_unharmed(target)
 
 
-@case("recordings that begin and end while frames are open, ten times", "deep")
+@case("recordings that begin and end while frames are open, ten times", "deep", "--returns", "probe")
 @case("recordings that begin and end while exceptions fly, ten times", "unwinding")
 @case("recordings that begin and end while children are forked, ten times", "forks_hot.frames")
-def many_times(here, name):
+def many_times(here, name, *options):
     target = here.spawn_ready(program(name), "loop")
     for _ in range(10):
-        here.record("-p", target.pid, "--duration", "0.02")
+        here.record(*options, "-p", target.pid, "--duration", "0.02")
     text_is_clean(target.pid)
     ends_unharmed(target)
 
@@ -242,7 +242,7 @@ def many_times(here, name):
 def two_recorders(here):
     """The links of one are asked at the other's probes, too: they must ask for nothing in a process not their own."""
     other = here.spawn_ready(program("jumps"), "loop")
-    recorder = here.spawn_recorder("--images", "all", "-p", other.pid)
+    recorder = here.spawn_recorder("--returns", "probe", "--images", "all", "-p", other.pid)
     wait_for("probes", lambda: is_probed(other.pid))
     for _ in range(3):
         status, out, _ = here.record("--returns", "none", "--images", "all", "--", program("drops"))
@@ -252,12 +252,53 @@ def two_recorders(here):
     ends_unharmed(other)
 
 
+def profile(here, *before):
+    """What gprof makes of a run of a program that is built for it."""
+    here.run(*before, program("deep.pg"), cwd=here.directory)
+    return here.run("gprof", "-b", "-q", program("deep.pg"), here.directory / "gmon.out")[1]
+
+
+@case("gprof", "auto")
+@case("gprof, return probes", "auto", "--returns", "probe")
+@case("gprof, inline", "inline")
+def profiled(here, backend, *options):
+    """A profiler is told by each function where it was called from."""
+    wanted = profile(here)
+    check("descend [" in wanted, "there is no call graph without tracectl")
+    got = profile(here, TRACECTL, "-q", "record", "--backend", backend, *options, "--")
+    # Times are sampled, and order the lines; who called whom, and how often, is counted.
+    same("the call graph", *(set(re.findall(r"(\S+)\s+descend \[", text)) for text in (wanted, got)))
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+
+
+@case("a second recorder with return probes: the tree is right")
+@case("a second recorder with return probes: the tree is right, inline", "--backend", "auto")
+def beside_return_probes(here, *options):
+    """What it puts in the place of return addresses is seen through, or said to be assumed."""
+    target = here.spawn_ready(program("nested"), "loop")
+    other = here.spawn(TRACECTL, "-q", "-d", here.directory / "other.db", "record", "--returns", "probe", "--budget", "none",
+                       "-p", target.pid)
+    wait_for("the other one's return probes", lambda: "[uprobes]" in open(f"/proc/{target.pid}/maps").read())
+    here.record(*options, "--budget", "none", "-p", target.pid, "--duration", "0.5")
+    other.send_signal(signal.SIGINT)
+    same("status of the other recorder", 0, other.wait(30))
+    for caller, callee in (("outer", "middle"), ("middle", "leaf")):
+        inside, assumed, calls = map(int, here.query(f"""SELECT sum(p.name IS '{caller}'), sum(c.assumed), count(*) FROM calls c
+            JOIN functions f USING (function_id) LEFT JOIN calls o ON o.thread_id = c.thread_id AND o.seq = c.parent_seq
+            LEFT JOIN functions p ON p.function_id = o.function_id WHERE f.name = '{callee}'""")[0])
+        # The first call may be inside of one that began before the recording.
+        check(calls > 10 and calls - inside - assumed <= 1, f"{inside} of {calls} {callee} are in {caller}, {assumed} assumed")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
 @case("killed recorder, hot target", "coroutines")
 @case("killed recorder, deep target", "deep")
-def killed(here, name):
+@case("killed recorder, deep target, return probes", "deep", "--returns", "probe")
+def killed(here, name, *options):
     target = here.spawn_ready(program(name), "loop")
     for _ in range(3):
-        recorder = here.spawn_recorder("-p", target.pid)
+        recorder = here.spawn_recorder(*options, "-p", target.pid)
         wait_for("probes", lambda: is_probed(target.pid))
         recorder.kill()
         recorder.wait()

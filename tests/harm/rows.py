@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The harm matrix: which targets, built how, recorded with which options, and how much of a recording must be right."""
 import dataclasses
+import os
+
+from matrix import PROGRAMS
 
 OPTIONS = {
     "auto": [],
@@ -34,6 +37,7 @@ class Row:
     status: int = 0  # of the program itself
     lossy: bool = False  # something may be lost, and must then be said to be
     attach: bool = False  # "TARGET loop" is recorded with -p, too (programs/harm.h)
+    idle: bool = False  # and none of its program's own functions is called then
 
 
 def variants(name, program, suffixes, **more):
@@ -98,6 +102,12 @@ ROWS = [
     Row("code written and protected at run time", "code_writer", options=EACH_RETURN, truth="", attach=True),
     Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
     Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
+    Row("frame pointers walked by the program itself", "frame_walker", attach=True),
+    Row("syscall user dispatch", "dispatch", options=EACH_RETURN, attach=True),
+    Row("OCaml, collecting garbage", "collected.ml.exe", truth="", attach=True),
+    Row("Haskell", "lazy.hs.exe", truth="", attach=True),
+    Row("Java", "/usr/bin/java", ("-XX:+UseSerialGC", "-cp", os.path.join(PROGRAMS, "java"), "Walked"), truth="",
+        attach=True, idle=True),
     *(
         Row(f"sanitizers: {build}", f"shadowed.{build}", truth="", lossy=True, attach=build in ("asan", "tsan", "msan"),
             options=("auto", "inline") if build in ("asan", "tsan", "ubsan", "msan") else ("inline",))
