@@ -69,7 +69,7 @@ static int find_place_before(struct adder *adder, uint64_t function, uint64_t ad
     if (go_code_read(adder->image, function, address + LONGEST_INSTRUCTION - function, &adder->code))
         return -ENOMEM;
     index = go_code_find(&adder->code, address);
-    if (index < adder->code.count)
+    if (adder->code.items && index < adder->code.count)
         *ret_place = place_before(&adder->code, index);
     return 0;
 }
@@ -106,7 +106,7 @@ static int add_beginning(struct adder *adder, const struct go_usage *usage, uint
         return 0;
     if (go_code_read(adder->image, function, ENTRY_BYTES, &adder->code))
         return -ENOMEM;
-    for (size_t i = 0; !place && i < adder->code.count && i < REACH; i++) {
+    for (size_t i = 0; adder->code.items && !place && i < adder->code.count && i < REACH; i++) {
         if (is_emulated(&adder->code.items[i]))
             place = &adder->code.items[i];
         else if (!runs_on(&adder->code.items[i]))

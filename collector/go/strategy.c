@@ -288,9 +288,13 @@ static bool choose_followed(struct go_strategy *strategy, struct go_conduct *con
     if (!total || strategy->delays < 2 || draw(strategy) % BLIND_ONE_IN == 0)
         return false;
     at = draw(strategy) % total;
-    for (followed = strategy->followed; at >= weight_of_pair(strategy, followed);
-         followed = followed->hh.next)
+    followed = strategy->followed;
+    while (followed && at >= weight_of_pair(strategy, followed)) {
         at -= weight_of_pair(strategy, followed);
+        followed = followed->hh.next;
+    }
+    if (!followed)
+        return false;
     followed->tries++;
     conduct->choices[0] = followed->pair[0];
     conduct->choices[1] = followed->pair[1];
