@@ -686,6 +686,35 @@ void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint3
     on_fork(&parent, &child);
 }
 
+void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid, uint64_t flags)
+{
+    static char group;
+    struct signal_struct signal = {0};
+    struct task_struct above = {.tgid = 1000, .signal = &signal};
+    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid, .signal = &signal};
+
+    signal.pids[PIDTYPE_PGID] = signal.pids[PIDTYPE_SID] = (struct pid *)&group;
+    kernel.current_task.tgid = (int)parent_tgid;
+    kernel.current_task.pid = (int)parent_tid;
+    kernel.current_task.signal = &signal;
+    kernel.current_task.real_parent = kernel.current_task.parent = &above;
+    child.mm = kernel.current_task.mm;
+    child.thread = kernel.current_task.thread;
+    on_new_task(&child, flags);
+    on_fork(&kernel.current_task, &child);
+    kernel.current_task.signal = NULL;
+    kernel.current_task.real_parent = kernel.current_task.parent = NULL;
+}
+
+void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area)
+{
+    struct pt_regs ctx = {.di = ticket, .si = area};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tid;
+    on_claim(&ctx);
+}
+
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)
 {
     static char group, parent_group, session, own_session;

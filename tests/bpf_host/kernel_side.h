@@ -127,6 +127,11 @@ void kernel_set_user_word(uint64_t value, int readable);
 void kernel_set_stack_word(uint64_t address, uint64_t value);
 
 void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid);
+/* The same for a child on its parent's memory and thread control block, as clone() with these flags makes it.
+ */
+void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid, uint64_t flags);
+/* The current thread takes its slots. */
+void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
 /* The same with a parent that notices stops, one that has let the process have its own session, or one that
  * traces it on our behalf. */

@@ -440,6 +440,64 @@ Test(kernel_side, a_child_that_shares_slots_says_where_its_calls_begin_and_end)
     cr_assert_eq(kernel_records(), 5, "the parent had nothing to give back");
 }
 
+#define CLONE_VM_ 0x100 /* of linux/sched.h */
+#define CLONE_VFORK_ 0x4000
+
+Test(kernel_side, a_thread_on_its_makers_block_stands_still)
+{
+    const struct wire_fork *record;
+
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_clone(7, 8, 7, 21, CLONE_VM_);
+    record = kernel_record(0);
+    cr_assert_eq(record->header.kind, WIRE_FORK);
+    cr_assert_eq(record->shares, FORK_SHARES_MEMORY | FORK_SHARES_BLOCK);
+    cr_assert(record->header.flags & WIRE_HELD);
+    cr_assert_eq(kernel_records(), 1);
+}
+
+Test(kernel_side, a_process_on_its_makers_block_borrows_it_only_while_that_stands_still)
+{
+    const struct wire_fork *record;
+
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_clone(7, 8, 20, 20, CLONE_VM_ | CLONE_VFORK_);
+    cr_assert_eq(((const struct wire_header *)kernel_record(0))->kind, WIRE_SLOTS_LENT);
+    record = kernel_record(1);
+    cr_assert_eq(record->shares, FORK_SHARES_MEMORY);
+    kernel_clone(7, 8, 21, 21, CLONE_VM_);
+    record = kernel_record(2);
+    cr_assert_eq(record->header.kind, WIRE_FORK);
+    cr_assert_eq(record->shares, FORK_SHARES_MEMORY | FORK_SHARES_BLOCK);
+}
+
+Test(kernel_side, who_shares_a_block_does_not_matter_without_inline_probes)
+{
+    const struct wire_fork *record;
+
+    kernel_trace(7);
+    kernel_clone(7, 8, 7, 21, CLONE_VM_);
+    record = kernel_record(0);
+    cr_assert_eq(record->shares, FORK_SHARES_MEMORY);
+    cr_assert_not(record->header.flags & WIRE_HELD);
+}
+
+Test(kernel_side, who_takes_slots_is_told_whether_it_is_traced_or_not)
+{
+    const struct wire_claim *claim;
+
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_claim(7, 8, 41, 3);
+    kernel_claim(900, 901, 42, 3);
+    claim = kernel_record(0);
+    cr_assert_eq(claim->header.kind, WIRE_CLAIM);
+    cr_assert_eq(claim->header.tid, 8);
+    cr_assert_eq(claim->ticket, 41);
+    cr_assert_eq(claim->area, 3);
+    claim = kernel_record(1);
+    cr_assert_eq(claim->header.tid, 901);
+}
+
 Test(kernel_side, a_new_thread_shares_no_slots)
 {
     kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
