@@ -318,9 +318,9 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
     (1ull << 38) /* the instruction is also a call that is seen here: of the next index */
 #define COOKIE_NEXT_JUMP (1ull << 39) /* the same for a tail call */
 #define COOKIE_TAG_SHIFT 40           /* 8 bits: which link the probe belongs to (struct budget_slot) */
-#define COOKIE_SP_SHIFT 48            /* above: by how many words rsp lies below the return address; AT_CALL: */
-                                      /* how many bytes the call is longer than a `call rel32` */
-#define CALL_LENGTH 5                 /* call rel32 */
+#define COOKIE_SP_SHIFT 48 /* above: by how many words rsp lies below the return address; AT_CALL: */
+                           /* how many bytes the call is longer than a `call rel32` */
+#define CALL_LENGTH 5      /* call rel32 */
 #define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
 
 #define COOKIE_TAG(cookie) ((__u8)((cookie) >> COOKIE_TAG_SHIFT))

@@ -401,12 +401,12 @@ static void result_duration(sqlite3_context *context, const struct call_row *row
         row->call.ns_error == OPEN_CALL_SOMETIME ? UINT64_MAX : row->call.ns + row->call.ns_error;
     uint64_t least = row->end_ns > call_until ? row->end_ns - call_until : 0;
 
-    if (column == CALLS_DURATION_MIN)
+    if (column == CALLS_DURATION_MAX) {
+        if (row->end_ns_error < INT64_MAX - row->end_ns)
+            sqlite3_result_int64(context, (sqlite3_int64)(row->end_ns + row->end_ns_error - row->call.ns));
+    } else if (column == CALLS_DURATION_MIN || (!row->call.ns_error && !row->end_ns_error)) {
         sqlite3_result_int64(context, (sqlite3_int64)least);
-    else if (column == CALLS_DURATION_MAX && row->end_ns_error < INT64_MAX - row->end_ns)
-        sqlite3_result_int64(context, (sqlite3_int64)(row->end_ns + row->end_ns_error - row->call.ns));
-    else if (column == CALLS_DURATION && !row->call.ns_error && !row->end_ns_error)
-        sqlite3_result_int64(context, (sqlite3_int64)least);
+    }
 }
 
 static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
