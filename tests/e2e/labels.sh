@@ -16,11 +16,22 @@ told() { # run
        WHERE t.run_id = $1 AND t.label <> '2.0' ORDER BY line"
 }
 
+# A process that has stood still for its probes for too long is let go, and that is said: the machine is too busy.
+record_in_time() { # name, options of record...
+    local attempt
+    for attempt in 1 2 3 4 5; do
+        record "$@" -- "$PROGRAMS/births" >/dev/null
+        [[ $(q "SELECT cause FROM losses WHERE run_id = $(run_id "$1")") == *"before its probes"* ]] || return 0
+        echo "attempt $attempt: too slow"
+    done
+    fail "this machine is too busy"
+}
+
 same_every_time() { # name, options of record...
     local name=$1 i
     shift
     for ((i = 1; i <= repeat; i++)); do
-        record "$name$i" "$@" -- "$PROGRAMS/births" >/dev/null
+        record_in_time "$name$i" "$@"
         told "$(run_id "$name$i")" | diff "$WORK/wanted" -
         same "" "$(q "SELECT cause FROM losses WHERE run_id = $(run_id "$name$i")")"
         if ((i > 1)); then
