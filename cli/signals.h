@@ -9,10 +9,10 @@
 
 /* From now on SIGINT, SIGTERM and SIGHUP stop this recorder (NULL: signals_came() says so, and no more).
  *
- * `with_command`: the recorder launches commands. The first of these signals, or SIGQUIT, is passed on to them
- * unless they have it already, and their ends are recorded; another one, a moment later, stops the recorder.
- * What is ignored stays ignored then, as nohup wants it; without a command a signal is the only way to end a
- * recording, and only SIGHUP stays ignored.
+ * `with_command`: the recorder launches commands. The first of these signals, or SIGQUIT, is passed on to
+ * them unless they have it already, and their ends are recorded; another one, a moment later, stops the
+ * recorder. What is ignored stays ignored then, as nohup wants it; without a command a signal is the only way
+ * to end a recording, and only SIGHUP stays ignored.
  *
  * A command that is launched later has the dispositions that this process began with. */
 void signals_stop(struct recorder *recorder, bool with_command);

@@ -111,9 +111,9 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 /* Whether the process is, or was, among those recorded. */
 bool recorder_knows_process(const struct recorder *recorder, pid_t pid);
 
-/* Records until a command has ended (`until_all`: and all its processes), all attached processes have, `duration_ns` is over (0: no limit) or
- * recorder_stop was called; after the first and the third it may be called again, and goes on. -ENOSPC and
- * the like: recording has stopped, what was committed stays. */
+/* Records until a command has ended (`until_all`: and all its processes), all attached processes have,
+ * `duration_ns` is over (0: no limit) or recorder_stop was called; after the first and the third it may be
+ * called again, and goes on. -ENOSPC and the like: recording has stopped, what was committed stays. */
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
 
 /* The worker whose command has ended last. */
@@ -156,8 +156,8 @@ int64_t recorder_run_id(const struct recorder *recorder);
  */
 int recorder_exit_status(const struct recorder *recorder);
 
-/* Behind recorder_close: how many processes of the commands ran on when it was called, and which of them do so
- * still (at most `most`, in ret_pids). */
+/* Behind recorder_close: how many processes of the commands ran on when it was called, and which of them do
+ * so still (at most `most`, in ret_pids). */
 size_t recorder_survivors(const struct recorder *recorder, pid_t *ret_pids, size_t most, size_t *ret_running);
 
 struct stream_counts recorder_counts(const struct recorder *recorder);

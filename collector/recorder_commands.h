@@ -43,8 +43,8 @@ void recorder_commands_signal(struct recorder *recorder, uint64_t now);
 /* Whether one has ended, and all that it has told is read: 1 yes, 0 no, <0 one could not be run. */
 int recorder_commands_ended(struct recorder *recorder, struct error *err);
 
-/* When a command has ended and processes of it have not: notes them, and that the run is without what they do.
- * Behind the last record. */
+/* When a command has ended and processes of it have not: notes them, and that the run is without what they
+ * do. Behind the last record. */
 int recorder_commands_survivors(struct recorder *recorder, struct error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A signal that comes to this process may have been sent to it alone (`kill PID`, systemd), or to its whole
- * process group: Ctrl-C, timeout(1), `kill %1`. In the second case a command in the same group has it already,
- * and must not be sent it again. The signal itself does not tell which it was. The witness does: a process of
- * the group that blocks all signals, so that what the group was sent stays pending for it, where /proc shows
- * it.
+ * process group: Ctrl-C, timeout(1), `kill %1`. In the second case a command in the same group has it
+ * already, and must not be sent it again. The signal itself does not tell which it was. The witness does: a
+ * process of the group that blocks all signals, so that what the group was sent stays pending for it, where
+ * /proc shows it.
  */
 #ifndef TRACECTL_COLLECTOR_TARGET_GROUP_WITNESS_H
 #define TRACECTL_COLLECTOR_TARGET_GROUP_WITNESS_H
