@@ -42,12 +42,12 @@ static __always_inline bool is_job(struct task_struct *task)
 
 /* Stops the current process if that is harmless and if it is on the list then: whoever is stopped must be
  * found again. */
-static __always_inline bool hold(struct task_struct *task)
+static __always_inline bool hold_in_any_phase(struct task_struct *task)
 {
     __u64 since = bpf_ktime_get_ns();
     __u32 tgid = (__u32)task->tgid;
 
-    if (phase != PHASE_RECORDING || (!may_hold && (__u32)task->real_parent->tgid != collector))
+    if (!may_hold && (__u32)task->real_parent->tgid != collector)
         return false;
     if (!can_continue_all && task->cred->uid.val != collector_user)
         return false;
@@ -55,6 +55,12 @@ static __always_inline bool hold(struct task_struct *task)
         return false;
     bpf_send_signal(SIGSTOP);
     return true;
+}
+
+/* The same while the collector reads records; otherwise it would stand for long. */
+static __always_inline bool hold(struct task_struct *task)
+{
+    return phase == PHASE_RECORDING && hold_in_any_phase(task);
 }
 
 /* Stops a child that has not run yet, so that it can be given probes. One with a terminal is left alone:

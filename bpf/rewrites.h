@@ -46,13 +46,12 @@ static __always_inline __u64 asked_for(const struct pt_regs *ctx, __u64 kind)
     return fourth & PROT_WRITE ? second : 0;
 }
 
+/* While probes are attached or taken away no record is read for so long that only a stop helps. */
 static __always_inline __u8 wait_for_removal(struct task_struct *task)
 {
     __u32 tid = (__u32)task->pid, one = 1;
 
-    if (phase != PHASE_RECORDING)
-        return 0;
-    if (task->signal->nr_threads == 1 && hold(task))
+    if ((task->signal->nr_threads == 1 || phase != PHASE_RECORDING) && hold_in_any_phase(task))
         return WIRE_HELD;
     return bpf_map_update_elem(&waiting, &tid, &one, BPF_ANY) ? 0 : WIRE_WAITING;
 }
@@ -67,7 +66,7 @@ int on_protect(struct pt_regs *ctx)
     __u64 address;
     __u8 how;
 
-    if (phase == PHASE_CLOSED || !process_of(task))
+    if (!process_of(task))
         return 0;
     address = asked_for(ctx, bpf_get_attach_cookie(ctx));
     if (!address || bpf_find_vma(task, address, look_whether_code, &question, 0) || !question.is_code)

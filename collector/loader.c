@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -144,12 +145,37 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
     return r;
 }
 
+/* Who has asked for the right to change code before that is watched has got it by then. */
+#define UNDER_WAY_US 10000
+
+/* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
+ * probes are there. */
+static int attach_gates(struct loader *loader, const struct traced_image *image, const char *path, pid_t pid,
+                        bool *ret_any, struct error *err)
+{
+    struct rewrite_gates gates;
+    bool refused[REWRITE_GATES_MAX] = {0};
+    struct uprobe_sites sites = {
+        .path = path,
+        .offsets = gates.offsets,
+        .cookies = gates.cookies,
+        .part = UPROBE_IMAGE_PART(image->number),
+        .refused = refused,
+    };
+
+    rewrite_gates_find(image->functions, image->function_count, &gates);
+    sites.count = image->plan->changes ? 0 : gates.count;
+    *ret_any = sites.count;
+    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
+}
+
 /* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
  * a process maps without running it is probed in one process at a time, as libraries are: the other may be
- * about to read the code and translate it. */
-static int compare_all(struct loader *loader, struct traced_image *image, struct error *err)
+ * about to read the code and translate it. Who is about to change the code is held from here on, so it is
+ * looked at again then. */
+static int compare_all(struct loader *loader, struct traced_image *image, const char *path, struct error *err)
 {
-    bool any, read_elsewhere;
+    bool any, read_elsewhere, gated;
     int r;
 
     if (image->everywhere || image->shared || image->compared)
@@ -158,6 +184,10 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
     r = text_check_all(image, &any, &read_elsewhere, err);
     if (!r && read_elsewhere)
         r = image_table_share(loader->images, image, err);
+    if (!r && !image->shared)
+        r = attach_gates(loader, image, path, 0, &gated, err);
+    if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
+        r = text_check_all(image, &any, &read_elsewhere, err);
     return r || !any ? r : image_table_leave_differing(loader->images, image, err);
 }
 
@@ -174,31 +204,11 @@ static int compare_one(struct loader *loader, struct traced_image *image, pid_t 
     return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
 }
 
-/* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
- * probes are there. */
-static int attach_gates(struct loader *loader, const struct traced_image *image, const char *path, pid_t pid,
-                        struct error *err)
-{
-    struct rewrite_gates gates;
-    bool refused[REWRITE_GATES_MAX] = {0};
-    struct uprobe_sites sites = {
-        .path = path,
-        .offsets = gates.offsets,
-        .cookies = gates.cookies,
-        .part = UPROBE_IMAGE_PART(image->number),
-        .refused = refused,
-    };
-
-    rewrite_gates_find(image->functions, image->function_count, &gates);
-    sites.count = image->plan->changes ? 0 : gates.count;
-    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
-}
-
 /* Attaches an image that other processes map, too, to this one. */
 static int attach_shared(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
                          struct error *err)
 {
-    bool differs;
+    bool differs, gated;
     int r;
 
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
@@ -206,14 +216,15 @@ static int attach_shared(struct loader *loader, struct traced_image *image, cons
         loader->skipped = true;
         return 0;
     }
+    r = attach_gates(loader, image, path, pid, &gated, err);
+    if (r)
+        return r;
     r = compare_one(loader, image, pid, &differs, err);
     loader->differing |= differs;
     if (r || differs)
         return r;
     if (loader->budget)
         r = budget_enrol(loader->budget, image, err);
-    if (!r)
-        r = attach_gates(loader, image, path, pid, err);
     if (!r)
         r = image_table_attach(loader->backend, image, path, pid, err);
     return r ? r : add_attachment(loader, image->number, image, pid, err);
@@ -224,7 +235,7 @@ static int attach_shared(struct loader *loader, struct traced_image *image, cons
 static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
                   bool running, struct error *err)
 {
-    int r = compare_all(loader, image, err);
+    int r = compare_all(loader, image, path, err);
 
     if (!r && !image->shared)
         r = make_way(loader, image, err);
@@ -234,9 +245,6 @@ static int attach(struct loader *loader, struct traced_image *image, const char 
         return r;
     if (image->shared)
         return attach_shared(loader, image, path, pid, err);
-    r = attach_gates(loader, image, path, 0, err);
-    if (r)
-        return r;
     return loader->budget ? budget_attach(loader->budget, image, path, running, err)
                           : image_table_attach(loader->backend, image, path, 0, err);
 }
@@ -281,10 +289,11 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
 
 /* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
  * been patched (a uprobe would be written over a jump, in children of a patched one too). */
-static int attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+static int attach_inline(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                         struct error *err)
 {
     struct error why = {0};
-    int r = compare_all(loader, image, err);
+    int r = compare_all(loader, image, path, err);
 
     if (r || !image->inlined || image->left_ns || inline_backend_has(loader->inlined, pid))
         return r;
@@ -570,7 +579,7 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
         return 0;
     if (starting && is_going_to_move(loader, image, pid))
         return loader_leave(loader, image, pid, "the program moves its code to other memory", err);
-    r = attach_inline(loader, image, pid, err);
+    r = attach_inline(loader, image, link, pid, err);
     return r || is_attached(loader, image, pid) ? r : attach(loader, image, link, pid, !starting, err);
 }
 
@@ -662,7 +671,7 @@ static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struc
     image = stat(link, &program) ? NULL : image_table_known(loader->images, &program);
     if (!image || !image->inlined)
         return 0;
-    r = attach_inline(loader, image, child, err);
+    r = attach_inline(loader, image, link, child, err);
     *ret_news |= has_inline(loader, child);
     return r == -ESRCH ? 0 : r;
 }

@@ -34,6 +34,7 @@ HARM_OTHERS := panics.rust panics.rust.stripped plugin.so plugin.so.instrumented
 HARM_OTHERS += collected.ml.exe lazy.hs.exe java/Walked.class
 HARM_SANITIZERS := asan lsan tsan ubsan clang-tsan-nopie msan msan-nopie dfsan
 HARM_OTHERS += $(addprefix shadowed.,$(HARM_SANITIZERS)) heap_growth.low limited.own locked.raw
+HARM_OTHERS += deep.textrel dlopens.textrel plugin.so.textrel deep.patchable deep.xray patches_itself.writable
 HARM_PROGRAMS := $(addprefix $(H)/,$(foreach p,$(HARM_C) $(HARM_CC),$p $p.instrumented) $(HARM_VARIANTS) $(HARM_OTHERS))
 
 harm_source = $(firstword $(wildcard $(foreach d,tests/harm/programs tests/programs,$(d)/$(1).c $(d)/$(1).cc)))
@@ -44,7 +45,7 @@ define harm_rule
 $(H)/$(1)$(2): $(call harm_source,$(1)) $(HARM_HEADERS)
 	$$(say) PROG $$@
 	@mkdir -p $$(dir $$@)
-	$$(Q)$(call harm_compiler,$(1),$(2)) $$(HARM_FLAGS) -DPLUGIN='"plugin.so$(filter .instrumented,$(2))"' $(3) -o $$@ $$<
+	$$(Q)$(call harm_compiler,$(1),$(2)) $$(HARM_FLAGS) -DPLUGIN='"plugin.so$(filter .instrumented .textrel,$(2))"' $(3) -o $$@ $$<
 endef
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,,)))
 $(foreach p,$(HARM_C) $(HARM_CC),$(eval $(call harm_rule,$p,.instrumented,$(HARM_INSTRUMENT) -rdynamic $(H)/instrument.o)))
@@ -65,6 +66,21 @@ $(foreach p,$(HARM_C),$(eval $(call harm_rule,$p,.musl)))
 $(eval $(call harm_rule,heap_growth,.low,-fno-pie -no-pie -Wl$(comma)-Ttext-segment=0x20000))
 $(eval $(call harm_rule,limited,.own,-DOWN))
 $(eval $(call harm_rule,locked,.raw,-DRAW))
+
+# Code that is not in memory as it is in the file, or may come to be so.
+$(eval $(call harm_rule,deep,.textrel,-fno-pic -mcmodel=large -pie -Wl$(comma)-z$(comma)notext))
+$(eval $(call harm_rule,dlopens,.textrel))
+$(eval $(call harm_rule,deep,.patchable,-fpatchable-function-entry=5))
+$(eval $(call harm_rule,patches_itself,.writable,-DWRITABLE))
+$(H)/deep.xray: tests/harm/programs/deep.c $(HARM_HEADERS)
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)clang $(PROGRAM_FLAGS) -Wno-unknown-attributes -O1 -fno-inline -fxray-instrument \
+		-fxray-instruction-threshold=1 -o $@ $<
+$(H)/plugin.so.textrel: tests/harm/programs/plugin.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(HARM_FLAGS) -fno-pic -mcmodel=large -shared -Wl,-z,notext -o $@ $<
 
 build_asan := gcc -fsanitize=address
 build_lsan := gcc -fsanitize=leak

@@ -36,6 +36,7 @@ class Row:
     inline_level: str = ""  # the same with inline probes, which know less of calls out of untraced code; "": the same
     status: int = 0  # of the program itself
     lossy: bool = False  # something may be lost, and must then be said to be
+    changes: bool = False  # its code in memory is not the file's, whether it is recorded or not
     attach: bool = False  # "TARGET loop" is recorded with -p, too (programs/harm.h)
     idle: bool = False  # and none of its program's own functions is called then
 
@@ -100,6 +101,15 @@ ROWS = [
     Row("seccomp, static", "seccomp.static"),
     # It has no probes any more once it makes its own code writable.
     Row("code written and protected at run time", "code_writer", options=EACH_RETURN, truth="", attach=True),
+    Row("operands of its own code changed", "patches_itself", options=EACH_RETURN, truth="", attach=True, changes=True),
+    Row("operands changed in a writable segment", "patches_itself.writable", truth="", attach=True, changes=True),
+    Row("text relocations", "deep.textrel", options=("auto", "probe", "sites", "none", "inline"), truth="", attach=True,
+        changes=True),
+    Row("text relocations in a library", "dlopens.textrel", options=("auto", "inline"), record=("--images", "all"),
+        truth="", attach=True),
+    Row("patchable entries that nothing patches", "deep.patchable", attach=True),
+    Row("XRay, patched before main", "deep.xray", before=("env", "XRAY_OPTIONS=patch_premain=true verbosity=0"),
+        options=("auto", "sites", "inline"), truth="", attach=True, changes=True),
     Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
     Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
     Row("frame pointers walked by the program itself", "frame_walker", attach=True),
