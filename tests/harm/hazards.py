@@ -429,3 +429,39 @@ def copied_code(here):
     same("while recorded", 128 + signal.SIGTRAP, here.record("--", copies)[0])
     same("without the copied function", (0, "result 40\n"),
          here.record("--exclude", "^original$", "--", copies)[:2])
+
+
+# ------------------------------------------------------------------------------------ copies of the target's code
+
+
+@case("valgrind in the recorded command", ())
+@case("valgrind in the recorded command, inline", ("--backend", "inline"))
+@case("valgrind in the recorded command, libraries too", ("--images", "all"))
+def valgrind_inside(here, options):
+    status, out, _ = here.record(*options, "--", "valgrind", "-q", program("deep"))
+    same("result", (0, "result 15000\n"), (status, out))
+    untraced = here.query("SELECT value FROM tags WHERE key LIKE 'untraced:%memcheck%'")
+    same("what is said of the tool", 1, len(untraced))
+    here.nothing_is_stopped()
+
+
+@case("valgrind runs the recorded program meanwhile, and is attached to")
+def valgrind_beside(here):
+    other = here.spawn_ready("valgrind", "-q", program("deep"), "loop")
+    status, out, _ = here.record("--", program("deep"))
+    same("result", (0, "result 15000\n"), (status, out))
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded")
+    status, _, err = here.run(TRACECTL, "-q", "record", "-p", other.pid, "--duration", "0.1")
+    check(status != 0 and "copies of their code" in err, f"status {status}: {err}")
+    ends_unharmed(other)
+
+
+@case("node", ())
+@case("node that moves its code to huge pages", ("--use-largepages=on",))
+def node(here, options):
+    functions = ("--functions", "^node::(Start|LoadEnvironment|SpinEventLoop)")
+    command = ("/usr/bin/node", *options, "-e", "console.log(6 * 7)")
+    status, out, err = here.record(*functions, "--", *command)
+    same("result", (0, "42\n"), (status, out))
+    seen = here.value("SELECT count(*) FROM events"), here.value("SELECT count(*) FROM blind WHERE cause LIKE '%moves its code%'")
+    check(seen[1] > 0 if options else seen[0] > 0, f"{seen[0]} events, {seen[1]} blind functions: {err}")
