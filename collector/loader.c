@@ -171,8 +171,8 @@ static int attach_gates(struct loader *loader, const struct traced_image *image,
 
 /* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
  * a process maps without running it is probed in one process at a time, as libraries are: the other may be
- * about to read the code and translate it. Who is about to change the code is held from here on, so it is
- * looked at again then. */
+ * about to read the code and translate it; so is one whose processes may move their code. Who is about to
+ * change the code is held from here on, so it is looked at again then. */
 static int compare_all(struct loader *loader, struct traced_image *image, const char *path, struct error *err)
 {
     bool any, read_elsewhere, gated;
@@ -182,7 +182,7 @@ static int compare_all(struct loader *loader, struct traced_image *image, const 
         return 0;
     image->compared = true;
     r = text_check_all(image, &any, &read_elsewhere, err);
-    if (!r && read_elsewhere)
+    if (!r && (read_elsewhere || code_mover_can_move(image->elf)))
         r = image_table_share(loader->images, image, err);
     if (!r && !image->shared)
         r = attach_gates(loader, image, path, 0, &gated, err);
