@@ -137,10 +137,13 @@ losses_are_counted() {
 # Which calls are open when a recording ends is read off the stacks: threads that sleep have the same answer.
 open_at_the_end() {
     local backend both
+    mkfifo "$WORK/held" # the program ends with its standard input, which is when the recordings are over
+    exec 9<>"$WORK/held"
     for backend in uprobe inline; do
-        sleep 2.5 | "$TRACECTL" -q record -n "open_$backend" --backend "$backend" --returns infer --duration 1 -- \
-            "$PROGRAMS/blocked" >/dev/null
+        "$TRACECTL" -q record -n "open_$backend" --backend "$backend" --duration 1 -- \
+            "$PROGRAMS/blocked" <"$WORK/held" >/dev/null 9>&-
     done
+    exec 9>&-
     both=$(q "WITH open AS (SELECT t.run_id, t.label, group_concat(f.name || ' ' || c.state) AS calls FROM calls c
                   JOIN threads t USING (thread_id) JOIN functions f USING (function_id)
                   WHERE c.state <> 'returned' AND t.returns = 'settled' GROUP BY t.thread_id)
