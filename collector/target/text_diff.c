@@ -111,7 +111,8 @@ static int compare_page(struct comparison *comparison, uint64_t address, uint64_
         pread(comparison->file, wanted, PAGE, (off_t)offset) <= 0)
         return 0;
     for (uint32_t i = 0; i < PAGE && !r; i++) {
-        bool breakpoint = now[i] == INT3 && (!comparison->may_be_own || is_probed(comparison->file, offset + i));
+        bool breakpoint =
+            now[i] == INT3 && (!comparison->may_be_own || is_probed(comparison->file, offset + i));
 
         if (now[i] != wanted[i])
             r = add(breakpoint ? &comparison->diff->breakpoints : &comparison->diff->different, offset + i,

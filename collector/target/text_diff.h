@@ -4,8 +4,8 @@
  *
  * Only pages that the process has a copy of can differ, so only those are read. A byte that is an int3 where
  * the file has none is a breakpoint: one of the kernel's probes, ours or another tool's, which changes
- * nothing about what the program is; or a debugger's or the program's own, which does. Programs with those are
- * traced by ptrace or handle SIGTRAP, and a fresh mapping of the file has the kernel's only.
+ * nothing about what the program is; or a debugger's or the program's own, which does. Programs with those
+ * are traced by ptrace or handle SIGTRAP, and a fresh mapping of the file has the kernel's only.
  */
 #ifndef TRACECTL_COLLECTOR_TARGET_TEXT_DIFF_H
 #define TRACECTL_COLLECTOR_TARGET_TEXT_DIFF_H

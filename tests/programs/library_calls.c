@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls functions of the C library and prints how often: "NAME NUMBER" a line, for tests of stubs of linkers and of
- * functions with several names. One function is called and has its address taken: a PIE has another kind of stub for it,
- * and calls by address pass by that; in other programs the stub is the address. One is reached by a tail call. Build it
- * with -fno-builtin.
+ * Calls functions of the C library and prints how often: "NAME NUMBER" a line, for tests of stubs of linkers
+ * and of functions with several names. One function is called and has its address taken: a PIE has another
+ * kind of stub for it, and calls by address pass by that; in other programs the stub is the address. One is
+ * reached by a tail call. Build it with -fno-builtin.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes a store what it was before it had packed lists of functions and hashes of their names, with what is added to
- * such a store. For a
- * connection of libtracestore that may write. */
+/* Makes a store what it was before it had packed lists of functions and hashes of their names, with what is
+ * added to such a store. For a connection of libtracestore that may write. */
 #ifndef TESTS_STORE_OLD_FORM_H
 #define TESTS_STORE_OLD_FORM_H
 

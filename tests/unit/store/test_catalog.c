@@ -165,7 +165,8 @@ Test(catalog, images_and_functions_are_shared_by_runs)
     fixture_close(&fixture);
 }
 
-/* Two runs may have asked for a function by two of its names: it is compared by the same name, and shown by another. */
+/* Two runs may have asked for a function by two of its names: it is compared by the same name, and shown by
+ * another. */
 Test(catalog, functions_have_other_names)
 {
     static char *const aliases[] = {"_IO_puts", "put_string", NULL};
