@@ -6,25 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "collector/backend/leftover.h"
 #include "collector/background.h"
 #include "collector/loader_state.h"
-#include "collector/plan/rewrite_gates.h"
 #include "collector/target/code_mover.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
-#include "collector/text_check.h"
-
-/* Processes that one library is probed in at once. Whenever any program maps the library, the kernel goes
- * through all of its probes, and for each through all processes that have it. */
-#define LIBRARY_PROCESSES_MAX 8
-
-/* More removals than that under way: processes come and go faster than the kernel takes probes away. */
-#define CLOSING_MAX 16
 
 int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
                struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
@@ -73,240 +62,6 @@ void loader_free(struct loader *loader)
     free(loader);
 }
 
-/* ------------------------------------------------------------------------------------ attaching */
-
-/* `number`: an image's, or LINKER_NUMBER of a linker's place in the loader's list. */
-#define LINKER_NUMBER(index) (UINT32_MAX - (uint32_t)(index))
-
-static uint64_t key_of(uint32_t number, pid_t pid)
-{
-    return (uint64_t)number << 32 | (uint32_t)pid;
-}
-
-static bool has_attachment(const struct loader *loader, uint32_t number, pid_t pid)
-{
-    uint64_t key = key_of(number, pid);
-    struct attachment *found;
-
-    HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
-    return found;
-}
-
-static bool is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid)
-{
-    return image->everywhere || has_attachment(loader, image->number, pid);
-}
-
-static int add_attachment(struct loader *loader, uint32_t number, struct traced_image *image, pid_t pid,
-                          struct error *err)
-{
-    struct attachment *attachment = calloc(1, sizeof(*attachment));
-
-    if (!attachment)
-        return error_no_memory(err);
-    attachment->key = key_of(number, pid);
-    attachment->image = image;
-    attachment->pid = pid;
-    HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
-    return 0;
-}
-
-static unsigned processes_probed(const struct loader *loader, const struct traced_image *image)
-{
-    unsigned count = 0;
-
-    for (const struct attachment *attachment = loader->attachments; attachment;
-         attachment = attachment->hh.next)
-        count += attachment->image == image;
-    return count;
-}
-
-static bool has_inline(const struct loader *loader, pid_t pid)
-{
-    return loader->inlined && inline_backend_has(loader->inlined, pid);
-}
-
-/* Before an image's uprobes go into all processes that run it: none of them may be patched by somebody else.
- * If one is, an image whose returns are inferred is probed in one process at a time, as libraries are. */
-static int make_way(struct loader *loader, struct traced_image *image, struct error *err)
-{
-    struct error why = {0};
-    int r;
-
-    if (image->everywhere)
-        return 0;
-    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, &why);
-    if (r == -EBUSY && image->inlined) {
-        image->shared = true;
-        return 0;
-    }
-    if (r && err)
-        *err = why;
-    return r;
-}
-
-/* Who has asked for the right to change code before that is watched has got it by then. */
-#define UNDER_WAY_US 10000
-
-/* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
- * probes are there. */
-static int attach_gates(struct loader *loader, const struct traced_image *image, const char *path, pid_t pid,
-                        bool *ret_any, struct error *err)
-{
-    struct rewrite_gates gates;
-    bool refused[REWRITE_GATES_MAX] = {0};
-    struct uprobe_sites sites = {
-        .path = path,
-        .offsets = gates.offsets,
-        .cookies = gates.cookies,
-        .part = UPROBE_IMAGE_PART(image->number),
-        .refused = refused,
-    };
-
-    rewrite_gates_find(image->functions, image->function_count, &gates);
-    sites.count = image->plan->changes ? 0 : gates.count;
-    *ret_any = sites.count;
-    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
-}
-
-/* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
- * a process maps without running it is probed in one process at a time, as libraries are: the other may be
- * about to read the code and translate it; so is one whose processes may move their code. Who is about to
- * change the code is held from here on, so it is looked at again then. */
-static int compare_all(struct loader *loader, struct traced_image *image, const char *path, struct error *err)
-{
-    bool any, read_elsewhere, gated;
-    int r;
-
-    if (image->everywhere || image->shared || image->compared)
-        return 0;
-    image->compared = true;
-    r = text_check_all(image, &any, &read_elsewhere, err);
-    if (!r && (read_elsewhere || code_mover_can_move(image->elf)))
-        r = image_table_share(loader->images, image, err);
-    if (!r && !image->shared)
-        r = attach_gates(loader, image, path, 0, &gated, err);
-    if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
-        r = text_check_all(image, &any, &read_elsewhere, err);
-    return r || !any ? r : image_table_leave_differing(loader->images, image, err);
-}
-
-/* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
- * any; another one that differs has none of the image's. One that we have patched was compared for that. */
-static int compare_one(struct loader *loader, struct traced_image *image, pid_t pid, bool *ret_differs,
-                       struct error *err)
-{
-    bool first = !image->compared, any = false;
-    int r = has_inline(loader, pid) ? 0 : text_check_process(image, pid, first, &any, err);
-
-    image->compared = true;
-    *ret_differs = any && !first;
-    return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
-}
-
-/* Attaches an image that other processes map, too, to this one. */
-static int attach_shared(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                         struct error *err)
-{
-    bool differs, gated;
-    int r;
-
-    if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
-        uprobe_backend_closing(loader->backend) > CLOSING_MAX) {
-        loader->skipped = true;
-        return 0;
-    }
-    r = attach_gates(loader, image, path, pid, &gated, err);
-    if (r)
-        return r;
-    r = compare_one(loader, image, pid, &differs, err);
-    loader->differing |= differs;
-    if (r || differs)
-        return r;
-    if (loader->budget)
-        r = budget_enrol(loader->budget, image, err);
-    if (!r)
-        r = image_table_attach(loader->backend, image, path, pid, err);
-    return r ? r : add_attachment(loader, image->number, image, pid, err);
-}
-
-/* Attaches an image that is mapped by `pid` and not probed there yet. `running`: the process runs it as its
- * program, and has done so for a while. */
-static int attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                  bool running, struct error *err)
-{
-    int r = compare_all(loader, image, path, err);
-
-    if (!r && !image->shared)
-        r = make_way(loader, image, err);
-    if (!r && loader->trigger)
-        r = trigger_enrol(loader->trigger, image, err);
-    if (r)
-        return r;
-    if (image->shared)
-        return attach_shared(loader, image, path, pid, err);
-    return loader->budget ? budget_attach(loader->budget, image, path, running, err)
-                          : image_table_attach(loader->backend, image, path, 0, err);
-}
-
-/* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
-static int patch(struct loader *loader, const struct traced_image *image, pid_t pid, struct error *ret_why,
-                 struct error *err)
-{
-    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
-    struct inline_target target = {
-        .pid = pid,
-        .inlined = image->inlined,
-        .functions = image->functions,
-        .first_function = image->first_function,
-        .out = out,
-    };
-    uint64_t start, offset;
-    const char *reason;
-    int r;
-
-    if (!out)
-        return error_no_memory(err);
-    r = inline_backend_refusal(pid, image->inlined, &reason, err);
-    if (r)
-        return r;
-    if (reason)
-        return error_say(ret_why, -ENOTSUP, "%s", reason), 0;
-    r = process_exe_mapping(pid, &start, &offset);
-    if (!r)
-        r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
-    if (r)
-        return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
-    if (loader->budget)
-        budget_inline_out(loader->budget, image, out);
-    r = inline_backend_attach(loader->inlined, &target, ret_why);
-    if (r != -ESRCH && r != -ENOMEM)
-        return 0;
-    if (err)
-        *err = *ret_why;
-    return r;
-}
-
-/* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
- * been patched (a uprobe would be written over a jump, in children of a patched one too). */
-static int attach_inline(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                         struct error *err)
-{
-    struct error why = {0};
-    int r = compare_all(loader, image, path, err);
-
-    if (r || !image->inlined || image->left_ns || inline_backend_has(loader->inlined, pid))
-        return r;
-    r = patch(loader, image, pid, &why, err);
-    image->patched |= !r && !why.code;
-    if (r || !why.code)
-        return r;
-    if (!image->patched && !image->everywhere)
-        return image_table_leave_inline(loader->images, image, why.message, err);
-    loader->unpatched = true;
-    return 0;
-}
-
 bool loader_take_unpatched(struct loader *loader)
 {
     bool unpatched = loader->unpatched;
@@ -351,6 +106,9 @@ void loader_end(struct loader *loader, pid_t pid)
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */
 
+/* `number`: an image's, or LINKER_NUMBER of a linker's place in the loader's list. */
+#define LINKER_NUMBER(index) (UINT32_MAX - (uint32_t)(index))
+
 /* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
 static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
                         struct error *err)
@@ -366,13 +124,13 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
     if (!linker)
         return error_no_memory(err);
     number = LINKER_NUMBER(linker - loader->linkers.linkers);
-    if (has_attachment(loader, number, pid))
+    if (loader_has_attachment(loader, number, pid))
         return 1;
-    if (!linker->meets || uprobe_backend_closing(loader->backend) > CLOSING_MAX)
+    if (!linker->meets || uprobe_backend_closing(loader->backend) > LOADER_CLOSING_MAX)
         return 0;
     r = uprobe_backend_watch_linker(loader->backend, mapping->link, &linker->sites, pid, err);
     if (!r)
-        r = add_attachment(loader, number, NULL, pid, err);
+        r = loader_add_attachment(loader, number, NULL, pid, err);
     return r ? r : 1;
 }
 
@@ -451,9 +209,9 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
         return 0; /* unmapped meanwhile */
     if (r || !image->elf)
         return r;
-    if (image_is_traced(image) && !is_attached(loader, image, pid)) {
+    if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
         survey->news = true;
-        r = attach(loader, image, mapping->link, pid, false, err);
+        r = loader_attach(loader, image, mapping->link, pid, false, err);
         if (r)
             return r;
     }
@@ -465,7 +223,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     survey->count++;
     survey->can_throw |= can_throw(image);
     survey->reads_stacks |= image->stack_reader != NULL;
-    survey->own_probes |= has_attachment(loader, image->number, pid);
+    survey->own_probes |= loader_has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
     return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;
 }
@@ -502,11 +260,11 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
 {
     struct process_state state = {.flags = PROCESS_TRACED};
 
-    if (probes_libraries(loader) || survey->probes_returns || has_inline(loader, pid))
+    if (probes_libraries(loader) || survey->probes_returns || loader_has_inline(loader, pid))
         state.flags |= PROCESS_CAN_LOAD; /* inline calls have half of their return addresses */
     if (probes_libraries(loader))
         state.flags |= PROCESS_WATCHED;
-    if (has_inline(loader, pid))
+    if (loader_has_inline(loader, pid))
         state.flags |= PROCESS_INLINE;
     if (survey->own_probes)
         state.flags |= PROCESS_OWN_PROBES;
@@ -551,7 +309,7 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     }
     for (size_t i = 0; !r && i < count; i++)
         r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
-    if (!r && (probes_libraries(loader) || survey.probes_returns || has_inline(loader, pid))) {
+    if (!r && (probes_libraries(loader) || survey.probes_returns || loader_has_inline(loader, pid))) {
         r = watch_linker(loader, pid, mappings, count, err);
         survey.watched = r > 0;
     }
@@ -579,8 +337,10 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
         return 0;
     if (starting && is_going_to_move(loader, image, pid))
         return loader_leave(loader, image, pid, "the program moves its code to other memory", err);
-    r = attach_inline(loader, image, link, pid, err);
-    return r || is_attached(loader, image, pid) ? r : attach(loader, image, link, pid, !starting, err);
+    r = loader_attach_inline(loader, image, link, pid, err);
+    return r || loader_is_attached(loader, image, pid)
+               ? r
+               : loader_attach(loader, image, link, pid, !starting, err);
 }
 
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
@@ -671,8 +431,8 @@ static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struc
     image = stat(link, &program) ? NULL : image_table_known(loader->images, &program);
     if (!image || !image->inlined)
         return 0;
-    r = attach_inline(loader, image, link, child, err);
-    *ret_news |= has_inline(loader, child);
+    r = loader_attach_inline(loader, image, link, child, err);
+    *ret_news |= loader_has_inline(loader, child);
     return r == -ESRCH ? 0 : r;
 }
 
@@ -692,10 +452,10 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
     for (size_t i = 0; !r && i < count; i++) {
         struct traced_image *image = attached_image(loader, parent, &mappings[i]);
 
-        if (!image || is_attached(loader, image, child))
+        if (!image || loader_is_attached(loader, image, child))
             continue;
         *ret_news = true;
-        r = attach(loader, image, mappings[i].link, child, false, err);
+        r = loader_attach(loader, image, mappings[i].link, child, false, err);
     }
     if (!r && probes_libraries(loader))
         r = watch_linker(loader, child, mappings, count, err);

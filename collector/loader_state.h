@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Private to the loader: loader.c brings probes, loader_rewrite.c takes those of an image away. */
+/* Private to the loader: loader.c finds out what a process has mapped, loader_attach.c brings probes,
+ * loader_rewrite.c takes those of an image away. */
 #ifndef TRACECTL_COLLECTOR_LOADER_STATE_H
 #define TRACECTL_COLLECTOR_LOADER_STATE_H
 
@@ -28,6 +29,28 @@ struct loader {
     struct attachment *attachments;
     struct linkers linkers;
 };
+
+/* More removals than that under way: processes come and go faster than the kernel takes probes away. */
+#define LOADER_CLOSING_MAX 16
+
+/* Whether what has this number (an image's, or a linker's) is attached to this process by itself. */
+bool loader_has_attachment(const struct loader *loader, uint32_t number, pid_t pid);
+/* Notes that it is; `image` is NULL for a linker. -ENOMEM. */
+int loader_add_attachment(struct loader *loader, uint32_t number, struct traced_image *image, pid_t pid,
+                          struct error *err);
+/* Whether the image's uprobes are in the process. */
+bool loader_is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid);
+/* Whether the process has inline probes. */
+bool loader_has_inline(const struct loader *loader, pid_t pid);
+
+/* Attaches an image that `pid` maps and that is not probed there yet; `path` is the file as this process can
+ * open it. `running`: the process runs it as its program, and has done so for a while. */
+int loader_attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                  bool running, struct error *err);
+/* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
+ * been patched (a uprobe would be written over a jump, in children of a patched one too). */
+int loader_attach_inline(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
+                         struct error *err);
 
 /* Takes all probes of an image away, from all processes and for good, and waits until `pid`, which stands
  * still, has none; or makes sure that it gets none. -ENOMEM. */
