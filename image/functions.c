@@ -72,13 +72,17 @@ static void function_list_release(struct function_list *list)
 
 /* ---------------------------------------------------------------------------------------------- merging */
 
-/* By address; of several for one address that of the most telling source first. */
+/* By address; of several for one address that of the most telling source first, and symbols without a type,
+ * which may be labels, last. */
 static int compare_functions(const void *left, const void *right)
 {
     const struct image_function *a = left, *b = right;
+    bool a_untyped = a->flags & IMAGE_FUNCTION_NO_TYPE, b_untyped = b->flags & IMAGE_FUNCTION_NO_TYPE;
 
     if (a->address != b->address)
         return a->address < b->address ? -1 : 1;
+    if (a_untyped != b_untyped)
+        return a_untyped ? 1 : -1;
     return (int)a->source - (int)b->source;
 }
 
