@@ -153,9 +153,9 @@ static int store_backend(const struct traced_image *image, struct trace_writer *
  * return probes:PATH". */
 static int store_no_returns(const struct traced_image *image, struct trace_writer *writer, struct error *err)
 {
-    const char *why = image->stack_reader      ? image->stack_reader
-                      : image_is_traced(image) ? image->plan->no_returns
-                                               : NULL;
+    const char *why = image->stack_reader.reach == STACK_PROCESS ? image->stack_reader.what
+                      : image_is_traced(image)                   ? image->plan->no_returns
+                                                                 : NULL;
     AUTO_FREE char *key = NULL;
 
     if (why && asprintf(&key, "no return probes:%s", image->path) < 0)

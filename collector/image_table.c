@@ -15,7 +15,6 @@
 #include "collector/image_catalog.h"
 #include "collector/target/code_mover.h"
 #include "image/function_names.h"
-#include "image/stack_readers.h"
 
 struct known_function {
     struct traced_image *image;

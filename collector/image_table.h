@@ -22,6 +22,7 @@
 #include "collector/go/governor.h"
 #include "collector/go/targets.h"
 #include "collector/plan/plan.h"
+#include "image/stack_readers.h"
 #include "store/tracestore.h"
 
 struct image_table;
@@ -34,16 +35,16 @@ struct go_program_file;
 struct known_site;
 
 struct traced_image {
-    uint32_t number;          /* of the image in this recording */
-    struct stat file;         /* a file that has changed is another image */
-    enum image_kind kind;     /* as it was first met */
-    char *path;               /* as the first process that ran it saw it */
-    bool shared;              /* other processes map it too: probed in one process at a time, entries only */
-    bool chosen;              /* it is one to trace (image_table_options.want_image) */
-    char *refusal;            /* why it is not probed although it was chosen; NULL: it is */
-    struct elf_image *elf;    /* NULL when it cannot be read */
-    const char *stack_reader; /* image_stack_reader(), if return probes are wanted */
-    bool translates;          /* its processes run other programs from copies: nothing in them is probed */
+    uint32_t number;       /* of the image in this recording */
+    struct stat file;      /* a file that has changed is another image */
+    enum image_kind kind;  /* as it was first met */
+    char *path;            /* as the first process that ran it saw it */
+    bool shared;           /* other processes map it too: probed in one process at a time, entries only */
+    bool chosen;           /* it is one to trace (image_table_options.want_image) */
+    char *refusal;         /* why it is not probed although it was chosen; NULL: it is */
+    struct elf_image *elf; /* NULL when it cannot be read */
+    struct stack_reader stack_reader; /* image_stack_reader(), if return probes are wanted */
+    bool translates;            /* its processes run other programs from copies: nothing in them is probed */
     struct go_program_file *go; /* of a Go program whose goroutines are recorded, or NULL */
     char *go_refusal;           /* why they are not although they are wanted; NULL: nothing to say */
     enum go_detail go_attached; /* how much of it is seen at present */

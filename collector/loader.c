@@ -222,7 +222,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     code->image = image;
     survey->count++;
     survey->can_throw |= can_throw(image);
-    survey->reads_stacks |= image->stack_reader != NULL;
+    survey->reads_stacks |= image->stack_reader.reach == STACK_PROCESS;
     survey->own_probes |= loader_has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
     return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;

@@ -12,7 +12,8 @@
 #define HASKELL "Haskell: what lies at the stack pointer is no return address"
 #define PROFILED "profiled: each function tells the profiler where it was called from"
 #define SANITIZED "a sanitizer: it walks the stack"
-#define SWITCHES "it switches stacks or walks them"
+
+static const char switches[] = "it switches stacks or walks them";
 
 enum where { IMPORTED = 1, DEFINED = 2, ANYWHERE = IMPORTED | DEFINED };
 
@@ -48,15 +49,15 @@ static const struct telltale {
     {"ruby_init*", DEFINED, "Ruby: it copies stacks"},
     {"PyInit__greenlet", DEFINED, "greenlet: it copies stacks"},
     {"ProfilerStart", DEFINED, "a profiler that walks the stack"},
-    {"unw_step", ANYWHERE, SWITCHES},
-    {"unw_backtrace", ANYWHERE, SWITCHES},
-    {"_ULx86_64_step", ANYWHERE, SWITCHES},
-    {"_Ux86_64_step", ANYWHERE, SWITCHES},
-    {"backtrace", IMPORTED, SWITCHES},
-    {"_Unwind_Backtrace", IMPORTED, SWITCHES},
-    {"makecontext", IMPORTED, SWITCHES},
-    {"swapcontext", IMPORTED, SWITCHES},
-    {"setcontext", IMPORTED, SWITCHES},
+    {"unw_step", ANYWHERE, switches},
+    {"unw_backtrace", ANYWHERE, switches},
+    {"_ULx86_64_step", ANYWHERE, switches},
+    {"_Ux86_64_step", ANYWHERE, switches},
+    {"backtrace", IMPORTED, switches},
+    {"_Unwind_Backtrace", IMPORTED, switches},
+    {"makecontext", IMPORTED, switches},
+    {"swapcontext", IMPORTED, switches},
+    {"setcontext", IMPORTED, switches},
 };
 
 /* What a symbol tells. A weak import asks whether something is there, and mostly nothing is. */
@@ -73,15 +74,22 @@ static const char *told_by(const GElf_Sym *symbol, const char *name)
     return NULL;
 }
 
-static const char *told_by_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void take(struct stack_reader *reader, const char *what)
+{
+    enum stack_reach reach = !what ? STACK_NONE : what == switches ? STACK_OWN : STACK_PROCESS;
+
+    if (reach > reader->reach)
+        *reader = (struct stack_reader){reach, what};
+}
+
+static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct stack_reader *reader)
 {
     Elf_Data *data = elf_getdata(section, NULL);
-    const char *what = NULL;
     GElf_Sym symbol;
 
-    for (int i = 0; !what && data && i < INT_MAX && gelf_getsym(data, i, &symbol); i++)
-        what = told_by(&symbol, elf_strptr(elf, header->sh_link, symbol.st_name));
-    return what;
+    for (int i = 0; reader->reach < STACK_PROCESS && data && i < INT_MAX && gelf_getsym(data, i, &symbol);
+         i++)
+        take(reader, told_by(&symbol, elf_strptr(elf, header->sh_link, symbol.st_name)));
 }
 
 /* Words of the run-time system of GHC, when it reports an error of its own: "(GHC ...". They are put together
@@ -96,22 +104,24 @@ static const char *told_by_constants(Elf *elf, Elf_Scn *section)
                                                                                               : NULL;
 }
 
-const char *image_stack_reader(struct elf_image *image)
+struct stack_reader image_stack_reader(struct elf_image *image)
 {
+    struct stack_reader reader = {STACK_NONE, NULL};
     Elf *elf = elf_image_elf(image);
-    const char *what = NULL, *name;
     Elf_Scn *section = NULL;
+    const char *name;
     GElf_Shdr header;
     size_t names;
 
     if (elf_getshdrstrndx(elf, &names))
-        return NULL;
-    while (!what && (section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header)) {
+        return reader;
+    while (reader.reach < STACK_PROCESS && (section = elf_nextscn(elf, section)) &&
+           gelf_getshdr(section, &header)) {
         name = elf_strptr(elf, names, header.sh_name);
         if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB)
-            what = told_by_table(elf, section, &header);
+            read_table(elf, section, &header, &reader);
         else if (header.sh_type == SHT_PROGBITS && name && !strcmp(name, ".rodata"))
-            what = told_by_constants(elf, section);
+            take(&reader, told_by_constants(elf, section));
     }
-    return what;
+    return reader;
 }

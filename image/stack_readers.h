@@ -5,15 +5,27 @@
 
 #include "image/elf_image.h"
 
+enum stack_reach {
+    STACK_NONE,    /* no symbol tells of anything */
+    STACK_OWN,     /* its own frames: functions that switch stacks, or print where they were called from */
+    STACK_PROCESS, /* those of whatever runs in the process */
+};
+
+struct stack_reader {
+    enum stack_reach reach;
+    const char *what; /* in a few words; NULL with STACK_NONE */
+};
+
 /*
  * What is in the image that reads return addresses off the stack or moves stacks, in a few words ("OCaml: its
- * garbage collector finds frames by return addresses"); NULL: no symbol tells of anything. Known by what it
+ * garbage collector finds frames by return addresses"), and whose frames it reads. Known by what it
  * defines or imports: run-time systems of languages, profilers, sanitizers, and functions of libraries that
- * walk or switch stacks. Without symbols Haskell is known by what its run-time system would print.
+ * walk or switch stacks (only those have STACK_OWN). Without symbols Haskell is known by what its run-time
+ * system would print.
  *
  * What walks frame pointers by itself has no symbol for it: see return_code_walks_frames() of
  * collector/plan/return_rules.h.
  */
-const char *image_stack_reader(struct elf_image *image);
+struct stack_reader image_stack_reader(struct elf_image *image);
 
 #endif

@@ -86,7 +86,7 @@ static enum plan_no_return image_no_return(const struct planner *planner, const 
         return PLAN_RETURN_NOT_WANTED;
     if (elf_image_facts(image)->is_go)
         return PLAN_RETURN_GO;
-    *ret_why = image_stack_reader(image);
+    *ret_why = image_stack_reader(image).what;
     if (*ret_why)
         return PLAN_RETURN_STACKS;
     *ret_why = elf_image_unwinds(image);
