@@ -9,7 +9,7 @@ SOURCE=$ROOT/tests/programs/library_calls.c
 build() { # NAME, compiler, its options...
     local name=$1 compiler=$2
     shift 2
-    "$compiler" -O1 -fno-builtin "$@" -o "$WORK/$name" "$SOURCE"
+    "$compiler" -D_GNU_SOURCE -O1 -fno-builtin "$@" -o "$WORK/$name" "$SOURCE"
 }
 
 # What the program $WORK/NAME says of itself, and what is recorded of it. musl calls pread64 by its other name.

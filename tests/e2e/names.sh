@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_capture
 
-gcc -O1 -fno-builtin -o "$WORK/calls" "$ROOT/tests/programs/library_calls.c"
+gcc -D_GNU_SOURCE -O1 -fno-builtin -o "$WORK/calls" "$ROOT/tests/programs/library_calls.c"
 
 calls() { # run: "NAME CALLS" of each function
     q "SELECT name || ' ' || sum(calls) AS n FROM call_counts WHERE run_id = $(run_id "$1") GROUP BY name" | sort | paste -sd ' '

@@ -5,7 +5,6 @@
  * kind of stub for it, and calls by address pass by that; in other programs the stub is the address. One is
  * reached by a tail call. Build it with -fno-builtin.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
