@@ -100,7 +100,8 @@ ROWS = [
     Row("seccomp, frame pointers", "seccomp.frames", options=EACH_RETURN),
     Row("seccomp, static", "seccomp.static"),
     # It has no probes any more once it makes its own code writable.
-    Row("code written and protected at run time", "code_writer", options=EACH_RETURN, truth="", attach=True),
+    Row("code written and protected at run time", "code_writer", options=EACH_RETURN, truth="", changes=True,
+        attach=True),
     Row("operands of its own code changed", "patches_itself", options=EACH_RETURN, truth="", attach=True, changes=True),
     Row("operands changed in a writable segment", "patches_itself.writable", truth="", attach=True, changes=True),
     Row("text relocations", "deep.textrel", options=("auto", "probe", "sites", "none", "inline"), truth="", attach=True,
@@ -137,6 +138,6 @@ ROWS = [
     Row("a stack without limit", "deep", before=("prlimit", "--stack=unlimited"), options=("inline",)),
     # A parent can see that its children are stopped at their exec: who minds says --no-hold.
     Row("SIGCHLD and waits of a parent", "child_signals", options=("no hold",), truth="", lossy=True),
-    Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f")),
+    Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f"), inline_level="order"),
     Row("started by a shell with pipes", "deep", before=("bash", "-c", '"$0" | cat; exit "${PIPESTATUS[0]}"')),
 ]

@@ -8,7 +8,8 @@
 
 #include "harm.h"
 
-enum { SIZE = 65536, GAP = 64 << 20, ROUNDS = 50 }; /* far enough not to be taken for the thread's stack */
+enum { SIZE = 65536, STACK = 1 << 20, ROUNDS = 50 };
+enum { GAP = 64 << 20 }; /* far enough not to be taken for the thread's stack, which begins the region */
 
 static char *region, *above;
 static volatile long handled;
@@ -46,6 +47,7 @@ CALLED static void *on_thread(void *unused)
 static long work(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    pthread_attr_t attributes;
     pthread_t thread;
     void *sum = NULL;
 
@@ -55,8 +57,11 @@ static long work(void)
     if (region == MAP_FAILED || sigaction(SIGUSR1, &action, NULL))
         return -1;
     above = region + GAP;
-    if (!pthread_create(&thread, NULL, on_thread, NULL))
+    pthread_attr_init(&attributes);
+    if (!pthread_attr_setstack(&attributes, region, STACK) &&
+        !pthread_create(&thread, &attributes, on_thread, NULL))
         pthread_join(thread, &sum);
+    pthread_attr_destroy(&attributes);
     munmap(region, GAP + SIZE);
     return (long)sum + handled;
 }
