@@ -158,7 +158,8 @@ int text_diff_read(pid_t pid, dev_t device, ino_t inode, struct text_diff *ret_d
     if (r)
         return r;
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    comparison.memory = memory = open(path, O_RDONLY | O_CLOEXEC);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    comparison.memory = memory;
     comparison.may_be_own = process_may_have_breakpoints(pid);
     for (size_t i = 0; i < count && !r; i++)
         if (mappings[i].device == device && mappings[i].inode == inode)
