@@ -102,14 +102,17 @@ static bool is_probed(int file, uint64_t offset)
     return probed;
 }
 
+/* The page is a copy of the process's own. One that cannot be compared is taken for different. */
 static int compare_page(struct comparison *comparison, uint64_t address, uint64_t offset)
 {
     uint8_t now[PAGE], wanted[PAGE] = {0};
+    ssize_t length = pread(comparison->memory, now, PAGE, (off_t)address);
     int r = 0;
 
-    if (pread(comparison->memory, now, PAGE, (off_t)address) != PAGE ||
-        pread(comparison->file, wanted, PAGE, (off_t)offset) <= 0)
-        return 0;
+    if (!length)
+        return 0; /* the process has ended */
+    if (length != PAGE || pread(comparison->file, wanted, PAGE, (off_t)offset) <= 0)
+        return add(&comparison->diff->different, offset, offset + PAGE);
     for (uint32_t i = 0; i < PAGE && !r; i++) {
         bool breakpoint =
             now[i] == INT3 && (!comparison->may_be_own || is_probed(comparison->file, offset + i));

@@ -33,8 +33,9 @@ struct text_diff {
     struct text_stretches breakpoints; /* one byte each: the kernel's probes */
 };
 
-/* Compares all executable mappings of the file; what cannot be read is taken for equal. A mapping that is
- * writable differs as a whole: the kernel places no breakpoint there. -ESRCH: no such process; -ENOMEM. */
+/* Compares all executable mappings of the file. A page that is a copy and cannot be read differs, unless the
+ * process has ended. A mapping that is writable differs as a whole: the kernel places no breakpoint there.
+ * -ESRCH: no such process; -ENOMEM. */
 int text_diff_read(pid_t pid, dev_t device, ino_t inode, struct text_diff *ret_diff);
 void text_diff_release(struct text_diff *diff);
 
