@@ -6,7 +6,8 @@
  *     sqlite3 tracectl.db -cmd '.load build/tracestore' 'SELECT name, sum(calls) FROM call_counts GROUP BY
  * name'
  *
- * The tables read the main database of the connection that loads it. All calls of SQLite go through the
+ * The tables read the main database of the connection that loads it, which is refused when it is no store as
+ * tracectl makes them. All calls of SQLite go through the
  * loading program's table of functions (store/sqlite.h), so it needs no libsqlite3 of its own.
  */
 #define TRACESTORE_EXTENSION_MAIN
@@ -24,6 +25,6 @@ int sqlite3_tracestore_init(sqlite3 *db, char **ret_message, const sqlite3_api_r
     int r;
 
     SQLITE_EXTENSION_INIT2(api);
-    r = tracestore_register_vtabs(db, ret_message);
+    r = tracestore_register_in(db, ret_message);
     return r == SQLITE_OK ? loops_register_vtab(db) : r;
 }

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "store/create.h"
 #include "store/schema.h"
+#include "store/schema_check.h"
 #include "store/store.h"
 #include "store/vtab.h"
 
@@ -189,6 +190,7 @@ static int open_immutable(struct tracestore *store)
     sprintf(to, "?immutable=1");
     sqlite3_close(take_pointer(store->db));
     result = sqlite3_open_v2(uri, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    schema_distrust(store->db);
     return result;
 }
 
@@ -203,6 +205,7 @@ static int connect_db(struct tracestore *store)
     else if (store->mode == TRACESTORE_READ && !may_write(store->path))
         flags = SQLITE_OPEN_READONLY;
     result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    schema_distrust(store->db);
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(store->db, STORE_BUSY_TIMEOUT_MS);
         result = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
@@ -335,6 +338,8 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
     if (!code && is_cut_short(store))
         code =
             fail(err, path, -EBADMSG, "the file is cut short", "salvage it with tracectl recover -o NEW.db");
+    if (!code)
+        code = schema_check(store->db, path, err);
     if (!code && mode != TRACESTORE_READ)
         code = schema_complete(store->db, err);
     if (!code)

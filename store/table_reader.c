@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/db.h"
+#include "store/schema_check.h"
 
 struct table_reader {
     sqlite3 *db;
@@ -154,7 +155,7 @@ int table_read(sqlite3 *db, const char *table, const char *columns,
     char find[256], read[512];
     int code = 0;
 
-    if (sqlite3_table_column_metadata(db, "main", table, NULL, NULL, NULL, NULL, NULL, NULL) != SQLITE_OK)
+    if (!schema_may_read(db, table))
         return 0;
     if (!has_row_ids(db, table))
         return read_both_ways(&reader, table, columns);

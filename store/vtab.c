@@ -7,6 +7,7 @@
 #include "store/call_list.h"
 #include "store/go_scan.h"
 #include "store/name_index.h"
+#include "store/schema_check.h"
 #include "store/store.h"
 #include "store/sync_tables.h"
 #include "store/views_sql.h"
@@ -157,4 +158,21 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
     }
     r = sqlite3_exec(db, views_sql, NULL, NULL, ret_message);
     return r == SQLITE_OK ? add_shims(db, ret_message) : r;
+}
+
+int tracestore_register_in(struct sqlite3 *db, char **ret_message)
+{
+    const char *path = sqlite3_db_filename(db, "main");
+    struct error err = {0};
+    int64_t tables = 0;
+    int code =
+        db_number(db, "cannot read the tables", &tables, &err, "SELECT count(*) FROM main.sqlite_schema", "");
+
+    if (!code && tables)
+        code = schema_check(db, path ? path : "", &err);
+    if (!code)
+        return tracestore_register_vtabs(db, ret_message);
+    if (ret_message)
+        *ret_message = sqlite3_mprintf("%s", err.message);
+    return SQLITE_ERROR;
 }

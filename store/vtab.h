@@ -13,4 +13,8 @@ struct sqlite3;
  * failure `ret_message` (may be NULL) gets a text to free with sqlite3_free. */
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message);
 
+/* The same for a connection that somebody else has opened: refused when its main database has tables and they
+ * are not those of a store (schema_check.h). */
+int tracestore_register_in(struct sqlite3 *db, char **ret_message);
+
 #endif

@@ -7,23 +7,7 @@
 
 #include "base/array.h"
 #include "store/db.h"
-
-static const char tables_sql[] =
-    "CREATE TABLE IF NOT EXISTS main.end_nodes ("
-    " run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
-    " node INTEGER NOT NULL, parent INTEGER," /* NULL: an outermost call */
-    " image TEXT, build_id TEXT, function TEXT, file TEXT, line INTEGER,"
-    " address INTEGER, entry INTEGER, flags INTEGER NOT NULL, depth INTEGER NOT NULL,"
-    " PRIMARY KEY (run_id, node)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS main.end_iterations ("
-    " run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
-    " node INTEGER NOT NULL, depth INTEGER NOT NULL, finished INTEGER NOT NULL,"
-    " PRIMARY KEY (run_id, node, depth)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS main.end_threads ("
-    " run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
-    " thread INTEGER NOT NULL, pid INTEGER NOT NULL, tid INTEGER NOT NULL, rank INTEGER,"
-    " label TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, flags INTEGER NOT NULL, node INTEGER,"
-    " PRIMARY KEY (run_id, thread)) WITHOUT ROWID;";
+#include "store/schema_order_sql.h"
 
 static const char write_what[] = "cannot keep where threads are";
 static const char read_what[] = "cannot read where threads were";
@@ -146,7 +130,7 @@ int kept_order_write(struct tracestore *store, int64_t run_id, const struct orde
 
     if (r < 0)
         return r;
-    r = db_exec(writing.db, tables_sql, write_what, err);
+    r = db_exec(writing.db, schema_order_sql, write_what, err);
     if (r == 0)
         r = write_tree(&writing, err);
     if (r < 0) {
