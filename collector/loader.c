@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -86,7 +87,8 @@ bool loader_take_skipped(struct loader *loader)
     return skipped;
 }
 
-void loader_end(struct loader *loader, pid_t pid)
+/* Whether the process has any by itself. */
+static bool take_own_probes(struct loader *loader, pid_t pid)
 {
     struct attachment *attachment = NULL, *next = NULL;
     bool any = false;
@@ -100,8 +102,23 @@ void loader_end(struct loader *loader, pid_t pid)
     }
     if (loader->sync)
         sync_probes_end(loader->sync, pid);
-    if (any || loader->sync)
+    any |= loader->sync != NULL;
+    if (any)
         uprobe_backend_detach_process(loader->backend, pid);
+    return any;
+}
+
+void loader_end(struct loader *loader, pid_t pid)
+{
+    take_own_probes(loader, pid);
+}
+
+void loader_replace_thread(struct loader *loader, pid_t pid)
+{
+    bool any = take_own_probes(loader, pid);
+
+    while (any && uprobe_backend_closing(loader->backend))
+        usleep(LOADER_LOOK_US);
 }
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */

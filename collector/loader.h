@@ -76,4 +76,9 @@ bool loader_take_unpatched(struct loader *loader);
 /* A process has ended. */
 void loader_end(struct loader *loader, pid_t pid);
 
+/* Another thread of a process has executed a program and become its main thread. The kernel ties the probes
+ * that a process has by itself to the main thread of before: they are in none of the new program's code, but
+ * are told of others' hits there. Returns when there are none any more. */
+void loader_replace_thread(struct loader *loader, pid_t pid);
+
 #endif

@@ -15,7 +15,6 @@
 
 /* The kernel takes some 40 ms to remove probes; a process stands still meanwhile. */
 #define REMOVAL_MOST_NS 1000000000u
-#define LOOK_US 500
 
 /* The image that a process has mapped at `address`, whatever it may do with it at present; NULL: none that is
  * known. */
@@ -101,7 +100,7 @@ static void wait_for_removal(const struct traced_image *image, pid_t pid)
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
 
     while (text_check_has_probes(image, pid) && clock_ns(CLOCK_MONOTONIC) < until)
-        usleep(LOOK_US);
+        usleep(LOADER_LOOK_US);
 }
 
 int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, const char *why,
@@ -134,7 +133,7 @@ int loader_translator(struct loader *loader, pid_t pid, struct error *err)
         if (image->everywhere && !image->left_ns)
             r = loader_leave(loader, image, pid, "a program that translates code may map it", err);
     while (uprobe_backend_closing(loader->backend) && clock_ns(CLOCK_MONOTONIC) < until)
-        usleep(LOOK_US);
+        usleep(LOADER_LOOK_US);
     return r;
 }
 

@@ -32,6 +32,8 @@ struct loader {
 
 /* More removals than that under way: processes come and go faster than the kernel takes probes away. */
 #define LOADER_CLOSING_MAX 16
+/* So long between two looks whether the kernel has taken probes away. */
+#define LOADER_LOOK_US 500
 
 /* Whether what has this number (an image's, or a linker's) is attached to this process by itself. */
 bool loader_has_attachment(const struct loader *loader, uint32_t number, pid_t pid);

@@ -105,7 +105,7 @@ static bool began_unseen(const struct recorder *recorder, const struct traced_im
 {
     const struct traced_image *newest = image_table_images(recorder->images);
 
-    return gone || image->inlined || (newest != newest_before && image_is_traced(newest));
+    return gone || image->inlined || image->shared || (newest != newest_before && image_is_traced(newest));
 }
 
 int recorder_note_skipped(struct recorder *recorder, struct error *err)
@@ -122,12 +122,14 @@ int recorder_note_skipped(struct recorder *recorder, struct error *err)
 }
 
 /* A process has a new program. Whatever happens here, a held one must be let go. */
-static int on_exec(void *context, pid_t pid, bool held, struct error *err)
+static int on_exec(void *context, pid_t pid, bool held, bool by_thread, struct error *err)
 {
     struct recorder *recorder = context;
     const struct traced_image *newest = image_table_images(recorder->images), *image = NULL;
     int r = 0;
 
+    if (by_thread)
+        loader_replace_thread(recorder->loader, pid);
     if (!recorder->closing)
         r = loader_program(recorder->loader, pid, true, &image, err);
     if (!r && !recorder->closing && recorder->watch && held && image->go)

@@ -36,6 +36,13 @@ static bool runs(const struct traced_image *image, pid_t pid)
     return !stat(link, &file) && file.st_dev == image->file.st_dev && file.st_ino == image->file.st_ino;
 }
 
+/* Whether the process maps the image, as it did a moment ago, and runs another program. One that has ended
+ * meanwhile, or runs another program since, maps it no more. */
+static bool only_reads(const struct traced_image *image, pid_t pid)
+{
+    return !runs(image, pid) && file_is_mapped(pid, image->file.st_dev, image->file.st_ino);
+}
+
 /* Sets `differs` of each function of which the process has other code. Code of its own
  * program that it has not mapped differs, too: it has something else there. Returns whether any does, or
  * -ENOMEM, -ESRCH. */
@@ -74,7 +81,7 @@ static int mark_all(const struct traced_image *image, bool *differs, bool *ret_a
         if (r == -ENOMEM)
             break;
         *ret_any |= r > 0;
-        *ret_read_elsewhere |= image->kind == IMAGE_MAIN && !runs(image, pid);
+        *ret_read_elsewhere |= image->kind == IMAGE_MAIN && only_reads(image, pid);
         r = 0;
     }
     if (processes)

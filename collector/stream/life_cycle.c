@@ -129,7 +129,7 @@ int streams_exec(struct streams *streams, const struct wire_exec *record)
     process->image = NULL;
     process->epoch++;
     return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
-                                    &streams->error);
+                                    record->old_tid != record->header.tid, &streams->error);
 }
 
 /* What a thread is called when it ends: it may have got its name behind its first call, or have been gone

@@ -37,8 +37,9 @@ struct stream_options {
     enum stream_times times;
     bool call_sites; /* keep where each call came from */
     /* A process has a new program: the callee looks at it, calls streams_set_program and, if it is held, lets
-     * it go. */
-    int (*on_exec)(void *context, pid_t pid, bool held, struct error *err);
+     * it go. `by_thread`: it is another thread that has the process's id now, and probes of this process
+     * alone were those of the thread that had it before. */
+    int (*on_exec)(void *context, pid_t pid, bool held, bool by_thread, struct error *err);
     /* A process has other libraries: the callee calls streams_set_code and lets it, or its thread, go.
      * `flags`: those of struct wire_libraries. */
     int (*on_libraries)(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err);

@@ -47,6 +47,35 @@ children_of_libraries() {
     cmp "$WORK/forked.out" "$WORK/plain.out"
 }
 
+# The kernel ties probes of one process to its main thread, whose place another one takes when it executes a program.
+programs_of_threads() { # run, options...
+    local run=$1
+    shift
+    "$TRACECTL" record -n "$run" "$@" -- "$WORK/births" >/dev/null
+    nothing_lost "$run"
+    same 55 "$(calls_of "$run" work_executed)"
+}
+
+program_that_others_map() {
+    local holder
+    cp "$PROGRAMS/births" "$WORK/births"
+    spawn python3 -c 'import mmap, sys, time
+with open(sys.argv[1], "rb") as file:
+    held = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+    time.sleep(600)' "$WORK/births"
+    holder=$spawned
+    wait_until 60 grep -q "$WORK/births" "/proc/$holder/maps"
+    programs_of_threads mapped
+    kill -KILL "$holder"
+}
+
+libraries_of_threads_programs() {
+    cp "$PROGRAMS/births" "$WORK/births"
+    programs_of_threads libraries --images all
+    same 1 "$(q "SELECT sum(calls) AS n FROM call_counts WHERE run_id = $(run_id libraries) AND name = 'exit'
+        AND thread = '5.1'")"
+}
+
 lines_of_calls() {
     "$TRACECTL" record -n lines --call-sites -- "$PROGRAMS/call_lines" >"$WORK/lines.out"
     q "SELECT line || ' ' || count(*) AS n FROM event_sites WHERE run_id = $(run_id lines) AND name = 'called'
@@ -121,6 +150,8 @@ run_case "the program alone" main_only
 run_case "one library" one_library
 run_case "all libraries, dlopen'ed ones too" all_libraries
 run_case "children of a process with probes of its own" children_of_libraries
+run_case "programs that threads execute, which others map" program_that_others_map
+run_case "programs that threads execute, and their libraries" libraries_of_threads_programs
 run_case "lines that calls come from" lines_of_calls
 run_case "source files" sources
 run_case "a stripped program" stripped

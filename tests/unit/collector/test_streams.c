@@ -81,12 +81,12 @@ static struct {
     struct traced_image image;
     struct wire_losses pending[2000];
     struct plan plan;
-    unsigned execs, forks, ends;
+    unsigned execs, execs_by_threads, forks, ends;
     int rank;
     uint64_t ns;
 } world;
 
-static int on_exec(void *context, pid_t pid, bool held, struct error *err)
+static int on_exec(void *context, pid_t pid, bool held, bool by_thread, struct error *err)
 {
     struct stream_program program = {
         .image = &world.image, .exe = strdup("/bin/test"), .argv = strdup("test"), .rank = world.rank};
@@ -97,6 +97,7 @@ static int on_exec(void *context, pid_t pid, bool held, struct error *err)
     (void)context;
     (void)held;
     world.execs++;
+    world.execs_by_threads += by_thread;
     r = streams_set_program(world.streams, pid, &program, err);
     return r ? r : streams_set_code(world.streams, pid, &code, 1, err);
 }
@@ -530,6 +531,16 @@ Test(streams, a_new_program_runs_inside_the_calls_that_never_return)
     ret(100, TOP - 100);
     ret(100, TOP);
     expect("0.0: f1( f2( f3( ) )");
+}
+
+Test(streams, a_new_program_of_another_thread_is_told_apart)
+{
+    process_begins(100);
+    execs(100, 100);
+    cr_assert_eq(world.execs_by_threads, 0);
+    forks(100, 101, 100);
+    execs(100, 101);
+    cr_assert_eq(world.execs_by_threads, 1);
 }
 
 Test(streams, a_new_program_inside_a_call_that_may_have_returned)
