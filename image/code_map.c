@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/sources.h"
+#include "image/elf_parts.h"
 
 bool is_plt_section(const char *name)
 {

@@ -29,10 +29,10 @@ struct debug_files {
     uint8_t *unpacked; /* what `mini` reads from */
 };
 
-void debug_files_free(struct debug_files *files)
+static void release_files(void *part)
 {
-    if (!files)
-        return;
+    struct debug_files *files = part;
+
     elf_end(files->separate);
     elf_end(files->mini);
     if (files->fd >= 0)
@@ -43,14 +43,16 @@ void debug_files_free(struct debug_files *files)
 
 static struct debug_files *files_of(struct elf_image *image)
 {
-    struct image_cache *cache = elf_image_cache(image);
+    struct debug_files *files = elf_image_part(image, IMAGE_PART_DEBUG_FILES);
 
-    if (!cache->debug_files) {
-        cache->debug_files = calloc(1, sizeof(*cache->debug_files));
-        if (cache->debug_files)
-            cache->debug_files->fd = -1;
-    }
-    return cache->debug_files;
+    if (files)
+        return files;
+    files = calloc(1, sizeof(*files));
+    if (!files)
+        return NULL;
+    files->fd = -1;
+    elf_image_keep_part(image, IMAGE_PART_DEBUG_FILES, files, release_files);
+    return files;
 }
 
 /* ---------------------------------------------------------------------------------------------- belonging */

@@ -7,7 +7,7 @@
 #ifndef TRACECTL_IMAGE_DEBUG_FILES_H
 #define TRACECTL_IMAGE_DEBUG_FILES_H
 
-#include "image/sources.h"
+#include "image/elf_parts.h"
 
 /* The separate debug file that belongs to the image: below the debug root
  * /usr/lib/debug/.build-id/XX/REST.debug, or what .gnu_debuglink names, beside the image, in .debug/ there,

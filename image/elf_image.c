@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "image/sources.h"
+#include "image/elf_parts.h"
 
 /* More than this in one segment is no program but a crafted file: the largest browsers have 0.25 GB. */
 #define SEGMENT_MAX ((uint64_t)2 << 30)
@@ -39,7 +39,10 @@ struct elf_image {
     uint64_t read_size; /* of all segments that were read */
     struct elf_image_facts facts;
     char *debug_root; /* NULL: none */
-    struct image_cache cache;
+    struct kept_part {
+        void *data;
+        void (*release)(void *);
+    } parts[IMAGE_PART_COUNT];
 };
 
 /* ---------------------------------------------------------------------------------------------- reading */
@@ -482,10 +485,9 @@ void elf_image_free(struct elf_image *image)
 {
     if (!image)
         return;
-    source_lines_free(image->cache.lines);
-    gopclntab_free(image->cache.gopclntab);
-    relocations_free(image->cache.relocations);
-    debug_files_free(image->cache.debug_files);
+    for (size_t i = 0; i < IMAGE_PART_COUNT; i++)
+        if (image->parts[i].release)
+            image->parts[i].release(image->parts[i].data);
     free(image->debug_root);
     elf_end(image->elf);
     if (image->fd >= 0)
@@ -522,9 +524,14 @@ const char *elf_image_debug_root(const struct elf_image *image)
     return image->debug_root ? image->debug_root : "";
 }
 
-struct image_cache *elf_image_cache(struct elf_image *image)
+void *elf_image_part(const struct elf_image *image, enum image_part part)
 {
-    return &image->cache;
+    return image->parts[part].data;
+}
+
+void elf_image_keep_part(struct elf_image *image, enum image_part part, void *data, void (*release)(void *))
+{
+    image->parts[part] = (struct kept_part){data, release};
 }
 
 int elf_image_fd(const struct elf_image *image)

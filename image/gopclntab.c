@@ -26,11 +26,6 @@
 #define MODULEDATA_WORDS 48
 #define TRIES_MAX 16 /* tables, and begins of text: more are only in crafted files */
 
-void gopclntab_free(struct gopclntab *table)
-{
-    free(table);
-}
-
 /* ---------------------------------------------------------------------------------------------- the header
  */
 
@@ -236,20 +231,27 @@ static struct gopclntab *find_by_magic(struct elf_image *image, const struct cod
     return NULL;
 }
 
-struct gopclntab *gopclntab_of(struct elf_image *image)
+static struct gopclntab *find_table(struct elf_image *image)
 {
-    struct image_cache *cache = elf_image_cache(image);
     CLEANUP(code_map_release) struct code_map map = {0};
+    struct gopclntab *table;
 
-    if (cache->gopclntab || cache->no_gopclntab)
-        return cache->gopclntab;
-    cache->no_gopclntab = true;
     if (!elf_image_facts(image)->is_go || code_map_read(image, &map) < 0)
         return NULL;
-    cache->gopclntab = find_by_section(image, &map);
-    if (!cache->gopclntab)
-        cache->gopclntab = find_by_magic(image, &map);
-    return cache->gopclntab;
+    table = find_by_section(image, &map);
+    return table ? table : find_by_magic(image, &map);
+}
+
+struct gopclntab *gopclntab_of(struct elf_image *image)
+{
+    static struct gopclntab none; /* it was looked for in vain */
+    struct gopclntab *table = elf_image_part(image, IMAGE_PART_GOPCLNTAB);
+
+    if (!table) {
+        table = find_table(image);
+        elf_image_keep_part(image, IMAGE_PART_GOPCLNTAB, table ? table : &none, table ? free : NULL);
+    }
+    return table == &none ? NULL : table;
 }
 
 /* ---------------------------------------------------------------------------------------------- functions */

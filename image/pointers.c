@@ -20,10 +20,10 @@ struct relocations {
     size_t count, capacity;
 };
 
-void relocations_free(struct relocations *relocations)
+static void release_relocations(void *part)
 {
-    if (!relocations)
-        return;
+    struct relocations *relocations = part;
+
     free(relocations->items);
     free(relocations);
 }
@@ -54,21 +54,23 @@ static int read_section(struct relocations *relocations, Elf_Scn *section)
 /* NULL: no memory. Sections that make no sense have none. */
 static struct relocations *relocations_of(struct elf_image *image)
 {
-    struct image_cache *cache = elf_image_cache(image);
+    struct relocations *relocations = elf_image_part(image, IMAGE_PART_RELOCATIONS);
     Elf_Scn *section = NULL;
     GElf_Shdr header;
 
-    if (cache->relocations)
-        return cache->relocations;
-    cache->relocations = calloc(1, sizeof(*cache->relocations));
-    while (cache->relocations && (section = elf_nextscn(elf_image_elf(image), section)))
+    if (relocations)
+        return relocations;
+    relocations = calloc(1, sizeof(*relocations));
+    if (!relocations)
+        return NULL;
+    elf_image_keep_part(image, IMAGE_PART_RELOCATIONS, relocations, release_relocations);
+    while ((section = elf_nextscn(elf_image_elf(image), section)))
         if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
-            read_section(cache->relocations, section) < 0)
+            read_section(relocations, section) < 0)
             break;
-    if (cache->relocations && cache->relocations->count)
-        qsort(cache->relocations->items, cache->relocations->count, sizeof(*cache->relocations->items),
-              compare_places);
-    return cache->relocations;
+    if (relocations->count)
+        qsort(relocations->items, relocations->count, sizeof(*relocations->items), compare_places);
+    return relocations;
 }
 
 bool image_relocation_at(struct elf_image *image, uint64_t place, uint64_t *ret_value)

@@ -3,7 +3,7 @@
 #ifndef TRACECTL_IMAGE_POINTERS_H
 #define TRACECTL_IMAGE_POINTERS_H
 
-#include "image/sources.h"
+#include "image/elf_parts.h"
 
 /* The pointer at `place` as the image is loaded at its link-time addresses: the addend of the relative
  * relocation there, or what the file has. False: the file has nothing for `place`. O(log relocations); the

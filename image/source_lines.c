@@ -47,10 +47,10 @@ struct source_lines {
     size_t range_count, range_capacity;
 };
 
-void source_lines_free(struct source_lines *lines)
+static void release_lines(void *part)
 {
-    if (!lines)
-        return;
+    struct source_lines *lines = part;
+
     for (size_t i = 0; i < lines->unit_count; i++)
         free(lines->units[i].places);
     free(lines->units);
@@ -217,18 +217,21 @@ static Elf *elf_with_lines(struct elf_image *image)
 
 static struct source_lines *lines_of(struct elf_image *image)
 {
-    struct image_cache *cache = elf_image_cache(image);
+    struct source_lines *lines = elf_image_part(image, IMAGE_PART_SOURCE_LINES);
     Elf *elf;
 
-    if (cache->lines)
-        return cache->lines;
-    cache->lines = calloc(1, sizeof(*cache->lines));
-    elf = cache->lines ? elf_with_lines(image) : NULL;
+    if (lines)
+        return lines;
+    lines = calloc(1, sizeof(*lines));
+    if (!lines)
+        return NULL;
+    elf_image_keep_part(image, IMAGE_PART_SOURCE_LINES, lines, release_lines);
+    elf = elf_with_lines(image);
     if (elf)
-        cache->lines->debug = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-    if (cache->lines && cache->lines->debug && read_units(cache->lines) < 0)
-        cache->lines->range_count = 0;
-    return cache->lines;
+        lines->debug = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (lines->debug && read_units(lines) < 0)
+        lines->range_count = 0;
+    return lines;
 }
 
 /* The unit with code at `address`, and its first DIE; NULL: there is none. */

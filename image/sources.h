@@ -3,68 +3,8 @@
 #ifndef TRACECTL_IMAGE_SOURCES_H
 #define TRACECTL_IMAGE_SOURCES_H
 
+#include "image/elf_parts.h"
 #include "image/functions.h"
-
-struct address_range {
-    uint64_t start;
-    uint64_t end; /* exclusive */
-};
-
-/* ---------------------------------------------------------------------------------------------- the image */
-
-struct debug_files;
-struct gopclntab;
-struct relocations;
-struct source_lines;
-
-/* What is read when it is first wanted, and lives as long as the image. */
-struct image_cache {
-    struct debug_files *debug_files;
-    struct gopclntab *gopclntab;
-    struct relocations *relocations;
-    struct source_lines *lines;
-    bool no_gopclntab; /* it was looked for in vain */
-};
-
-struct image_cache *elf_image_cache(struct elf_image *image);
-void debug_files_free(struct debug_files *files);
-void gopclntab_free(struct gopclntab *table);
-void relocations_free(struct relocations *relocations);
-void source_lines_free(struct source_lines *lines);
-
-int elf_image_fd(const struct elf_image *image);
-const char *elf_image_debug_root(const struct elf_image *image);
-
-/* The extent of PT_LOAD `index` that is in the file; false: there are no so many. */
-bool elf_image_segment(const struct elf_image *image, size_t index, struct address_range *ret_range,
-                       bool *ret_executable);
-
-/* ---------------------------------------------------------------------------------------------- code */
-
-struct code_section {
-    uint64_t start;
-    uint64_t end;
-    bool plt; /* holds stubs, not functions */
-};
-
-/* Where code can be: the executable sections, or executable segments where the section headers are gone.
- * Sorted. */
-struct code_map {
-    struct code_section *items;
-    size_t count, capacity;
-};
-
-/* 0 or -ENOMEM. */
-int code_map_read(struct elf_image *image, struct code_map *map);
-void code_map_release(struct code_map *map);
-
-/* The section that holds `address`, or NULL. O(log count). */
-const struct code_section *code_map_find(const struct code_map *map, uint64_t address);
-
-/* .plt, .plt.sec, .plt.got, .plt.bnd, .iplt */
-bool is_plt_section(const char *name);
-
-/* ---------------------------------------------------------------------------------------------- functions */
 
 struct function_list {
     struct image_function *items;

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "image/debug_files.h"
+#include "image/sources.h"
 
 /* How public a name is. */
 enum rank {
