@@ -124,26 +124,6 @@ static void thread_list_release(struct thread_list *list)
     tracestore_threads_free(list->threads, list->count);
 }
 
-static const char *const returns_names[] = {
-    [TRACE_RETURNS_PROBED] = "probed",
-    [TRACE_RETURNS_INFERRED] = "inferred",
-    [TRACE_RETURNS_NONE] = "none",
-    [TRACE_RETURNS_SETTLED] = "settled",
-};
-
-const char *trace_returns_name(enum trace_returns returns)
-{
-    return returns_names[returns];
-}
-
-enum trace_returns trace_returns_parse(const char *name)
-{
-    for (size_t i = 0; i < sizeof(returns_names) / sizeof(*returns_names); i++)
-        if (!strcmp(returns_names[i], name))
-            return (enum trace_returns)i;
-    return TRACE_RETURNS_PROBED;
-}
-
 static int read_thread(sqlite3_stmt *row, struct thread_list *list, struct error *err)
 {
     const char *returns = (const char *)sqlite3_column_text(row, 8);

@@ -17,7 +17,6 @@
 #include "store/schema.h"
 #include "store/schema_check.h"
 #include "store/store.h"
-#include "store/vtab.h"
 
 /* Incompatible features that this version knows; a store with another one is refused. */
 static const char *const known_features[] = {TRACESTORE_FEATURE_SEALED, TRACESTORE_FEATURE_EAGER,
@@ -291,26 +290,16 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
 
 static int set_up(struct tracestore *store, struct error *err)
 {
-    char *message = NULL;
     int code = db_exec(store->db,
                        "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF",
                        "cannot set up the connection", err);
 
-    if (code)
-        return code;
-    if (tracestore_register_vtabs(store->db, &message) != SQLITE_OK) {
-        error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", store->path,
-                  message ? message : sqlite3_errmsg(store->db));
-        sqlite3_free(message);
-        return -EIO;
-    }
-    return store->mode == TRACESTORE_READ
-               ? db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err)
-               : 0;
+    if (!code && store->mode == TRACESTORE_READ)
+        code = db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err);
+    return code;
 }
 
-int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store,
-                    struct error *err)
+int store_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err)
 {
     CLEANUP(cleanup_store) struct tracestore *store = NULL;
     int code = check_file(path, mode, err);

@@ -13,6 +13,7 @@
 #include "store/name_index.h"
 #include "store/recover.h"
 #include "store/window.h"
+#include "store/writer.h"
 
 static const char what[] = "cannot recover the run";
 
@@ -111,14 +112,6 @@ static int fold_readable(struct recovering *recovering)
         code = db_fail(recovering->db, recovering->err, what);
     recovering->recovered->damaged_tails++;
     return code ? code : insert_loss(recovering, 0, -1);
-}
-
-int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err)
-{
-    return db_run(db, what, err,
-                  "UPDATE runs SET ended_ns = coalesce((SELECT max(ns) FROM losses l"
-                  " WHERE l.run_id = runs.run_id AND l.cause = 'unfinished'), started_ns) WHERE run_id = ?1",
-                  "i", run_id);
 }
 
 static int recover_run(struct recovering *recovering)

@@ -40,6 +40,10 @@ struct tracestore {
  * A store of a newer version is refused (-ENOTSUP). Close with sqlite3_close. */
 int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
+/* tracestore_open() without the tables of events, for what needs no SQL of them. Close with
+ * tracestore_free(). */
+int store_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err);
+
 /* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
 int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
 int store_has_aliases(sqlite3 *db, bool *ret_has, struct error *err);
@@ -51,9 +55,6 @@ int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err);
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,
                            struct error *err);
-
-/* Ends a run whose recorder did not, at its last flush; the loss 'unfinished' stays. */
-int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err);
 
 /* "BOOT_ID PID START_TICKS" of this process. -ENOMEM. */
 int recorder_identity(char **ret_identity);

@@ -181,6 +181,14 @@ int trace_writer_end(struct trace_writer *writer, uint64_t ended_ns, int exit_st
     return code;
 }
 
+int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err)
+{
+    return db_run(db, "cannot end the run", err,
+                  "UPDATE runs SET ended_ns = coalesce((SELECT max(ns) FROM losses l"
+                  " WHERE l.run_id = runs.run_id AND l.cause = 'unfinished'), started_ns) WHERE run_id = ?1",
+                  "i", run_id);
+}
+
 int trace_writer_cut(struct trace_writer *writer, uint64_t now_ns, const char *cause, struct error *err)
 {
     int code = db_begin(writer->db, "cannot end the run", err);

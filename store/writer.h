@@ -133,4 +133,7 @@ struct writer_ending {
 int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writer_ending *ending,
                  struct error *err);
 
+/* Ends a run whose recorder did not, at its last flush; the loss 'unfinished' stays. */
+int store_end_cut_run(sqlite3 *db, int64_t run_id, struct error *err);
+
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A store as other programs and the other folders open it: with the tables of events that SQL asks. */
+#include <errno.h>
+
+#include "store/store.h"
+#include "store/vtab.h"
+
+int tracestore_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store,
+                    struct error *err)
+{
+    struct tracestore *store;
+    char *message = NULL;
+    int code = store_open(path, mode, &store, err);
+
+    if (code)
+        return code;
+    if (tracestore_register_vtabs(store->db, &message) == SQLITE_OK) {
+        *ret_store = store;
+        return 0;
+    }
+    code = error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", path,
+                     message ? message : sqlite3_errmsg(store->db));
+    sqlite3_free(message);
+    tracestore_free(store);
+    return code;
+}
