@@ -9,7 +9,10 @@
 struct query_input {
     const char *sql;
     bool csv;
+    struct statement_guard guard;
 };
+
+enum { KEY_TIMEOUT = 0x100 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -18,6 +21,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'c':
         input->csv = true;
+        return 0;
+    case KEY_TIMEOUT:
+        input->guard.limit_ns = sql_parse_timeout(arg, state);
         return 0;
     case ARGP_KEY_ARG:
         if (input->sql)
@@ -37,6 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
     {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles", 0},
+    SQL_TIMEOUT_OPTION(KEY_TIMEOUT),
     {0},
 };
 static const struct argp argp = {
@@ -52,14 +59,14 @@ static const struct argp argp = {
     .children = cli_common_children,
 };
 
-static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement, struct error *err)
+static int prepare(sqlite3 *db, struct query_input *input, sqlite3_stmt **ret_statement, struct error *err)
 {
     AUTO_STATEMENT sqlite3_stmt *statement = NULL, *second = NULL;
     const char *rest;
-    int code = sql_prepare(db, sql, &statement, &rest, err);
+    int code = sql_prepare(db, &input->guard, input->sql, &statement, &rest, err);
 
     if (code == 0)
-        code = sql_prepare(db, rest, &second, &rest, err);
+        code = sql_prepare(db, &input->guard, rest, &second, &rest, err);
     if (code < 0)
         return code;
     if (second)
@@ -70,21 +77,27 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement, s
     return 0;
 }
 
+static void release_input(struct query_input *input)
+{
+    statement_guard_release(&input->guard);
+}
+
 static int run(int argc, char **argv)
 {
-    struct query_input input = {0};
+    CLEANUP(release_input) struct query_input input = {.guard.limit_ns = SQL_TIMEOUT_NS};
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_STATEMENT sqlite3_stmt *statement = NULL;
     struct error err = {0};
     int r;
 
     cli_parse(&cmd_query, argc, argv, &input);
-    if (sql_open(&store, &err) < 0 || prepare(tracestore_db(store), input.sql, &statement, &err) < 0)
+    if (sql_open(&store, &input.guard, &err) < 0 ||
+        prepare(tracestore_db(store), &input, &statement, &err) < 0)
         return cli_fail(&err);
     r = sql_print(statement, cli.json ? SQL_JSON : input.csv ? SQL_CSV : SQL_TABLE);
     if (r != SQLITE_DONE && !cli_output_broken()) {
         fflush(stdout);
-        sql_fail(tracestore_db(store), &err);
+        sql_fail(tracestore_db(store), &input.guard, &err);
         return cli_fail(&err);
     }
     return cli_finish(EXIT_NOTHING_FOUND);

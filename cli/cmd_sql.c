@@ -21,20 +21,26 @@
 
 struct sql_shell {
     sqlite3 *db;
+    struct statement_guard guard;
     struct sql_input *input;
     enum sql_mode mode;
-    bool stats, failed, done;
+    bool csv, stats, failed, done;
     char *text; /* of the statement that has begun, from malloc */
     size_t length, capacity;
 };
 
+enum { KEY_TIMEOUT = 0x100 };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    bool *csv = state->input;
+    struct sql_shell *shell = state->input;
 
     switch (key) {
     case 'c':
-        *csv = true;
+        shell->csv = true;
+        return 0;
+    case KEY_TIMEOUT:
+        shell->guard.limit_ns = sql_parse_timeout(arg, state);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state,
@@ -42,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                    "runs one)");
         return 0;
     case ARGP_KEY_END:
-        if (*csv && cli.json)
+        if (shell->csv && cli.json)
             argp_error(state, "--csv and --json exclude each other");
         return 0;
     default:
@@ -52,6 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
     {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles for each statement", 0},
+    SQL_TIMEOUT_OPTION(KEY_TIMEOUT),
     {0},
 };
 static const struct argp argp = {
@@ -74,27 +81,27 @@ static const struct argp argp = {
 static sqlite3 *interruptible; /* set before the handler is */
 static volatile sig_atomic_t interrupted;
 
+/* A statement that has not ended by the second time does not look: the process ends as others do. */
 static void on_interrupt(int number)
 {
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
     interrupted = 1;
     sqlite3_interrupt(interruptible);
 }
 
-/* Of a signal that comes just before the query begins SQLite would know nothing. */
-static int is_interrupted(void *context)
-{
-    return interrupted;
-}
-
 /* From a script Ctrl-C ends the script, as it does other programs. */
-static void catch_interrupt(const struct sql_shell *shell)
+static void catch_interrupt(struct sql_shell *shell)
 {
     const struct sigaction action = {.sa_handler = on_interrupt};
 
     if (!sql_input_is_terminal(shell->input))
         return;
     interruptible = shell->db;
-    sqlite3_progress_handler(shell->db, 1000, is_interrupted, NULL);
+    /* Of a signal that comes just before the query begins SQLite would know nothing. */
+    shell->guard.interrupted = &interrupted;
     sigaction(SIGINT, &action, NULL);
 }
 
@@ -127,11 +134,12 @@ static void run_statement(struct sql_shell *shell, sqlite3_stmt *statement)
     int r;
 
     clock_gettime(CLOCK_MONOTONIC, &started);
+    statement_guard_begin(&shell->guard);
     r = sql_print(statement, shell->mode);
     if (cli_output_broken()) {
         shell->done = true;
     } else if (r != SQLITE_DONE) {
-        sql_fail(shell->db, &err);
+        sql_fail(shell->db, &shell->guard, &err);
         fail(shell, &err);
     } else if (shell->stats) {
         print_stats(&started, decoded);
@@ -146,7 +154,7 @@ static void run_text(struct sql_shell *shell, const char *text)
         AUTO_STATEMENT sqlite3_stmt *statement = NULL;
         struct error err = {0};
 
-        if (sql_prepare(shell->db, text, &statement, &text, &err) < 0) {
+        if (sql_prepare(shell->db, &shell->guard, text, &statement, &text, &err) < 0) {
             fail(shell, &err);
             return;
         }
@@ -162,8 +170,9 @@ static void show_rows(struct sql_shell *shell, const char *sql, const char *patt
     AUTO_STATEMENT sqlite3_stmt *row = NULL;
     struct error err = {0};
 
+    statement_guard_begin(&shell->guard);
     if (sqlite3_prepare_v2(shell->db, sql, -1, &row, NULL) != SQLITE_OK) {
-        sql_fail(shell->db, &err);
+        sql_fail(shell->db, &shell->guard, &err);
         fail(shell, &err);
         return;
     }
@@ -329,18 +338,23 @@ static int run_shell(struct sql_shell *shell, struct error *err)
     return r;
 }
 
+static void release_shell(struct sql_shell *shell)
+{
+    statement_guard_release(&shell->guard);
+    free(shell->text);
+}
+
 static int run(int argc, char **argv)
 {
+    CLEANUP(release_shell) struct sql_shell shell = {.guard.limit_ns = SQL_TIMEOUT_NS};
     AUTO_STORE struct tracestore *store = NULL;
     struct sql_names *names = NULL;
-    struct sql_shell shell = {0};
     struct error err = {0};
-    bool csv = false;
     int r;
 
-    cli_parse(&cmd_sql, argc, argv, &csv);
-    shell.mode = cli.json ? SQL_JSON : csv ? SQL_CSV : SQL_TABLE;
-    r = sql_open(&store, &err);
+    cli_parse(&cmd_sql, argc, argv, &shell);
+    shell.mode = cli.json ? SQL_JSON : shell.csv ? SQL_CSV : SQL_TABLE;
+    r = sql_open(&store, &shell.guard, &err);
     if (r == 0) {
         shell.db = tracestore_db(store);
         r = sql_names_new(shell.db, &names, &err);
@@ -351,7 +365,6 @@ static int run(int argc, char **argv)
         r = run_shell(&shell, &err);
     sql_input_free(shell.input);
     sql_names_free(names);
-    free(shell.text);
     if (r < 0)
         return cli_fail(&err);
     return cli_finish(shell.failed && !isatty(STDIN_FILENO) ? EXIT_FAILED : EXIT_NOTHING_FOUND);

@@ -13,7 +13,28 @@
 #include "cli/output.h"
 #include "cli/table.h"
 
-int sql_open(struct tracestore **ret_store, struct error *err)
+uint64_t sql_parse_timeout(const char *text, const struct argp_state *state)
+{
+    char *end;
+    double seconds = strtod(text, &end), factor = 1;
+
+    if (!strcmp(text, "none"))
+        return 0;
+    if (!strcmp(end, "ms"))
+        factor = 0.001;
+    else if (!strcmp(end, "m"))
+        factor = 60;
+    else if (!strcmp(end, "h"))
+        factor = 3600;
+    else if (*end && strcmp(end, "s") != 0)
+        end = (char *)text;
+    seconds *= factor;
+    if (end == text || !(seconds >= 0.001 && seconds <= 1e8))
+        argp_error(state, "--timeout: '%s' is no time (as 30s, 5m, 1h or none)", text);
+    return (uint64_t)(seconds * 1e9);
+}
+
+int sql_open(struct tracestore **ret_store, struct statement_guard *guard, struct error *err)
 {
     AUTO_STORE struct tracestore *store = NULL;
     int code = cli_open_store(TRACESTORE_READ, &store, err);
@@ -22,73 +43,44 @@ int sql_open(struct tracestore **ret_store, struct error *err)
         return code;
     if (loops_register_vtab(tracestore_db(store)) != SQLITE_OK || cascade_register_vtabs(store) != SQLITE_OK)
         return error_say(err, -EIO, "opening the store: %s", sqlite3_errmsg(tracestore_db(store)));
+    if (guard_statements(tracestore_db(store), guard) < 0)
+        return error_no_memory(err);
     *ret_store = take_pointer(store);
     return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ preparing */
 
-/* Pragmas that only tell something, when they are given no value. */
-static bool pragma_reads(const char *name, const char *value)
-{
-    static const char *const asking[] = {
-        "application_id", "compile_options", "database_list", "encoding",  "freelist_count", "function_list",
-        "journal_mode",   "module_list",     "page_count",    "page_size", "schema_version", "user_version"};
-    static const char *const inspecting[] = {
-        "foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo",
-        "integrity_check",   "quick_check",      "table_info", "table_list", "table_xinfo"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(asking); i++)
-        if (!value && !sqlite3_stricmp(name, asking[i]))
-            return true;
-    for (size_t i = 0; i < ARRAY_SIZE(inspecting); i++)
-        if (!sqlite3_stricmp(name, inspecting[i]))
-            return true;
-    return false;
-}
-
-/* What sqlite3_stmt_readonly takes for harmless and is not: ATTACH makes a file. All that changes a table is
- * for sqlite3_stmt_readonly to tell, because this is also asked about what happens inside a virtual table. */
-static int authorize(void *context, int action, const char *first, const char *second, const char *database,
-                     const char *trigger)
-{
-    bool *refused = context;
-
-    if (action == SQLITE_PRAGMA)
-        *refused |= !pragma_reads(first, second);
-    else
-        *refused |= action == SQLITE_ATTACH || action == SQLITE_DETACH || action == SQLITE_TRANSACTION ||
-                    action == SQLITE_SAVEPOINT;
-    return *refused ? SQLITE_DENY : SQLITE_OK;
-}
-
-int sql_fail(sqlite3 *db, struct error *err)
+int sql_fail(sqlite3 *db, const struct statement_guard *guard, struct error *err)
 {
     AUTO_FREE char *line = strdup(sqlite3_errmsg(db));
 
+    if (guard->timed_out)
+        return error_say(err, -ETIMEDOUT, "query: it took longer than %g seconds (--timeout sets the limit)",
+                         (double)guard->limit_ns / 1e9);
     for (char *at = line; at && *at; at++)
         if (*at == '\n')
             *at = ' ';
     return error_say(err, -EINVAL, "query: %s", line ? line : "out of memory");
 }
 
-int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement, const char **ret_rest,
-                struct error *err)
+int sql_prepare(sqlite3 *db, struct statement_guard *guard, const char *sql, sqlite3_stmt **ret_statement,
+                const char **ret_rest, struct error *err)
 {
     AUTO_STATEMENT sqlite3_stmt *statement = NULL;
     const char *rest = NULL;
-    bool refused = false;
     int r;
 
-    sqlite3_set_authorizer(db, authorize, &refused);
+    statement_guard_begin(guard);
+    guard->preparing = true;
     r = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
-    sqlite3_set_authorizer(db, NULL, NULL);
-    if (refused || (statement && !sqlite3_stmt_readonly(statement)))
+    guard->preparing = false;
+    if (guard->refused || (statement && !sqlite3_stmt_readonly(statement)))
         return error_say(err, -EPERM,
-                         "query: the statement would change something: tracectl only reads here "
-                         "(tracectl rm removes runs)");
+                         "query: the statement would change something, or does more than read the store: "
+                         "tracectl only reads here (tracectl rm removes runs)");
     if (r != SQLITE_OK)
-        return sql_fail(db, err);
+        return sql_fail(db, guard, err);
     *ret_statement = take_pointer(statement);
     *ret_rest = rest;
     return 0;

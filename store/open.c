@@ -290,10 +290,10 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
 
 static int set_up(struct tracestore *store, struct error *err)
 {
-    int code = db_exec(store->db,
-                       "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF",
+    int code = db_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL",
                        "cannot set up the connection", err);
 
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (!code && store->mode == TRACESTORE_READ)
         code = db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err);
     return code;

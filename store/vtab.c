@@ -170,8 +170,11 @@ int tracestore_register_in(struct sqlite3 *db, char **ret_message)
 
     if (!code && tables)
         code = schema_check(db, path ? path : "", &err);
-    if (!code)
+    if (!code) {
+        schema_distrust(db);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         return tracestore_register_vtabs(db, ret_message);
+    }
     if (ret_message)
         *ret_message = sqlite3_mprintf("%s", err.message);
     return SQLITE_ERROR;

@@ -14,7 +14,8 @@ struct sqlite3;
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message);
 
 /* The same for a connection that somebody else has opened: refused when its main database has tables and they
- * are not those of a store (schema_check.h). */
+ * are not those of a store (schema_check.h). The connection is defensive from then on, and distrusts the
+ * schema. */
 int tracestore_register_in(struct sqlite3 *db, char **ret_message);
 
 #endif
