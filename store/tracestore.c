@@ -14,7 +14,11 @@ int tracestore_open(const char *path, enum tracestore_mode mode, struct tracesto
 
     if (code)
         return code;
-    if (tracestore_register_vtabs(store->db, &message) == SQLITE_OK) {
+    /* The views are temporary, and still something that query_only forbids to make. */
+    if (sqlite3_exec(store->db, "PRAGMA query_only = OFF", NULL, NULL, &message) == SQLITE_OK &&
+        tracestore_register_vtabs(store->db, &message) == SQLITE_OK &&
+        (mode != TRACESTORE_READ ||
+         sqlite3_exec(store->db, "PRAGMA query_only = ON", NULL, NULL, &message) == SQLITE_OK)) {
         *ret_store = store;
         return 0;
     }
