@@ -9,6 +9,7 @@
 #include "analyzer/filter_sets.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 
 #define MOST_BYTES ((size_t)1 << 20) /* of a file of sets */
 
@@ -206,13 +207,13 @@ int filter_library_parse(struct filter_library *library, const char *path, const
 
 int filter_library_read(struct filter_library *library, const char *path, struct error *err)
 {
-    AUTO_FCLOSE FILE *file = fopen(path, "re");
+    AUTO_FCLOSE FILE *file = NULL;
     AUTO_FREE char *text = malloc(MOST_BYTES + 1);
+    int r = foreign_file_stream(path, "reading the filter sets of", &file, err);
     size_t size;
 
-    if (!file)
-        return error_set(err, -errno, "write one line for each set: NAME = SET, SET, ...",
-                         "reading the filter sets of %s", path);
+    if (r < 0)
+        return r;
     if (!text)
         return error_no_memory(err);
     size = fread(text, 1, MOST_BYTES + 1, file);

@@ -198,9 +198,14 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
 {
     int status = recorder_exit_status(recorder);
 
-    for (const struct traced_image *image = recorder_images(recorder); image; image = image->next)
+    for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
+        const char *given_up = image->elf ? elf_image_given_up(image->elf) : NULL;
+
         if (image->refusal && image->chosen && cli.verbosity > 0)
             text_print(stderr, "tracectl: note: %s\n", image->refusal);
+        if (given_up)
+            text_print(stderr, "tracectl: note: %s\n", given_up);
+    }
     if (status >= 0)
         text_print(stderr, "tracectl: the command ended with status %d\n", status);
     print_survivors(recorder);

@@ -321,6 +321,8 @@ static int print_image(const struct traced_image *image)
         text_print(stdout, "%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
     if (plan->no_returns)
         text_print(stdout, "%s: no return probes: %s\n", image->path, plan->no_returns);
+    if (elf_image_given_up(image->elf))
+        text_print(stdout, "%s\n", elf_image_given_up(image->elf));
     return r;
 }
 

@@ -149,6 +149,17 @@ static int store_backend(const struct traced_image *image, struct trace_writer *
     return trace_writer_tag(writer, key, value, err);
 }
 
+/* What is not known of the image because it was not read, as a tag "not read:PATH". */
+static int store_given_up(const struct traced_image *image, struct trace_writer *writer, struct error *err)
+{
+    const char *what = image->elf ? elf_image_given_up(image->elf) : NULL;
+    AUTO_FREE char *key = NULL;
+
+    if (what && asprintf(&key, "not read:%s", image->path) < 0)
+        return key = NULL, error_no_memory(err);
+    return key ? trace_writer_tag(writer, key, what, err) : 0;
+}
+
 /* Why return probes that were asked for are not in the image, or in no process that maps it, as a tag "no
  * return probes:PATH". */
 static int store_no_returns(const struct traced_image *image, struct trace_writer *writer, struct error *err)
@@ -173,6 +184,8 @@ int image_catalog_blind(struct traced_image *image, bool told_backend, struct tr
         r = store_backend(image, writer, err);
     if (!r)
         r = store_no_returns(image, writer, err);
+    if (!r)
+        r = store_given_up(image, writer, err);
     if (r)
         return r;
     if (!image->chosen || image_selects_nothing(image))

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/image_catalog.h"
@@ -357,11 +358,11 @@ int image_table_leave_differing(struct image_table *table, struct traced_image *
 static int read_image(struct image_table *table, struct traced_image *image,
                       const struct image_source_file *source, struct error *err)
 {
-    AUTO_CLOSE int fd = open(source->path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = foreign_file_open(source->path);
     int r;
 
     if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
+        return error_set(err, fd, NULL, "cannot trace %s", image->path);
     r = elf_image_open_fd(fd, image->path, &image->elf, err);
     if (!r && table->options.returns == PLAN_RETURNS_PROBE)
         image->stack_reader = image_stack_reader(image->elf);

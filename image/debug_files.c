@@ -14,29 +14,61 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/foreign_file.h"
+#include "image/elf_file.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 #define BUILD_ID_MAX 64
 /* A .gnu_debugdata of the largest libraries unpacks to 20 MB; more than this is a bomb. */
 #define UNPACKED_MAX ((size_t)64 << 20)
 #define UNPACK_MEMORY_MAX ((uint64_t)128 << 20)
+/* Files without a build id, whose sum is needed, come from small projects: this takes a quarter of a second.
+ */
+#define SUMMED_MAX ((uint64_t)256 << 20)
+
+struct debug_file {
+    int fd; /* -1 and NULLs: there is none */
+    Elf *elf;
+    char *path;
+    bool debug_fits; /* its debug information may be read */
+};
 
 struct debug_files {
-    bool looked_for_separate, looked_for_mini;
-    int fd;
-    Elf *separate;
+    bool looked_for_separate, looked_for_mini, looked_for_dwarf;
+    struct debug_file separate;
+    struct debug_file shared; /* of .gnu_debugaltlink */
+    Dwarf *dwarf, *shared_dwarf;
     Elf *mini;
     uint8_t *unpacked; /* what `mini` reads from */
 };
+
+static void debug_file_release(struct debug_file *file)
+{
+    elf_end(file->elf);
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    *file = (struct debug_file){.fd = -1};
+}
+
+/* Leaves none behind, so that its cleanup has nothing to release. */
+static struct debug_file take_debug_file(struct debug_file *file)
+{
+    struct debug_file taken = *file;
+
+    *file = (struct debug_file){.fd = -1};
+    return taken;
+}
 
 static void release_files(void *part)
 {
     struct debug_files *files = part;
 
-    elf_end(files->separate);
+    dwarf_end(files->dwarf);
+    dwarf_end(files->shared_dwarf);
+    debug_file_release(&files->separate);
+    debug_file_release(&files->shared);
     elf_end(files->mini);
-    if (files->fd >= 0)
-        close(files->fd);
     free(files->unpacked);
     free(files);
 }
@@ -50,7 +82,7 @@ static struct debug_files *files_of(struct elf_image *image)
     files = calloc(1, sizeof(*files));
     if (!files)
         return NULL;
-    files->fd = -1;
+    files->separate.fd = files->shared.fd = -1;
     elf_image_keep_part(image, IMAGE_PART_DEBUG_FILES, files, release_files);
     return files;
 }
@@ -58,65 +90,95 @@ static struct debug_files *files_of(struct elf_image *image)
 /* ---------------------------------------------------------------------------------------------- belonging */
 
 /* CRC-32 of the whole file, as .gnu_debuglink has it. */
-static bool has_checksum(int fd, uint32_t wanted)
+static bool has_checksum(int fd, uint64_t size, uint32_t wanted)
 {
     uint8_t buffer[65536];
     uLong checksum = crc32(0, NULL, 0);
-    off_t at = 0;
-    ssize_t got;
+    uint64_t at = 0;
+    ssize_t got = 0;
 
-    while ((got = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+    while (at < size && (got = pread(fd, buffer, sizeof(buffer), (off_t)at)) > 0) {
         checksum = crc32(checksum, buffer, (uInt)got);
-        at += got;
+        at += (uint64_t)got;
     }
-    return got == 0 && checksum == wanted;
+    return at == size && checksum == wanted;
 }
 
-/* `checksum` NULL: only the build id counts. */
-static bool belongs(Elf *image, Elf *candidate, int fd, const uint32_t *checksum)
+/* `candidate` is at `path`. `checksum` NULL: only the build id counts. */
+static bool belongs(struct elf_image *image, const char *path, Elf *candidate, int fd,
+                    const struct elf_file *file, const uint32_t *checksum)
 {
     const void *id, *other;
-    ssize_t size = dwelf_elf_gnu_build_id(image, &id), other_size = dwelf_elf_gnu_build_id(candidate, &other);
-    GElf_Ehdr header;
+    ssize_t size = dwelf_elf_gnu_build_id(elf_image_elf(image), &id),
+            other_size = dwelf_elf_gnu_build_id(candidate, &other);
+    char line[512];
 
-    if (elf_kind(candidate) != ELF_K_ELF || !gelf_getehdr(candidate, &header) ||
-        header.e_machine != EM_X86_64)
+    if (elf_kind(candidate) != ELF_K_ELF || file->header.e_machine != EM_X86_64)
         return false;
     if (size > 0 && other_size > 0)
         return size == other_size && memcmp(id, other, (size_t)size) == 0;
-    return checksum && has_checksum(fd, *checksum);
+    if (!checksum)
+        return false;
+    if (file->size <= SUMMED_MAX && file->plausible == file->size)
+        return has_checksum(fd, file->size, *checksum);
+    elf_file_say_limit(path, "debug information without a build id", file->size, SUMMED_MAX, line,
+                       sizeof(line));
+    elf_image_give_up(image, line);
+    return false;
 }
 
 /* Opens `path` of the file system that begins at the debug root. Symbolic links stay in it. */
 static int open_below_root(struct elf_image *image, const char *path)
 {
     const char *root = elf_image_debug_root(image);
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
 
     if (!*root)
-        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return foreign_file_open(path);
     AUTO_CLOSE int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return directory < 0 ? -1 : (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+    AUTO_CLOSE int place = directory < 0 ? -1 : (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+    return place < 0 ? -1 : foreign_file_reopen(place);
+}
+
+/* Opens the debug file at `path`, if it is one that may be read. Release with debug_file_release. */
+static bool open_file(struct elf_image *image, const char *path, struct debug_file *ret_file,
+                      struct elf_file *ret_head)
+{
+    CLEANUP(debug_file_release) struct debug_file file = {.fd = open_below_root(image, path)};
+    char line[512];
+    int r = file.fd < 0 ? -ENOENT : elf_file_look(file.fd, ret_head);
+
+    if (r == -EFBIG) {
+        elf_file_say_limit(path, "tables", ret_head->tables, ELF_FILE_TABLES_MAX, line, sizeof(line));
+        elf_image_give_up(image, line);
+    }
+    if (r < 0)
+        return false;
+    file.elf = elf_file_begin(file.fd, ret_head);
+    file.path = strdup(path);
+    file.debug_fits = elf_file_debug_fits(ret_head);
+    if (!file.elf || !file.path)
+        return false;
+    *ret_file = take_debug_file(&file);
+    return true;
 }
 
 /* Takes the file at `path` if it is the image's. */
 static bool try_file(struct elf_image *image, struct debug_files *files, const char *path,
                      const uint32_t *checksum)
 {
-    AUTO_CLOSE int fd = open_below_root(image, path);
+    CLEANUP(debug_file_release) struct debug_file file = {.fd = -1};
     struct stat status, own;
-    Elf *elf;
+    struct elf_file head;
 
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-        fstat(elf_image_fd(image), &own) < 0 || (status.st_dev == own.st_dev && status.st_ino == own.st_ino))
+    if (!open_file(image, path, &file, &head) || fstat(file.fd, &status) < 0 ||
+        fstat(elf_image_fd(image), &own) < 0 ||
+        (status.st_dev == own.st_dev && status.st_ino == own.st_ino) ||
+        !belongs(image, path, file.elf, file.fd, &head, checksum))
         return false;
-    elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (!elf || !belongs(elf_image_elf(image), elf, fd, checksum)) {
-        elf_end(elf);
-        return false;
-    }
-    files->separate = elf;
-    files->fd = take_fd(&fd);
+    if (!file.debug_fits)
+        elf_image_give_up_debug(image, path, &head);
+    files->separate = take_debug_file(&file);
     return true;
 }
 
@@ -198,7 +260,69 @@ Elf *debug_files_separate(struct elf_image *image)
         if (!try_build_id(image, files))
             try_debug_link(image, files);
     }
-    return files->separate;
+    return files->separate.elf;
+}
+
+/* ---------------------------------------------------------------------------------------------- DWARF */
+
+/* The path of the file that `link` names, seen from the one that has the link. */
+static bool spell_shared(const char *from, const char *link, char *path, size_t size)
+{
+    const char *slash = *link == '/' ? NULL : strrchr(from, '/');
+    int length = snprintf(path, size, "%.*s%s", slash ? (int)(slash - from + 1) : 0, from, link);
+
+    return length > 0 && (size_t)length < size;
+}
+
+/* Opens what .gnu_debugaltlink of `dwarf` names, so that libdw does not look for it by itself: it would wait
+ * for a FIFO, and believe all that the file says. False: there is a link and nothing to be had behind it. */
+static bool open_shared(struct elf_image *image, struct debug_files *files, Dwarf *dwarf)
+{
+    const char *from = files->separate.path ? files->separate.path : elf_image_name(image), *link;
+    const void *id, *other;
+    ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id);
+    struct elf_file head;
+    char path[PATH_MAX];
+
+    if (size == 0)
+        return true;
+    if (size < 0 || !spell_shared(from, link, path, sizeof(path)) ||
+        !open_file(image, path, &files->shared, &head) || !files->shared.debug_fits ||
+        dwelf_elf_gnu_build_id(files->shared.elf, &other) != size || memcmp(id, other, (size_t)size) != 0)
+        return false;
+    files->shared_dwarf = dwarf_begin_elf(files->shared.elf, DWARF_C_READ, NULL);
+    dwarf_setalt(dwarf, files->shared_dwarf);
+    return files->shared_dwarf;
+}
+
+/* The file that has debug information which may be read. */
+static Elf *elf_with_dwarf(struct elf_image *image, const struct debug_files *files)
+{
+    if (elf_image_facts(image)->has_debug_info)
+        return elf_image_may_read_debug_info(image) ? elf_image_elf(image) : NULL;
+    return debug_files_separate(image) && files->separate.debug_fits ? files->separate.elf : NULL;
+}
+
+Dwarf *debug_files_dwarf(struct elf_image *image)
+{
+    struct debug_files *files = files_of(image);
+    char line[512];
+    Elf *elf;
+
+    if (!files || files->looked_for_dwarf)
+        return files ? files->dwarf : NULL;
+    files->looked_for_dwarf = true;
+    elf = elf_with_dwarf(image, files);
+    files->dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+    if (files->dwarf && !open_shared(image, files, files->dwarf)) {
+        dwarf_end(files->dwarf);
+        files->dwarf = NULL;
+        snprintf(line, sizeof(line),
+                 "%s: debug information was not read (its .gnu_debugaltlink leads nowhere)",
+                 elf_image_name(image));
+        elf_image_give_up(image, line);
+    }
+    return files->dwarf;
 }
 
 /* ----------------------------------------------------------------------------------------------

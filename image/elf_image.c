@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "image/elf_image.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/array.h"
+#include "base/foreign_file.h"
+#include "image/elf_file.h"
 #include "image/elf_parts.h"
 
 /* More than this in one segment is no program but a crafted file: the largest browsers have 0.25 GB. */
@@ -32,13 +30,14 @@ struct segment {
 struct elf_image {
     char *name;
     int fd;
-    Elf *elf;
-    uint64_t file_size;
+    Elf *elf; /* NULL: not opened yet, or put away (elf_image_forget) */
+    struct elf_file file;
     struct segment *segments; /* PT_LOAD */
     size_t segment_count;
     uint64_t read_size; /* of all segments that were read */
     struct elf_image_facts facts;
     char *debug_root; /* NULL: none */
+    char *given_up;   /* NULL: nothing */
     struct kept_part {
         void *data;
         void (*release)(void *);
@@ -71,7 +70,8 @@ static int read_segment(struct elf_image *image, struct segment *segment)
     AUTO_FREE uint8_t *bytes = NULL;
     int r;
 
-    if (segment->size > SEGMENT_MAX || image->read_size + segment->size > READ_FACTOR_MAX * image->file_size)
+    if (segment->size > SEGMENT_MAX ||
+        image->read_size + segment->size > READ_FACTOR_MAX * image->file.plausible)
         return -EFBIG;
     bytes = malloc(segment->size);
     if (!bytes)
@@ -92,10 +92,10 @@ static void add_segment(struct elf_image *image, const GElf_Phdr *header)
     struct segment *segment = &image->segments[image->segment_count];
     uint64_t size = header->p_filesz;
 
-    if (header->p_offset >= image->file_size || size == 0)
+    if (header->p_offset >= image->file.size || size == 0)
         return;
-    if (size > image->file_size - header->p_offset)
-        size = image->file_size - header->p_offset;
+    if (size > image->file.size - header->p_offset)
+        size = image->file.size - header->p_offset;
     if (header->p_vaddr > UINT64_MAX - size)
         return;
     *segment = (struct segment){
@@ -200,93 +200,64 @@ bool elf_image_segment(const struct elf_image *image, size_t index, struct addre
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------- facts */
+/* ---------------------------------------------------------------------------------------------- opening */
 
-static int read_interpreter(struct elf_image *image, const GElf_Phdr *header)
+static int refuse_not_elf(const struct elf_image *image, struct error *err)
 {
-    AUTO_FREE char *path = NULL;
+    char start[2] = "";
 
-    if (image->facts.interpreter || header->p_filesz == 0 || header->p_filesz > PATH_MAX)
-        return 0;
-    path = calloc(1, header->p_filesz + 1);
-    if (!path)
-        return -ENOMEM;
-    if (read_at(image->fd, path, header->p_filesz, header->p_offset) == 0)
-        image->facts.interpreter = take_pointer(path);
+    if (read_at(image->fd, start, sizeof(start), 0) == 0 && memcmp(start, "#!", 2) == 0)
+        return error_say(err, -ENOEXEC, "cannot trace %s: a script, not an ELF file (name its interpreter)",
+                         image->name);
+    return error_say(err, -ENOEXEC, "cannot trace %s: not an ELF file (name a compiled program)",
+                     image->name);
+}
+
+/* What the file is, if it is no program or library that can be traced. */
+static int refuse_kind(const struct elf_image *image, const Elf64_Ehdr *header, struct error *err)
+{
+    if (header->e_machine != EM_X86_64)
+        return error_say(err, -ENOTSUP,
+                         "cannot trace %s: compiled for another kind of processor (only x86-64 is supported)",
+                         image->name);
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+        return error_say(err, -ENOTSUP,
+                         "cannot trace %s: a 32-bit image (only 64-bit programs are supported)", image->name);
+    if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+        return error_say(err, -ENOTSUP, "cannot trace %s: %s (name a program or a shared library)",
+                         image->name,
+                         header->e_type == ET_REL    ? "an object file that is not linked"
+                         : header->e_type == ET_CORE ? "a core dump"
+                                                     : "neither a program nor a shared library");
     return 0;
 }
 
-/* The string at `offset` of the table at link-time address `table`, cut to the buffer; "" when out of reach.
- */
-static void read_dynamic_string(const struct elf_image *image, uint64_t table, uint64_t offset, char *text,
-                                size_t size)
+static int refuse_size(const struct elf_image *image, struct error *err)
 {
-    uint64_t place;
-    ssize_t got;
+    char line[sizeof(err->message)];
 
-    text[0] = '\0';
-    if (offset > UINT64_MAX - table || elf_image_file_offset(image, table + offset, &place) < 0)
-        return;
-    got = pread(image->fd, text, size - 1, (off_t)place);
-    text[got > 0 ? got : 0] = '\0';
+    if (!image->file.tables)
+        return error_say(err, -EFBIG, "cannot trace %s: more headers than any program has", image->name);
+    elf_file_say_limit(image->name, "symbols and other tables", image->file.tables, ELF_FILE_TABLES_MAX, line,
+                       sizeof(line));
+    return error_say(err, -EFBIG, "cannot trace %s", line);
 }
 
-static bool is_unwinder(const char *library)
+static int look(struct elf_image *image, struct error *err)
 {
-    static const char *const prefixes[] = {"libstdc++.so", "libc++.so", "libgcc_s.so", "libunwind.so"};
+    int r = elf_file_look(image->fd, &image->file);
 
-    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-        if (strncmp(library, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
+    if (r == -ENOEXEC)
+        return refuse_not_elf(image, err);
+    if (r == -EFBIG)
+        return refuse_size(image, err);
+    if (r < 0 && r != -ENOTSUP)
+        return error_set(err, r, NULL, "cannot trace %s", image->name);
+    return refuse_kind(image, &image->file.header, err);
 }
 
-/* Reads PT_DYNAMIC. Returns by `ret_*` what decides between program and library. */
-static void read_dynamic(struct elf_image *image, const GElf_Phdr *header, bool *ret_pie, bool *ret_soname)
+static int read_segments(struct elf_image *image, size_t *ret_count, struct error *err)
 {
-    Elf_Data *data = elf_getdata_rawchunk(image->elf, (int64_t)header->p_offset, header->p_filesz, ELF_T_DYN);
-    uint64_t strings = 0;
-    GElf_Dyn entry;
-    char name[64];
-
-    if (!data)
-        return;
-    for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-        if (entry.d_tag == DT_STRTAB)
-            strings = entry.d_un.d_ptr;
-        else if (entry.d_tag == DT_FLAGS_1)
-            *ret_pie = entry.d_un.d_val & DF_1_PIE;
-        else if (entry.d_tag == DT_TEXTREL || (entry.d_tag == DT_FLAGS && entry.d_un.d_val & DF_TEXTREL))
-            image->facts.relocates_code = true;
-        else if (entry.d_tag == DT_SONAME)
-            *ret_soname = true;
-    }
-    for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-        if (entry.d_tag != DT_NEEDED)
-            continue;
-        read_dynamic_string(image, strings, entry.d_un.d_val, name, sizeof(name));
-        image->facts.needs_unwinder |= is_unwinder(name);
-    }
-}
-
-/* The build id that the Go linker writes: it says what the image is when the section headers are gone. */
-static bool has_go_note(struct elf_image *image, const GElf_Phdr *header)
-{
-    Elf_Data *data =
-        elf_getdata_rawchunk(image->elf, (int64_t)header->p_offset, header->p_filesz, ELF_T_NHDR);
-    size_t at = 0, name, description;
-    GElf_Nhdr note;
-
-    while (data && (at = gelf_getnote(data, at, &note, &name, &description)) > 0)
-        if (note.n_type == 4 && note.n_namesz == 4 && memcmp((char *)data->d_buf + name, "Go", 3) == 0)
-            return true;
-    return false;
-}
-
-/* Reads the program headers: segments first, since the dynamic section's addresses are found through them. */
-static int read_segments(struct elf_image *image, struct error *err)
-{
-    bool is_pie = false, has_soname = false, is_dynamic_type = image->facts.pie;
     size_t count;
     GElf_Phdr header;
 
@@ -301,154 +272,23 @@ static int read_segments(struct elf_image *image, struct error *err)
     for (size_t i = 0; i < count; i++)
         if (gelf_getphdr(image->elf, (int)i, &header) && header.p_type == PT_LOAD)
             add_segment(image, &header);
-    for (size_t i = 0; i < count; i++) {
-        if (!gelf_getphdr(image->elf, (int)i, &header))
-            continue;
-        if (header.p_type == PT_INTERP && read_interpreter(image, &header) < 0)
-            return error_no_memory(err);
-        if (header.p_type == PT_DYNAMIC)
-            read_dynamic(image, &header, &is_pie, &has_soname);
-        if (header.p_type == PT_NOTE)
-            image->facts.is_go |= has_go_note(image, &header);
-    }
-    /* libc.so.6 is a library with an interpreter; a static-pie program has none but says that it is a
-     * program. */
-    image->facts.library = is_dynamic_type && !is_pie && (has_soname || !image->facts.interpreter);
-    image->facts.is_static = !image->facts.library && !image->facts.interpreter;
-    return 0;
-}
-
-/* rustc leaves its name in .comment, which survives strip. */
-static bool mentions_rustc(Elf_Scn *section)
-{
-    Elf_Data *data = elf_rawdata(section, NULL);
-
-    return data && data->d_buf && memmem(data->d_buf, data->d_size, "rustc version", strlen("rustc version"));
-}
-
-static bool defines_rust_personality(struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header)
-{
-    Elf_Data *data = elf_getdata(section, NULL);
-    GElf_Sym symbol;
-
-    if (!data)
-        return false;
-    for (int i = 0; gelf_getsym(data, i, &symbol); i++) {
-        const char *name = elf_strptr(image->elf, header->sh_link, symbol.st_name);
-
-        if (name && symbol.st_shndx != SHN_UNDEF && strcmp(name, "rust_eh_personality") == 0)
-            return true;
-    }
-    return false;
-}
-
-static void read_section(struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header, const char *name)
-{
-    struct elf_image_facts *facts = &image->facts;
-
-    if (strcmp(name, ".gcc_except_table") == 0 || strncmp(name, ".gcc_except_table.", 18) == 0)
-        facts->has_except_table = true;
-    else if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".data.rel.ro.gopclntab") == 0 ||
-             strcmp(name, ".note.go.buildid") == 0 || strcmp(name, ".go.buildinfo") == 0)
-        facts->is_go = true;
-    else if (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0)
-        facts->has_debug_info = header->sh_type != SHT_NOBITS && header->sh_size > 0;
-    else if (strcmp(name, ".comment") == 0)
-        facts->is_rust |= mentions_rustc(section);
-    if (header->sh_type == SHT_SYMTAB)
-        facts->has_symtab = true;
-    if (header->sh_type == SHT_SYMTAB && !facts->is_rust)
-        facts->is_rust = defines_rust_personality(image, section, header);
-}
-
-static int read_sections(struct elf_image *image, struct error *err)
-{
-    Elf_Scn *section = NULL;
-    size_t names;
-    const void *id;
-    ssize_t id_size;
-
-    if (elf_getshdrstrndx(image->elf, &names) == 0) {
-        while ((section = elf_nextscn(image->elf, section))) {
-            GElf_Shdr header;
-            const char *name =
-                gelf_getshdr(section, &header) ? elf_strptr(image->elf, names, header.sh_name) : NULL;
-
-            if (name)
-                read_section(image, section, &header, name);
-            image->facts.has_sections = true;
-        }
-    }
-    id_size = dwelf_elf_gnu_build_id(image->elf, &id);
-    if (id_size <= 0 || id_size > 64)
-        return 0;
-    image->facts.build_id = calloc(2, (size_t)id_size + 1);
-    if (!image->facts.build_id)
-        return error_no_memory(err);
-    for (ssize_t i = 0; i < id_size; i++)
-        sprintf(image->facts.build_id + 2 * i, "%02x", ((const uint8_t *)id)[i]);
-    return 0;
-}
-
-/* ---------------------------------------------------------------------------------------------- opening */
-
-static int refuse_not_elf(const struct elf_image *image, struct error *err)
-{
-    char start[2] = "";
-
-    if (read_at(image->fd, start, sizeof(start), 0) == 0 && memcmp(start, "#!", 2) == 0)
-        return error_say(err, -ENOEXEC, "cannot trace %s: a script, not an ELF file (name its interpreter)",
-                         image->name);
-    return error_say(err, -ENOEXEC, "cannot trace %s: not an ELF file (name a compiled program)",
-                     image->name);
-}
-
-static int check_header(struct elf_image *image, struct error *err)
-{
-    GElf_Ehdr header;
-
-    if (elf_kind(image->elf) != ELF_K_ELF || !gelf_getehdr(image->elf, &header))
-        return refuse_not_elf(image, err);
-    if (header.e_machine != EM_X86_64)
-        return error_say(err, -ENOTSUP,
-                         "cannot trace %s: compiled for another kind of processor (only x86-64 is supported)",
-                         image->name);
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return error_say(err, -ENOTSUP,
-                         "cannot trace %s: a 32-bit image (only 64-bit programs are supported)", image->name);
-    if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
-        return error_say(err, -ENOTSUP, "cannot trace %s: %s (name a program or a shared library)",
-                         image->name,
-                         header.e_type == ET_REL    ? "an object file that is not linked"
-                         : header.e_type == ET_CORE ? "a core dump"
-                                                    : "neither a program nor a shared library");
-    image->facts.entry = header.e_entry;
-    image->facts.pie = header.e_type == ET_DYN;
+    *ret_count = count;
     return 0;
 }
 
 static int open_elf(struct elf_image *image, struct error *err)
 {
-    struct stat status;
-    int r;
+    size_t segments = 0;
+    int r = look(image, err);
 
-    if (fstat(image->fd, &status) < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", image->name);
-    if (!S_ISREG(status.st_mode))
-        return error_say(err, -ENOEXEC, "cannot trace %s: not a regular file (name a compiled program)",
-                         image->name);
-    image->file_size = (uint64_t)status.st_size;
-    elf_version(EV_CURRENT);
-    image->elf = elf_begin(image->fd, ELF_C_READ, NULL);
-    if (!image->elf)
+    if (r < 0)
+        return r;
+    if (!elf_image_elf(image))
         return refuse_not_elf(image, err);
-    r = check_header(image, err);
-    if (r < 0)
-        return r;
-    r = read_segments(image, err);
-    if (r < 0)
-        return r;
-    return read_sections(image, err);
+    image->facts.entry = image->file.header.e_entry;
+    image->facts.pie = image->file.header.e_type == ET_DYN;
+    r = read_segments(image, &segments, err);
+    return r < 0 ? r : elf_facts_read(image, image->elf, segments, &image->facts, err);
 }
 
 int elf_image_open_fd(int fd, const char *name, struct elf_image **ret_image, struct error *err)
@@ -473,27 +313,43 @@ int elf_image_open_fd(int fd, const char *name, struct elf_image **ret_image, st
 
 int elf_image_open(const char *path, struct elf_image **ret_image, struct error *err)
 {
-    /* O_NONBLOCK: a FIFO must be refused, not waited for. */
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    AUTO_CLOSE int fd = foreign_file_open(path);
 
+    if (fd == -EINVAL)
+        return error_say(err, -ENOEXEC, "cannot trace %s: not a regular file (name a compiled program)",
+                         path);
     if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", path);
+        return error_set(err, fd, NULL, "cannot trace %s", path);
     return elf_image_open_fd(fd, path, ret_image, err);
+}
+
+void elf_image_forget(struct elf_image *image)
+{
+    if (!image)
+        return;
+    for (size_t i = 0; i < IMAGE_PART_COUNT; i++) {
+        if (image->parts[i].release)
+            image->parts[i].release(image->parts[i].data);
+        image->parts[i] = (struct kept_part){0};
+    }
+    elf_end(image->elf);
+    image->elf = NULL;
+    for (size_t i = 0; i < image->segment_count; i++) {
+        free(image->segments[i].bytes);
+        image->segments[i].bytes = NULL;
+    }
+    image->read_size = 0;
 }
 
 void elf_image_free(struct elf_image *image)
 {
     if (!image)
         return;
-    for (size_t i = 0; i < IMAGE_PART_COUNT; i++)
-        if (image->parts[i].release)
-            image->parts[i].release(image->parts[i].data);
+    elf_image_forget(image);
     free(image->debug_root);
-    elf_end(image->elf);
+    free(image->given_up);
     if (image->fd >= 0)
         close(image->fd);
-    for (size_t i = 0; i < image->segment_count; i++)
-        free(image->segments[i].bytes);
     free(image->segments);
     free(image->facts.build_id);
     free(image->facts.interpreter);
@@ -544,9 +400,41 @@ const char *elf_image_name(const struct elf_image *image)
     return image->name;
 }
 
-Elf *elf_image_elf(const struct elf_image *image)
+Elf *elf_image_elf(struct elf_image *image)
 {
+    if (!image->elf)
+        image->elf = elf_file_begin(image->fd, &image->file);
     return image->elf;
+}
+
+bool elf_image_may_read_debug_info(struct elf_image *image)
+{
+    if (!image->facts.has_debug_info)
+        return false;
+    if (!elf_file_debug_fits(&image->file)) {
+        elf_image_give_up_debug(image, image->name, &image->file);
+        return false;
+    }
+    return true;
+}
+
+void elf_image_give_up_debug(struct elf_image *image, const char *path, const struct elf_file *file)
+{
+    char line[512];
+
+    elf_file_say_limit(path, "debug information", file->debug, ELF_FILE_DEBUG_MAX, line, sizeof(line));
+    elf_image_give_up(image, line);
+}
+
+void elf_image_give_up(struct elf_image *image, const char *text)
+{
+    if (!image->given_up)
+        image->given_up = strdup(text);
+}
+
+const char *elf_image_given_up(const struct elf_image *image)
+{
+    return image->given_up;
 }
 
 const char *elf_image_unwinds(const struct elf_image *image)

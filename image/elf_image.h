@@ -54,10 +54,21 @@ DEFINE_CLEANUP(cleanup_elf_image, struct elf_image *, elf_image_free)
  * in a container; "", which is the default, is our own. To be set before functions or lines are asked for. */
 int elf_image_set_debug_root(struct elf_image *image, const char *root);
 
+/* Puts away all that can be read again from the file: contents of segments and sections, debug information.
+ * Whatever was borrowed of it, names of source files among others, is gone; the facts stay. NULL is fine. */
+void elf_image_forget(struct elf_image *image);
+
 /* Borrowed, valid until elf_image_free. */
 const struct elf_image_facts *elf_image_facts(const struct elf_image *image);
 const char *elf_image_name(const struct elf_image *image);
-Elf *elf_image_elf(const struct elf_image *image);
+
+/* Valid until elf_image_forget. NULL: the file has been changed and cannot be read any more, which libelf's
+ * functions take for a file without anything. */
+Elf *elf_image_elf(struct elf_image *image);
+
+/* What was not read of the image or its debug files because it is too large to be believed or to be kept, as
+ * a line that begins with the file's name; NULL: nothing so far. Borrowed, valid until elf_image_free. */
+const char *elf_image_given_up(const struct elf_image *image);
 
 /* The place in the file of the byte that is loaded at `address`. -ENOENT: no PT_LOAD has it in the file. */
 int elf_image_file_offset(const struct elf_image *image, uint64_t address, uint64_t *ret_offset);

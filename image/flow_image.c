@@ -37,14 +37,14 @@ struct builder {
 
 static void add_data(struct builder *builder, const GElf_Phdr *header)
 {
-    Elf_Data *data;
+    const uint8_t *bytes;
+    size_t size;
 
     if (header->p_filesz == 0)
         return;
-    data = elf_getdata_rawchunk(elf_image_elf(builder->image), (int64_t)header->p_offset, header->p_filesz,
-                                ELF_T_BYTE);
-    if (data && data->d_buf)
-        builder->data[builder->data_count++] = (struct span){data->d_buf, data->d_size, header->p_vaddr};
+    bytes = elf_image_bytes(builder->image, header->p_vaddr, &size);
+    if (bytes && size >= header->p_filesz)
+        builder->data[builder->data_count++] = (struct span){bytes, header->p_filesz, header->p_vaddr};
     else
         builder->all_taken = false;
 }

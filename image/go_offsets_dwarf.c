@@ -70,8 +70,7 @@ static unsigned read_unit(Dwarf_Die *unit, int32_t *offsets)
 /* The types of the runtime are in its unit, which is called after the package. */
 bool go_offsets_from_dwarf(struct elf_image *image, int32_t offsets[GO_OFFSETS])
 {
-    Elf *elf = elf_image_facts(image)->has_debug_info ? elf_image_elf(image) : debug_files_separate(image);
-    Dwarf *debug = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+    Dwarf *debug = debug_files_dwarf(image);
     Dwarf_CU *unit = NULL;
     unsigned found = 0;
     Dwarf_Die die;
@@ -82,6 +81,5 @@ bool go_offsets_from_dwarf(struct elf_image *image, int32_t offsets[GO_OFFSETS])
         if (name && !strcmp(name, "runtime"))
             found += read_unit(&die, offsets);
     }
-    dwarf_end(debug);
     return found == 2;
 }

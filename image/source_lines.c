@@ -28,8 +28,8 @@ struct place {
 };
 
 struct unit {
-    Dwarf_Off offset; /* of its first DIE */
-    bool read;
+    Dwarf_Off offset;     /* of its first DIE */
+    bool read;            /* its functions are in `places`, or none will be */
     struct place *places; /* sorted */
     size_t count, capacity;
 };
@@ -40,7 +40,7 @@ struct unit_range {
 };
 
 struct source_lines {
-    Dwarf *debug; /* NULL: there is none */
+    Dwarf *debug; /* borrowed from debug_files.h; NULL: there is none */
     struct unit *units;
     size_t unit_count, unit_capacity;
     struct unit_range *ranges; /* sorted */
@@ -55,7 +55,6 @@ static void release_lines(void *part)
         free(lines->units[i].places);
     free(lines->units);
     free(lines->ranges);
-    dwarf_end(lines->debug);
     free(lines);
 }
 
@@ -95,7 +94,9 @@ static int read_units(struct source_lines *lines)
         if (array_reserve(&lines->units, &lines->unit_capacity, lines->unit_count + 1) < 0 ||
             add_ranges(lines, &die) < 0)
             return -ENOMEM;
-        lines->units[lines->unit_count++] = (struct unit){.offset = dwarf_dieoffset(&die)};
+        /* The functions of a skeleton are in the .dwo file that it names, which libdw would open unseen. */
+        lines->units[lines->unit_count++] =
+            (struct unit){.offset = dwarf_dieoffset(&die), .read = type == DW_UT_skeleton};
     }
     if (lines->range_count)
         qsort(lines->ranges, lines->range_count, sizeof(*lines->ranges), compare_ranges);
@@ -210,15 +211,9 @@ static bool find_line(Dwarf_Die *die, uint64_t address, struct place *ret_place)
 /* ---------------------------------------------------------------------------------------------- the question
  */
 
-static Elf *elf_with_lines(struct elf_image *image)
-{
-    return elf_image_facts(image)->has_debug_info ? elf_image_elf(image) : debug_files_separate(image);
-}
-
 static struct source_lines *lines_of(struct elf_image *image)
 {
     struct source_lines *lines = elf_image_part(image, IMAGE_PART_SOURCE_LINES);
-    Elf *elf;
 
     if (lines)
         return lines;
@@ -226,9 +221,7 @@ static struct source_lines *lines_of(struct elf_image *image)
     if (!lines)
         return NULL;
     elf_image_keep_part(image, IMAGE_PART_SOURCE_LINES, lines, release_lines);
-    elf = elf_with_lines(image);
-    if (elf)
-        lines->debug = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    lines->debug = debug_files_dwarf(image);
     if (lines->debug && read_units(lines) < 0)
         lines->range_count = 0;
     return lines;

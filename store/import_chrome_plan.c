@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/foreign_file.h"
 #include "store/import_chrome_json.h"
 
 #define NS_MAX ((int64_t)1 << 61) /* of a time and of a duration: a sum of three fits */
@@ -339,9 +340,10 @@ int chrome_plan_read(FILE *in, const char *path, struct chrome_plan **ret_plan, 
 
 int chrome_plan_new(const char *path, struct chrome_plan **ret_plan, struct error *err)
 {
-    AUTO_FCLOSE FILE *in = fopen(path, "re");
+    AUTO_FCLOSE FILE *in = NULL;
+    int r = foreign_file_stream(path, "opening", &in, err);
 
-    return in ? chrome_plan_read(in, path, ret_plan, err) : error_set(err, -errno, NULL, "opening %s", path);
+    return r < 0 ? r : chrome_plan_read(in, path, ret_plan, err);
 }
 
 void chrome_plan_free(struct chrome_plan *plan)

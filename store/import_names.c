@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "store/import_plan.h"
 
 #define INFO_LIMIT (64u << 20) /* bytes of an .info file: 65,535 names of a kilobyte */
@@ -112,12 +113,13 @@ int u16_names_parse(const char *text, size_t size, const char *path, struct u16_
 
 int u16_names_read(const char *path, struct u16_names **ret_names, struct error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = -1;
     AUTO_FREE char *text = NULL;
     size_t capacity = 0, size = 0;
+    int r = foreign_file_read(path, "opening", &fd, err);
 
-    if (fd < 0)
-        return error_set(err, -errno, NULL, "opening %s", path);
+    if (r < 0)
+        return r;
     for (;;) {
         ssize_t got;
 

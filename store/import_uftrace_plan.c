@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "base/path.h"
 
 #define TEXT_LIMIT (1ull << 30) /* bytes of a text file: the symbols of a browser are a tenth */
@@ -43,15 +44,16 @@ static int read_text(const struct uftrace_plan *plan, const char *name, struct t
 {
     AUTO_FCLOSE FILE *file = NULL;
     struct stat status;
+    int r;
 
     *text = (struct text){0};
     if (asprintf(&text->path, "%s/%s", plan->dir, name) < 0)
         return error_no_memory(err);
-    file = fopen(text->path, "re");
-    if (!file || fstat(fileno(file), &status) < 0)
-        return error_set(err, -errno, NULL, "cannot read %s", text->path);
-    if (!S_ISREG(status.st_mode) || status.st_size > (off_t)TEXT_LIMIT)
-        return error_say(err, -EBADMSG, "cannot read %s: it is no file, or too large", text->path);
+    r = foreign_file_stream(text->path, "cannot read", &file, err);
+    if (r < 0)
+        return r;
+    if (fstat(fileno(file), &status) < 0 || status.st_size > (off_t)TEXT_LIMIT)
+        return error_say(err, -EBADMSG, "cannot read %s: it is too large", text->path);
     text->data = malloc((size_t)status.st_size + 1);
     if (!text->data)
         return error_no_memory(err);
@@ -358,9 +360,7 @@ int uftrace_read_records(const struct uftrace_plan *plan, const struct uftrace_t
 
     if (!bytes || asprintf(&path, "%s/%d.dat", plan->dir, thread->tid) < 0)
         return error_no_memory(err);
-    file = fopen(path, "re");
-    if (!file)
-        return error_set(err, -errno, NULL, "cannot read %s", path);
+    r = foreign_file_stream(path, "cannot read", &file, err);
     while (r == 0 && (got = fread(bytes, 1, (size_t)CHUNK_RECORDS * UFTRACE_RECORD_BYTES, file))) {
         if (got % UFTRACE_RECORD_BYTES)
             return error_say(err, -EBADMSG, "cannot read %s: it ends within the record at byte %llu", path,

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/foreign_file.h"
 #include "store/import_plan.h"
 
 #define FLUSH_BYTES (8u << 20) /* of input between two commits: bounds what the writer holds */
@@ -65,11 +66,12 @@ int u16_check_end(const struct u16_check *check, const char *path, struct error 
 static int read_pieces(const char *path, int (*take)(void *context, const uint8_t *bytes, size_t size),
                        void *context, struct error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = -1;
     AUTO_FREE uint8_t *buffer = malloc(1 << 18);
+    int opened = foreign_file_read(path, "opening", &fd, err);
 
-    if (fd < 0)
-        return error_set(err, -errno, NULL, "opening %s", path);
+    if (opened < 0)
+        return opened;
     if (!buffer)
         return error_no_memory(err);
     for (;;) {

@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/agent/record.h"
 #include "collector/backend/text_pages.h"
 #include "collector/target/map_lines.h"
@@ -217,7 +218,7 @@ static int restore_mapping(const struct cleaning *cleaning, struct remote *remot
 {
     size_t size = mapping->end - mapping->start;
     AUTO_FREE uint8_t *now = malloc(size), *file = calloc(1, size);
-    AUTO_CLOSE int fd = open(mapping->link, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = foreign_file_open(mapping->link);
     bool changed = false;
     int r = 0;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/target/page_map.h"
 
 #define PAGE PAGE_MAP_PAGE
@@ -31,7 +32,7 @@ void text_pages_give_back(struct remote *remote, const struct code_mapping *mapp
 {
     size_t pages = (mapping->end - mapping->start) / PAGE, first = 0, calls = 0;
     AUTO_FREE uint64_t *words = page_map_read(remote_pid(remote), mapping->start, mapping->end);
-    AUTO_CLOSE int file = words ? open(mapping->link, O_RDONLY | O_CLOEXEC) : -1;
+    AUTO_CLOSE int file = words ? foreign_file_open(mapping->link) : -1;
     bool any = false;
 
     if (file < 0)

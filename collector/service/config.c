@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 
 #define FILE_MAX ((size_t)1 << 20)
 #define LINE_MAX_BYTES 4096
@@ -442,7 +443,7 @@ int service_config_parse(const char *path, const char *text, size_t size, struct
 
 int service_config_read(const char *path, struct service_config *ret_config, struct error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    AUTO_CLOSE int fd = -1;
     AUTO_FREE char *text = malloc(FILE_MAX);
     size_t size = 0;
     ssize_t got = 1;
@@ -450,9 +451,10 @@ int service_config_read(const char *path, struct service_config *ret_config, str
 
     if (!text)
         return error_no_memory(err);
-    if (fd < 0 || fstat(fd, &status))
-        return error_set(err, -errno, "check the path behind -c", "cannot read %s", path);
-    if (!S_ISREG(status.st_mode) || status.st_size >= (off_t)FILE_MAX)
+    fd = foreign_file_open(path);
+    if (fd < 0 && fd != -EINVAL)
+        return error_set(err, fd, "check the path behind -c", "cannot read %s", path);
+    if (fd < 0 || fstat(fd, &status) || status.st_size >= (off_t)FILE_MAX)
         return error_say(err, -EINVAL, "%s:1: not a configuration (a file of less than 1 MiB)", path);
     if (status.st_mode & (S_IWGRP | S_IWOTH) || (status.st_uid && status.st_uid != geteuid()))
         return error_say(err, -EPERM, "%s:1: others may write to it (chmod go-w, chown to root)", path);

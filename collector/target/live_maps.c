@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/target/map_lines.h"
 
 static enum live_mapping_kind kind_of(uint64_t inode, const char *name)
@@ -82,11 +83,13 @@ int live_mapping_open(pid_t pid, const struct live_mapping *mapping)
 
     snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
              mapping->end);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &file))
+    fd = foreign_file_open(path);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &file))
         return -errno;
     /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode decides. */
-    if (file.st_ino != mapping->inode || !S_ISREG(file.st_mode))
+    if (file.st_ino != mapping->inode)
         return -ESTALE;
     return take_fd(&fd);
 }

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "image/elf_file.h"
 
 #define VDSO_LIMIT (1u << 20) /* two pages where it was looked at */
 
@@ -63,12 +64,19 @@ static int find_elf(Dwfl_Module *dwfl_module, void **userdata, const char *name,
                     char **ret_path, Elf **ret_elf)
 {
     struct module *module = *userdata;
+    struct elf_file file;
+    AUTO_CLOSE int fd = -1;
 
     if (module->first->kind == LIVE_VDSO) {
         *ret_elf = read_vdso(module->unwinder, module->first);
         return -1;
     }
-    return live_mapping_open(module->unwinder->pid, module->first);
+    fd = live_mapping_open(module->unwinder->pid, module->first);
+    /* libdwfl would map the file, which may be cut off meanwhile, and unpack one that is no ELF file. */
+    if (fd < 0 || elf_file_look(fd, &file) || !elf_file_debug_fits(&file) ||
+        !(*ret_elf = elf_file_begin(fd, &file)))
+        return -1;
+    return take_fd(&fd);
 }
 
 /* Separate debug files are not looked for: what is needed to unwind is in the file that runs. */

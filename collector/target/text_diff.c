@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/foreign_file.h"
 #include "collector/target/page_map.h"
 #include "collector/target/process.h"
 
@@ -142,7 +143,7 @@ static int compare_mapping(pid_t pid, const struct code_mapping *mapping, struct
 
 static int compare_file(pid_t pid, const struct code_mapping *mapping, struct comparison *comparison)
 {
-    AUTO_CLOSE int file = open(mapping->link, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int file = foreign_file_open(mapping->link);
 
     comparison->file = file;
     return file < 0 ? 0 : compare_mapping(pid, mapping, comparison);
