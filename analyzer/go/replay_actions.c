@@ -154,7 +154,7 @@ static int finish(struct go_replay *replay, struct goroutine *goroutine, bool kn
 
     action->finished |= known || !can_wait(action);
     if (action->finished)
-        timers_received(replay, received_from(action));
+        timers_received(replay, received_from(action), action->ns);
     if (action->finished && is_lock(action) && !is_try(action) && !action->acquired &&
         !is_hollow(goroutine, action))
         r = object_lock(replay, goroutine, action, true);

@@ -137,8 +137,10 @@ void timer_stop(struct go_replay *replay, uint64_t timer);
 void timer_run(struct go_replay *replay, uint64_t timer, uint32_t tid);
 /* An event of this thread comes: what the timer that it ran had for an effect is known then. */
 void timers_settle(struct go_replay *replay, uint32_t tid);
-/* Something has been received from a channel: so has what the timer that ran had sent. */
-void timers_received(struct go_replay *replay, uint64_t channel);
+/* A receive that began at `since_ns` has got something from a channel: what a timer sent there that was set
+ * before and has run. One that was set since may still be about to send: its receiver may come to its next
+ * receive while the timer's thread waits for a processor. */
+void timers_received(struct go_replay *replay, uint64_t channel, uint64_t since_ns);
 void timers_free(struct go_replay *replay);
 
 #endif

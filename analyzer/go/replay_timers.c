@@ -134,22 +134,25 @@ void timer_run(struct go_replay *replay, uint64_t key, uint32_t tid)
     replay->running = timer;
 }
 
-static bool of_thread(const struct timer *timer, uint64_t tid)
+/* Which timers that run have had their effect: those of a thread, or those that a receive may have got
+ * something from. */
+struct effect {
+    uint32_t tid; /* 0: a receive */
+    uint64_t channel, since_ns;
+};
+
+static bool has_had(const struct timer *timer, const struct effect *effect)
 {
-    return timer->tid == tid;
+    return effect->tid ? timer->tid == effect->tid
+                       : timer->channel == effect->channel && timer->set_ns < effect->since_ns;
 }
 
-static bool of_channel(const struct timer *timer, uint64_t channel)
-{
-    return timer->channel == channel;
-}
-
-static void settle(struct go_replay *replay, bool (*is_one)(const struct timer *, uint64_t), uint64_t value)
+static void settle(struct go_replay *replay, const struct effect *effect)
 {
     struct timer **link = &replay->running;
 
     while (*link)
-        if (is_one(*link, value)) {
+        if (has_had(*link, effect)) {
             (*link)->pending = false;
             *link = (*link)->next_running;
         } else {
@@ -159,13 +162,18 @@ static void settle(struct go_replay *replay, bool (*is_one)(const struct timer *
 
 void timers_settle(struct go_replay *replay, uint32_t tid)
 {
-    settle(replay, of_thread, tid);
+    const struct effect effect = {.tid = tid};
+
+    if (tid)
+        settle(replay, &effect);
 }
 
-void timers_received(struct go_replay *replay, uint64_t channel)
+void timers_received(struct go_replay *replay, uint64_t channel, uint64_t since_ns)
 {
+    const struct effect effect = {.channel = channel, .since_ns = since_ns};
+
     if (channel)
-        settle(replay, of_channel, channel);
+        settle(replay, &effect);
 }
 
 /* ------------------------------------------------------------------------------------------ asking */

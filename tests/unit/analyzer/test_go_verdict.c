@@ -339,6 +339,19 @@ Test(go_verdict, a_timer_that_is_due_may_still_fire)
                 2, GO_HOPE_NONE, 0);
 }
 
+/* The next receive ends the last one, which had got what the timer sent when it ran before. */
+Test(go_verdict, a_timer_that_was_set_again_and_runs_has_not_sent_what_was_received_before)
+{
+    expect_hope(TIMED("; g2 case timer c1",
+                      "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
+                      " g0 fire x1 t3; g2 recv c1; g2 block recv"),
+                2, GO_HOPE_TIMER, 0);
+    expect_hope(TIMED("; g2 case timer c1",
+                      "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
+                      " g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"),
+                2, GO_HOPE_NONE, 0);
+}
+
 Test(go_verdict, a_goroutine_that_a_timer_has_made_may_do_what_the_timer_is_there_for)
 {
     /* One of the program's functions, of package context, and one that package context did not set. */
