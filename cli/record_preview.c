@@ -19,6 +19,7 @@
 #include "collector/target/maps.h"
 #include "collector/target/needed.h"
 #include "collector/target/process.h"
+#include "collector/target/target_file.h"
 
 DEFINE_CLEANUP(cleanup_image_table, struct image_table *, image_table_free)
 
@@ -35,11 +36,14 @@ static bool is_nobody(void *context, pid_t pid)
 static int plan_file(struct image_table *table, const char *path, const char *name, enum image_kind kind,
                      struct traced_image **ret_image, struct error *err)
 {
-    struct image_source_file source = {.path = path, .name = name, .kind = kind};
-    struct stat file;
+    AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
+    struct image_source_file source = {.file = &file, .name = name, .kind = kind};
+    int r = target_file_open(path, &file);
 
-    if (kind == IMAGE_LIBRARY && !stat(path, &file))
-        source.shared = file_is_mapped_elsewhere(file.st_dev, file.st_ino, is_nobody, NULL);
+    if (r)
+        return error_set(err, r, NULL, "cannot trace %s", name);
+    if (kind == IMAGE_LIBRARY)
+        source.shared = file_is_mapped_elsewhere(file.stat.st_dev, file.stat.st_ino, is_nobody, NULL);
     return image_table_get(table, &source, ret_image, err);
 }
 

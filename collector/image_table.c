@@ -2,7 +2,6 @@
 #include "collector/image_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/foreign_file.h"
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/image_catalog.h"
 #include "collector/target/code_mover.h"
+#include "collector/target/target_file.h"
 #include "image/function_names.h"
 
 struct known_function {
@@ -358,12 +357,7 @@ int image_table_leave_differing(struct image_table *table, struct traced_image *
 static int read_image(struct image_table *table, struct traced_image *image,
                       const struct image_source_file *source, struct error *err)
 {
-    AUTO_CLOSE int fd = foreign_file_open(source->path);
-    int r;
-
-    if (fd < 0)
-        return error_set(err, fd, NULL, "cannot trace %s", image->path);
-    r = elf_image_open_fd(fd, image->path, &image->elf, err);
+    int r = elf_image_open_fd(source->file->fd, image->path, &image->elf, err);
     if (!r && table->options.returns == PLAN_RETURNS_PROBE)
         image->stack_reader = image_stack_reader(image->elf);
     if (!r && source->root)
@@ -431,19 +425,16 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
 {
     CLEANUP(cleanup_image) struct traced_image *image = NULL;
     struct error why = {0};
-    struct stat file;
     int r;
 
-    if (stat(source->path, &file))
-        return error_set(err, -errno, NULL, "cannot trace %s", source->name);
-    *ret_image = image_table_known(table, &file);
+    *ret_image = image_table_known(table, &source->file->stat);
     if (*ret_image &&
         ((*ret_image)->chosen || (*ret_image)->go || !is_chosen(table, source->name, source->kind)))
         return 0;
     image = calloc(1, sizeof(*image));
     if (!image)
         return error_no_memory(err);
-    image->file = file;
+    image->file = source->file->stat;
     image->number = table->image_count++;
     image->kind = source->kind;
     image->shared = source->shared;
@@ -471,11 +462,12 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     return 0;
 }
 
-int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
-                       pid_t pid, struct error *err)
+int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, pid_t pid,
+                       struct error *err)
 {
     const struct uprobe_sites sites = {
-        .path = path,
+        .file = elf_image_fd(image->elf),
+        .name = image->path,
         .offsets = image->offsets,
         .cookies = image->cookies,
         .count = image->site_count,

@@ -32,6 +32,7 @@ struct image_table;
 enum image_kind { IMAGE_MAIN, IMAGE_LIBRARY };
 
 struct go_program_file;
+struct target_file;
 struct known_site;
 
 struct traced_image {
@@ -106,7 +107,7 @@ void image_table_free(struct image_table *table);
 
 /* What is known of a file before it is looked into. */
 struct image_source_file {
-    const char *path; /* opens it: "/proc/PID/exe" */
+    const struct target_file *file;
     const char *name; /* as people know it */
     const char *root; /* the root directory of the process that maps it, for its debug files; NULL: ours */
     enum image_kind kind;
@@ -133,9 +134,9 @@ static inline bool image_selects_nothing(const struct traced_image *image)
     return image->plan && !image->plan->wanted;
 }
 
-/* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). `path`: as above. */
-int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, const char *path,
-                       pid_t pid, struct error *err);
+/* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). */
+int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, pid_t pid,
+                       struct error *err);
 
 /* The image has uprobes only: some process could not be patched, and none is. Before image_table_attach(). */
 int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,
@@ -153,9 +154,9 @@ int image_table_image_id(struct trace_writer *writer, struct traced_image *image
                          struct error *err);
 
 /* Puts the probes on a Go program's goroutines in place that `detail` wants, in every process that runs it,
- * and takes the others away. `path`: as above. */
+ * and takes the others away. */
 int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
-                          const char *path, struct error *err);
+                          struct error *err);
 
 /* First of the list of all images, the newest first. */
 struct traced_image *image_table_images(const struct image_table *table);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/linkers.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "collector/target/target_file.h"
 #include "image/functions.h"
 #include "image/object.h"
 
 void linkers_release(struct linkers *linkers)
 {
+    for (size_t i = 0; i < linkers->count; i++)
+        close(linkers->linkers[i].file);
     free(linkers->linkers);
     *linkers = (struct linkers){0};
 }
@@ -26,14 +31,14 @@ static bool is_called(const struct image_function *function, const char *name)
 }
 
 /* False: this linker has no such place. */
-static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
+static bool find_rendezvous(int file, const char *name, struct linker_sites *ret_sites)
 {
     AUTO_ELF_IMAGE struct elf_image *image = NULL;
     struct image_function *functions;
     uint64_t state = 0, rendezvous = 0;
     size_t count;
 
-    if (elf_image_open(path, &image, NULL) || image_functions(image, &functions, &count, NULL))
+    if (elf_image_open_fd(file, name, &image, NULL) || image_functions(image, &functions, &count, NULL))
         return false;
     for (size_t i = 0; !rendezvous && i < count; i++) {
         if (!is_called(&functions[i], "_dl_debug_state"))
@@ -47,19 +52,28 @@ static bool find_rendezvous(const char *path, struct linker_sites *ret_sites)
     return rendezvous;
 }
 
-const struct linker *linkers_find(struct linkers *linkers, const struct code_mapping *mapping)
+int linkers_find(struct linkers *linkers, const struct code_mapping *mapping,
+                 const struct linker **ret_linker)
 {
+    AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
     struct linker *linker;
+    int r;
 
-    for (size_t i = 0; i < linkers->count; i++)
-        if (linkers->linkers[i].device == mapping->device && linkers->linkers[i].inode == mapping->inode)
-            return &linkers->linkers[i];
+    for (size_t i = 0; i < linkers->count; i++) {
+        *ret_linker = &linkers->linkers[i];
+        if ((*ret_linker)->device == mapping->device && (*ret_linker)->inode == mapping->inode)
+            return 0;
+    }
+    r = target_file_of_mapping(mapping, &file);
+    if (r)
+        return r;
     if (array_reserve(&linkers->linkers, &linkers->capacity, linkers->count + 1))
-        return NULL;
+        return -ENOMEM;
     linker = &linkers->linkers[linkers->count++];
-    *linker = (struct linker){.device = mapping->device, .inode = mapping->inode};
-    linker->meets = find_rendezvous(mapping->link, &linker->sites);
-    return linker;
+    *linker = (struct linker){.device = mapping->device, .inode = mapping->inode, .file = take_fd(&file.fd)};
+    linker->meets = find_rendezvous(linker->file, mapping->path, &linker->sites);
+    *ret_linker = linker;
+    return 0;
 }
 
 const struct code_mapping *linkers_mapping(const struct code_mapping *mappings, size_t count)

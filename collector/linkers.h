@@ -16,6 +16,7 @@
 struct linker {
     dev_t device;
     ino_t inode;
+    int file;   /* open */
     bool meets; /* it has the place */
     struct linker_sites sites;
 };
@@ -32,8 +33,9 @@ void linkers_release(struct linkers *linkers);
  * PT_INTERP is a link to one of them. */
 const struct code_mapping *linkers_mapping(const struct code_mapping *mappings, size_t count);
 
-/* What is known of the linker in a mapping's file, which is read when it is met first; NULL: no memory. It
- * moves when another one is met. */
-const struct linker *linkers_find(struct linkers *linkers, const struct code_mapping *mapping);
+/* What is known of the linker in a mapping's file, which is read when it is met first. It moves when another
+ * one is met. -ENOMEM; other errors: the file cannot be opened, or is not mapped any more. */
+int linkers_find(struct linkers *linkers, const struct code_mapping *mapping,
+                 const struct linker **ret_linker);
 
 #endif

@@ -15,6 +15,7 @@
 #include "collector/target/code_mover.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
+#include "collector/target/target_file.h"
 
 int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
                struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
@@ -137,15 +138,15 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 
     if (!mapping)
         return 0;
-    linker = linkers_find(&loader->linkers, mapping);
-    if (!linker)
-        return error_no_memory(err);
+    r = linkers_find(&loader->linkers, mapping, &linker);
+    if (r)
+        return r == -ENOMEM ? error_no_memory(err) : 0;
     number = LINKER_NUMBER(linker - loader->linkers.linkers);
     if (loader_has_attachment(loader, number, pid))
         return 1;
     if (!linker->meets || uprobe_backend_closing(loader->backend) > LOADER_CLOSING_MAX)
         return 0;
-    r = uprobe_backend_watch_linker(loader->backend, mapping->link, &linker->sites, pid, err);
+    r = uprobe_backend_watch_linker(loader->backend, linker->file, mapping->path, &linker->sites, pid, err);
     if (!r)
         r = loader_add_attachment(loader, number, NULL, pid, err);
     return r ? r : 1;
@@ -186,26 +187,24 @@ static bool is_ours(void *context, pid_t pid)
 
 /* The image in a mapping's file. */
 static int get_image(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
-                     enum image_kind kind, struct traced_image **ret_image, struct error *err)
+                     const struct target_file *file, enum image_kind kind, struct traced_image **ret_image,
+                     struct error *err)
 {
     char root[32];
-    struct image_source_file source = {
-        .path = mapping->link, .name = mapping->path, .root = root, .kind = kind};
-    struct stat file;
+    struct image_source_file source = {.file = file, .name = mapping->path, .root = root, .kind = kind};
 
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-    if (kind == IMAGE_LIBRARY && loader->libraries && !stat(mapping->link, &file) &&
-        !image_table_known(loader->images, &file))
+    if (kind == IMAGE_LIBRARY && loader->libraries && !image_table_known(loader->images, &file->stat))
         source.shared = file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader);
     return image_table_get(loader->images, &source, ret_image, err);
 }
 
 /* The probes on functions of the image that synchronise. */
-static int survey_sync(struct loader *loader, pid_t pid, const char *path, struct traced_image *image,
-                       struct survey *survey, struct error *err)
+static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *image, struct survey *survey,
+                       struct error *err)
 {
     struct sync_survey sync = {0};
-    int r = sync_probes_image(loader->sync, image, path, pid, &sync, err);
+    int r = sync_probes_image(loader->sync, image, pid, &sync, err);
 
     survey->news |= sync.news;
     survey->own_probes |= sync.own;
@@ -218,17 +217,20 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
 {
     enum image_kind kind = is_file(mapping, program) ? IMAGE_MAIN : IMAGE_LIBRARY;
     struct stream_code *code = &survey->code[survey->count];
+    AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
     struct traced_image *image;
-    int r;
+    int r = target_file_of_mapping(mapping, &file);
 
-    r = get_image(loader, pid, mapping, kind, &image, err);
     if (r == -ENOENT)
-        return 0; /* unmapped meanwhile */
+        return 0; /* unmapped meanwhile; it is looked at again when it comes back */
+    if (r)
+        return error_set(err, r, NULL, "cannot trace %s", mapping->path);
+    r = get_image(loader, pid, mapping, &file, kind, &image, err);
     if (r || !image->elf)
         return r;
     if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
         survey->news = true;
-        r = loader_attach(loader, image, mapping->link, pid, false, err);
+        r = loader_attach(loader, image, pid, false, err);
         if (r)
             return r;
     }
@@ -242,7 +244,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     survey->reads_stacks |= image->stack_reader.reach == STACK_PROCESS;
     survey->own_probes |= loader_has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
-    return loader->sync ? survey_sync(loader, pid, mapping->link, image, survey, err) : 0;
+    return loader->sync ? survey_sync(loader, pid, image, survey, err) : 0;
 }
 
 static bool is_c_library(const struct traced_image *image)
@@ -343,8 +345,8 @@ static bool is_going_to_move(const struct loader *loader, const struct traced_im
 }
 
 /* Probes the program that a process runs. */
-static int probe_program(struct loader *loader, struct traced_image *image, pid_t pid, const char *link,
-                         bool starting, struct error *err)
+static int probe_program(struct loader *loader, struct traced_image *image, pid_t pid, bool starting,
+                         struct error *err)
 {
     int r;
 
@@ -354,10 +356,9 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
         return 0;
     if (starting && is_going_to_move(loader, image, pid))
         return loader_leave(loader, image, pid, "the program moves its code to other memory", err);
-    r = loader_attach_inline(loader, image, link, pid, err);
-    return r || loader_is_attached(loader, image, pid)
-               ? r
-               : loader_attach(loader, image, link, pid, !starting, err);
+    r = loader_attach_inline(loader, image, pid, err);
+    return r || loader_is_attached(loader, image, pid) ? r
+                                                       : loader_attach(loader, image, pid, !starting, err);
 }
 
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
@@ -365,6 +366,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
 {
     struct stream_program program = {.rank = loader->discreet ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
+    AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
     struct traced_image *image = NULL;
     struct background *background;
     char link[64], root[32];
@@ -375,16 +377,18 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.argv = loader->discreet ? process_exe(pid) : process_command_line(pid);
     process_exe_link(pid, link, sizeof(link));
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-    source.path = link;
+    source.file = &file;
     source.name = program.exe ? program.exe : link;
     source.root = root;
     background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
-    r = image_table_get(loader->images, &source, &image, err);
+    r = target_file_open(link, &file);
+    r = r ? error_set(err, r, NULL, "cannot trace %s", source.name)
+          : image_table_get(loader->images, &source, &image, err);
     background_end(background);
     if (!r)
-        r = probe_program(loader, image, pid, link, starting, err);
+        r = probe_program(loader, image, pid, starting, err);
     if (!r && image->go)
-        r = image_table_attach_go(loader->backend, image, image->go_governor.detail, link, err);
+        r = image_table_attach_go(loader->backend, image, image->go_governor.detail, err);
     if (r) {
         free(program.exe);
         free(program.argv);
@@ -448,7 +452,7 @@ static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struc
     image = stat(link, &program) ? NULL : image_table_known(loader->images, &program);
     if (!image || !image->inlined)
         return 0;
-    r = loader_attach_inline(loader, image, link, child, err);
+    r = loader_attach_inline(loader, image, child, err);
     *ret_news |= loader_has_inline(loader, child);
     return r == -ESRCH ? 0 : r;
 }
@@ -472,7 +476,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
         if (!image || loader_is_attached(loader, image, child))
             continue;
         *ret_news = true;
-        r = loader_attach(loader, image, mappings[i].link, child, false, err);
+        r = loader_attach(loader, image, child, false, err);
     }
     if (!r && probes_libraries(loader))
         r = watch_linker(loader, child, mappings, count, err);

@@ -88,13 +88,14 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
 
 /* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
  * probes are there. */
-static int attach_gates(struct loader *loader, const struct traced_image *image, const char *path, pid_t pid,
-                        bool *ret_any, struct error *err)
+static int attach_gates(struct loader *loader, const struct traced_image *image, pid_t pid, bool *ret_any,
+                        struct error *err)
 {
     struct rewrite_gates gates;
     bool refused[REWRITE_GATES_MAX] = {0};
     struct uprobe_sites sites = {
-        .path = path,
+        .file = elf_image_fd(image->elf),
+        .name = image->path,
         .offsets = gates.offsets,
         .cookies = gates.cookies,
         .part = UPROBE_IMAGE_PART(image->number),
@@ -111,7 +112,7 @@ static int attach_gates(struct loader *loader, const struct traced_image *image,
  * a process maps without running it is probed in one process at a time, as libraries are: the other may be
  * about to read the code and translate it; so is one whose processes may move their code. Who is about to
  * change the code is held from here on, so it is looked at again then. */
-static int compare_all(struct loader *loader, struct traced_image *image, const char *path, struct error *err)
+static int compare_all(struct loader *loader, struct traced_image *image, struct error *err)
 {
     bool any, read_elsewhere, gated;
     int r;
@@ -123,7 +124,7 @@ static int compare_all(struct loader *loader, struct traced_image *image, const 
     if (!r && (read_elsewhere || code_mover_can_move(image->elf)))
         r = image_table_share(loader->images, image, err);
     if (!r && !image->shared)
-        r = attach_gates(loader, image, path, 0, &gated, err);
+        r = attach_gates(loader, image, 0, &gated, err);
     if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
         r = text_check_all(image, &any, &read_elsewhere, err);
     return r || !any ? r : image_table_leave_differing(loader->images, image, err);
@@ -143,8 +144,7 @@ static int compare_one(struct loader *loader, struct traced_image *image, pid_t 
 }
 
 /* Attaches an image that other processes map, too, to this one. */
-static int attach_shared(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                         struct error *err)
+static int attach_shared(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
 {
     bool differs, gated;
     int r;
@@ -154,7 +154,7 @@ static int attach_shared(struct loader *loader, struct traced_image *image, cons
         loader->skipped = true;
         return 0;
     }
-    r = attach_gates(loader, image, path, pid, &gated, err);
+    r = attach_gates(loader, image, pid, &gated, err);
     if (r)
         return r;
     r = compare_one(loader, image, pid, &differs, err);
@@ -164,14 +164,14 @@ static int attach_shared(struct loader *loader, struct traced_image *image, cons
     if (loader->budget)
         r = budget_enrol(loader->budget, image, err);
     if (!r)
-        r = image_table_attach(loader->backend, image, path, pid, err);
+        r = image_table_attach(loader->backend, image, pid, err);
     return r ? r : loader_add_attachment(loader, image->number, image, pid, err);
 }
 
-int loader_attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                  bool running, struct error *err)
+int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, bool running,
+                  struct error *err)
 {
-    int r = compare_all(loader, image, path, err);
+    int r = compare_all(loader, image, err);
 
     if (!r && !image->shared)
         r = make_way(loader, image, err);
@@ -180,9 +180,9 @@ int loader_attach(struct loader *loader, struct traced_image *image, const char 
     if (r)
         return r;
     if (image->shared)
-        return attach_shared(loader, image, path, pid, err);
-    return loader->budget ? budget_attach(loader->budget, image, path, running, err)
-                          : image_table_attach(loader->backend, image, path, 0, err);
+        return attach_shared(loader, image, pid, err);
+    return loader->budget ? budget_attach(loader->budget, image, running, err)
+                          : image_table_attach(loader->backend, image, 0, err);
 }
 
 /* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
@@ -223,11 +223,10 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
     return r;
 }
 
-int loader_attach_inline(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                         struct error *err)
+int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
 {
     struct error why = {0};
-    int r = compare_all(loader, image, path, err);
+    int r = compare_all(loader, image, err);
 
     if (r || !image->inlined || image->left_ns || inline_backend_has(loader->inlined, pid))
         return r;

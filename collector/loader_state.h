@@ -45,14 +45,13 @@ bool loader_is_attached(const struct loader *loader, const struct traced_image *
 /* Whether the process has inline probes. */
 bool loader_has_inline(const struct loader *loader, pid_t pid);
 
-/* Attaches an image that `pid` maps and that is not probed there yet; `path` is the file as this process can
- * open it. `running`: the process runs it as its program, and has done so for a while. */
-int loader_attach(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                  bool running, struct error *err);
+/* Attaches an image that `pid` maps and that is not probed there yet. `running`: the process runs it as its
+ * program, and has done so for a while. */
+int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, bool running,
+                  struct error *err);
 /* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
  * been patched (a uprobe would be written over a jump, in children of a patched one too). */
-int loader_attach_inline(struct loader *loader, struct traced_image *image, const char *path, pid_t pid,
-                         struct error *err);
+int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err);
 
 /* Takes all probes of an image away, from all processes and for good, and waits until `pid`, which stands
  * still, has none; or makes sure that it gets none. -ENOMEM. */

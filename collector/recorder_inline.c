@@ -85,7 +85,6 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
         .timed = recorder->options.times == STREAM_TIMES_FULL,
     };
     const struct agent_sink sink = {.calls = on_calls, .lost = on_lost, .context = recorder};
-    char path[64];
     int r;
 
     if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
@@ -93,8 +92,8 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
     r = inline_backend_new(&inlined, &sink, &recorder->inlined, err);
     if (r)
         return r;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), inline_backend_agent(recorder->inlined));
-    return uprobe_backend_attach_claims(recorder->backend, path, AGENT_CLAIM, err);
+    return uprobe_backend_attach_claims(recorder->backend, inline_backend_agent(recorder->inlined),
+                                        AGENT_CLAIM, err);
 }
 
 /* ------------------------------------------------------------------------------------ reading */

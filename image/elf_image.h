@@ -44,6 +44,9 @@ int elf_image_open(const char *path, struct elf_image **ret_image, struct error 
 /* The same from a descriptor, of which a duplicate is kept; `name` is used in messages. */
 int elf_image_open_fd(int fd, const char *name, struct elf_image **ret_image, struct error *err);
 
+/* The descriptor that it is read from, which is the image's. */
+int elf_image_fd(const struct elf_image *image);
+
 /* Releases the image and all it handed out (NULL is fine). */
 void elf_image_free(struct elf_image *image);
 

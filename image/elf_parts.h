@@ -27,7 +27,6 @@ void *elf_image_part(const struct elf_image *image, enum image_part part);
  * was none before. */
 void elf_image_keep_part(struct elf_image *image, enum image_part part, void *data, void (*release)(void *));
 
-int elf_image_fd(const struct elf_image *image);
 const char *elf_image_debug_root(const struct elf_image *image);
 
 /* Notes what was not read; only the first line is kept (elf_image_given_up). */

@@ -209,16 +209,18 @@ static int make_link(void *context)
 static int create_link(const struct bpf_program *program, uint32_t type, const struct uprobe_sites *sites,
                        pid_t pid)
 {
+    char path[32];
     struct link_create_attr attr = {
         .prog_fd = (uint32_t)bpf_program__fd(program),
         .attach_type = type,
-        .path = (uintptr_t)sites->path,
+        .path = (uintptr_t)path,
         .offsets = (uintptr_t)sites->offsets,
         .cookies = (uintptr_t)sites->cookies,
         .count = (uint32_t)sites->count,
         .pid = (uint32_t)pid,
     };
 
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file); /* the proxy has the same descriptors */
     return proxy_do(make_link, &attr);
 }
 
@@ -300,7 +302,7 @@ static int attach_kind(struct uprobe_backend *backend, const struct attachment_k
     if (!r)
         return 0;
     close_links_from(backend, before);
-    return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->path);
+    return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->name);
 }
 
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
@@ -336,7 +338,7 @@ int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe
 
         r = bpf_map_update_elem(bpf_map__fd(skeleton->maps.go_probes), &index, &go->probes[i], BPF_ANY);
     }
-    return r ? error_set(err, r, NULL, "cannot describe the probes of %s", go->sites.path)
+    return r ? error_set(err, r, NULL, "cannot describe the probes of %s", go->sites.name)
              : attach_kind(backend, &kind, &go->sites, err);
 }
 
@@ -348,14 +350,18 @@ int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct upro
     return attach_kind(backend, &kind, sites, err);
 }
 
-int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *path, unsigned long offset,
+int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsigned long offset,
                                  struct error *err)
 {
     const struct attachment_kind kind = {backend->skeleton->progs.on_claim, ATTACH_UPROBE_MULTI, 0, 0};
     const uint64_t cookie = 0;
     bool refused = false;
-    const struct uprobe_sites sites = {
-        .path = path, .offsets = &offset, .cookies = &cookie, .count = 1, .refused = &refused};
+    const struct uprobe_sites sites = {.file = file,
+                                       .name = "the agent",
+                                       .offsets = &offset,
+                                       .cookies = &cookie,
+                                       .count = 1,
+                                       .refused = &refused};
     int r = attach_kind(backend, &kind, &sites, err);
 
     return r || !refused ? r : error_say(err, -EOPNOTSUPP, "cannot attach a probe to the agent");
@@ -428,15 +434,15 @@ unsigned uprobe_backend_closing(const struct uprobe_backend *backend)
     return closer_pending(&backend->closer);
 }
 
-int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, int file, const char *name,
                                 const struct linker_sites *linker, pid_t pid, struct error *err)
 {
     const struct uprobe_sites site = {
-        .path = path, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
+        .file = file, .name = name, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
     int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, pid);
     int r = fd < 0 ? fd : keep_link(backend, fd, pid, 0);
 
-    return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", path) : 0;
+    return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", name) : 0;
 }
 
 void uprobe_backend_detach(struct uprobe_backend *backend)

@@ -53,7 +53,8 @@ void uprobe_backend_free(struct uprobe_backend *backend);
 
 /* What is to be probed of one image. */
 struct uprobe_sites {
-    const char *path;             /* of the file, as this process can open it */
+    int file;                     /* open, of the very file that processes have mapped; borrowed */
+    const char *name;             /* of the file, for messages */
     const unsigned long *offsets; /* in the file */
     const uint64_t *cookies;      /* an index in the low half and the COOKIE_ flags of bpf/wire.h */
     size_t count;
@@ -98,8 +99,8 @@ int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct upro
                                struct error *err);
 
 /* Probes the agent of inline probes at the offset where threads take their slots (WIRE_CLAIM), wherever it is
- * mapped. `path`: of its file. */
-int uprobe_backend_attach_claims(struct uprobe_backend *backend, const char *path, unsigned long offset,
+ * mapped. `file`: the agent's. */
+int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsigned long offset,
                                  struct error *err);
 
 /* Watches for programs that are about to change their code, at their calls of mprotect(); the cookies are of
@@ -132,9 +133,9 @@ struct linker_sites {
     uint64_t state;           /* from there to _r_debug, in memory; 0: not known */
 };
 
-/* Lets a process announce new libraries (PROCESS_CAN_LOAD), which the linker at `path` loads. In this process
+/* Lets a process announce new libraries (PROCESS_CAN_LOAD), which the linker in `file` loads. In this process
  * alone: every program maps the linker, and one that reads its own code (valgrind) must not find a probe. */
-int uprobe_backend_watch_linker(struct uprobe_backend *backend, const char *path,
+int uprobe_backend_watch_linker(struct uprobe_backend *backend, int file, const char *name,
                                 const struct linker_sites *linker, pid_t pid, struct error *err);
 
 /* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */

@@ -69,7 +69,7 @@ static unsigned part_of(const struct traced_image *image, enum go_detail detail)
 }
 
 static int attach_part(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
-                       const char *path, struct error *err)
+                       struct error *err)
 {
     CLEANUP(spelled_release) struct spelled spelled = {0};
     const struct go_layout *layout = go_program_layout(image->go);
@@ -82,7 +82,8 @@ static int attach_part(struct uprobe_backend *backend, struct traced_image *imag
     };
     int r = spell(image, detail, &spelled, err);
 
-    go.sites = (struct uprobe_sites){.path = path,
+    go.sites = (struct uprobe_sites){.file = elf_image_fd(image->elf),
+                                     .name = image->path,
                                      .offsets = spelled.offsets,
                                      .cookies = spelled.cookies,
                                      .count = spelled.count,
@@ -96,7 +97,7 @@ static int attach_part(struct uprobe_backend *backend, struct traced_image *imag
 }
 
 int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
-                          const char *path, struct error *err)
+                          struct error *err)
 {
     int r = 0;
 
@@ -108,7 +109,7 @@ int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *i
     while (image->go_attached > detail)
         uprobe_backend_detach_part(backend, part_of(image, image->go_attached--));
     while (!r && image->go_attached < detail) {
-        r = attach_part(backend, image, image->go_attached + 1, path, err);
+        r = attach_part(backend, image, image->go_attached + 1, err);
         image->go_attached += !r;
     }
     return r;

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "collector/stream/goroutine_detail.h"
-#include "collector/target/process.h"
 
 static int carry_out(struct streams *streams, struct uprobe_backend *backend, const struct go_image_use *use,
                      uint64_t now_ns, struct error *err)
@@ -14,15 +13,11 @@ static int carry_out(struct streams *streams, struct uprobe_backend *backend, co
     struct traced_image *image = use->image;
     enum go_detail wanted = go_governor_decide(&image->go_governor, now_ns, use->cpu_ns);
     enum go_detail before = image->go_attached;
-    char link[64];
     int r;
 
     if (wanted == before)
         return 0;
-    process_exe_link(use->pid, link, sizeof(link));
-    r = image_table_attach_go(backend, image, wanted, link, err);
-    if (r == -ENOENT || r == -ESRCH)
-        r = 0; /* it has just ended */
+    r = image_table_attach_go(backend, image, wanted, err);
     image->go_governor.detail = image->go_attached;
     if (r || image->go_attached == before)
         return r;

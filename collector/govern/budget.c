@@ -2,7 +2,6 @@
 #include "collector/govern/budget.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,11 +86,8 @@ void budget_free(struct budget *budget)
         return;
     for (size_t i = 0; i < budget->group_count; i++)
         free(budget->groups[i].sites);
-    for (size_t i = 0; i < budget->image_count; i++) {
-        if (budget->images[i].file >= 0)
-            close(budget->images[i].file);
+    for (size_t i = 0; i < budget->image_count; i++)
         free(budget->images[i].takers);
-    }
     free(budget->groups);
     free(budget->images);
     free(budget->marked);
@@ -215,7 +211,7 @@ int budget_enrol(struct budget *budget, struct traced_image *image, struct error
     r = enrol(budget, image, err);
     if (r)
         return r;
-    budget->images[budget->image_count++] = (struct budget_image){.image = image, .file = -1};
+    budget->images[budget->image_count++] = (struct budget_image){.image = image, .apart = true};
     for (size_t i = 0; i < image->function_count; i++)
         budget->units[image->first_function + i].fixed =
             !budget->functions[image->first_function + i].inlined;
@@ -313,11 +309,10 @@ static int look_ahead(struct budget *budget, struct budget_image *image, struct 
     return r < 0 ? error_no_memory(err) : 0;
 }
 
-int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
-                  struct error *err)
+int budget_attach(struct budget *budget, struct traced_image *image, bool running, struct error *err)
 {
     size_t index = budget->image_count;
-    int file, r;
+    int r;
 
     if (image->everywhere)
         return 0;
@@ -326,12 +321,8 @@ int budget_attach(struct budget *budget, struct traced_image *image, const char 
         r = budget_take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
     if (r)
         return r;
-    file = open(path, O_PATH | O_CLOEXEC);
-    if (file < 0)
-        return error_set(err, -errno, NULL, "cannot trace %s", image->path);
     budget->images[budget->image_count++] = (struct budget_image){
         .image = image,
-        .file = file,
         .group_size = image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES,
     };
     budget->met_running |= running;

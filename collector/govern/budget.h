@@ -56,8 +56,7 @@ double budget_share(const struct budget *budget);
  * is looked (a second at most) which functions seem hot, and these begin outside, too, and come in one by
  * one.
  */
-int budget_attach(struct budget *budget, struct traced_image *image, const char *path, bool running,
-                  struct error *err);
+int budget_attach(struct budget *budget, struct traced_image *image, bool running, struct error *err);
 
 /* Which functions of an image are to have no inline probe at present, of all its functions. */
 void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out);

@@ -54,7 +54,7 @@ struct budget_awake {
 
 struct budget_image {
     struct traced_image *image;
-    int file; /* opens it again; -1: it is probed process by process */
+    bool apart; /* it is probed process by process */
     size_t group_size;
     struct turn_taker *takers; /* its processes when it was last looked at their turns */
     size_t taker_count;

@@ -271,7 +271,7 @@ static int look_at_pages(struct budget *budget, uint64_t now_ns)
     for (size_t i = 0; r >= 0 && i < budget->image_count; i++) {
         struct budget_image *image = &budget->images[i];
 
-        if (image->file < 0 || now_ns - image->turns_ns < PAGES_NS)
+        if (image->apart || now_ns - image->turns_ns < PAGES_NS)
             continue;
         r = budget_pages_look(budget, image, now_ns);
         goes |= r > 0;
@@ -377,7 +377,7 @@ int budget_finish(struct budget *budget, struct error *err)
         if (budget->functions[i].state != GOVERN_TRACED)
             r = end_row(budget, i, 0, err);
     for (size_t i = 0; !r && i < budget->image_count; i++)
-        if (budget->images[i].file >= 0)
+        if (!budget->images[i].apart)
             r = budget_store_plan(budget, budget->images[i].image, true, err);
     return r ? r : store_totals(budget, err);
 }

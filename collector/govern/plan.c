@@ -69,7 +69,7 @@ int budget_store_plans(struct budget *budget, uint64_t now_ns, struct error *err
     if (now_ns - budget->planned_ns < PLAN_NS)
         return 0;
     for (size_t i = 0; budget->planned_ns && !r && i < budget->image_count; i++)
-        if (budget->images[i].file >= 0)
+        if (!budget->images[i].apart)
             r = budget_store_plan(budget, budget->images[i].image, false, err);
     budget->planned_ns = now_ns;
     return r;

@@ -49,12 +49,10 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
     AUTO_FREE unsigned long *offsets = calloc(group->count + 1, sizeof(*offsets));
     AUTO_FREE uint64_t *cookies = calloc(group->count + 1, sizeof(*cookies));
     AUTO_FREE bool *refused = calloc(group->count + 1, sizeof(*refused));
-    char path[32];
     int r;
 
     if (!offsets || !cookies || !refused)
         return error_no_memory(err);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", budget->images[group->image].file);
     for (size_t i = 0; i < group->count; i++) {
         uint64_t cookie = image->cookies[group->sites[i]];
         uint8_t tag = (uint8_t)(budget->slots[(uint32_t)cookie].tag + 1);
@@ -63,7 +61,8 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
         cookies[i] = cookie | (uint64_t)tag << COOKIE_TAG_SHIFT;
     }
     const struct uprobe_sites sites = {
-        .path = path,
+        .file = elf_image_fd(image->elf),
+        .name = image->path,
         .offsets = offsets,
         .cookies = cookies,
         .count = group->count,
@@ -306,7 +305,7 @@ static int join_small(struct budget *budget, size_t old_groups, bool merge, stru
     int r = 0;
 
     for (size_t i = 0; !r && i < budget->image_count; i++)
-        if (budget->images[i].file >= 0)
+        if (!budget->images[i].apart)
             r = renew_small(budget, i, old_groups, merge, err);
     for (size_t g = 0; !r && merge && g < old_groups; g++)
         if (!budget->groups[g].dropped && is_small(budget, &budget->groups[g]))

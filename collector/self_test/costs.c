@@ -7,6 +7,7 @@
 #include "collector/self_test/costs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,10 +103,12 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
     unsigned long offsets[ARRAY_SIZE(entries)];
     uint64_t cookies[ARRAY_SIZE(entries)];
     bool refused[ARRAY_SIZE(entries)] = {false};
+    AUTO_CLOSE int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct uprobe_sites sites = {
-        .path = "/proc/self/exe", .offsets = offsets, .cookies = cookies, .refused = refused};
+        .file = own, .name = "tracectl", .offsets = offsets, .cookies = cookies, .refused = refused};
     size_t count = 0;
-    int r = uprobe_backend_add_process(arms->backend, getpid(), 0, &costs->why);
+    int r = own < 0 ? error_set(&costs->why, -errno, NULL, "cannot open tracectl itself")
+                    : uprobe_backend_add_process(arms->backend, getpid(), 0, &costs->why);
 
     for (size_t i = 0; !r && i < ARRAY_SIZE(entries); i++) {
         if (!is_possible(&entries[i], costs))

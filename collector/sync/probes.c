@@ -173,10 +173,11 @@ static size_t processes_of(const struct sync_probes *probes, const struct known_
     return count;
 }
 
-static int attach(struct sync_probes *probes, const struct sync_targets *targets, const char *path, pid_t pid,
-                  struct error *err)
+static int attach(struct sync_probes *probes, const struct traced_image *image,
+                  const struct sync_targets *targets, pid_t pid, struct error *err)
 {
-    const struct uprobe_sites sites = {.path = path,
+    const struct uprobe_sites sites = {.file = elf_image_fd(image->elf),
+                                       .name = image->path,
                                        .offsets = targets->offsets,
                                        .cookies = targets->cookies,
                                        .count = targets->count,
@@ -186,8 +187,8 @@ static int attach(struct sync_probes *probes, const struct sync_targets *targets
 }
 
 /* Probes a library in one process. */
-static int place(struct sync_probes *probes, struct known_image *known, const char *path, pid_t pid,
-                 struct sync_survey *survey, struct error *err)
+static int place(struct sync_probes *probes, struct known_image *known, pid_t pid, struct sync_survey *survey,
+                 struct error *err)
 {
     int r;
 
@@ -201,9 +202,9 @@ static int place(struct sync_probes *probes, struct known_image *known, const ch
     }
     if (array_reserve(&probes->placements, &probes->placement_capacity, probes->placement_count + 1))
         return error_no_memory(err), -ENOMEM;
-    r = attach(probes, &known->library, path, pid, err);
+    r = attach(probes, known->image, &known->library, pid, err);
     if (!r)
-        r = attach(probes, &known->declared, path, pid, err);
+        r = attach(probes, known->image, &known->declared, pid, err);
     if (r)
         return r;
     probes->placements[probes->placement_count++] = (struct placement){pid, known};
@@ -212,22 +213,22 @@ static int place(struct sync_probes *probes, struct known_image *known, const ch
 }
 
 /* Probes a program in all processes that run it. */
-static int place_everywhere(struct sync_probes *probes, struct known_image *known, const char *path,
-                            struct sync_survey *survey, struct error *err)
+static int place_everywhere(struct sync_probes *probes, struct known_image *known, struct sync_survey *survey,
+                            struct error *err)
 {
     int r;
 
     if (known->everywhere)
         return 0;
-    r = attach(probes, &known->library, path, 0, err);
+    r = attach(probes, known->image, &known->library, 0, err);
     if (!r)
-        r = attach(probes, &known->declared, path, 0, err);
+        r = attach(probes, known->image, &known->declared, 0, err);
     known->everywhere = !r;
     survey->news |= !r;
     return r;
 }
 
-int sync_probes_image(struct sync_probes *probes, struct traced_image *image, const char *path, pid_t pid,
+int sync_probes_image(struct sync_probes *probes, struct traced_image *image, pid_t pid,
                       struct sync_survey *survey, struct error *err)
 {
     struct known_image *known;
@@ -237,8 +238,8 @@ int sync_probes_image(struct sync_probes *probes, struct traced_image *image, co
         return r < 0 ? r : 0;
     if (!known->library.count && !known->declared.count)
         return 0;
-    r = image->kind == IMAGE_MAIN ? place_everywhere(probes, known, path, survey, err)
-                                  : place(probes, known, path, pid, survey, err);
+    r = image->kind == IMAGE_MAIN ? place_everywhere(probes, known, survey, err)
+                                  : place(probes, known, pid, survey, err);
     return r || !known->has_library || survey->skipped
                ? r
                : streams_set_sync_library(probes->streams, pid, image->path, known->library.missed, err);
@@ -252,14 +253,11 @@ int sync_probes_fork(struct sync_probes *probes, pid_t parent, pid_t child, stru
 
     for (size_t i = 0; !r && i < count; i++) {
         struct known_image *known = probes->placements[i].known;
-        AUTO_FREE char *path = NULL;
 
         if (probes->placements[i].pid != parent)
             continue;
-        if (asprintf(&path, "/proc/%d/root%s", (int)child, known->image->path) < 0)
-            return path = NULL, error_no_memory(err), -ENOMEM;
-        r = place(probes, known, path, child, survey, err);
-        if (r == -ENOENT || r == -ESRCH) /* it is gone already, or its library's file is */
+        r = place(probes, known, child, survey, err);
+        if (r == -ESRCH) /* it is gone already */
             r = 0;
     }
     return r;

@@ -32,7 +32,7 @@ struct sync_survey {
 };
 
 /* A process has `image` mapped; `path` opens it. What the answer says is added to `survey`. */
-int sync_probes_image(struct sync_probes *probes, struct traced_image *image, const char *path, pid_t pid,
+int sync_probes_image(struct sync_probes *probes, struct traced_image *image, pid_t pid,
                       struct sync_survey *survey, struct error *err);
 
 /* A process has a child that runs the same code. */

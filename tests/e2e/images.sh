@@ -146,6 +146,19 @@ process_tree() {
     pkill -KILL -P "$parent"
 }
 
+# A library that comes and goes: one that has gone when it is opened is no reason to record nothing.
+library_comes_and_goes() {
+    "$PROGRAMS/reloads" >"$WORK/reloads.out" &
+    local target=$!
+    echo "$target" >>"$WORK/pids"
+    wait_until 60 grep -q ready "$WORK/reloads.out"
+    for i in 1 2 3; do
+        "$TRACECTL" record -n "reloads$i" --images 'main,*libcrypt*' --duration 0.1 -p "$target" >/dev/null
+    done
+    kill -KILL "$target"
+    (($(q "SELECT coalesce(sum(calls), 0) AS n FROM call_counts WHERE name = 'crypt'") > 0))
+}
+
 run_case "the program alone" main_only
 run_case "one library" one_library
 run_case "all libraries, dlopen'ed ones too" all_libraries
@@ -161,5 +174,6 @@ done
 run_case "calls only" no_returns_at_all
 run_case "--dry-run" dry_run
 run_case "process trees, several processes" process_tree
+run_case "a library that comes and goes" library_comes_and_goes
 run_case "nothing is damaged" "$TRACECTL" verify
 finish

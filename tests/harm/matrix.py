@@ -109,6 +109,11 @@ class Case:
         rows = self.query(sql)
         return int(rows[0][0]) if rows else None
 
+    def has_events(self):
+        """Whether a recording that may still be under way has stored any."""
+        status, out, _ = self.run(TRACECTL, "query", "--csv", "SELECT count(*) FROM events")
+        return status == 0 and int(out.split()[1]) > 0
+
     def streams(self, known, images=None):
         """The streams of all recordings of this case (see truth.py)."""
         rows = self.query("""SELECT c.thread_id, c.seq, coalesce(c.parent_seq, -1), f.address, i.path FROM calls c
