@@ -288,8 +288,9 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
     return 0;
 }
 
-static int set_up(struct tracestore *store, struct error *err)
+static int set_up(struct tracestore *store, store_prepare prepare, struct error *err)
 {
+<<<<<<< HEAD
     int code = db_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL",
                        "cannot set up the connection", err);
 
@@ -297,9 +298,28 @@ static int set_up(struct tracestore *store, struct error *err)
     if (!code && store->mode == TRACESTORE_READ)
         code = db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err);
     return code;
+=======
+    char *message = NULL;
+    int code = db_exec(store->db,
+                       "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF",
+                       "cannot set up the connection", err);
+
+    if (code)
+        return code;
+    if (prepare && prepare(store->db, &message) != SQLITE_OK) {
+        error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", store->path,
+                  message ? message : sqlite3_errmsg(store->db));
+        sqlite3_free(message);
+        return -EIO;
+    }
+    return store->mode == TRACESTORE_READ
+               ? db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err)
+               : 0;
+>>>>>>> 366f8bd (store: a connection gets its tables of events before it may no longer write)
 }
 
-int store_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err)
+int store_open(const char *path, enum tracestore_mode mode, store_prepare prepare,
+               struct tracestore **ret_store, struct error *err)
 {
     CLEANUP(cleanup_store) struct tracestore *store = NULL;
     int code = check_file(path, mode, err);
@@ -332,7 +352,7 @@ int store_open(const char *path, enum tracestore_mode mode, struct tracestore **
     if (!code && mode != TRACESTORE_READ)
         code = schema_complete(store->db, err);
     if (!code)
-        code = set_up(store, err);
+        code = set_up(store, prepare, err);
     if (code)
         return code;
     *ret_store = take_pointer(store);

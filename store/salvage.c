@@ -457,7 +457,7 @@ int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *
         return error_say(err, -EEXIST, "cannot salvage to %s: it exists (name a new file)", to);
     code = store_open_damaged(from, &salvage.from, err);
     if (!code)
-        code = store_open(to, TRACESTORE_CREATE, &salvage.to, err);
+        code = tracestore_open(to, TRACESTORE_CREATE, &salvage.to, err);
     if (!code) {
         salvage.db = salvage.to->db;
         code = copy_all(&salvage);

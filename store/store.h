@@ -40,9 +40,14 @@ struct tracestore {
  * A store of a newer version is refused (-ENOTSUP). Close with sqlite3_close. */
 int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
-/* tracestore_open() without the tables of events, for what needs no SQL of them. Close with
- * tracestore_free(). */
-int store_open(const char *path, enum tracestore_mode mode, struct tracestore **ret_store, struct error *err);
+/* What a connection gets before it may no longer write: an SQLite result, and on failure why, in memory of
+ * sqlite3_malloc(). */
+typedef int (*store_prepare)(sqlite3 *db, char **ret_message);
+
+/* tracestore_open() with `prepare`, NULL: nothing, in place of the tables of events, for what needs no SQL of
+ * them. Close with tracestore_free(). */
+int store_open(const char *path, enum tracestore_mode mode, store_prepare prepare,
+               struct tracestore **ret_store, struct error *err);
 
 /* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
 int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);

@@ -48,7 +48,7 @@ static int copy_plans(const char *path, struct tracestore *window, struct error 
 {
     struct tracestore *store = NULL;
     bool has_plans = false;
-    int code = access(path, F_OK) ? -ENOENT : store_open(path, TRACESTORE_READ, &store, err);
+    int code = access(path, F_OK) ? -ENOENT : store_open(path, TRACESTORE_READ, NULL, &store, err);
 
     if (code)
         return code == -ENOENT ? 0 : code;
@@ -71,7 +71,7 @@ int window_create(const char *path, char **ret_path, struct tracestore **ret_win
         window_path = NULL;
         return error_no_memory(err);
     }
-    code = store_open(window_path, TRACESTORE_CREATE, &window, err);
+    code = store_open(window_path, TRACESTORE_CREATE, NULL, &window, err);
     if (!code)
         code = db_exec(window->db, "PRAGMA synchronous = OFF", what, err);
     if (!code)
@@ -146,7 +146,7 @@ static bool has_run(const char *window_path)
     struct tracestore *window = NULL;
     int64_t runs = 0;
 
-    if (store_open(window_path, TRACESTORE_READ, &window, NULL) == 0)
+    if (store_open(window_path, TRACESTORE_READ, NULL, &window, NULL) == 0)
         db_number(window->db, "cannot read a window", &runs, NULL, "SELECT count(*) FROM runs", "");
     tracestore_free(window);
     return runs > 0;
@@ -165,7 +165,7 @@ static int recover_file(const char *window_path, struct tracestore *store, uint6
         return 0; /* another process has it, or has deleted it */
     if (may_be_made(window_path) && !has_run(window_path))
         return 0;
-    code = store_open(window_path, TRACESTORE_CHANGE, &window, err);
+    code = store_open(window_path, TRACESTORE_CHANGE, NULL, &window, err);
     if (!code)
         code = recover_open(window, store, &left, runs, err);
     tracestore_free(window);
