@@ -290,22 +290,13 @@ int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
 
 static int set_up(struct tracestore *store, store_prepare prepare, struct error *err)
 {
-<<<<<<< HEAD
-    int code = db_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL",
-                       "cannot set up the connection", err);
-
-    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    if (!code && store->mode == TRACESTORE_READ)
-        code = db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err);
-    return code;
-=======
     char *message = NULL;
-    int code = db_exec(store->db,
-                       "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF",
+    int code = db_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL",
                        "cannot set up the connection", err);
 
     if (code)
         return code;
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (prepare && prepare(store->db, &message) != SQLITE_OK) {
         error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", store->path,
                   message ? message : sqlite3_errmsg(store->db));
@@ -315,7 +306,6 @@ static int set_up(struct tracestore *store, store_prepare prepare, struct error 
     return store->mode == TRACESTORE_READ
                ? db_exec(store->db, "PRAGMA query_only = ON", "cannot set up the connection", err)
                : 0;
->>>>>>> 366f8bd (store: a connection gets its tables of events before it may no longer write)
 }
 
 int store_open(const char *path, enum tracestore_mode mode, store_prepare prepare,
