@@ -5,6 +5,7 @@
 #include "image/branch_targets.h"
 
 #define INT3 0xcc
+#define PAGE 4096u
 
 static bool is_call(const struct instruction *instruction)
 {
@@ -98,6 +99,8 @@ enum displace_refusal displace_function(struct disasm *disasm, const struct flow
     refusal = collect(disasm, &patched, &displacement);
     if (refusal != DISPLACE_OK)
         return refusal;
+    if (patched.address % PAGE > PAGE - DISPLACE_JUMP)
+        return DISPLACE_TWO_PAGES;
     if (flow_map_has_any(map, patched.address,
                          displacement.length > DISPLACE_JUMP ? displacement.length : DISPLACE_JUMP,
                          FLOW_CHANGES))
@@ -124,6 +127,7 @@ const char *displace_refusal_text(enum displace_refusal refusal)
         [DISPLACE_BEHIND_JUMP] = "other code begins within its first bytes",
         [DISPLACE_CHANGES] = "its first bytes are relocated or patched in memory",
         [DISPLACE_LOOP] = "a branch leads back to its first instruction",
+        [DISPLACE_TWO_PAGES] = "its first bytes lie in two pages",
     };
 
     return refusal < DISPLACE_REFUSALS && texts[refusal] ? texts[refusal] : "unknown";

@@ -16,6 +16,7 @@
  * - What stands behind a jump or a return is reached from elsewhere, for instance by an exception: if that
  *   lies within the five bytes it must be padding, no-ops or int3, which are never run. This is how functions
  *   shorter than five bytes are patched. Padding is only taken up to the next function.
+ * - They lie in one page. Pages are written one after the other, and whoever writes them may be killed.
  *
  * A function whose own code leads back to its first instruction would count every turn as a call: refused, as
  * for uprobes. ENDBR64 stays where it is, for indirect branches must land on it; what follows is patched.
@@ -53,6 +54,7 @@ enum displace_refusal {
     DISPLACE_BEHIND_JUMP, /* they have code behind a jump or a return */
     DISPLACE_CHANGES,     /* memory has others there than the file: FLOW_CHANGES */
     DISPLACE_LOOP,        /* a branch in the function leads back to its first instruction */
+    DISPLACE_TWO_PAGES,   /* they lie in two pages, which cannot be written in one go */
     DISPLACE_REFUSALS,
 };
 

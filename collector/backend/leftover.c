@@ -22,6 +22,7 @@
 #include "collector/target/map_lines.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
+#include "collector/target/remote_place.h"
 
 #define PAGE 4096u
 #define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
@@ -134,17 +135,11 @@ static uint64_t mapping_end(pid_t pid, uint64_t address)
     return 0;
 }
 
-/* A signal handler returns to code that makes the system call rt_sigreturn. */
 static bool is_sigreturn(const struct remote *remote, uint64_t address)
 {
-    static const uint8_t forms[][9] = {
-        {0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05}, /* mov $15, %rax; syscall */
-        {0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05},             /* mov $15, %eax; syscall */
-    };
-    uint8_t code[sizeof(forms[0])];
+    uint8_t code[REMOTE_SIGRETURN_BYTES];
 
-    return !remote_read(remote, address, code, sizeof(code)) &&
-           (!memcmp(code, forms[0], 9) || !memcmp(code, forms[1], 7));
+    return !remote_read(remote, address, code, sizeof(code)) && remote_place_is_sigreturn(code);
 }
 
 /* From a handler's return address to the place that its signal interrupted: a kernel's struct rt_sigframe. */
@@ -184,8 +179,8 @@ bool leftover_unmap(struct remote *remote, const struct leftover_area *area)
     for (size_t i = 0; i < remote_thread_count(remote); i++)
         if (may_be_inside(remote, i, area))
             return false;
-    unmap(remote, area->near_start, area->near_end);
     unmap(remote, area->chunks_start, area->chunks_end);
+    unmap(remote, area->near_start, area->near_end); /* last: the area is found by it */
     return true;
 }
 

@@ -60,7 +60,8 @@ static int check_threads(const struct remote *remote, const struct live_patch *p
     return 0;
 }
 
-/* Moves all threads out of bytes that are about to change; none if one of them cannot be moved. */
+/* Moves all threads out of bytes that are about to change; none if one of them cannot be moved. Before the
+ * bytes do: what they execute in the stub is what stands here until then. */
 static int move_threads(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     int r = check_threads(remote, patch, err);
@@ -68,13 +69,15 @@ static int move_threads(struct remote *remote, const struct live_patch *patch, s
     for (size_t i = 0; !r && i < remote_thread_count(remote); i++) {
         uint64_t pc = way_out(remote, i, patch);
 
-        if (pc != remote_registers(remote, i)->rip)
-            remote_set_pc(remote, i, pc);
+        if (pc != remote_registers(remote, i)->rip && remote_set_pc(remote, i, pc))
+            r = error_say(err, -ESRCH, "thread %d cannot be moved", (int)remote_tid(remote, i));
     }
     return r;
 }
 
-/* The target's code, one page after the other. */
+/* The target's code, one page after the other. No place lies in two (DISPLACE_TWO_PAGES), and the kernel
+ * copies a page as a whole, whatever happens to this process: each place is always as it was, or as wanted.
+ */
 struct window {
     struct remote *remote;
     uint64_t base; /* 0: none yet */
@@ -93,43 +96,30 @@ static int flush_window(struct window *window)
     return r;
 }
 
-/* A place of DISPLACE_JUMP bytes: in the window, or in `apart` when it lies in two pages. */
-static uint8_t *show(struct window *window, uint64_t address, uint8_t *apart, int *ret_code)
+/* The bytes of a place, in the window. */
+static uint8_t *show(struct window *window, uint64_t address, int *ret_code)
 {
     uint64_t base = address & ~(uint64_t)(PAGE - 1);
-    bool in_two = address + DISPLACE_JUMP > base + PAGE;
 
     *ret_code = 0;
-    if (in_two || base != window->base)
+    if (base != window->base) {
         *ret_code = flush_window(window);
-    if (!*ret_code && in_two)
-        *ret_code = remote_read(window->remote, address, apart, DISPLACE_JUMP);
-    else if (!*ret_code && !window->base)
-        *ret_code = remote_read(window->remote, base, window->page, sizeof(window->page));
-    if (!in_two)
+        if (!*ret_code)
+            *ret_code = remote_read(window->remote, base, window->page, sizeof(window->page));
         window->base = *ret_code ? 0 : base;
-    return in_two ? apart : window->page + (address - base);
-}
-
-static int put(struct window *window, uint64_t address, uint8_t *place, const uint8_t *bytes)
-{
-    bool in_window = place >= window->page && place < window->page + sizeof(window->page);
-
-    memcpy(place, bytes, DISPLACE_JUMP);
-    window->changed |= in_window;
-    return in_window ? 0 : remote_write(window->remote, address, bytes, DISPLACE_JUMP);
+    }
+    return window->page + (address - base);
 }
 
 /* Whether every place has what the file has, or, where the patch varies, the patch. -EBUSY, -EIO. */
 static int check_code(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
     struct window window = {.remote = remote};
-    uint8_t apart[DISPLACE_JUMP];
     int r;
 
     for (size_t i = 0; i < patch->count; i++) {
         const struct inline_patch *at = &patch->patches[i];
-        const uint8_t *place = show(&window, at->address, apart, &r);
+        const uint8_t *place = show(&window, at->address, &r);
 
         if (r)
             return error_say(err, r, "its code cannot be read");
@@ -146,7 +136,6 @@ static int check_code(struct remote *remote, const struct live_patch *patch, str
 static int change_code(struct remote *remote, const struct live_patch *patch, bool restore)
 {
     struct window window = {.remote = remote};
-    uint8_t apart[DISPLACE_JUMP];
     int others = 0, r = 0;
 
     for (size_t i = 0; !r && i < patch->count; i++) {
@@ -156,11 +145,13 @@ static int change_code(struct remote *remote, const struct live_patch *patch, bo
 
         if (!restore && patch->out && patch->out[i])
             continue;
-        place = show(&window, at->address, apart, &r);
-        if (!r && !memcmp(place, from, DISPLACE_JUMP))
-            r = put(&window, at->address, place, to);
-        else if (!r && (!patch->varies || !patch->varies[i] || memcmp(place, to, DISPLACE_JUMP)))
+        place = show(&window, at->address, &r);
+        if (!r && !memcmp(place, from, DISPLACE_JUMP)) {
+            memcpy(place, to, DISPLACE_JUMP);
+            window.changed = true;
+        } else if (!r && (!patch->varies || !patch->varies[i] || memcmp(place, to, DISPLACE_JUMP))) {
             others++;
+        }
     }
     if (!r)
         r = flush_window(&window);

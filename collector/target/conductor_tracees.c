@@ -197,7 +197,7 @@ static void on_signal(struct conductor *conductor, pid_t tid, int number)
     conductor->counts.signals++;
     /* Untraced, a thread that sleeps in a system call is not woken by a signal that is ignored. */
     if (interrupts_a_call(tid) && is_ignored(tid, number))
-        live_resume_call(tid);
+        live_resume_call(tid, NULL);
     go_on(tid, number);
 }
 

@@ -51,9 +51,9 @@ static bool signal_waits(pid_t tid)
     return seen < 3 || pending & ~blocked;
 }
 
-bool live_resume_call(pid_t tid)
+bool live_resume_call(pid_t tid, struct user_regs_struct *ret_before)
 {
-    struct user_regs_struct registers;
+    struct user_regs_struct registers, before;
     struct iovec io = {&registers, sizeof(registers)};
     long instruction;
 
@@ -65,8 +65,21 @@ bool live_resume_call(pid_t tid)
     instruction = ptrace(PTRACE_PEEKTEXT, tid, (void *)(registers.rip - 2), NULL);
     if (errno || (instruction & 0xffff) != SYSCALL_INSTRUCTION)
         return false;
+    before = registers;
     registers.rip -= 2;
     registers.rax = registers.orig_rax;
     registers.orig_rax = UINT64_MAX; /* no call: the kernel shall not restart what it thinks is one */
-    return !ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io);
+    if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io))
+        return false;
+    if (ret_before)
+        *ret_before = before;
+    return true;
+}
+
+void live_resume_undo(pid_t tid, const struct user_regs_struct *before)
+{
+    struct iovec io = {(void *)before, sizeof(*before)};
+
+    if (signal_waits(tid))
+        ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io);
 }

@@ -67,7 +67,7 @@ static void *trace(void *argument)
         sem_post(&stop->answered);
     }
     for (size_t i = 0; i < stop->count; i++)
-        tracee_let_go(&stop->threads[i].tracee, false);
+        tracee_let_go(&stop->threads[i].tracee);
     return NULL;
 }
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/target/remote.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,29 +20,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/target/process.h"
-#include "collector/target/room.h"
-#include "collector/target/tracee.h"
+#include "collector/target/remote_state.h"
 
-#define PATIENCE_NS 1000000000ull /* for all threads to stop */
-#define TRIES 64                  /* stops of other kinds that may come between a call and its end */
+#define PATIENCE_NS 1000000000ull    /* for all threads to stop */
+#define SESSION_NS 10000000000ull    /* for all of a session */
+#define INTERRUPTED_NS 2000000000ull /* for the rest of it after a signal to this process */
+#define KILLED_MS 500                /* for a session that has been killed */
 
-#ifndef PTRACE_EVENT_STOP
-#define PTRACE_EVENT_STOP 128
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
 #endif
-
-struct remote_thread {
-    struct tracee tracee;
-    bool changed; /* the registers, from what they were when it stopped */
-    struct user_regs_struct registers;
-};
-
-struct remote {
-    pid_t pid;
-    int memory; /* /proc/PID/mem */
-    struct remote_thread *threads;
-    size_t count, capacity;
-    uint64_t syscall_instruction;
-};
 
 pid_t remote_pid(const struct remote *remote)
 {
@@ -65,10 +51,16 @@ const struct user_regs_struct *remote_registers(const struct remote *remote, siz
     return &remote->threads[thread].registers;
 }
 
-void remote_set_pc(struct remote *remote, size_t thread, uint64_t pc)
+int remote_set_pc(struct remote *remote, size_t thread, uint64_t pc)
 {
-    remote->threads[thread].registers.rip = pc;
-    remote->threads[thread].changed = true;
+    struct remote_thread *moved = &remote->threads[thread];
+
+    if (moved == remote->caller.thread)
+        remote_unpark(remote);
+    if (!moved->tracee.stopped)
+        return -ESRCH;
+    moved->registers.rip = pc;
+    return remote_set_registers(moved->tracee.tid, &moved->registers);
 }
 
 int remote_read(const struct remote *remote, uint64_t address, void *bytes, size_t size)
@@ -82,20 +74,6 @@ int remote_write(const struct remote *remote, uint64_t address, const void *byte
 }
 
 /* ------------------------------------------------------------------------------------ stopping */
-
-static int get_registers(pid_t tid, struct user_regs_struct *ret_registers)
-{
-    struct iovec io = {ret_registers, sizeof(*ret_registers)};
-
-    return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) ? -errno : 0;
-}
-
-static int set_registers(pid_t tid, const struct user_regs_struct *registers)
-{
-    struct iovec io = {(void *)registers, sizeof(*registers)};
-
-    return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io) ? -errno : 0;
-}
 
 static struct remote_thread *find_thread(struct remote *remote, pid_t tid)
 {
@@ -142,7 +120,7 @@ static int wait_for_stop(struct remote_thread *thread)
     bool before = thread->tracee.stopped;
     int r = tracee_has_stopped(&thread->tracee);
 
-    return r > 0 && !before && get_registers(thread->tracee.tid, &thread->registers) ? -ESRCH : r;
+    return r > 0 && !before && remote_get_registers(thread->tracee.tid, &thread->registers) ? -ESRCH : r;
 }
 
 static int wait_for_all(struct remote *remote, uint64_t end)
@@ -183,98 +161,6 @@ static int stop_all(struct remote *remote, struct error *err)
     return r ? error_set(err, r, NULL, "cannot stop process %d", (int)remote->pid) : 0;
 }
 
-static void let_go(struct remote_thread *thread)
-{
-    if (thread->tracee.stopped && thread->changed)
-        set_registers(thread->tracee.tid, &thread->registers);
-    tracee_let_go(&thread->tracee, thread->changed);
-}
-
-/* ------------------------------------------------------------------------------------ calls */
-
-/* A `syscall` instruction: the vDSO falls back to it. */
-static int find_syscall_instruction(struct remote *remote, struct error *err)
-{
-    uint64_t start, end;
-    AUTO_FREE uint8_t *code = NULL;
-    int r = room_of_vdso(remote->pid, &start, &end, err);
-
-    if (r)
-        return r;
-    code = malloc(end - start);
-    if (!code)
-        return error_no_memory(err);
-    if (remote_read(remote, start, code, end - start))
-        return error_say(err, -EIO, "its vDSO cannot be read");
-    for (size_t i = 0; i + 1 < end - start; i++) {
-        if (code[i] == 0x0f && code[i + 1] == 0x05) {
-            remote->syscall_instruction = start + i;
-            return 0;
-        }
-    }
-    return error_say(err, -ENOENT, "its vDSO has no system call");
-}
-
-/* Lets the thread make one step. Signals are blocked but for those that cannot be: a SIGSTOP takes effect at
- * once, in the stop that tells of it (only there does the kernel know whether a SIGCONT has followed it). The
- * step is made all the same, and the process stands still again after the session. */
-static int step(struct remote *remote, struct remote_thread *thread, struct error *err)
-{
-    struct user_regs_struct now;
-    int status, signal = thread->tracee.signal == SIGSTOP ? SIGSTOP : 0;
-
-    thread->tracee.signal -= signal;
-    for (int i = 0; i < TRIES; i++) {
-        if (ptrace(PTRACE_SINGLESTEP, thread->tracee.tid, NULL, (void *)(intptr_t)signal))
-            break;
-        while (waitpid(thread->tracee.tid, &status, __WALL) < 0)
-            if (errno != EINTR)
-                return error_set(err, -errno, NULL, "process %d is gone", (int)remote->pid);
-        if (!WIFSTOPPED(status) || get_registers(thread->tracee.tid, &now))
-            break;
-        signal = status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGSTOP ? SIGSTOP : 0;
-        if (now.rip == remote->syscall_instruction)
-            continue;
-        if (signal)
-            thread->tracee.signal = signal;
-        return 0;
-    }
-    return error_say(err, -ESRCH, "process %d does not run for us", (int)remote->pid);
-}
-
-int remote_call(struct remote *remote, long number, const uint64_t arguments[6], int64_t *ret_result,
-                struct error *err)
-{
-    struct remote_thread *thread = &remote->threads[0];
-    struct user_regs_struct call = thread->registers;
-    uint64_t blocked, all = ~0ull;
-    int r = remote->syscall_instruction ? 0 : find_syscall_instruction(remote, err);
-
-    if (r)
-        return r;
-    call.rax = (uint64_t)number;
-    call.orig_rax = UINT64_MAX; /* no call is to be restarted */
-    call.rip = remote->syscall_instruction;
-    call.rdi = arguments[0];
-    call.rsi = arguments[1];
-    call.rdx = arguments[2];
-    call.r10 = arguments[3];
-    call.r8 = arguments[4];
-    call.r9 = arguments[5];
-    if (ptrace(PTRACE_GETSIGMASK, thread->tracee.tid, (void *)sizeof(blocked), &blocked) ||
-        ptrace(PTRACE_SETSIGMASK, thread->tracee.tid, (void *)sizeof(all), &all))
-        return error_set(err, -errno, NULL, "process %d is gone", (int)remote->pid);
-    r = set_registers(thread->tracee.tid, &call);
-    if (!r)
-        r = step(remote, thread, err);
-    if (!r)
-        r = get_registers(thread->tracee.tid, &call);
-    *ret_result = (int64_t)call.rax;
-    set_registers(thread->tracee.tid, &thread->registers);
-    ptrace(PTRACE_SETSIGMASK, thread->tracee.tid, (void *)sizeof(blocked), &blocked);
-    return r;
-}
-
 /* ------------------------------------------------------------------------------------ the session */
 
 static int run(struct remote *remote, remote_work work, void *context, struct error *err)
@@ -288,8 +174,9 @@ static int run(struct remote *remote, remote_work work, void *context, struct er
         r = remote->memory < 0 ? error_set(err, -errno, NULL, "cannot open %s", path)
                                : work(context, remote, err);
     }
+    remote_unpark(remote);
     for (size_t i = 0; i < remote->count; i++)
-        let_go(&remote->threads[i]);
+        tracee_let_go(&remote->threads[i].tracee);
     return r;
 }
 
@@ -299,23 +186,52 @@ struct outcome {
     struct error error;
 };
 
-static void session_main(pid_t pid, remote_work work, void *context, struct outcome *outcome)
+static void session_main(struct remote *remote, pid_t parent, remote_work work, void *context,
+                         struct outcome *outcome)
 {
-    struct remote remote = {.pid = pid, .memory = -1};
     sigset_t all;
 
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* what is left to do is the guard's then */
+    if (getppid() != parent)
+        _exit(0);
+    signal(SIGCHLD, SIG_DFL);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid(); /* what is sent to the collector's group is not for us */
-    outcome->code = run(&remote, work, context, &outcome->error);
+    outcome->code = run(remote, work, context, &outcome->error);
     _exit(0);
+}
+
+/* Waits for the session's end, or brings it about. Returns 0, or -ETIMEDOUT. */
+static int wait_for_session(pid_t child)
+{
+    AUTO_CLOSE int process = (int)syscall(SYS_pidfd_open, child, 0);
+    struct pollfd end = {.fd = process, .events = POLLIN};
+    uint64_t limit = clock_ns(CLOCK_MONOTONIC) + SESSION_NS, now;
+    int r;
+
+    if (process < 0)
+        return waitpid(child, NULL, 0) == child ? 0 : -errno;
+    while ((now = clock_ns(CLOCK_MONOTONIC)) < limit) {
+        r = poll(&end, 1, (int)((limit - now) / 1000000) + 1);
+        if (r > 0)
+            return waitpid(child, NULL, 0) == child ? 0 : -errno;
+        if (r < 0 && limit > clock_ns(CLOCK_MONOTONIC) + INTERRUPTED_NS)
+            limit = clock_ns(CLOCK_MONOTONIC) + INTERRUPTED_NS;
+    }
+    kill(child, SIGKILL);
+    if (poll(&end, 1, KILLED_MS) > 0) /* else it is in the kernel, and left behind */
+        waitpid(child, NULL, 0);
+    return -ETIMEDOUT;
 }
 
 int remote_session(pid_t pid, remote_work work, void *context, struct error *err)
 {
     struct outcome *outcome =
         mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t child;
+    struct remote remote = {.pid = pid, .memory = -1};
+    struct error why = {0};
+    pid_t child, parent = getpid();
     int r;
 
     if (outcome == MAP_FAILED)
@@ -323,12 +239,17 @@ int remote_session(pid_t pid, remote_work work, void *context, struct error *err
     outcome->code = error_say(&outcome->error, -ECHILD, "what was to patch process %d was killed", (int)pid);
     child = fork();
     if (!child)
-        session_main(pid, work, context, outcome);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    r = child < 0 ? error_set(err, -errno, NULL, "cannot start a process") : outcome->code;
-    if (child > 0 && r && err)
-        *err = outcome->error;
+        session_main(&remote, parent, work, context, outcome);
+    if (child < 0)
+        r = error_set(&why, -errno, NULL, "cannot start a process");
+    else if (wait_for_session(child))
+        r = error_say(&why, -ETIMEDOUT, "process %d keeps what looks at it waiting", (int)pid);
+    else {
+        r = outcome->code;
+        why = outcome->error;
+    }
+    if (r && err)
+        *err = why;
     munmap(outcome, sizeof(*outcome));
     return r;
 }

@@ -96,21 +96,3 @@ int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *r
     *ret_address = below ? below : above;
     return 0;
 }
-
-int room_of_vdso(pid_t pid, uint64_t *ret_start, uint64_t *ret_end, struct error *err)
-{
-    AUTO_MAP_LINES struct map_lines maps = {0};
-    struct map_line line;
-    int r = open_maps(pid, &maps, err);
-
-    if (r)
-        return r;
-    while (map_lines_next(&maps, &line)) {
-        if (strcmp(line.name, "[vdso]") != 0)
-            continue;
-        *ret_start = line.start;
-        *ret_end = line.end;
-        return 0;
-    }
-    return error_say(err, -ENOENT, "it has no vDSO");
-}

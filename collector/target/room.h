@@ -15,7 +15,4 @@
 int room_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *ret_address,
               struct error *err);
 
-/* The first [vdso] mapping of a process. -ENOENT: it has none. */
-int room_of_vdso(pid_t pid, uint64_t *ret_start, uint64_t *ret_end, struct error *err);
-
 #endif

@@ -87,7 +87,7 @@ Test(remote, a_running_process_calls_the_kernel_and_goes_on)
     pid_t pid = begin();
     unsigned rounds;
 
-    cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0);
+    cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0, "%s", err.message);
     cr_expect_eq(shared->result, pid);
     rounds = atomic_load(&shared->rounds);
     while (atomic_load(&shared->rounds) == rounds)
@@ -106,7 +106,7 @@ Test(remote, a_process_that_was_told_to_stop_stands_still_afterwards)
         unsigned rounds;
 
         cr_assert_eq(kill(pid, SIGSTOP), 0);
-        cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0);
+        cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0, "%s", err.message);
         cr_expect_eq(shared->result, pid);
         for (int wait = 0; state_of(pid) != 'T' && wait < 1000; wait++)
             usleep(100);
@@ -126,7 +126,7 @@ Test(remote, signals_wait_for_the_end_of_the_session)
 
     for (unsigned i = 1; i <= 300; i++) {
         cr_assert_eq(kill(pid, SIGUSR1), 0);
-        cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0);
+        cr_assert_eq(remote_session(pid, ask_pid, NULL, &err), 0, "%s", err.message);
         cr_expect_eq(shared->result, pid);
         while (atomic_load(&shared->handled) < i)
             usleep(100);
