@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 #include "store/export_formats.h"
 
 enum export_key { KEY_SEQ = 256, KEY_FROM, KEY_TO, KEY_WEIGHT };
@@ -157,16 +158,14 @@ static int write_to(struct export_input *input, struct tracestore *store, const 
                     struct export_totals *totals, struct error *err)
 {
     const bool to_file = input->path && !input->format->makes_directory;
-    AUTO_FCLOSE FILE *file = to_file ? fopen(input->path, "we") : NULL;
-    int r;
+    struct output_file file = {0};
+    int r = to_file ? output_file_open(&file, input->path, err) : 0;
 
-    if (to_file && !file)
-        return error_set(err, -errno, NULL, "cannot write %s", input->path);
     input->options.directory = input->path;
-    r = export_write(input->format, store, run, &input->options, file ? file : stdout, totals, err);
-    if (file && fclose(take_pointer(file)) && r == 0)
-        r = error_set(err, -errno, NULL, "cannot write %s", input->path);
-    return r;
+    if (r == 0)
+        r = export_write(input->format, store, run, &input->options, to_file ? file.stream : stdout, totals,
+                         err);
+    return output_file_close(&file, r, err);
 }
 
 static void set_times(struct export_input *input, const struct tracestore_run *run)

@@ -2,11 +2,10 @@
 /* tracectl report: what is known of a run or a comparison, as one page in HTML. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "analyzer/report/html_report.h"
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "cli/ranking_input.h"
 #include "cli/report_goroutines.h"
 #include "cli/report_order.h"
@@ -69,33 +68,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ------------------------------------------------------------------------------------------ the file */
 
-/* Half a page must not be taken for one. What is no file, a pipe or a device, stays. */
-static void discard_part(const char *path)
-{
-    struct stat status;
-
-    if (!stat(path, &status) && S_ISREG(status.st_mode))
-        unlink(path);
-}
-
 static int write_file(const struct report_arguments *arguments, const struct html_report *report,
                       struct error *err)
 {
-    FILE *file = fopen(arguments->output, "we");
-    int r, code;
+    struct output_file file = {0};
+    int r = output_file_open(&file, arguments->output, err);
 
-    if (!file)
-        return error_set(err, -errno, NULL, "writing the report %s", arguments->output);
-    r = html_report_write(report, file, err);
-    errno = 0;
-    code = ferror(file) ? -EIO : 0;
-    if (fclose(file))
-        code = errno ? -errno : -EIO;
-    if (r == 0 && code)
-        r = error_set(err, code, NULL, "writing the report %s", arguments->output);
-    if (r < 0)
-        discard_part(arguments->output);
-    return r;
+    if (r == 0)
+        r = html_report_write(report, file.stream, err);
+    return output_file_close(&file, r, err);
 }
 
 static int say_result(const struct report_arguments *arguments, const struct loops_input *input,

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/go_commands.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 
 enum { KEY_ALL = 1000, KEY_ROWS, MOST_ROWS_ASKED = 100000000, LABEL_SIZE = 64 };
 
@@ -165,7 +166,8 @@ static json_t *timeline_json(const struct go_judged *judged, const struct go_tim
 /* ------------------------------------------------------------------------------------------ the command */
 
 struct drawing {
-    FILE *file; /* NULL: no picture */
+    struct output_file output;
+    FILE *file; /* its stream; NULL: no picture */
     const char *path;
     json_t *array; /* NULL: as text */
     size_t shown;
@@ -254,9 +256,8 @@ static int show_run(const struct arguments *arguments, struct drawing *drawing, 
     if (r == 0)
         r = go_judge_run(store, run.run_id, &judged, err);
     if (r == 0 && arguments->output) {
-        drawing->file = fopen(arguments->output, "we");
-        if (!drawing->file)
-            r = error_set(err, -errno, NULL, "writing the picture %s", arguments->output);
+        r = output_file_open(&drawing->output, arguments->output, err);
+        drawing->file = drawing->output.stream;
     }
     for (size_t i = 0; r == 0 && i < judged.count; i++)
         r = show_program(drawing, store, arguments, &judged.judged[i], err);
@@ -278,13 +279,7 @@ static int run(int argc, char **argv)
         document = drawing.array = json_array();
     drawing.path = arguments.output;
     r = show_run(&arguments, &drawing, &err);
-    if (drawing.file) {
-        bool failed = ferror(drawing.file);
-
-        errno = 0;
-        if ((fclose(drawing.file) || failed) && r == 0)
-            r = error_set(&err, errno ? -errno : -EIO, NULL, "writing the picture %s", arguments.output);
-    }
+    r = output_file_close(&drawing.output, r, &err);
     free(arguments.wanted);
     if (r < 0)
         return cli_fail(&err);

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/output_file.h"
 
 /* ------------------------------------------------------------------------------------------ store and run */
 
@@ -210,16 +211,12 @@ void cli_style(bool colour, enum cli_style style)
 
 int cli_write_picture(const char *svg, const char *path, struct error *err)
 {
-    FILE *file = fopen(path, "we");
-    int r = 0;
+    struct output_file file = {0};
+    int r = output_file_open(&file, path, err);
 
-    if (!file)
-        return error_set(err, -errno, NULL, "writing the picture %s", path);
-    if (text_put_raw(file, svg) == EOF)
-        r = -errno;
-    if (fclose(file) && !r)
-        r = -errno;
-    return r ? error_set(err, r, NULL, "writing the picture %s", path) : 0;
+    if (r == 0)
+        text_put_raw(file.stream, svg);
+    return output_file_close(&file, r, err);
 }
 
 int cli_finish(int status)
