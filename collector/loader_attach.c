@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "collector/backend/leftover.h"
+#include "collector/backend/place_lock.h"
 #include "collector/loader_state.h"
 #include "collector/plan/rewrite_gates.h"
 #include "collector/target/code_mover.h"
@@ -168,11 +169,21 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     return r ? r : loader_add_attachment(loader, image->number, image, pid, err);
 }
 
+/* Another recorder patches a process within a moment; one that places uprobes may take seconds. */
+#define PATCHING_MS 10000
+#define PLACING_MS 1000
+
 int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, bool running,
                   struct error *err)
 {
-    int r = compare_all(loader, image, err);
+    AUTO_CLOSE int lock = PLACE_LOCK_NONE;
+    int r;
 
+    if (image->kind == IMAGE_MAIN && !image->everywhere &&
+        place_lock(image->file.st_dev, image->file.st_ino, false, PATCHING_MS, &lock))
+        return error_say(err, -EBUSY, "cannot probe %s: another recording is putting inline probes into it",
+                         image->path);
+    r = compare_all(loader, image, err);
     if (!r && !image->shared)
         r = make_way(loader, image, err);
     if (!r && loader->trigger)
@@ -225,12 +236,20 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
 
 int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
 {
+    AUTO_CLOSE int lock = PLACE_LOCK_NONE;
     struct error why = {0};
-    int r = compare_all(loader, image, err);
+    int r = 0;
 
-    if (r || !image->inlined || image->left_ns || inline_backend_has(loader->inlined, pid))
+    if (!image->inlined || inline_backend_has(loader->inlined, pid))
+        return 0;
+    if (place_lock(image->file.st_dev, image->file.st_ino, true, PLACING_MS, &lock))
+        error_say(&why, -EBUSY, "another recording is placing probes in the program");
+    else
+        r = compare_all(loader, image, err);
+    if (r || !image->inlined || image->left_ns)
         return r;
-    r = patch(loader, image, pid, &why, err);
+    if (!why.code)
+        r = patch(loader, image, pid, &why, err);
     image->patched |= !r && !why.code;
     if (r || !why.code)
         return r;
