@@ -75,6 +75,7 @@ static void image_free(struct traced_image *image)
     free(image->cookies);
     free(image->refused_by_kernel);
     free(image->differs);
+    free(image->overwritten);
     free(image->path);
     free(image->refusal);
     free(image);

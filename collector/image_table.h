@@ -67,6 +67,7 @@ struct traced_image {
     bool *refused_by_kernel;      /* of each place */
     bool compared;                /* processes have been looked at for code that is not the file's */
     bool *differs;                /* of each function: some has, so it has no probe; NULL: none differs */
+    bool *overwritten;            /* of each function: a process has overwritten a probe; NULL: none is */
     uint64_t left_ns;             /* since when (CLOCK_REALTIME) it has no probe any more; 0: it has */
     const char *left_reason;      /* why, for as long as the program runs */
     bool everywhere;              /* its probes are in all processes that map it, not in one at a time */

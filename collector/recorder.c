@@ -16,6 +16,7 @@
 #include "collector/privileges.h"
 #include "collector/recorder_flight.h"
 #include "collector/recorder_inline.h"
+#include "collector/recorder_probes.h"
 #include "collector/recorder_rewrites.h"
 #include "collector/target/pid_namespace.h"
 
@@ -507,6 +508,8 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         if (!r)
             r = govern_if_due(recorder, now, err);
         if (!r)
+            r = recorder_check_probes(recorder, now, err);
+        if (!r)
             r = flush_if_due(recorder, now, err);
         if (!r && recorder->options.flight)
             r = recorder_flight_round(recorder, now, flush, err);
@@ -536,6 +539,7 @@ void recorder_free(struct recorder *recorder)
     streams_free(recorder->streams);
     recorder_flight_release(recorder);
     free(recorder->rewrites);
+    recorder_probes_release(&recorder->probes);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);
     inline_backend_free(recorder->inlined);

@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/recorder_inline.h"
+#include "collector/recorder_probes.h"
+#include "collector/recorder_sweep.h"
 #include "collector/target/live_stack.h"
 
 /* What was not seen at all, and why. */
@@ -109,6 +111,7 @@ static void let_go_and_detach(struct recorder *recorder)
     recorder_release_forgotten(recorder);
     recorder_inline_detach(recorder);
     uprobe_backend_detach(recorder->backend);
+    recorder_sweep_probes(recorder);
 }
 
 int recorder_close(struct recorder *recorder, struct error *err)
@@ -119,6 +122,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
     uprobe_backend_want_all(recorder->backend);
     r = recorder_consume(recorder, err);
     if (r >= 0)
+        r = recorder_check_all_probes(recorder, err);
+    if (!r)
         r = stop_and_look(recorder, &stacks, err);
     let_go_and_detach(recorder);
     if (!r)

@@ -18,6 +18,16 @@
 #include "collector/target/exec_guard.h"
 #include "collector/trigger.h"
 
+/* What is known of the probes that processes have (recorder_probes.h). */
+struct probe_watch {
+    uint64_t due_ns;    /* the next look, CLOCK_MONOTONIC; 0: there was none */
+    uint64_t round_ns;  /* when this round over all processes began, CLOCK_REALTIME */
+    uint64_t intact_ns; /* the same of the last one that was finished, or of the recording */
+    pid_t *pids;        /* of this round */
+    size_t next, count;
+    unsigned reported; /* a bit for each enum probe_purpose */
+};
+
 struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
@@ -41,6 +51,7 @@ struct recorder {
     bool inline_overtaken;     /* the kernel's records from before that have all been read */
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
+    struct probe_watch probes;
     uint64_t life_cycle_losses, governed_ns;
     uint64_t flushed_ns; /* 0: the recording has not begun */
     /* With a flight recorder: */

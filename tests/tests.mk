@@ -39,7 +39,7 @@ P := $(PLAIN_O)/tests/programs
 PROGRAM_FLAGS := -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Wno-infinite-recursion -g -pthread
 PROGRAMS := $(patsubst tests/programs/%.c,$(P)/%,$(filter-out %/releases.c %/poisson.c %/mpi_faults.c %/mpi_yield.c,$(wildcard tests/programs/*.c))) \
 	$(patsubst tests/programs/%.cc,$(P)/%,$(wildcard tests/programs/*.cc)) \
-	$(P)/million_stripped $(P)/million_frames $(P)/forks_nop5 $(P)/recursion_nonpie \
+	$(P)/million_stripped $(P)/million_frames $(P)/busy_static $(P)/forks_nop5 $(P)/recursion_nonpie \
 	$(P)/recursion_pg $(P)/profiled_pg $(P)/release_1 $(P)/release_2 $(P)/poisson_O0 $(P)/poisson_O2 $(P)/heat_O0 $(P)/heat_O2 \
 	$(P)/libmpi_faults.so $(P)/libmpi_yield.so $(P)/cascade_service
 
@@ -103,6 +103,12 @@ $(P)/million_frames: tests/programs/million.c
 	$(say) PROG $@
 	@mkdir -p $(dir $@)
 	$(Q)gcc $(PROGRAM_FLAGS) -O0 -o $@ $<
+
+# With the functions of the C library: more than a thousand probes.
+$(P)/busy_static: tests/programs/busy.c
+	$(say) PROG $@
+	@mkdir -p $(dir $@)
+	$(Q)gcc $(PROGRAM_FLAGS) -O1 -static -o $@ $<
 
 # Five-byte nops at every entry: where the kernel optimises probes on them, fork children of a probed process die.
 $(P)/forks_nop5: tests/programs/forks.c
@@ -268,8 +274,9 @@ bench-inline: packages-build-demo-test-bench
 
 # Long runs on real servers, and with many threads and forks: not a part of CI.
 stress: packages-build-demo-test-bench
-	$(Q)$(MAKE) all $(P)/busy
+	$(Q)$(MAKE) all $(P)/busy $(P)/busy_static
 	$(Q)O=$(O) tests/stress/churn
+	$(Q)PROGRAMS=$(P) TRACECTL=$(O)/tracectl MEMORY=1000000000 tests/stress/leaks 200
 	$(Q)O=$(O) tests/stress/attach_cycles
 	$(Q)O=$(O) tests/stress/daemon
 	$(Q)O=$(O) tests/stress/soak

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/backend/closer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "collector/backend/proxy.h"
 
+void closer_close_once(int *fd)
+{
+    int own = *fd;
+
+    *fd = -1;
+    if (own >= 0)
+        close(own);
+}
+
 static int close_one(void *context)
 {
-    const int *fd = context;
-
-    return close(*fd);
+    closer_close_once(context);
+    return 0;
 }
 
 static void *close_all(void *context)
@@ -20,7 +29,8 @@ static void *close_all(void *context)
     int fd;
 
     while (read(closer->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd)) {
-        proxy_do(close_one, &fd);
+        while (proxy_do(close_one, &fd) == -EINTR)
+            ; /* it was killed */
         __atomic_fetch_sub(&closer->pending, 1, __ATOMIC_RELAXED);
     }
     return NULL;

@@ -24,6 +24,10 @@ struct closer {
 /* Closes `fd` soon; at once where no thread can be had. */
 void closer_close(struct closer *closer, int fd);
 
+/* Closes a descriptor right here, and makes it -1 before that: a process that is killed meanwhile has closed
+ * it, and it is not closed twice. Below 0: does nothing. */
+void closer_close_once(int *fd);
+
 /* So many are not closed yet. */
 unsigned closer_pending(const struct closer *closer);
 

@@ -93,6 +93,12 @@ struct inline_choice {
 int inline_backend_choose(struct inline_backend *backend, const struct inline_image *inlined,
                           const struct inline_choice *choice, struct error *err);
 
+/* Which functions of a patched process have lost their jumps: something else is there. `*ret_lost` has one
+ * answer for each function of `*ret_inlined`, and the caller frees it; neither is set when the process has no
+ * patches of its own. -ENOMEM. */
+int inline_backend_overwritten(const struct inline_backend *backend, pid_t pid,
+                               const struct inline_image **ret_inlined, bool **ret_lost);
+
 /* Of the processes with patches of the image that which has run most since this was asked last; 0: all of
  * them share one area. */
 pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline_image *inlined);

@@ -8,42 +8,23 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/array.h"
+#include "base/cleanup.h"
 #include "bpf/tracectl.skel.h"
 #include "bpf/wire.h"
 #include "collector/backend/bpf_mappings.h"
 #include "collector/backend/bpf_messages.h"
-#include "collector/backend/closer.h"
 #include "collector/backend/kernel_features.h"
-#include "collector/backend/proxy.h"
+#include "collector/backend/probe_links.h"
 #include "collector/backend/ring_reader.h"
 #include "collector/privileges.h"
 #include "collector/target/process.h"
-
-#define KERNEL_ENOTSUPP 524 /* what uprobes answer for an instruction they refuse */
-
-struct probe_link {
-    int fd;
-    pid_t pid;     /* 0: every process */
-    unsigned part; /* of a Go program's probes: uprobe_go.part; 0: other probes */
-};
 
 struct uprobe_backend {
     struct tracectl_bpf *skeleton;
     struct ring_reader ring;
     struct budget_slot *budget; /* NULL: there is none */
     bool returns;               /* are probed, by sessions */
-    struct probe_link *links;
-    size_t link_count, link_capacity;
-    struct closer closer;
-};
-
-/* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the
- * headers of older distributions lack the fields. The layout is the kernel's union bpf_attr. */
-struct link_create_attr {
-    uint32_t prog_fd, target_fd, attach_type, flags;
-    uint64_t path, offsets, ref_ctr_offsets, cookies;
-    uint32_t count, multi_flags, pid, unused;
+    struct probe_links links;
 };
 
 /* A time for each event, or for the ends of windows, stands in a record of its own. */
@@ -189,130 +170,35 @@ void uprobe_backend_free(struct uprobe_backend *backend)
         return;
     if (backend->skeleton)
         uprobe_backend_detach(backend);
-    closer_release(&backend->closer);
+    probe_links_release(&backend->links);
     ring_reader_close(&backend->ring);
     if (backend->budget)
         munmap(backend->budget, BUDGET_BYTES);
     tracectl_bpf__destroy(backend->skeleton);
-    free(backend->links);
     free(backend);
 }
 
-static int make_link(void *context)
-{
-    int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, context, sizeof(struct link_create_attr));
-
-    return fd < 0 ? -errno : fd;
-}
-
-/* One link on `count` places. Returns its descriptor, or a negative errno. */
-static int create_link(const struct bpf_program *program, uint32_t type, const struct uprobe_sites *sites,
-                       pid_t pid)
-{
-    char path[32];
-    struct link_create_attr attr = {
-        .prog_fd = (uint32_t)bpf_program__fd(program),
-        .attach_type = type,
-        .path = (uintptr_t)path,
-        .offsets = (uintptr_t)sites->offsets,
-        .cookies = (uintptr_t)sites->cookies,
-        .count = (uint32_t)sites->count,
-        .pid = (uint32_t)pid,
-    };
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file); /* the proxy has the same descriptors */
-    return proxy_do(make_link, &attr);
-}
-
-static int keep_link(struct uprobe_backend *backend, int fd, pid_t pid, unsigned part)
-{
-    if (array_reserve(&backend->links, &backend->link_capacity, backend->link_count + 1)) {
-        close(fd);
-        return -ENOMEM;
-    }
-    backend->links[backend->link_count++] = (struct probe_link){fd, pid, part};
-    return 0;
-}
-
-/* What is attached, and how. */
-struct attachment_kind {
-    const struct bpf_program *program;
-    uint32_t type;
-    pid_t pid;
-    unsigned part;
-};
-
-/* Attaches all sites in one link. One that the kernel refuses fails the whole link: halves are tried then, so
- * that it is found in a logarithm of steps. */
-static int attach_sites(struct uprobe_backend *backend, const struct attachment_kind *kind,
-                        const struct uprobe_sites *sites)
-{
-    struct uprobe_sites first = *sites, second = *sites;
-    int fd = create_link(kind->program, kind->type, sites, kind->pid);
-    int r;
-
-    if (fd >= 0)
-        return keep_link(backend, fd, kind->pid, kind->part);
-    if (fd != -KERNEL_ENOTSUPP)
-        return fd;
-    if (sites->count == 1) {
-        sites->refused[0] = true;
-        return 0;
-    }
-    first.count = sites->count / 2;
-    second.count -= first.count;
-    second.offsets += first.count;
-    second.cookies += first.count;
-    second.refused += first.count;
-    r = attach_sites(backend, kind, &first);
-    return r ? r : attach_sites(backend, kind, &second);
-}
-
-/* The links from `first` on. */
-struct last_links {
-    const struct uprobe_backend *backend;
-    size_t first;
-};
-
-static int close_last_links(void *context)
-{
-    const struct last_links *last = context;
-
-    for (size_t i = last->backend->link_count; i > last->first; i--)
-        close(last->backend->links[i - 1].fd);
-    return 0;
-}
-
-static void close_links_from(struct uprobe_backend *backend, size_t first)
-{
-    struct last_links last = {backend, first};
-
-    if (backend->link_count > first)
-        proxy_do(close_last_links, &last);
-    backend->link_count = first;
-}
-
 /* All sites, or none. */
-static int attach_kind(struct uprobe_backend *backend, const struct attachment_kind *kind,
+static int attach_kind(struct uprobe_backend *backend, const struct probe_links_kind *kind,
                        const struct uprobe_sites *sites, struct error *err)
 {
-    size_t before = backend->link_count;
-    int r = sites->count ? attach_sites(backend, kind, sites) : 0;
+    int r = probe_links_attach(&backend->links, kind, sites);
 
-    if (!r)
-        return 0;
-    close_links_from(backend, before);
-    return error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->name);
+    return !r ? 0 : error_set(err, r, NULL, "cannot attach %zu probes to %s", sites->count, sites->name);
 }
 
 int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                           struct error *err)
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
-    const struct attachment_kind kind =
-        backend->returns && !pid
-            ? (struct attachment_kind){skeleton->progs.on_session, ATTACH_UPROBE_SESSION, pid, sites->part}
-            : (struct attachment_kind){skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, sites->part};
+    bool session = backend->returns && !pid;
+    const struct probe_links_kind kind = {
+        .program = session ? skeleton->progs.on_session : skeleton->progs.on_call_only,
+        .type = session ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+        .pid = pid,
+        .part = sites->part,
+        .purpose = PROBE_CALLS,
+    };
 
     return attach_kind(backend, &kind, sites, err);
 }
@@ -330,7 +216,8 @@ void uprobe_backend_regrouping(struct uprobe_backend *backend, bool regrouping)
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err)
 {
     const struct tracectl_bpf *skeleton = backend->skeleton;
-    const struct attachment_kind kind = {skeleton->progs.on_go, ATTACH_UPROBE_MULTI, 0, go->part};
+    const struct probe_links_kind kind = {skeleton->progs.on_go, ATTACH_UPROBE_MULTI, 0, go->part,
+                                          PROBE_GOROUTINES};
     int r = bpf_map_update_elem(bpf_map__fd(skeleton->maps.go_programs), &go->program, &go->fields, BPF_ANY);
 
     for (size_t i = 0; !r && i < go->sites.count; i++) {
@@ -345,7 +232,8 @@ int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe
 int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                                struct error *err)
 {
-    const struct attachment_kind kind = {backend->skeleton->progs.on_sync, ATTACH_UPROBE_MULTI, pid, 0};
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_sync, ATTACH_UPROBE_MULTI, pid, 0,
+                                          PROBE_SYNC};
 
     return attach_kind(backend, &kind, sites, err);
 }
@@ -353,7 +241,8 @@ int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct upro
 int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsigned long offset,
                                  struct error *err)
 {
-    const struct attachment_kind kind = {backend->skeleton->progs.on_claim, ATTACH_UPROBE_MULTI, 0, 0};
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_claim, ATTACH_UPROBE_MULTI, 0, 0,
+                                          PROBE_CLAIMS};
     const uint64_t cookie = 0;
     bool refused = false;
     const struct uprobe_sites sites = {.file = file,
@@ -370,8 +259,8 @@ int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsig
 int uprobe_backend_attach_gates(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                                 struct error *err)
 {
-    const struct attachment_kind kind = {backend->skeleton->progs.on_protect, ATTACH_UPROBE_MULTI, pid,
-                                         sites->part};
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_protect, ATTACH_UPROBE_MULTI, pid,
+                                          sites->part, PROBE_GATES};
 
     return attach_kind(backend, &kind, sites, err);
 }
@@ -403,35 +292,19 @@ uint32_t uprobe_backend_hits(const struct uprobe_backend *backend, uint32_t inde
     return (uint32_t)delay.hits[worker % GO_WORKERS_MAX];
 }
 
-/* Closes the links of a process, or (`pid` 0) those of a part. */
-static void close_links_of(struct uprobe_backend *backend, pid_t pid, unsigned part)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < backend->link_count; i++) {
-        const struct probe_link *link = &backend->links[i];
-
-        if (pid ? link->pid == pid : link->part == part)
-            closer_close(&backend->closer, link->fd);
-        else
-            backend->links[kept++] = *link;
-    }
-    backend->link_count = kept;
-}
-
 void uprobe_backend_detach_process(struct uprobe_backend *backend, pid_t pid)
 {
-    close_links_of(backend, pid, 0);
+    probe_links_close_of(&backend->links, pid, 0);
 }
 
 void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part)
 {
-    close_links_of(backend, 0, part);
+    probe_links_close_of(&backend->links, 0, part);
 }
 
 unsigned uprobe_backend_closing(const struct uprobe_backend *backend)
 {
-    return closer_pending(&backend->closer);
+    return closer_pending(&backend->links.closer);
 }
 
 int uprobe_backend_watch_linker(struct uprobe_backend *backend, int file, const char *name,
@@ -439,15 +312,71 @@ int uprobe_backend_watch_linker(struct uprobe_backend *backend, int file, const 
 {
     const struct uprobe_sites site = {
         .file = file, .name = name, .offsets = &linker->rendezvous, .cookies = &linker->state, .count = 1};
-    int fd = create_link(backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, &site, pid);
-    int r = fd < 0 ? fd : keep_link(backend, fd, pid, 0);
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_libraries, ATTACH_UPROBE_MULTI, pid, 0,
+                                          PROBE_LINKER};
+    int r = probe_links_attach(&backend->links, &kind, &site);
 
     return r ? error_set(err, r, NULL, "cannot watch the dynamic linker %s", name) : 0;
 }
 
+int uprobe_backend_placed(const struct uprobe_backend *backend,
+                          int (*handle)(void *context, const struct placed_probes *placed), void *context)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < backend->links.count && !r; i++)
+        r = handle(context, &backend->links.items[i].placed);
+    return r;
+}
+
+int uprobe_backend_former(struct uprobe_backend *backend,
+                          int (*handle)(void *context, const struct placed_probes *former), void *context)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < backend->links.file_count && !r; i++) {
+        struct former_probes *former = &backend->links.files[i];
+
+        probe_links_put_in_order(former);
+        const struct placed_probes placed = {.device = former->device,
+                                             .inode = former->inode,
+                                             .offsets = former->offsets,
+                                             .count = former->count};
+
+        r = handle(context, &placed);
+    }
+    return r;
+}
+
+bool uprobe_backend_had_probes(const struct uprobe_backend *backend)
+{
+    return backend->links.file_count;
+}
+
+void uprobe_backend_forget_former(struct uprobe_backend *backend)
+{
+    probe_links_forget(&backend->links);
+}
+
+void uprobe_backend_touch(struct uprobe_backend *backend, int file, pid_t pid, const unsigned long *offsets,
+                          size_t count)
+{
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_call_only, ATTACH_UPROBE_MULTI, pid, 0,
+                                          PROBE_CALLS};
+    AUTO_FREE uint64_t *cookies = calloc(count + 1, sizeof(*cookies));
+    AUTO_FREE bool *refused = calloc(count + 1, sizeof(*refused));
+    const struct uprobe_sites sites = {
+        .file = file, .offsets = offsets, .cookies = cookies, .count = count, .refused = refused};
+    struct probe_links links = {0};
+
+    if (cookies && refused)
+        probe_links_attach(&links, &kind, &sites);
+    probe_links_release(&links);
+}
+
 void uprobe_backend_detach(struct uprobe_backend *backend)
 {
-    close_links_from(backend, 0);
+    probe_links_close(&backend->links);
     tracectl_bpf__detach(backend->skeleton);
 }
 

@@ -138,8 +138,39 @@ struct linker_sites {
 int uprobe_backend_watch_linker(struct uprobe_backend *backend, int file, const char *name,
                                 const struct linker_sites *linker, pid_t pid, struct error *err);
 
-/* Removes every probe and the life-cycle tracepoints; records that are in the ring stay. */
+/* Removes every probe and the life-cycle tracepoints, and waits until they are gone; records that are in the
+ * ring stay. */
 void uprobe_backend_detach(struct uprobe_backend *backend);
+
+/* What probes are for. */
+enum probe_purpose { PROBE_CALLS, PROBE_GOROUTINES, PROBE_SYNC, PROBE_CLAIMS, PROBE_GATES, PROBE_LINKER };
+
+/* Probes in one file. */
+struct placed_probes {
+    dev_t device;
+    ino_t inode;
+    pid_t pid; /* in this process; 0: in all that map the file */
+    enum probe_purpose purpose;
+    unsigned long *offsets; /* in the file, ascending */
+    size_t count;
+};
+
+/* Hands all probes that are in place to `handle`, until that returns another value than 0, which is returned.
+ */
+int uprobe_backend_placed(const struct uprobe_backend *backend,
+                          int (*handle)(void *context, const struct placed_probes *placed), void *context);
+
+/* The same for all that were in place at any time: each file once, without `pid` and `purpose`. */
+int uprobe_backend_former(struct uprobe_backend *backend,
+                          int (*handle)(void *context, const struct placed_probes *former), void *context);
+
+bool uprobe_backend_had_probes(const struct uprobe_backend *backend);
+void uprobe_backend_forget_former(struct uprobe_backend *backend);
+
+/* After uprobe_backend_detach(): places probes in a process and takes them away, so that the kernel restores
+ * what it has left there. As far as it can: the caller looks again. */
+void uprobe_backend_touch(struct uprobe_backend *backend, int file, pid_t pid, const unsigned long *offsets,
+                          size_t count);
 
 /* Which calls are recorded and who is stopped from now on, whatever is attached. It begins with
  * PHASE_RECORDING. */

@@ -89,8 +89,7 @@ struct comparison {
     bool may_be_own; /* a breakpoint may be the program's or its debugger's */
 };
 
-/* Whether the kernel has a probe for everybody at this place: then a mapping that is made now has it, too. */
-static bool is_probed(int file, uint64_t offset)
+bool text_diff_is_probed(int file, uint64_t offset)
 {
     uint64_t page = offset / PAGE * PAGE;
     const uint8_t *bytes = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, (off_t)page);
@@ -116,7 +115,7 @@ static int compare_page(struct comparison *comparison, uint64_t address, uint64_
         return add(&comparison->diff->different, offset, offset + PAGE);
     for (uint32_t i = 0; i < PAGE && !r; i++) {
         bool breakpoint =
-            now[i] == INT3 && (!comparison->may_be_own || is_probed(comparison->file, offset + i));
+            now[i] == INT3 && (!comparison->may_be_own || text_diff_is_probed(comparison->file, offset + i));
 
         if (now[i] != wanted[i])
             r = add(breakpoint ? &comparison->diff->breakpoints : &comparison->diff->different, offset + i,
@@ -135,8 +134,8 @@ static int compare_mapping(pid_t pid, const struct code_mapping *mapping, struct
 
     if (!r && mapping->writable)
         return add(&comparison->diff->different, mapping->offset, mapping->offset + size);
-    for (uint64_t at = 0; words && at < size && !r; at += PAGE)
-        if (page_map_is_copy(words[at / PAGE]))
+    for (uint64_t at = 0; at < size && !r; at += PAGE) /* all pages, where nothing tells which are copies */
+        if (!words || page_map_is_copy(words[at / PAGE]))
             r = compare_page(comparison, mapping->start + at, mapping->offset + at);
     return r;
 }

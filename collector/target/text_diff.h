@@ -41,6 +41,10 @@ void text_diff_release(struct text_diff *diff);
 
 #define AUTO_TEXT_DIFF CLEANUP(text_diff_release)
 
+/* Whether the kernel has a probe for all processes at this place of an open file: a mapping that is made now
+ * has it, too. */
+bool text_diff_is_probed(int file, uint64_t offset);
+
 /* Whether the list has any byte of [start, end). */
 bool text_stretches_overlap(const struct text_stretches *stretches, uint64_t start, uint64_t end);
 

@@ -105,4 +105,5 @@ run_case "the target was unharmed" target_was_unharmed
 for ((i = 1; i <= (${KILLS:-4} + 1) / 2; i++)); do
     run_case "kill -9 while recording a command that executes programs, $i" kill_while_launching $i
 done
+run_case "breakpoints that the kernel has left behind are taken away" "$ROOT/tests/stress/leaks" 3
 finish
