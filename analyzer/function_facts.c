@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "image/functions.h"
+#include "store/db.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -72,8 +73,7 @@ static void finalize(sqlite3_stmt **statement)
 
 static int fail(const struct loop_source *source, struct error *err)
 {
-    return error_say(err, -EIO, "reading the functions of run %lld: %s", (long long)source->run->run_id,
-                     sqlite3_errmsg(tracestore_db(source->store)));
+    return db_fail(tracestore_db(source->store), err, "cannot read the functions of a run");
 }
 
 static int prepare(const struct loop_source *source, const char *sql, sqlite3_stmt **ret_statement,
@@ -94,7 +94,7 @@ static int read_called(const struct name_table *names, const struct loop_source 
     CLEANUP(finalize) sqlite3_stmt *statement = NULL;
     int r = prepare(source, sql, &statement, err);
 
-    while (r >= 0 && (r = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (r >= 0 && (r = db_row(statement, "ttin")) == SQLITE_ROW) {
         uint32_t symbol = find_symbol(names, (const char *)sqlite3_column_text(statement, 0));
         struct function_side *side;
 
@@ -162,7 +162,7 @@ static int read_programs(const struct name_table *names, const struct loop_sourc
     bool all_known = true;
     int r = prepare(source, sql, &statement, err);
 
-    while (r >= 0 && (r = sqlite3_step(statement)) == SQLITE_ROW)
+    while (r >= 0 && (r = db_row(statement, "tt")) == SQLITE_ROW)
         all_known &= mark_image(names, (const char *)sqlite3_column_text(statement, 0),
                                 (const char *)sqlite3_column_text(statement, 1), faulty, facts);
     if (r != SQLITE_DONE)

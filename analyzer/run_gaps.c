@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "store/db.h"
 
 static inline void finalize(sqlite3_stmt **statement)
 {
@@ -22,20 +23,19 @@ static int prepare(const struct loop_source *source, const char *sql, int64_t fi
 
     if (sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) != SQLITE_OK ||
         sqlite3_bind_int64(*ret_statement, 1, first) != SQLITE_OK)
-        return error_say(err, -EIO, "reading the losses of run %lld: %s", (long long)source->run->run_id,
-                         sqlite3_errmsg(db));
+        return db_fail(db, err, "cannot read the losses of a run");
     return 0;
 }
 
 /* 1: a row, 0: no more. */
-static int step(const struct loop_source *source, sqlite3_stmt *statement, struct error *err)
+static int step(const struct loop_source *source, sqlite3_stmt *statement, const char *types,
+                struct error *err)
 {
-    int r = sqlite3_step(statement);
+    int r = db_row(statement, types);
 
     if (r == SQLITE_ROW || r == SQLITE_DONE)
         return r == SQLITE_ROW;
-    return error_say(err, -EIO, "reading the losses of run %lld: %s", (long long)source->run->run_id,
-                     sqlite3_errmsg(tracestore_db(source->store)));
+    return db_fail(tracestore_db(source->store), err, "cannot read the losses of a run");
 }
 
 static char *copy_text(sqlite3_stmt *statement, int column)
@@ -54,7 +54,7 @@ static int read_blind(const struct loop_source *source, struct run_loops *run, s
         "WHERE b.run_id = ?1 ORDER BY f.name, b.from_ns",
         run->run_id, &statement, err);
 
-    while (r >= 0 && (r = step(source, statement, err)) > 0) {
+    while (r >= 0 && (r = step(source, statement, "ttnN", err)) > 0) {
         struct blind_function *blind;
 
         if (array_reserve(&run->blind, &run->blind_capacity, run->blind_count + 1))
@@ -77,7 +77,7 @@ static int read_losses(const struct loop_source *source, struct run_loops *run, 
                     "WHERE l.run_id = ?1 AND l.seq IS NULL AND l.cause <> 'unfinished' ORDER BY l.loss_id",
                     run->run_id, &statement, err);
 
-    while (r >= 0 && (r = step(source, statement, err)) > 0) {
+    while (r >= 0 && (r = step(source, statement, "TtN", err)) > 0) {
         struct unplaced_loss *loss;
 
         if (array_reserve(&run->losses, &run->loss_capacity, run->loss_count + 1))
@@ -127,7 +127,7 @@ void run_gaps_find(const struct loop_source *source, int64_t thread_id, uint64_t
         return;
     sqlite3_bind_int64(statement, 2, (int64_t)seq);
     sqlite3_bind_int64(statement, 3, source->run->run_id);
-    if (sqlite3_step(statement) != SQLITE_ROW)
+    if (db_row(statement, "tN") != SQLITE_ROW)
         return;
     snprintf(ret_gap->cause, sizeof(ret_gap->cause), "%s", (const char *)sqlite3_column_text(statement, 0));
     ret_gap->events = (uint64_t)sqlite3_column_int64(statement, 1);

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "store/sqlite.h"
+#include "store/db.h"
 
 struct process {
     char *label;   /* "P" */
@@ -65,7 +65,7 @@ static int read_processes(const struct loop_source *source, struct processes *pr
 
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(row, 1, source->run->run_id);
-    while ((result == SQLITE_OK || result == SQLITE_ROW) && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result == SQLITE_OK || result == SQLITE_ROW) && (result = db_row(row, "Tti")) == SQLITE_ROW) {
         struct process *process;
         const char *label = (const char *)sqlite3_column_text(row, 0);
         const char *path = (const char *)sqlite3_column_text(row, 1);
@@ -80,8 +80,7 @@ static int read_processes(const struct loop_source *source, struct processes *pr
             return error_no_memory(err);
     }
     if (result != SQLITE_DONE)
-        return error_say(err, -EIO, "reading the processes of run %lld: %s", (long long)source->run->run_id,
-                         sqlite3_errmsg(db));
+        return db_fail(db, err, "cannot read the processes of a run");
     if (processes->count)
         qsort(processes->items, processes->count, sizeof(*processes->items), compare_processes);
     return 0;

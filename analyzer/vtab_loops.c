@@ -247,7 +247,7 @@ static int add_name(struct loops_cursor *cursor, sqlite3_str *text, uint32_t fun
     if (r != SQLITE_OK)
         return r;
     sqlite3_bind_int64(cursor->name, 1, function);
-    if (sqlite3_step(cursor->name) == SQLITE_ROW)
+    if (db_row(cursor->name, "t") == SQLITE_ROW)
         sqlite3_str_appendf(text, "%s", sqlite3_column_text(cursor->name, 0));
     else
         sqlite3_str_appendf(text, "%u", function);

@@ -172,13 +172,13 @@ struct unreturned {
 static int read_unreturned(struct tracestore *store, const struct tracestore_thread *thread,
                            struct unreturned *unreturned, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     int r = cli_prepare(store, &statement, err,
                         "SELECT seq, state = 'open' FROM calls WHERE thread_id = ?1 AND state <> 'returned' "
                         "ORDER BY seq",
                         1, thread->thread_id);
 
-    while (r == 0 && (r = cli_step(statement, err)) == 0) {
+    while (r == 0 && (r = cli_step(statement, "ni", err)) == 0) {
         if (array_reserve(&unreturned->calls, &unreturned->capacity, unreturned->count + 1) < 0)
             return error_no_memory(err);
         unreturned->calls[unreturned->count].seq = (uint64_t)sqlite3_column_int64(statement, 0);
@@ -228,7 +228,7 @@ static const char *keep_cause(struct walk *walk, const char *cause)
 
 static int add_lost(struct walk *walk, const struct event *event, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     const char *cause = "not known why";
     uint64_t count = 0;
     int r = cli_prepare(walk->store, &statement, err,
@@ -237,7 +237,7 @@ static int add_lost(struct walk *walk, const struct event *event, struct error *
                         3, walk->thread->run_id, walk->thread->thread_id, (int64_t)event->seq);
 
     if (r == 0)
-        r = cli_step(statement, err);
+        r = cli_step(statement, "nt", err);
     if (r == 0) {
         count = (uint64_t)sqlite3_column_int64(statement, 0);
         cause = keep_cause(walk, cli_text(statement, 1));

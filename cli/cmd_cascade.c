@@ -153,12 +153,12 @@ static const struct argp argp = {
 /* The number that the run's tag 'size' is; 0: it has none. */
 static int tagged_size(struct tracestore *store, int64_t run_id, uint64_t *ret_size, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     int r = cli_prepare(store, &statement, err,
                         "SELECT value FROM main.tags WHERE run_id = ?1 AND key = 'size'", 1, run_id);
 
     if (r == 0)
-        r = cli_step(statement, err);
+        r = cli_step(statement, "t", err);
     *ret_size = r == 0 ? strtoull(cli_text(statement, 0), NULL, 10) : 0;
     return r < 0 ? r : 0;
 }

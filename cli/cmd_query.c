@@ -61,7 +61,7 @@ static const struct argp argp = {
 
 static int prepare(sqlite3 *db, struct query_input *input, sqlite3_stmt **ret_statement, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL, *second = NULL;
+    AUTO_STATEMENT *statement = NULL, *second = NULL;
     const char *rest;
     int code = sql_prepare(db, &input->guard, input->sql, &statement, &rest, err);
 
@@ -86,7 +86,7 @@ static int run(int argc, char **argv)
 {
     CLEANUP(release_input) struct query_input input = {.guard.limit_ns = SQL_TIMEOUT_NS};
     AUTO_STORE struct tracestore *store = NULL;
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     struct error err = {0};
     int r;
 

@@ -56,14 +56,14 @@ static int list(struct tracestore *store, struct error *err)
 {
     static const char *const titles[] = {">RUN",    "NAME",    "STARTED", ">THREADS",
                                          ">EVENTS", ">STORED", "STATE",   "COMMAND"};
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     struct table *table = cli.json ? NULL : table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
     struct json_array array = {0};
     int r = cli_prepare(store, &statement, err, runs_sql, 0);
 
     if (cli.json)
         cli_json_begin(&array);
-    while (r == 0 && (r = cli_step(statement, err)) == 0) {
+    while (r == 0 && (r = cli_step(statement, "ittnnI", err)) == 0) {
         struct tracestore_totals totals;
 
         r = tracestore_run_totals(store, sqlite3_column_int64(statement, RUNS_RUN), &totals, err);

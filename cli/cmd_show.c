@@ -127,11 +127,11 @@ static void value_text(struct table *table, sqlite3_stmt *row, int column)
 static int section_json(struct tracestore *store, int64_t run_id, const struct section *section,
                         json_t *document, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     json_t *array = json_array();
     int r = cli_prepare(store, &row, err, section->sql, 1, run_id);
 
-    while (r == 0 && (r = cli_step(row, err)) == 0) {
+    while (r == 0 && (r = cli_step(row, "", err)) == 0) {
         json_t *object = json_object();
 
         for (int i = 0; i < sqlite3_column_count(row); i++)
@@ -145,13 +145,13 @@ static int section_json(struct tracestore *store, int64_t run_id, const struct s
 static int section_text(struct tracestore *store, int64_t run_id, const struct section *section,
                         struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     const char *titles[16];
     size_t columns = 0, rows = 0;
     struct table *table = NULL;
     int r = cli_prepare(store, &row, err, section->sql, 1, run_id);
 
-    while (r == 0 && (r = cli_step(row, err)) == 0) {
+    while (r == 0 && (r = cli_step(row, "", err)) == 0) {
         if (section->limit && rows++ >= section->limit)
             continue;
         for (int i = 0; !table && i < sqlite3_column_count(row); i++)

@@ -151,7 +151,7 @@ static void run_statement(struct sql_shell *shell, sqlite3_stmt *statement)
 static void run_text(struct sql_shell *shell, const char *text)
 {
     while (*text && !shell->done) {
-        AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+        AUTO_STATEMENT *statement = NULL;
         struct error err = {0};
 
         if (sql_prepare(shell->db, &shell->guard, text, &statement, &text, &err) < 0) {
@@ -167,7 +167,7 @@ static void run_text(struct sql_shell *shell, const char *text)
 
 static void show_rows(struct sql_shell *shell, const char *sql, const char *pattern)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     struct error err = {0};
 
     statement_guard_begin(&shell->guard);

@@ -219,7 +219,7 @@ static struct table *begin_table(bool timed)
 static int print(struct tracestore *store, const struct tracestore_run *run, const struct top_input *input,
                  const struct top_times *times, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     AUTO_JSON json_t *functions = json_array();
     struct table *table = NULL;
     struct completeness completeness;
@@ -233,7 +233,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
         r = cli_prepare(store, &statement, err, top_sql, 2, run->run_id, limit);
     if (r == 0 && !cli.json)
         table = begin_table(times->known);
-    while (r == 0 && (r = cli_step(statement, err)) == 0) {
+    while (r == 0 && (r = cli_step(statement, "tnntti", err)) == 0) {
         if (cli.json)
             json_array_append_new(functions, row_json(statement, totals.calls, times));
         else

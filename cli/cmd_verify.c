@@ -29,11 +29,11 @@ static void report(void *context, const struct tracestore_problem *problem)
 /* The events that the catalog claims, all of which have been decoded when there was no problem. */
 static int count_events(struct tracestore *store, uint64_t *ret_events, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     uint64_t events = 0;
     int r = cli_prepare(store, &statement, err, "SELECT run_id FROM runs", 0);
 
-    while (r == 0 && (r = cli_step(statement, err)) == 0) {
+    while (r == 0 && (r = cli_step(statement, "i", err)) == 0) {
         struct tracestore_totals totals = {0};
 
         r = tracestore_run_totals(store, sqlite3_column_int64(statement, 0), &totals, err);

@@ -23,12 +23,12 @@ static const char questions[] =
 int completeness_read(struct tracestore *store, int64_t run_id, struct completeness *ret_completeness,
                       struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     struct completeness answer = {.run_id = run_id, .functions = -1, .missed = -1};
     int r = cli_prepare(store, &row, err, questions, 1, run_id);
 
     if (r == 0)
-        r = cli_step(row, err);
+        r = cli_step(row, "IiNNNii", err);
     if (r < 0)
         return r;
     if (sqlite3_column_type(row, 0) != SQLITE_NULL)

@@ -213,14 +213,14 @@ static int group(struct tracestore *store, struct go_service *service, struct er
 static int read_times(struct tracestore *store, const struct tracestore_run *run, struct go_service *service,
                       struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     int r = cli_prepare(
         store, &row, err,
         "SELECT started_ns, ended_ns, coalesce(exit_status, -1) FROM processes WHERE process_id = ?1", 1,
         service->program->process_id);
 
     if (r == 0)
-        r = cli_step(row, err);
+        r = cli_step(row, "nNi", err);
     if (r)
         return r < 0 ? r : error_say(err, -EBADMSG, "a process of the run is not in the store");
     service->from_ns = (uint64_t)sqlite3_column_int64(row, 0);

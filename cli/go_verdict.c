@@ -73,7 +73,7 @@ static int replay_all(struct tracestore *store, int64_t process_id, struct go_re
 static int read_end(struct tracestore *store, const struct go_program *program,
                     struct go_verdict_options *options, uint64_t *ret_ended_ns, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     int r = cli_prepare(store, &row, err,
                         "SELECT exit_status, (SELECT value FROM tags WHERE run_id = ?2 AND "
                         "key = 'go.ended:' || ?3), ended_ns FROM processes WHERE process_id = ?1",
@@ -83,7 +83,7 @@ static int read_end(struct tracestore *store, const struct go_program *program,
     if (r == 0 && sqlite3_bind_text(row, 3, program->label, -1, SQLITE_STATIC) != SQLITE_OK)
         return error_no_memory(err), -ENOMEM;
     if (r == 0)
-        r = cli_step(row, err);
+        r = cli_step(row, "ITN", err);
     if (r)
         return r < 0 ? r : 0;
     ended = (const char *)sqlite3_column_text(row, 1);

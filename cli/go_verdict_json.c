@@ -45,7 +45,7 @@ static json_t *chain_json(const struct go_judged *judged, const struct go_gorout
                               json_pack("{s:o, s:o, s:o}", "goroutine", label_json(judged, goroutine->parent),
                                         "function", text_or_null(place.function), "place",
                                         place_json(judged, goroutine->created_at)));
-        goroutine = go_replay_goroutine(judged->replay, goroutine->parent);
+        goroutine = go_replay_parent(judged->replay, goroutine);
     }
     return chain;
 }

@@ -104,7 +104,7 @@ static void put_chain(FILE *out, const struct go_judged *judged, const struct go
         text_print(out, "    made by      %s at ", *place.function ? place.function : "?");
         put_place(out, judged, goroutine->created_at);
         text_print(out, " (%s)\n", label);
-        goroutine = go_replay_goroutine(judged->replay, goroutine->parent);
+        goroutine = go_replay_parent(judged->replay, goroutine);
     }
 }
 
@@ -204,7 +204,7 @@ static char *make_key(const struct go_judged *judged, const struct go_outcome *o
     text_print(out, "%s %d %d %d %" PRId64 " %u", judged->program->label, (int)outcome->fate,
                (int)outcome->hope, (int)goroutine->state, goroutine->wait_reason,
                go_goroutine_site(goroutine));
-    for (; goroutine && goroutine->parent; goroutine = go_replay_goroutine(judged->replay, goroutine->parent))
+    for (; goroutine && goroutine->parent; goroutine = go_replay_parent(judged->replay, goroutine))
         text_print(out, " %u", goroutine->created_at);
     return fclose(out) == 0 ? key : NULL;
 }

@@ -74,15 +74,15 @@ int cli_prepare(struct tracestore *store, sqlite3_stmt **ret_statement, struct e
     return 0;
 }
 
-int cli_step(sqlite3_stmt *statement, struct error *err)
+int cli_step(sqlite3_stmt *statement, const char *types, struct error *err)
 {
-    int r = sqlite3_step(statement);
+    int r = db_row(statement, types);
 
     if (r == SQLITE_ROW)
         return 0;
     if (r == SQLITE_DONE)
         return 1;
-    return error_say(err, -EIO, "reading the store: %s", sqlite3_errmsg(sqlite3_db_handle(statement)));
+    return db_fail(sqlite3_db_handle(statement), err, "cannot read the run");
 }
 
 const char *cli_text(sqlite3_stmt *statement, int column)

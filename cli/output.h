@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "store/sqlite.h"
+#include "store/db.h"
 #include "store/tracestore.h"
 
 /* Opens the store of -d. */
@@ -33,20 +33,16 @@ static inline void cleanup_json(json_t **json)
 {
     json_decref(*json);
 }
-static inline void cleanup_statement(sqlite3_stmt **statement)
-{
-    sqlite3_finalize(*statement);
-}
+
 #define AUTO_STORE CLEANUP(cleanup_store)
 #define AUTO_RUN CLEANUP(tracestore_run_release)
 #define AUTO_JSON CLEANUP(cleanup_json)
-#define AUTO_STATEMENT CLEANUP(cleanup_statement)
 
 /* Prepares a query on the store's connection, with `count` integers bound. */
 int cli_prepare(struct tracestore *store, sqlite3_stmt **ret_statement, struct error *err, const char *sql,
                 int count, ...);
-/* 0 with a row, 1 behind the last, <0. */
-int cli_step(sqlite3_stmt *statement, struct error *err);
+/* 0 with a row, whose columns are as `types` say (db_row), 1 behind the last, <0. */
+int cli_step(sqlite3_stmt *statement, const char *types, struct error *err);
 /* Column as text, never NULL. */
 const char *cli_text(sqlite3_stmt *statement, int column);
 

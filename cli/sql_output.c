@@ -67,7 +67,7 @@ int sql_fail(sqlite3 *db, const struct statement_guard *guard, struct error *err
 int sql_prepare(sqlite3 *db, struct statement_guard *guard, const char *sql, sqlite3_stmt **ret_statement,
                 const char **ret_rest, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement = NULL;
+    AUTO_STATEMENT *statement = NULL;
     const char *rest = NULL;
     int r;
 

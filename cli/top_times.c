@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uthash.h>
+
 #include "base/array.h"
 #include "cli/output.h"
 
@@ -21,13 +23,35 @@ struct inner {
     size_t count, capacity;
 };
 
-static int make_room(struct top_times *times, size_t function, struct inner *inner, size_t depth)
+struct timed_function {
+    int64_t function_id;
+    struct function_time time;
+    UT_hash_handle hh;
+};
+
+/* NULL: out of memory. */
+static struct function_time *time_of(struct top_times *times, int64_t function_id)
 {
-    if (array_reserve(&times->functions, &times->capacity, function + 1) ||
-        array_reserve(&inner->ns, &inner->capacity, depth + 2) || !inner->ns)
+    struct timed_function *function, *added;
+
+    HASH_FIND(hh, times->functions, &function_id, sizeof(function_id), function);
+    if (function)
+        return &function->time;
+    function = calloc(1, sizeof(*function));
+    if (!function)
+        return NULL;
+    function->function_id = function_id;
+    HASH_ADD(hh, times->functions, function_id, sizeof(function_id), function);
+    HASH_FIND(hh, times->functions, &function_id, sizeof(function_id), added);
+    if (!added)
+        free(function);
+    return added ? &added->time : NULL;
+}
+
+static int make_room(struct inner *inner, size_t depth)
+{
+    if (array_reserve(&inner->ns, &inner->capacity, depth + 2) || !inner->ns)
         return -ENOMEM;
-    while (times->count <= function)
-        times->functions[times->count++] = (struct function_time){0};
     memset(&inner->ns[inner->count], 0, (inner->capacity - inner->count) * sizeof(*inner->ns));
     inner->count = inner->capacity;
     return 0;
@@ -57,16 +81,16 @@ static struct time_range without(struct time_range whole, struct time_range part
 
 static int add_call(struct top_times *times, struct inner *inner, sqlite3_stmt *row)
 {
-    size_t function = (size_t)sqlite3_column_int64(row, CALL_FUNCTION);
+    struct function_time *time = time_of(times, sqlite3_column_int64(row, CALL_FUNCTION));
     size_t depth = (size_t)sqlite3_column_int64(row, CALL_DEPTH);
     struct time_range duration = {(uint64_t)sqlite3_column_int64(row, CALL_MIN),
                                   (uint64_t)sqlite3_column_int64(row, CALL_MAX)};
 
-    if (make_room(times, function, inner, depth))
+    if (!time || make_room(inner, depth))
         return -ENOMEM;
-    times->functions[function].calls++;
-    add_range(&times->functions[function].total, duration);
-    add_range(&times->functions[function].self, without(duration, inner->ns[depth + 1]));
+    time->calls++;
+    add_range(&time->total, duration);
+    add_range(&time->self, without(duration, inner->ns[depth + 1]));
     add_range(&inner->ns[depth], duration);
     inner->ns[depth + 1] = (struct time_range){0};
     return 0;
@@ -74,12 +98,12 @@ static int add_call(struct top_times *times, struct inner *inner, sqlite3_stmt *
 
 static int read_calls(struct tracestore *store, int64_t run_id, struct top_times *times, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *row = NULL;
+    AUTO_STATEMENT *row = NULL;
     struct inner inner = {0};
     int64_t thread = 0;
     int r = cli_prepare(store, &row, err, calls_sql, 1, run_id);
 
-    while (!r && (r = cli_step(row, err)) == 0) {
+    while (!r && (r = cli_step(row, "iiiii", err)) == 0) {
         if (thread != sqlite3_column_int64(row, CALL_THREAD) && inner.ns)
             memset(inner.ns, 0, inner.count * sizeof(*inner.ns));
         thread = sqlite3_column_int64(row, CALL_THREAD);
@@ -92,14 +116,14 @@ static int read_calls(struct tracestore *store, int64_t run_id, struct top_times
 
 int top_times_read(struct tracestore *store, int64_t run_id, struct top_times *ret_times, struct error *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *tag = NULL;
+    AUTO_STATEMENT *tag = NULL;
     int r =
         cli_prepare(store, &tag, err,
                     "SELECT 1 FROM tags WHERE run_id = ?1 AND key = 'times' AND value = 'full'", 1, run_id);
 
     *ret_times = (struct top_times){0};
     if (!r)
-        r = cli_step(tag, err);
+        r = cli_step(tag, "", err);
     if (r)
         return r < 0 ? r : 0;
     ret_times->known = true;
@@ -108,13 +132,20 @@ int top_times_read(struct tracestore *store, int64_t run_id, struct top_times *r
 
 void top_times_release(struct top_times *times)
 {
-    free(times->functions);
+    struct timed_function *function, *next;
+
+    HASH_ITER (hh, times->functions, function, next) {
+        HASH_DEL(times->functions, function);
+        free(function);
+    }
     *times = (struct top_times){0};
 }
 
 const struct function_time *top_times_of(const struct top_times *times, int64_t function_id)
 {
     static const struct function_time none;
+    struct timed_function *function;
 
-    return function_id >= 0 && (size_t)function_id < times->count ? &times->functions[function_id] : &none;
+    HASH_FIND(hh, times->functions, &function_id, sizeof(function_id), function);
+    return function ? &function->time : &none;
 }

@@ -4,7 +4,6 @@
 #define TRACECTL_CLI_TOP_TIMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "store/tracestore.h"
@@ -22,9 +21,8 @@ struct function_time {
 
 /* All zero knows nothing. */
 struct top_times {
-    struct function_time *functions; /* by function_id */
-    size_t count, capacity;
-    bool known; /* the run has a time on each event */
+    struct timed_function *functions; /* a hash by function_id, which a damaged store may have of any size */
+    bool known;                       /* the run has a time on each event */
 };
 
 /* Reads the whole run if it has times. Calls that have not returned count nothing. */

@@ -37,7 +37,7 @@ static int read_plan(struct tracestore *store, const char *build_id, struct trac
     if (code)
         return code;
     db_bind(rows, "t", build_id);
-    while (!code && sqlite3_step(rows) == SQLITE_ROW) {
+    while (!code && db_row(rows, "id") == SQLITE_ROW) {
         if (array_reserve(plan, &capacity, *count + 1))
             code = error_no_memory(err);
         else

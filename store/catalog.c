@@ -64,7 +64,7 @@ static int select_run(struct tracestore *store, const char *sql, const char *nam
     if (code)
         return code;
     db_bind(row, "ti", name, number);
-    result = sqlite3_step(row);
+    result = db_row(row, "ittttttnNIi");
     if (result == SQLITE_ROW)
         return read_run(row, ret_run, err);
     return result == SQLITE_DONE ? 1 : db_fail(store->db, err, what);
@@ -203,7 +203,7 @@ static int read_threads(struct tracestore *store, int64_t run_id, struct thread_
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, "iiiittnNtN")) == SQLITE_ROW)
         code = read_thread(row, list, err);
     return result == SQLITE_ROW || result == SQLITE_DONE ? code : db_fail(store->db, err, what);
 }
@@ -289,7 +289,7 @@ int tracestore_functions(struct tracestore *store, int64_t run_id, struct traces
         int result;
 
         db_bind(row, "i", (int64_t)ids[i]);
-        result = sqlite3_step(row);
+        result = db_row(row, "tttTIT");
         if (result == SQLITE_ROW)
             code = read_function(row, ids[i], &list, err);
         else if (result != SQLITE_DONE)

@@ -27,6 +27,8 @@ static const struct reason {
     {SQLITE_NOMEM, -ENOMEM, "out of memory", NULL},
     {SQLITE_INTERRUPT, -EINTR, "interrupted", NULL},
     {SQLITE_TOOBIG, -EFBIG, "a value is too big", NULL},
+    {SQLITE_ROW, -EBADMSG, "a value is not of the type or in the range of its column",
+     "see what 'tracectl verify' says"},
 };
 
 static const struct reason *find_reason(int result)
@@ -51,6 +53,8 @@ static int last_result(sqlite3 *db)
 {
     int result = sqlite3_errcode(db), why = sqlite3_system_errno(db);
 
+    if (result == SQLITE_OK) /* the statement was reset behind a row that is not as it has to be */
+        return SQLITE_ROW;
     return (result & 0xff) == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT) ? SQLITE_FULL : result;
 }
 
@@ -133,6 +137,48 @@ int db_step(sqlite3 *db, sqlite3_stmt *statement, const char *what, struct error
     return code;
 }
 
+static bool column_is(sqlite3_stmt *statement, int column, char type)
+{
+    int has = sqlite3_column_type(statement, column);
+
+    if (has == SQLITE_NULL)
+        return type == '-' || (type >= 'A' && type <= 'Z');
+    switch (type) {
+    case 'i':
+    case 'I':
+        return has == SQLITE_INTEGER;
+    case 'n':
+    case 'N':
+        return has == SQLITE_INTEGER && sqlite3_column_int64(statement, column) >= 0;
+    case 't':
+    case 'T':
+        return has == SQLITE_TEXT;
+    case 'b':
+    case 'B':
+        return has == SQLITE_BLOB;
+    case 'd':
+    case 'D':
+        return has == SQLITE_FLOAT || has == SQLITE_INTEGER;
+    default:
+        return true;
+    }
+}
+
+bool db_row_is(sqlite3_stmt *statement, const char *types)
+{
+    for (int column = 0; types[column]; column++)
+        if (!column_is(statement, column, types[column]))
+            return false;
+    return true;
+}
+
+int db_row(sqlite3_stmt *statement, const char *types)
+{
+    int result = sqlite3_step(statement);
+
+    return result == SQLITE_ROW && !db_row_is(statement, types) ? SQLITE_MISMATCH : result;
+}
+
 /* A statement with its values. On failure, too, the caller finalizes what is in *ret_statement. */
 static int prepare_bound(sqlite3 *db, const char *what, struct error *err, const char *sql, const char *types,
                          va_list values, sqlite3_stmt **ret_statement)
@@ -168,7 +214,7 @@ int db_number(sqlite3 *db, const char *what, int64_t *ret_number, struct error *
     va_end(values);
     if (code)
         return code;
-    result = sqlite3_step(statement);
+    result = db_row(statement, "I");
     if (result != SQLITE_ROW && result != SQLITE_DONE)
         return db_fail(db, err, what);
     *ret_number = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;

@@ -3,6 +3,7 @@
 #ifndef TRACESTORE_DB_H
 #define TRACESTORE_DB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -39,9 +40,22 @@ int db_run(sqlite3 *db, const char *what, struct error *err, const char *sql, co
 /* Steps a bound statement that gives no rows, and resets it. */
 int db_step(sqlite3 *db, sqlite3_stmt *statement, const char *what, struct error *err);
 
-/* The first column of the first row, 0 when there is no row or it is NULL. */
+/* The first column of the first row, 0 when there is no row or it is NULL. -EBADMSG: it is no INTEGER. */
 int db_number(sqlite3 *db, const char *what, int64_t *ret_number, struct error *err, const char *sql,
               const char *types, ...);
+
+/*
+ * The next row of a bound statement, with its columns checked: a store may be damaged, or made by somebody
+ * who wants a reader to fail, and SQLite keeps any type in any column. `types` has a letter for each column,
+ * from the first on: i INTEGER    n INTEGER that is not negative    t TEXT    b BLOB    d REAL or INTEGER -
+ * anything The capitals allow NULL as well; columns behind the last letter are not looked at. SQLITE_ROW:
+ * every column is as wanted; SQLITE_DONE; SQLITE_MISMATCH: one is not, which db_fail() then tells as well
+ * (-EBADMSG); else SQLite's error.
+ */
+int db_row(sqlite3_stmt *statement, const char *types);
+
+/* Whether the row that the statement stands at is as `types` say. */
+bool db_row_is(sqlite3_stmt *statement, const char *types);
 
 /* A transaction that writes: takes the lock at once. db_commit rolls back when it fails. */
 int db_begin(sqlite3 *db, const char *what, struct error *err);

@@ -184,8 +184,20 @@ static int load_segment(struct event_iter *iter, struct error *err)
         return -EBADMSG;
     }
     iter->segment_id = sqlite3_column_int64(iter->find, 0);
+    if (first_seq > INT64_MAX - event_count || first_seq + event_count <= iter->next_seq) {
+        sqlite3_reset(iter->find);
+        return error_say(
+            err, -EBADMSG,
+            "cannot read the events of thread %lld from %llu on: segment %lld does not hold what the "
+            "store's index says (see what 'tracectl verify' says)",
+            (long long)iter->thread_id, (unsigned long long)iter->next_seq, (long long)iter->segment_id);
+    }
     iter->behind = first_seq + event_count;
     iter->payload.size = 0;
+    if (!db_row_is(iter->find, "innNnnb")) {
+        sqlite3_reset(iter->find);
+        return damaged(iter, -EBADMSG, err);
+    }
     code = bytes_add(&iter->payload, data, size);
     sqlite3_reset(iter->find);
     if (code)
@@ -207,7 +219,7 @@ static int find_segment(struct event_iter *iter, struct error *err)
 
     db_bind(iter->find, "iiii", iter->thread_id, (int64_t)iter->next_seq, (int64_t)iter->range.to_ns,
             (int64_t)iter->range.from_ns);
-    result = sqlite3_step(iter->find);
+    result = db_row(iter->find, "inn");
     if (result == SQLITE_ROW)
         return load_segment(iter, err);
     sqlite3_reset(iter->find);
@@ -250,22 +262,33 @@ static int load_tail(struct event_iter *iter, struct error *err)
     return start_decoder(iter, first_seq, iter->tail.event_count, iter->tail.until_ns, err);
 }
 
-/* Between two segments: starts the next one. A flush may fold the open segment into a row between the look at
+/* Finds where to go on. A flush may fold the open segment into a row between the look at
  * the segments and the look at the journal; then the journal has nothing, and the segments are looked at
  * again. */
-static int start_next(struct event_iter *iter, struct error *err)
+static int find_next(struct event_iter *iter, struct error *err)
 {
-    int code;
+    int code = find_segment(iter, err);
 
-    if (iter->ended || iter->in_tail || iter->next_seq > iter->range.last_seq)
-        return 1;
-    code = find_segment(iter, err);
     if (code == 1)
         code = load_tail(iter, err);
     if (code == 1) {
         code = find_segment(iter, err);
         iter->in_tail = code == 1;
     }
+    return code;
+}
+
+/* Between two segments: starts the next one. A failure behind which nothing is known to follow ends the walk,
+ * so that who goes on behind failures gets to an end. */
+static int start_next(struct event_iter *iter, struct error *err)
+{
+    uint64_t from = iter->next_seq;
+    int code;
+
+    if (iter->ended || iter->in_tail || iter->next_seq > iter->range.last_seq)
+        return 1;
+    code = find_next(iter, err);
+    iter->ended |= code < 0 && iter->next_seq <= from;
     return code;
 }
 

@@ -79,7 +79,7 @@ static int put_edges(struct export_run *run, uint64_t *calls)
     sqlite3_bind_int64(row, 1, run->run->run_id);
     if (run->options->thread)
         sqlite3_bind_int64(row, 2, run->threads[0].thread_id);
-    while ((result = sqlite3_step(row)) == SQLITE_ROW)
+    while ((result = db_row(row, "Iin")) == SQLITE_ROW)
         put_edge(run, row, calls);
     return result == SQLITE_DONE ? 0 : db_fail(db, run->err, what);
 }

@@ -98,7 +98,7 @@ static int read_processes(struct export_run *run)
 
     if (r == 0)
         db_bind(row, "i", run->run->run_id);
-    while (r == 0 && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (r == 0 && (result = db_row(row, "iiitt")) == SQLITE_ROW)
         r = read_process(run, row, &capacity);
     return r == 0 && result != SQLITE_DONE ? db_fail(db, run->err, what) : r;
 }

@@ -40,7 +40,7 @@ static int read_site(struct export_sites *sites, const struct export_run *run, u
 
     release_site(site);
     db_bind(sites->find, "i", (int64_t)site_id);
-    result = sqlite3_step(sites->find);
+    result = db_row(sites->find, "tttii");
     if (result == SQLITE_ROW) {
         *site = (struct export_site){
             .site_id = site_id,

@@ -73,7 +73,7 @@ static int read_unreturned(struct walk *walk)
     if (r < 0 || unreturned->unread)
         return r;
     db_bind(row, "ii", walk->thread->run_id, walk->thread->thread_id);
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, "ni")) == SQLITE_ROW) {
         if (array_reserve(&unreturned->calls, &unreturned->capacity, unreturned->count + 1))
             return error_no_memory(walk->run->err);
         unreturned->calls[unreturned->count].seq = (uint64_t)sqlite3_column_int64(row, 0);
@@ -197,7 +197,7 @@ static int tell_loss(struct walk *walk, struct export_event *event)
     if (r < 0)
         return r;
     db_bind(walk->find_loss, "iii", walk->thread->run_id, walk->thread->thread_id, (int64_t)event->event.seq);
-    if (sqlite3_step(walk->find_loss) == SQLITE_ROW) {
+    if (db_row(walk->find_loss, "nt") == SQLITE_ROW) {
         event->count = (uint64_t)sqlite3_column_int64(walk->find_loss, 0);
         event->cause = (const char *)sqlite3_column_text(walk->find_loss, 1);
     }
@@ -352,7 +352,7 @@ static int walk_losses(struct walk *walk)
 
     if (r == 0)
         db_bind(row, "i", run->run->run_id);
-    while (r == 0 && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (r == 0 && (result = db_row(row, "Innt")) == SQLITE_ROW) {
         struct export_gap gap = {
             .thread = find_thread(run, sqlite3_column_int64(row, 0)),
             .from_ns = (uint64_t)sqlite3_column_int64(row, 1),
@@ -382,7 +382,7 @@ static int walk_blind(struct walk *walk)
 
     if (r == 0)
         db_bind(row, "i", run->run->run_id);
-    while (r == 0 && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (r == 0 && (result = db_row(row, "tnnt")) == SQLITE_ROW) {
         const struct export_gap gap = {
             .blind = true,
             .name = (const char *)sqlite3_column_text(row, 0),

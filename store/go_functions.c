@@ -36,7 +36,7 @@ int go_functions_take(sqlite3 *db, int64_t run_id, struct census *functions, str
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, "ib")) == SQLITE_ROW)
         code = take_list(row, functions, err);
     return code || result == SQLITE_DONE ? code : db_fail(db, err, what);
 }

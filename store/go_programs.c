@@ -46,6 +46,10 @@ static int add_wait_reason(struct go_program *program, int64_t number, char *nam
         free(name);
         return 0;
     }
+    if ((size_t)number < program->wait_reason_count) { /* a damaged table: out of order */
+        free(name);
+        return name ? 0 : -ENOMEM;
+    }
     grown = realloc(program->wait_reasons, ((size_t)number + 1) * sizeof(*grown));
     if (!grown || !name) {
         free(name);
@@ -71,7 +75,7 @@ static int read_wait_reasons(sqlite3 *db, struct go_program *program, struct err
     if (code)
         return code;
     db_bind(row, "i", program->process_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, "it")) == SQLITE_ROW)
         code = add_wait_reason(program, sqlite3_column_int64(row, 0), db_text(row, 1));
     if (code)
         return error_no_memory(err);
@@ -128,7 +132,7 @@ static int read_programs(sqlite3 *db, int64_t run_id, struct program_list *list,
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, "iiittiinN")) == SQLITE_ROW)
         code = read_program(db, row, list, err);
     return code || result == SQLITE_DONE ? code : db_fail(db, err, what);
 }

@@ -83,9 +83,10 @@ static int read_reasons(struct go_scan *scan, struct error *err)
     if (code)
         return code;
     db_bind(row, "i", scan->process_id);
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, "nt")) == SQLITE_ROW) {
         char **reason = &scan->reasons[sqlite3_column_int64(row, 0)];
 
+        free(*reason); /* of a damaged table: it comes twice */
         *reason = db_text(row, 1);
         if (!*reason)
             return error_no_memory(err);
@@ -100,7 +101,7 @@ int go_scan_next_process(struct go_scan *scan, struct error *err)
     leave_process(scan);
     if (!scan->programs)
         return 1;
-    result = sqlite3_step(scan->programs);
+    result = db_row(scan->programs, "ii");
     if (result != SQLITE_ROW) {
         code = result == SQLITE_DONE ? 1 : db_fail(scan->db, err, what);
         sqlite3_finalize(take_pointer(scan->programs));

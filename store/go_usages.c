@@ -140,7 +140,7 @@ static int read_rows(sqlite3 *db, int64_t image_id, struct usage_list *list, str
     if (code)
         return code;
     db_bind(row, "i", image_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (!code && (result = db_row(row, "ittiiiiIII")) == SQLITE_ROW) {
         code = add_row(list, row);
         if (!code && sqlite3_column_type(row, 7) != SQLITE_NULL)
             code = add_case(&list->rows[list->count - 1], row);

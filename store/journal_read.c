@@ -178,7 +178,7 @@ static int visit_chunks(sqlite3 *db, int64_t run_id, int64_t only_thread, chunk_
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, "innb")) == SQLITE_ROW) {
         code = visit_row(row, only_thread, visit, context);
         if (code == -ENOMEM)
             return error_no_memory(err);
@@ -242,7 +242,7 @@ static int read_next_seq(struct all_tails *all, int64_t thread_id, uint64_t *ret
     int result;
 
     db_bind(all->next_seq, "i", thread_id);
-    result = sqlite3_step(all->next_seq);
+    result = db_row(all->next_seq, "n");
     *ret_seq = result == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(all->next_seq, 0) : 0;
     sqlite3_reset(all->next_seq);
     return result == SQLITE_ROW || result == SQLITE_DONE

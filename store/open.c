@@ -225,7 +225,7 @@ static int check_features(struct tracestore *store, struct error *err)
     if (sqlite3_prepare_v2(store->db, "SELECT name FROM features WHERE kind = 'incompatible'", -1, &row,
                            NULL))
         return fail_db(err, store->path, store->db);
-    while (sqlite3_step(row) == SQLITE_ROW) {
+    while (db_row(row, "t") == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
         bool known = false;
 

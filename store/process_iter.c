@@ -36,7 +36,6 @@ void process_iter_release(struct process_iter *iter)
 static int damaged(struct process_iter *iter, int code, struct error *err)
 {
     free_decoder(iter);
-    iter->ended = iter->behind <= iter->next_seq || iter->behind > INT64_MAX;
     iter->next_seq = iter->behind;
     if (code == -ENOMEM)
         return error_no_memory(err);
@@ -75,9 +74,17 @@ static int load_segment(struct process_iter *iter, struct error *err)
     if (behind_gap(iter, first_seq, err))
         return -EBADMSG;
     iter->segment_id = sqlite3_column_int64(iter->find, SEGMENT_ID);
+    if (first_seq > INT64_MAX - event_count || first_seq + event_count <= iter->next_seq)
+        return error_say(
+            err, -EBADMSG,
+            "cannot read the %s of process %lld from %llu on: segment %lld does not hold what the "
+            "store's index says (see what 'tracectl verify' says)",
+            iter->kind->name, (long long)iter->process_id, (unsigned long long)iter->next_seq,
+            (long long)iter->segment_id);
     iter->seq = first_seq;
     iter->behind = first_seq + event_count;
-    if (crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(iter->find, CHECKSUM))
+    if (!db_row_is(iter->find, "innnnb") ||
+        crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(iter->find, CHECKSUM))
         return damaged(iter, -EBADMSG, err);
     code = iter->kind->open(data, size, event_count, &iter->decoder);
     if (code)
@@ -86,20 +93,22 @@ static int load_segment(struct process_iter *iter, struct error *err)
     return 0;
 }
 
-/* 1: no further segment. */
+/* 1: no further segment. A failure behind which nothing is known to follow ends the walk. */
 static int start_next(struct process_iter *iter, struct error *err)
 {
+    uint64_t from = iter->next_seq;
     int result, code;
 
     if (!iter->find || iter->ended || iter->next_seq > iter->range.last_seq)
         return 1;
     db_bind(iter->find, "iiii", iter->process_id, (int64_t)iter->next_seq, (int64_t)iter->range.from_ns,
             (int64_t)iter->range.to_ns);
-    result = sqlite3_step(iter->find);
+    result = db_row(iter->find, "inn");
     code = result == SQLITE_ROW    ? load_segment(iter, err)
            : result == SQLITE_DONE ? 1
                                    : db_fail(iter->db, err, "cannot read events");
     sqlite3_reset(iter->find);
+    iter->ended |= code < 0 && iter->next_seq <= from;
     return code;
 }
 

@@ -98,7 +98,7 @@ static int fold_readable(struct recovering *recovering)
     if (code)
         return code;
     db_bind(row, "i", recovering->run_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (!code && (result = db_row(row, "iN")) == SQLITE_ROW) {
         struct journal_tail tail = {0};
         int64_t thread_id = sqlite3_column_int64(row, 0);
 
@@ -164,7 +164,7 @@ static int next_cut_run(sqlite3 *db, int64_t after, int64_t *ret_run, struct err
         return code;
     db_bind(row, "i", after);
     *ret_run = 0;
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, "itN")) == SQLITE_ROW) {
         if (sqlite3_column_type(row, 2) == SQLITE_NULL &&
             recorder_alive((const char *)sqlite3_column_text(row, 1)))
             continue;

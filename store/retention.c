@@ -39,7 +39,7 @@ static int any_recorder_alive(sqlite3 *db, bool *ret_alive, struct error *err)
     if (code)
         return code;
     *ret_alive = false;
-    while ((result = sqlite3_step(row)) == SQLITE_ROW)
+    while ((result = db_row(row, "t")) == SQLITE_ROW)
         *ret_alive |= recorder_alive((const char *)sqlite3_column_text(row, 0));
     return result == SQLITE_DONE ? 0 : db_fail(db, err, what);
 }
@@ -132,7 +132,7 @@ static int check_deletable(struct tracestore *store, int64_t run_id, struct erro
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    result = sqlite3_step(row);
+    result = db_row(row, "tN");
     if (result == SQLITE_DONE)
         return error_say(err, -ENOENT,
                          "cannot delete run %lld in store %s: no such run (list them with 'tracectl runs')",
@@ -222,7 +222,7 @@ static int choose_run(sqlite3 *db, const struct trace_retention *keep, uint64_t 
         code = db_prepare(db, CANDIDATES_SQL, what, &row, err);
     if (code)
         return code;
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, "itNni")) == SQLITE_ROW) {
         if (sqlite3_column_int64(row, RUN_ID) == keep->spare_run)
             continue;
         if (sqlite3_column_type(row, ENDED) == SQLITE_NULL &&

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "store/column_types.h"
 #include "store/name_index.h"
 #include "store/recover.h"
 #include "store/salvage.h"
@@ -38,6 +39,10 @@ static int copy_row(void *context, sqlite3_stmt *row)
     struct salvage *salvage = context;
     int result;
 
+    if (!db_row_is(row, salvage->types)) {
+        salvage->sum.lost_rows++;
+        return 0;
+    }
     sqlite3_reset(salvage->insert);
     for (int i = 0; i < sqlite3_column_count(row); i++)
         sqlite3_bind_value(salvage->insert, i + 1, sqlite3_column_value(row, i));
@@ -64,7 +69,10 @@ static int prepare_insert(struct salvage *salvage, const char *table, const char
             length += (size_t)snprintf(sql + length, sizeof(sql) - length, ", ?%d", ++column);
     snprintf(sql + length, sizeof(sql) - length, functions ? ", name_hash(?3))" : ")");
     sqlite3_finalize(take_pointer(salvage->insert));
-    return db_prepare(salvage->db, sql, what, &salvage->insert, salvage->err);
+    free(salvage->types);
+    salvage->types = column_types_of(salvage->db, table, columns);
+    return salvage->types ? db_prepare(salvage->db, sql, what, &salvage->insert, salvage->err)
+                          : error_no_memory(salvage->err);
 }
 
 int salvage_copy_table(struct salvage *salvage, const char *table, const char *columns)
@@ -137,7 +145,17 @@ static int copy_catalog(struct salvage *salvage)
 
 /* ------------------------------------------------------------------------------------------ segments */
 
-enum { SEGMENT_RUN, THREAD, FIRST_SEQ, EVENT_COUNT, FIRST_NS, LAST_NS, CODEC, CHECKSUM, DATA };
+enum {
+    SEGMENT_RUN,
+    THREAD,
+    FIRST_SEQ = SALVAGE_FIRST_SEQ,
+    EVENT_COUNT = SALVAGE_EVENT_COUNT,
+    FIRST_NS,
+    LAST_NS,
+    CODEC,
+    CHECKSUM,
+    DATA
+};
 #define SEGMENT_COLUMNS "run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec, checksum, data"
 
 /* The sites that the segment names, for invent_sites. */
@@ -155,6 +173,17 @@ static int note_sites(struct salvage *salvage, const struct segment_parts *parts
             code = db_run(salvage->db, what, salvage->err,
                           "INSERT OR IGNORE INTO temp.used_sites VALUES (?1)", "i", (int64_t)sites[i]);
     return code;
+}
+
+bool salvage_knows_place(struct salvage *salvage, sqlite3_stmt *row)
+{
+    const int64_t first_seq = sqlite3_column_int64(row, SALVAGE_FIRST_SEQ),
+                  count = sqlite3_column_int64(row, SALVAGE_EVENT_COUNT);
+    bool known =
+        db_row_is(row, "iinn") && (uint64_t)count <= SEGMENT_MAX_EVENTS && first_seq <= INT64_MAX - count;
+
+    salvage->unknown_lost |= !known;
+    return known;
 }
 
 /* -EBADMSG: not whole, or its place is taken. */
@@ -196,10 +225,15 @@ static int take_segment(void *context, sqlite3_stmt *row)
         .codec = (uint8_t)sqlite3_column_int(row, CODEC),
         .payload = {sqlite3_column_blob(row, DATA), (size_t)sqlite3_column_bytes(row, DATA)},
     };
-    int code = check_segment(salvage, &segment, (uint32_t)sqlite3_column_int64(row, CHECKSUM));
+    bool known = salvage_knows_place(salvage, row);
+    int code = known && db_row_is(row, "iinnNNnnb")
+                   ? check_segment(salvage, &segment, (uint32_t)sqlite3_column_int64(row, CHECKSUM))
+                   : -EBADMSG;
 
     if (code == -EBADMSG || code == -ENOTSUP) {
         salvage->sum.lost_segments++;
+        if (!known)
+            return 0;
         return db_run(salvage->db, what, salvage->err, "INSERT INTO temp.lost_segments VALUES (?1, ?2, ?3)",
                       "iii", segment.thread_id, (int64_t)segment.first_seq, (int64_t)segment.event_count);
     }
@@ -224,7 +258,8 @@ static int take_journal_row(void *context, sqlite3_stmt *row)
 
     if (code)
         return code;
-    if (!damaged && crc32(0, data, (uInt)size) == (uint32_t)sqlite3_column_int64(row, JOURNAL_CHECKSUM))
+    if (!damaged && db_row_is(row, "iinnb") &&
+        crc32(0, data, (uInt)size) == (uint32_t)sqlite3_column_int64(row, JOURNAL_CHECKSUM))
         return copy_row(salvage, row);
     salvage->sum.lost_rows++;
     return db_run(salvage->db, what, salvage->err, "INSERT OR IGNORE INTO temp.cut_journals VALUES (?1)", "i",
@@ -341,7 +376,7 @@ static int tell_losses(struct salvage *salvage, bool segments_lost)
 
     if (!code)
         code = db_number(salvage->db, what, &events, salvage->err,
-                         "SELECT sum(count) FROM losses WHERE cause = 'damaged'", "");
+                         "SELECT CAST(total(count) AS INTEGER) FROM losses WHERE cause = 'damaged'", "");
     salvage->sum.lost_events = (uint64_t)events;
     if (!code)
         code = db_exec(salvage->db,
@@ -376,7 +411,7 @@ static int sum_up(struct salvage *salvage)
         "SELECT count(*) FROM runs",
         "SELECT count(*) FROM threads",
         "SELECT count(*) FROM segments",
-        "SELECT sum(event_count) FROM segments",
+        "SELECT CAST(total(event_count) AS INTEGER) FROM segments",
     };
     uint64_t *const answers[] = {&salvage->sum.runs, &salvage->sum.threads, &salvage->sum.segments,
                                  &salvage->sum.events};
@@ -429,7 +464,7 @@ static int copy_all(struct salvage *salvage)
     if (!code)
         code = salvage_sync_tell_losses(salvage);
     if (!code)
-        code = tell_losses(salvage, losses.rows || losses.stretches);
+        code = tell_losses(salvage, losses.rows || losses.stretches || salvage->unknown_lost);
     if (!code)
         code = db_commit(salvage->db, what, salvage->err);
     return code ? code : sum_up(salvage);
@@ -465,6 +500,7 @@ int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *
     if (!code)
         name_index_update(salvage.db, NULL); /* the store is complete without; the next run tries again */
     sqlite3_finalize(salvage.insert);
+    free(salvage.types);
     census_release(&salvage.census);
     sqlite3_close(salvage.from);
     tracestore_free(salvage.to);

@@ -16,9 +16,17 @@ struct salvage {
     struct error *err;
 
     sqlite3_stmt *insert; /* into the table that is being copied */
+    char *types;          /* of the columns copied, for db_row_is(); from malloc */
+    bool unknown_lost;    /* segments were lost of which not even their place is known */
     struct census census;
     uint64_t journal_stretches; /* unreadable ones before the present row */
 };
+
+/* Where segments of all kinds have these columns, behind those of the run and of the thread or process. */
+enum { SALVAGE_FIRST_SEQ = 2, SALVAGE_EVENT_COUNT = 3 };
+
+/* Whether the row says which events the segment has, wherever they are now. If not, that is noted. */
+bool salvage_knows_place(struct salvage *salvage, sqlite3_stmt *row);
 
 /* After each row that was written: commits now and then. */
 int salvage_row_written(struct salvage *salvage);

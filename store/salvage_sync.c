@@ -9,7 +9,17 @@
 
 static const char what[] = "cannot salvage synchronisation events";
 
-enum { RUN, PROCESS, FIRST_SEQ, EVENT_COUNT, FIRST_NS, LAST_NS, CODEC, CHECKSUM, DATA };
+enum {
+    RUN,
+    PROCESS,
+    FIRST_SEQ = SALVAGE_FIRST_SEQ,
+    EVENT_COUNT = SALVAGE_EVENT_COUNT,
+    FIRST_NS,
+    LAST_NS,
+    CODEC,
+    CHECKSUM,
+    DATA
+};
 #define COLUMNS "run_id, process_id, first_seq, event_count, first_ns, last_ns, codec, checksum, data"
 
 /* Notes the call sites that the segment's events name. -EBADMSG: it is not whole. */
@@ -53,7 +63,8 @@ static int check_segment(struct salvage *salvage, sqlite3_stmt *row)
 static int take_segment(void *context, sqlite3_stmt *row)
 {
     struct salvage *salvage = context;
-    int code = check_segment(salvage, row);
+    bool known = salvage_knows_place(salvage, row);
+    int code = known && db_row_is(row, "iinnnnnnb") ? check_segment(salvage, row) : -EBADMSG;
 
     if (!code) {
         for (int i = 0; i <= DATA; i++)
@@ -65,6 +76,8 @@ static int take_segment(void *context, sqlite3_stmt *row)
     if (code != -EBADMSG && code != -ENOTSUP)
         return code == -ENOMEM ? error_no_memory(salvage->err) : code;
     salvage->sum.lost_segments++;
+    if (!known)
+        return 0;
     return db_run(salvage->db, what, salvage->err, "INSERT INTO temp.lost_sync VALUES (?1, ?2, ?3, ?4)",
                   "iiii", sqlite3_column_int64(row, RUN), sqlite3_column_int64(row, PROCESS),
                   sqlite3_column_int64(row, FIRST_SEQ), sqlite3_column_int64(row, EVENT_COUNT));

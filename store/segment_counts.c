@@ -57,7 +57,7 @@ static int damaged(const struct segment_counts *counts, struct error *err)
 /* To the next row. 1: there is none. */
 static int step(struct segment_counts *counts, struct error *err)
 {
-    int result = sqlite3_step(counts->rows);
+    int result = db_row(counts->rows, counts->packed ? "ib" : "inn");
 
     if (result == SQLITE_DONE)
         return 1;

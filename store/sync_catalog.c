@@ -15,6 +15,7 @@ static const char what[] = "cannot read what the run says of synchronisation";
 struct row_list {
     char *items;
     size_t count, capacity, size;
+    const char *types; /* of the columns, for db_row() */
     int (*read)(sqlite3_stmt *row, void *item);
 };
 
@@ -31,7 +32,7 @@ static int read_rows(struct tracestore *store, int64_t run_id, const char *sql, 
     if (code)
         return code;
     db_bind(row, "i", run_id);
-    while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((result = db_row(row, list->types)) == SQLITE_ROW) {
         if (array_reserve_bytes((void **)&list->items, &list->capacity, list->count + 1, list->size))
             return error_no_memory(err), -ENOMEM;
         memset(list->items + list->count * list->size, 0, list->size);
@@ -69,7 +70,7 @@ static int read_process(sqlite3_stmt *row, void *item)
 int sync_processes(struct tracestore *store, int64_t run_id, struct sync_process **ret_processes,
                    size_t *ret_count, struct error *err)
 {
-    struct row_list list = {.size = sizeof(struct sync_process), .read = read_process};
+    struct row_list list = {.size = sizeof(struct sync_process), .types = "i-tiTTnni", .read = read_process};
     int code = read_rows(
         store, run_id,
         "SELECT s.process_id, " GO_PROCESS_LABEL("s.process_id") ", coalesce(p.exe, ''), coalesce(p.pid, 0),"
@@ -124,7 +125,7 @@ static int read_channel(sqlite3_stmt *row, void *item)
 int sync_channels(struct tracestore *store, int64_t run_id, struct sync_channel **ret_channels,
                   size_t *ret_count, struct error *err)
 {
-    struct row_list list = {.size = sizeof(struct sync_channel), .read = read_channel};
+    struct row_list list = {.size = sizeof(struct sync_channel), .types = "nitttiiii", .read = read_channel};
     int code = read_rows(store, run_id,
                          "SELECT channel, kind, name, local, remote, device, inode, net, from_start"
                          " FROM main.sync_channels WHERE run_id = ?1 ORDER BY channel",
@@ -166,7 +167,7 @@ static int read_function(sqlite3_stmt *row, void *item)
 int sync_functions(struct tracestore *store, int64_t run_id, struct sync_function **ret_functions,
                    size_t *ret_count, struct error *err)
 {
-    struct row_list list = {.size = sizeof(struct sync_function), .read = read_function};
+    struct row_list list = {.size = sizeof(struct sync_function), .types = "itt", .read = read_function};
     int code = read_rows(
         store, run_id, "SELECT number, role, name FROM main.sync_functions WHERE run_id = ?1 ORDER BY number",
         &list, err);
@@ -203,7 +204,7 @@ int sync_site(struct tracestore *store, uint32_t site_id, struct sync_site *ret_
     if (code)
         return code;
     db_bind(row, "i", (int64_t)site_id);
-    result = sqlite3_step(row);
+    result = db_row(row, "Tti");
     if (result != SQLITE_ROW && result != SQLITE_DONE)
         return db_fail(store->db, err, what);
     ret_site->function = result == SQLITE_ROW ? db_text(row, 0) : strdup("");

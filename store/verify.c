@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "store/census.h"
+#include "store/column_types.h"
 #include "store/journal.h"
 #include "store/segment_counts.h"
 #include "store/store.h"
@@ -76,6 +77,23 @@ static void check_database(struct verifier *verifier)
         if (result != SQLITE_DONE)
             problem(verifier, "%.180s", sqlite3_errmsg(verifier->db));
     }
+}
+
+/* Values that no column of that table may have. */
+static void report_column(void *context, const char *table, const char *column, int64_t rows)
+{
+    problem(context, "%lld row%s of table %s ha%s in column %s what is not of its type or less than none",
+            (long long)rows, rows == 1 ? "" : "s", table, rows == 1 ? "s" : "ve", column);
+}
+
+static int check_columns(struct verifier *verifier)
+{
+    struct error err = {0};
+    int code = column_types_check(verifier->db, report_column, verifier, &err);
+
+    if (err.message[0] && code != -ENOMEM)
+        problem(verifier, "%.190s", err.message);
+    return code == -ENOMEM ? code : 0;
 }
 
 /* ------------------------------------------------------------------------------------------ catalog */
@@ -405,7 +423,9 @@ int tracestore_verify(struct tracestore *store,
     if (code)
         return code;
     check_database(&verifier);
-    code = segment_counts_open(&verifier.counts, store->db, COUNTS_OF_SEGMENT, err);
+    code = check_columns(&verifier);
+    if (!code)
+        code = segment_counts_open(&verifier.counts, store->db, COUNTS_OF_SEGMENT, err);
     if (!code)
         code = check_segments(&verifier);
     if (!code)

@@ -106,7 +106,7 @@ static int list_functions(struct calls_cursor *cursor)
 static int next_thread(struct calls_cursor *cursor, struct error *err)
 {
     sqlite3 *db = vtab_db(cursor->head.base.pVtab);
-    int result = sqlite3_step(cursor->threads), code = 0;
+    int result = db_row(cursor->threads, "ii"), code = 0;
     int64_t run_id;
 
     if (result == SQLITE_DONE)

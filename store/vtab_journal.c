@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/db.h"
 #include "store/journal_counts.h"
 #include "store/vtab_scan.h"
 #include "store/vtab_table.h"
@@ -65,12 +66,12 @@ static int journal_close(sqlite3_vtab_cursor *base)
 static int next_run(struct journal_cursor *cursor, struct error *err)
 {
     sqlite3 *db = vtab_db(cursor->head.base.pVtab);
-    int r = sqlite3_step(cursor->runs);
+    int r = db_row(cursor->runs, "i");
 
     if (r == SQLITE_DONE)
         return 1;
     if (r != SQLITE_ROW)
-        return error_say(err, -EIO, "reading the journal: %s", sqlite3_errmsg(db));
+        return db_fail(db, err, "cannot read the journal");
     cursor->run_id = sqlite3_column_int64(cursor->runs, 0);
     cursor->at = 0;
     return journal_counts_read(&cursor->counts, db, cursor->run_id, err);

@@ -248,7 +248,7 @@ static int names_next(sqlite3_vtab_cursor *base)
     int r;
 
     do {
-        r = sqlite3_step(cursor->rows);
+        r = db_row(cursor->rows, "itt");
     } while (r == SQLITE_ROW && !has_words(cursor));
     cursor->head.end = r != SQLITE_ROW;
     if (r == SQLITE_ROW)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/db.h"
 
 /* ------------------------------------------------------------------------------------------ threads */
 
@@ -62,15 +63,14 @@ int vtab_scan_next_thread(struct vtab_scan *scan, struct error *err)
         return 1;
     /* Not stepped behind its end: a statement that is not at its end holds the snapshot that all is read
      * from. */
-    r = sqlite3_step(scan->threads);
+    r = db_row(scan->threads, "iit");
     if (r == SQLITE_DONE) {
         sqlite3_finalize(scan->threads);
         scan->threads = NULL;
         return 1;
     }
     if (r != SQLITE_ROW)
-        return error_say(err, r == SQLITE_NOMEM ? -ENOMEM : -EIO, "reading threads: %s",
-                         sqlite3_errmsg(scan->db));
+        return db_fail(scan->db, err, "cannot read the threads");
     scan->thread_id = sqlite3_column_int64(scan->threads, 0);
     scan->run_id = sqlite3_column_int64(scan->threads, 1);
     returns = (const char *)sqlite3_column_text(scan->threads, 2);

@@ -83,7 +83,7 @@ static int next_process(struct events_cursor *cursor, struct error *err)
     leave_process(cursor);
     if (!cursor->processes)
         return 1;
-    result = sqlite3_step(cursor->processes);
+    result = db_row(cursor->processes, "ii");
     if (result != SQLITE_ROW) {
         sqlite3_finalize(take_pointer(cursor->processes));
         return result == SQLITE_DONE ? 1 : db_fail(cursor->db, err, what);

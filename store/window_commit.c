@@ -10,7 +10,7 @@
 static const char what[] = "cannot commit the window";
 
 /* Calls `take` with each row that the query about the run gives. */
-static int each_row(struct window_copy *commit, const char *sql,
+static int each_row(struct window_copy *commit, const char *sql, const char *types,
                     int (*take)(struct window_copy *commit, sqlite3_stmt *row))
 {
     AUTO_STATEMENT *row = NULL;
@@ -19,7 +19,7 @@ static int each_row(struct window_copy *commit, const char *sql,
     if (code)
         return code;
     db_bind(row, "i", commit->run_id);
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, types)) == SQLITE_ROW)
         code = take(commit, row);
     return code || result == SQLITE_DONE ? code : db_fail(commit->db, commit->err, what);
 }
@@ -127,20 +127,20 @@ static int copy_catalog(struct window_copy *commit)
     int code = each_row(commit,
                         "SELECT key, value FROM tags WHERE run_id = ?1"
                         " AND key NOT IN ('" WINDOW_FROM_TAG "', '" WINDOW_CUT_TAG "')",
-                        copy_tag);
+                        "tt", copy_tag);
 
     if (!code)
-        code = each_row(commit, PROCESSES_SQL, copy_process);
+        code = each_row(commit, PROCESSES_SQL, "iiIittnNi", copy_process);
     if (!code)
-        code = each_row(commit, WINDOW_THREADS_SQL, window_copy_thread);
+        code = each_row(commit, WINDOW_THREADS_SQL, "iiittnNt", window_copy_thread);
     if (!code)
-        code = each_row(commit, LOSSES_SQL, copy_loss);
+        code = each_row(commit, LOSSES_SQL, "IinNiit", copy_loss);
     if (!code)
-        code = each_row(commit, BLIND_SQL, copy_blind);
+        code = each_row(commit, BLIND_SQL, "inNtDi", copy_blind);
     if (!code)
         code =
             each_row(commit, "SELECT build_id, address, calls_per_second FROM budget_plans WHERE ?1 NOTNULL",
-                     copy_plan);
+                     "tid", copy_plan);
     return code;
 }
 
@@ -261,7 +261,7 @@ static int commit_snapshot(struct window_copy *commit, struct tracestore *store,
 
     if (code)
         return code;
-    result = sqlite3_step(row);
+    result = db_row(row, "itttnNinii");
     if (result == SQLITE_DONE)
         return 0;
     code =

@@ -32,7 +32,7 @@ static int copy_plan_rows(sqlite3 *from, sqlite3 *to, struct error *err)
         code = db_begin(to, what, err);
     if (code)
         return code;
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW)
+    while (!code && (result = db_row(row, "tid")) == SQLITE_ROW)
         code = db_run(to, what, err, "INSERT INTO budget_plans VALUES (?1, ?2, ?3)", "tid",
                       (const char *)sqlite3_column_text(row, 0), sqlite3_column_int64(row, 1),
                       sqlite3_column_double(row, 2));
@@ -109,7 +109,7 @@ static int is_left_behind(struct tracestore *window, bool *ret_left, struct erro
 
     if (code)
         return code;
-    result = sqlite3_step(row);
+    result = db_row(row, "t");
     /* Without a run it had no time to be of any use. */
     *ret_left = result == SQLITE_DONE || !recorder_alive((const char *)sqlite3_column_text(row, 0));
     return result == SQLITE_ROW || result == SQLITE_DONE ? 0

@@ -24,14 +24,15 @@ int renumbering_set(struct renumbering *map, int64_t id, int64_t number)
 }
 
 /* The row of the window's catalog with that id. -EIO: there is none. */
-static int find_row(struct window_copy *commit, const char *sql, int64_t id, sqlite3_stmt **ret_row)
+static int find_row(struct window_copy *commit, const char *sql, const char *types, int64_t id,
+                    sqlite3_stmt **ret_row)
 {
     int result, code = db_prepare(commit->db, sql, what, ret_row, commit->err);
 
     if (code)
         return code;
     db_bind(*ret_row, "i", id);
-    result = sqlite3_step(*ret_row);
+    result = db_row(*ret_row, types);
     if (result == SQLITE_ROW)
         return 0;
     return result == SQLITE_DONE ? error_say(commit->err, -EIO, "%s: its catalog is not complete", what)
@@ -46,7 +47,7 @@ static int take_image(struct window_copy *commit, int64_t id, int64_t *ret_numbe
     *ret_number = renumbering_number(&commit->images, id);
     if (*ret_number)
         return 0;
-    code = find_row(commit, "SELECT path, build_id, kind FROM images WHERE image_id = ?1", id, &row);
+    code = find_row(commit, "SELECT path, build_id, kind FROM images WHERE image_id = ?1", "ttt", id, &row);
     if (!code)
         code = trace_writer_image(
             commit->writer,
@@ -69,7 +70,7 @@ int window_take_function(struct window_copy *commit, uint32_t id)
     code = find_row(commit,
                     "SELECT image_id, name, demangled, address, size, file, line, aliases FROM functions"
                     " WHERE function_id = ?1",
-                    id, &row);
+                    "itTiiTIT", id, &row);
     if (!code)
         code = take_image(commit, sqlite3_column_int64(row, 0), &image);
     if (code)
@@ -105,7 +106,7 @@ int window_take_site(struct window_copy *commit, uint32_t id)
         return 0;
     code = find_row(commit,
                     "SELECT image_id, address, function_id, file, line FROM call_sites WHERE site_id = ?1",
-                    id, &row);
+                    "iiITI", id, &row);
     if (!code)
         code = take_image(commit, sqlite3_column_int64(row, 0), &site.image_id);
     if (code)

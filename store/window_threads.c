@@ -348,7 +348,7 @@ static int take_rows(struct copying *copying, int64_t thread_id, uint64_t *ret_b
         return code;
     db_bind(row, "i", thread_id);
     *ret_behind = 0;
-    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (!code && (result = db_row(row, "innNNnnb")) == SQLITE_ROW) {
         code = take_row(copying, row, &counts);
         *ret_behind =
             (uint64_t)(sqlite3_column_int64(row, FIRST_SEQ) + sqlite3_column_int64(row, EVENT_COUNT));

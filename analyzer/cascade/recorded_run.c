@@ -139,7 +139,7 @@ static int read_sites(struct recorded_run *run, struct tracestore *store, struct
     int r = db_prepare(db, sql, what, &statement, err);
 
     while (r == 0) {
-        int step = sqlite3_step(statement);
+        int step = db_row(statement, "iTTI");
 
         if (step == SQLITE_DONE)
             return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "analyzer/go/places.h"
+#include "store/db.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -74,7 +75,7 @@ static int read_place(struct go_places *places, struct place *place)
     if (!places->statement && sqlite3_prepare_v2(db, sql, -1, &places->statement, NULL) != SQLITE_OK)
         return -EIO;
     sqlite3_bind_int64(places->statement, 1, place->function_id);
-    r = sqlite3_step(places->statement);
+    r = db_row(places->statement, "tTI");
     if (r == SQLITE_ROW) {
         name = (const char *)sqlite3_column_text(places->statement, 0);
         file = (const char *)sqlite3_column_text(places->statement, 1);

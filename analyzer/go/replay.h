@@ -92,6 +92,7 @@ struct go_goroutine {
     bool system;       /* of the runtime: its function is in package runtime, and it is not the main one */
     uint64_t since_ns; /* of the state */
     uint64_t created_ns;
+    uint64_t born;                   /* counts those met; a parent's is less */
     int64_t wait_reason;             /* of GO_STATE_BLOCKED; of GO_STATE_UNKNOWN the last, -1: none */
     enum go_wait wait;               /* the same as a kind */
     const struct go_action *actions; /* the operations that it is in, the outermost first */
@@ -131,6 +132,11 @@ int go_replay_end(struct go_replay *replay);
 
 /* The goroutine, NULL: it was never seen. What is returned is valid until the next event. */
 const struct go_goroutine *go_replay_goroutine(const struct go_replay *replay, uint64_t goroutine);
+
+/* The one that made it, NULL: not known, or not in the table. Whatever the events say, who goes from parent
+ * to parent comes to an end: two that claim to have made each other have no common line. */
+const struct go_goroutine *go_replay_parent(const struct go_replay *replay,
+                                            const struct go_goroutine *goroutine);
 
 /* Calls `visit` for every goroutine seen, by goid, until it returns other than 0, which is returned. */
 int go_replay_each(struct go_replay *replay, int (*visit)(void *context, const struct go_goroutine *),

@@ -112,6 +112,7 @@ int goroutine_get(struct go_replay *replay, uint64_t key, struct goroutine **ret
         goroutine->public.state = GO_STATE_UNKNOWN;
         goroutine->public.wait_reason = -1;
         goroutine->public.since_ns = replay->totals.last_ns;
+        goroutine->public.born = ++replay->births;
         HASH_ADD(hh, replay->goroutines, public.goroutine, sizeof(goroutine->public.goroutine), goroutine);
         if (!goroutine->hh.tbl) {
             free(goroutine);
@@ -136,8 +137,25 @@ void goroutine_set_parent(struct go_replay *replay, struct goroutine *goroutine,
     struct goroutine *found = goroutine_find(replay, parent);
 
     goroutine->public.parent = parent;
+    if (found && found->public.born >= goroutine->public.born) /* it was met before the one that made it */
+        goroutine->public.born = ++replay->births;
     if (found)
         found->children++;
+}
+
+static struct goroutine *find_parent(const struct go_replay *replay, const struct go_goroutine *goroutine)
+{
+    struct goroutine *parent = goroutine->parent ? goroutine_find(replay, goroutine->parent) : NULL;
+
+    return parent && parent->public.born < goroutine->born ? parent : NULL;
+}
+
+const struct go_goroutine *go_replay_parent(const struct go_replay *replay,
+                                            const struct go_goroutine *goroutine)
+{
+    const struct goroutine *parent = find_parent(replay, goroutine);
+
+    return parent ? &parent->public : NULL;
 }
 
 static void release(struct goroutine *goroutine)
@@ -150,12 +168,10 @@ static void release(struct goroutine *goroutine)
 /* Returns its parent, NULL: not in the table. */
 static struct goroutine *remove_goroutine(struct go_replay *replay, struct goroutine *goroutine)
 {
-    uint64_t above = goroutine->public.parent;
-    struct goroutine *parent;
+    struct goroutine *parent = find_parent(replay, &goroutine->public);
 
     HASH_DEL(replay->goroutines, goroutine);
     release(goroutine);
-    parent = goroutine_find(replay, above);
     if (parent && parent->children)
         parent->children--;
     return parent;
@@ -165,15 +181,16 @@ void goroutine_forget(struct go_replay *replay, struct goroutine *ended)
 {
     size_t above = 0;
 
-    while (ended && ended->public.state == GO_STATE_ENDED && !ended->children)
-        ended = remove_goroutine(replay, ended);
-    /* One that is kept for its descendants: the row of those above it must not grow without end. */
     while (ended && ended->public.state == GO_STATE_ENDED) {
-        if (++above > ENDED_ANCESTORS && ended->children == 1) {
-            goroutine_forget(replay, remove_goroutine(replay, ended));
-            return;
+        if (!above && !ended->children) {
+            ended = remove_goroutine(replay, ended);
+        } else if (++above > ENDED_ANCESTORS && ended->children == 1) {
+            /* It is kept for its descendants: the row of those above it must not grow without end. */
+            ended = remove_goroutine(replay, ended);
+            above = 0;
+        } else {
+            ended = find_parent(replay, &ended->public);
         }
-        ended = goroutine_find(replay, ended->public.parent);
     }
 }
 

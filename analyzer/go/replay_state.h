@@ -66,6 +66,7 @@ struct go_replay {
     struct runner *runners;
     size_t sweep_objects_at, sweep_timers_at;
     struct go_replay_totals totals;
+    uint64_t births;          /* goroutines that were made or met */
     enum go_detail detail;    /* what GO_EVENT_DETAIL said last */
     struct timer *last_timer; /* set by the last event; NULL: that was another one */
     struct timer *running;    /* timers that have been run, but whose effect has not been seen yet */

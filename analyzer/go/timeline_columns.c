@@ -143,7 +143,7 @@ static int add_partners(struct go_timeline *timeline, const struct go_replay *re
 {
     const struct go_goroutine *stuck = go_replay_goroutine(replay, goroutine);
     const struct go_action *action = stuck ? go_waiting_in(stuck) : NULL;
-    int r = stuck ? add_column(timeline, go_replay_goroutine(replay, stuck->parent)) : 0;
+    int r = stuck ? add_column(timeline, go_replay_parent(replay, stuck)) : 0;
 
     if (!r && action)
         r = add_users(timeline, replay, action->object);

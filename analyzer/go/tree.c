@@ -121,6 +121,8 @@ static void link_entries(struct walk *walk)
         struct entry *entry = &walk->entries[i];
 
         entry->parent = entry->goroutine->parent ? find_entry(walk, entry->goroutine->parent) : NONE;
+        if (entry->parent != NONE && walk->entries[entry->parent].goroutine->born >= entry->goroutine->born)
+            entry->parent = NONE; /* the events contradict themselves */
         if (entry->parent == NONE) {
             walk->order[end++] = i;
             continue;

@@ -236,7 +236,7 @@ static struct go_test_verdict *test_of(const struct tests *tests, uint64_t key)
     const struct go_goroutine *goroutine = go_replay_goroutine(tests->judgement->replay, key);
 
     while (goroutine && !goroutine->test)
-        goroutine = go_replay_goroutine(tests->judgement->replay, goroutine->parent);
+        goroutine = go_replay_parent(tests->judgement->replay, goroutine);
     if (!goroutine || !tests->verdict->test_count)
         return NULL;
     return bsearch(&goroutine->goroutine, tests->verdict->tests, tests->verdict->test_count,

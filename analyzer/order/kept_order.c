@@ -235,7 +235,7 @@ static int read_thread(struct reading *reading, sqlite3_stmt *row)
     return 0;
 }
 
-static int read_rows(struct reading *reading, const char *sql,
+static int read_rows(struct reading *reading, const char *sql, const char *types,
                      int (*read_row)(struct reading *reading, sqlite3_stmt *row), struct error *err)
 {
     AUTO_STATEMENT *rows = NULL;
@@ -245,7 +245,7 @@ static int read_rows(struct reading *reading, const char *sql,
         return r;
     if (db_bind(rows, "i", reading->run_id) != SQLITE_OK)
         return db_fail(reading->db, err, read_what);
-    while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW)
+    while (r == 0 && (step = db_row(rows, types)) == SQLITE_ROW)
         r = read_row(reading, rows);
     if (r == -ENOMEM)
         return error_no_memory(err), r;
@@ -270,15 +270,15 @@ int kept_order_read(struct tracestore *store, int64_t run_id, struct sample_set 
         r = read_rows(&reading,
                       "SELECT node, parent, image, build_id, function, file, line, address, entry, flags, "
                       "depth FROM main.end_nodes WHERE run_id = ?1 ORDER BY node",
-                      read_node, err);
+                      "nNTTTTNIInn", read_node, err);
     if (r == 0 && tables == 3)
         r = read_rows(&reading, "SELECT node, depth, finished FROM main.end_iterations WHERE run_id = ?1",
-                      read_iteration, err);
+                      "nnn", read_iteration, err);
     if (r == 0 && tables == 3)
         r = read_rows(&reading,
                       "SELECT pid, tid, rank, label, name, state, flags, node FROM main.end_threads "
                       "WHERE run_id = ?1 ORDER BY thread",
-                      read_thread, err);
+                      "iiItttnN", read_thread, err);
     if (r < 0)
         kept_order_release(ret_kept);
     return r;

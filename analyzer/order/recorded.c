@@ -140,7 +140,7 @@ static uint64_t return_address(const struct reader *reader, uint32_t site)
 
     if (!site || !reader->site)
         return 0;
-    if (db_bind(reader->site, "i", (int64_t)site) == SQLITE_OK && sqlite3_step(reader->site) == SQLITE_ROW)
+    if (db_bind(reader->site, "i", (int64_t)site) == SQLITE_OK && db_row(reader->site, "i") == SQLITE_ROW)
         address = (uint64_t)sqlite3_column_int64(reader->site, 0);
     sqlite3_reset(reader->site);
     return address;

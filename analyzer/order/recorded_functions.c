@@ -61,7 +61,7 @@ static int read_rows(sqlite3 *db, int64_t run_id, struct sample_set *set,
         return r;
     if (db_bind(rows, "i", run_id) != SQLITE_OK)
         return db_fail(db, err, what);
-    while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW)
+    while (r == 0 && (step = db_row(rows, "ittitiiTI")) == SQLITE_ROW)
         r = read_row(set, functions, rows);
     if (r < 0)
         return error_no_memory(err), -ENOMEM;

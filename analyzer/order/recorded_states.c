@@ -44,7 +44,7 @@ int recorded_states_read(struct tracestore *store, int64_t run_id, struct sample
         return r;
     if (db_bind(rows, "i", run_id) != SQLITE_OK)
         return db_fail(db, err, what);
-    while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW)
+    while (r == 0 && (step = db_row(rows, "tt")) == SQLITE_ROW)
         r = read_row(set, states, rows);
     if (r < 0)
         return error_no_memory(err), -ENOMEM;

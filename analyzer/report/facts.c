@@ -8,7 +8,7 @@
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "store/sqlite.h"
+#include "store/db.h"
 
 enum { MOST_NAMED = 12 };
 
@@ -203,6 +203,11 @@ static const char *meaning_of(const char *cause)
     return cause;
 }
 
+static int fail(const struct report *report, size_t run, struct error *err)
+{
+    return db_fail(tracestore_db(report->input->sources[run].store), err, "cannot read the losses of a run");
+}
+
 static int prepare(const struct report *report, size_t run, const char *sql, sqlite3_stmt **ret_statement,
                    struct error *err)
 {
@@ -210,8 +215,7 @@ static int prepare(const struct report *report, size_t run, const char *sql, sql
 
     if (sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) != SQLITE_OK ||
         sqlite3_bind_int64(*ret_statement, 1, report_run(report, run)->run_id) != SQLITE_OK)
-        return error_say(err, -EIO, "reading the losses of run %" PRId64 ": %s",
-                         report_run(report, run)->run_id, sqlite3_errmsg(db));
+        return fail(report, run, err);
     return 0;
 }
 
@@ -246,17 +250,18 @@ static void say_loss(struct report *report, sqlite3_stmt *row)
 static int say_losses(struct report *report, size_t run, size_t *items, struct error *err)
 {
     CLEANUP(finalize) sqlite3_stmt *row = NULL;
-    int r =
-        prepare(report, run,
-                "SELECT cause, sum(count), count(*), sum(count IS NULL) FROM losses WHERE run_id = ?1 AND "
-                "cause <> 'unfinished' GROUP BY cause ORDER BY cause",
-                &row, err);
+    int step = SQLITE_DONE,
+        r = prepare(
+            report, run,
+            "SELECT cause, sum(count), count(*), sum(count IS NULL) FROM losses WHERE run_id = ?1 AND "
+            "cause <> 'unfinished' GROUP BY cause ORDER BY cause",
+            &row, err);
 
-    while (r == 0 && sqlite3_step(row) == SQLITE_ROW) {
+    while (r == 0 && (step = db_row(row, "tNnN")) == SQLITE_ROW) {
         say_loss(report, row);
         ++*items;
     }
-    return r;
+    return r < 0 || step == SQLITE_DONE ? r : fail(report, run, err);
 }
 
 static int say_blind(struct report *report, size_t run, size_t *items, struct error *err)
@@ -265,16 +270,19 @@ static int say_blind(struct report *report, size_t run, size_t *items, struct er
     AUTO_FREE char *names = NULL;
     size_t size = 0, count = 0;
     AUTO_FCLOSE FILE *out = open_memstream(&names, &size);
-    int r = prepare(report, run,
+    int step = SQLITE_DONE,
+        r = prepare(report, run,
                     "SELECT DISTINCT coalesce(f.demangled, f.name) AS n FROM blind b JOIN functions f USING "
                     "(function_id) WHERE b.run_id = ?1 ORDER BY n",
                     &row, err);
 
     if (!out)
         return error_no_memory(err);
-    while (r == 0 && sqlite3_step(row) == SQLITE_ROW)
+    while (r == 0 && (step = db_row(row, "t")) == SQLITE_ROW)
         if (count++ < MOST_NAMED)
             fprintf(out, "%s%s", count > 1 ? ", " : "", column_text(row, 0));
+    if (r == 0 && step != SQLITE_DONE)
+        r = fail(report, run, err);
     if (r < 0 || !count)
         return r;
     if (count > MOST_NAMED)

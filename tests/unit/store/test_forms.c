@@ -220,9 +220,10 @@ Test(forms, a_damaged_list_is_told)
     stream_generate(&stream, STREAM_LOSSES, 5, 6000);
     write_run(&fixture, &stream, true);
     events = ask(db, "SELECT count(*) FROM events WHERE function_id = 7");
-    run_sql(db,
-            "UPDATE segments SET functions = x'02' || substr(functions, 2) WHERE segment_id = 2;"
-            "UPDATE segments SET functions = substr(functions, 2) WHERE segment_id = 3;");
+    run_sql(
+        db,
+        "UPDATE segments SET functions = CAST(x'02' || substr(functions, 2) AS BLOB) WHERE segment_id = 2;"
+        "UPDATE segments SET functions = substr(functions, 2) WHERE segment_id = 3;");
     cr_assert_eq(ask(db, "SELECT count(*) FROM events WHERE function_id = 7"), events);
     cr_assert_gt(ask(db, "SELECT sum(calls) FROM segment_functions WHERE segment_id = 4"), 0);
     cr_assert_eq(sqlite3_exec(db, "SELECT sum(calls) FROM call_counts", NULL, NULL, &message),

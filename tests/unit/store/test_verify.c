@@ -105,7 +105,8 @@ Test(verify, damage_is_found)
         " WHERE segment_id = 3",
         "segment_functions");
     expect_problem(
-        "UPDATE segments SET functions = substr(functions, 1, 3) || x'7f' || substr(functions, 5)"
+        "UPDATE segments SET functions = CAST(substr(functions, 1, 3) || x'7f' || substr(functions, 5) AS "
+        "BLOB)"
         " WHERE segment_id = 3",
         "functions of segment 3 is damaged");
     expect_problem("DELETE FROM functions WHERE function_id = 7", "function 7");
