@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/full_disk.h"
 
 /* What SQLite's result codes mean to us. */
 static const struct reason {
@@ -51,11 +52,11 @@ int db_errno(int result)
 /* The result of the last call. A full disk, or a quota, also comes as an I/O error. */
 static int last_result(sqlite3 *db)
 {
-    int result = sqlite3_errcode(db), why = sqlite3_system_errno(db);
+    int result = sqlite3_errcode(db);
 
     if (result == SQLITE_OK) /* the statement was reset behind a row that is not as it has to be */
         return SQLITE_ROW;
-    return (result & 0xff) == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT) ? SQLITE_FULL : result;
+    return full_disk_is_why(db, result) ? SQLITE_FULL : result;
 }
 
 int db_fail(sqlite3 *db, struct error *err, const char *what)

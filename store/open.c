@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "store/create.h"
+#include "store/full_disk.h"
 #include "store/schema.h"
 #include "store/schema_check.h"
 #include "store/store.h"
@@ -193,6 +194,20 @@ static int open_immutable(struct tracestore *store)
     return result;
 }
 
+/* Opens the file and reads from it. `alone`: with the log's index in memory, which keeps others out. */
+static int open_file(struct tracestore *store, int flags, bool alone)
+{
+    int result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+
+    schema_distrust(store->db);
+    if (result != SQLITE_OK)
+        return result;
+    sqlite3_busy_timeout(store->db, STORE_BUSY_TIMEOUT_MS);
+    if (alone)
+        sqlite3_exec(store->db, "PRAGMA main.locking_mode = EXCLUSIVE", NULL, NULL, NULL);
+    return sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+}
+
 static int connect_db(struct tracestore *store)
 {
     int flags = SQLITE_OPEN_READWRITE;
@@ -203,11 +218,10 @@ static int connect_db(struct tracestore *store)
         flags |= SQLITE_OPEN_CREATE;
     else if (store->mode == TRACESTORE_READ && !may_write(store->path))
         flags = SQLITE_OPEN_READONLY;
-    result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
-    schema_distrust(store->db);
-    if (result == SQLITE_OK) {
-        sqlite3_busy_timeout(store->db, STORE_BUSY_TIMEOUT_MS);
-        result = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    result = open_file(store, flags, false);
+    if (result != SQLITE_OK && full_disk_is_why(store->db, result)) {
+        sqlite3_close(take_pointer(store->db));
+        result = open_file(store, flags, true);
     }
     if (flags == SQLITE_OPEN_READONLY && !has_rest &&
         ((result & 0xff) == SQLITE_CANTOPEN || (result & 0xff) == SQLITE_READONLY))

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "store/full_disk.h"
 #include "store/name_index.h"
 #include "store/recover.h"
 #include "store/window.h"
@@ -127,7 +128,7 @@ static int recover_run(struct recovering *recovering)
     return code ? code : store_end_cut_run(recovering->db, recovering->run_id, recovering->err);
 }
 
-int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
+static int recover_at_once(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
 {
     struct trace_recovered sum = *recovered;
     struct recovering recovering = {.db = db, .run_id = run_id, .recovered = &sum, .err = err};
@@ -146,6 +147,18 @@ int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recover
     sum.runs++;
     *recovered = sum;
     return 0;
+}
+
+int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
+{
+    int code = recover_at_once(db, run_id, recovered, err);
+    sigset_t signals;
+
+    if (code != -ENOSPC || full_disk_begin(db, &signals))
+        return code;
+    code = recover_at_once(db, run_id, recovered, err);
+    full_disk_end(db, &signals);
+    return code;
 }
 
 /* ------------------------------------------------------------------------------------------ all runs */

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "store/full_disk.h"
 #include "store/go_functions.h"
 #include "store/name_index.h"
 #include "store/space.h"
@@ -160,7 +162,8 @@ static int end_transaction(sqlite3 *db, int code, struct error *err)
     return committed ? committed : code;
 }
 
-int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err)
+/* All of the run in one transaction. */
+static int delete_whole(struct tracestore *store, int64_t run_id, struct error *err)
 {
     int code = db_begin(store->db, what, err);
 
@@ -171,14 +174,7 @@ int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error
         code = db_run(store->db, what, err, "DELETE FROM runs WHERE run_id = ?1", "i", run_id);
     if (!code)
         code = delete_unused_images(store->db, err);
-    code = end_transaction(store->db, code, err);
-    if (code)
-        return code;
-    /* The run is gone; that its space comes back at once is only desired. */
-    while (space_give_back(store->db, STEP_PAGES, NULL) > 0)
-        ;
-    space_empty_log(store->db);
-    return 0;
+    return end_transaction(store->db, code, err);
 }
 
 /* ------------------------------------------------------------------------------------------ which run */
@@ -317,6 +313,71 @@ static int images_step(sqlite3 *db, struct error *err)
     return code ? code : end_transaction(db, delete_unused_images(db, err), err);
 }
 
+/* ------------------------------------------------------------------------------------------ a run by name */
+
+/* The run is gone; that its space comes back at once is only desired. */
+static void give_all_back(sqlite3 *db)
+{
+    while (space_give_back(db, STEP_PAGES, NULL) > 0)
+        ;
+    space_empty_log(db);
+}
+
+/* A part of the run or, when it has gone, the images that it alone had. 1: there is no more of it; 0. */
+static int run_step(struct tracestore *store, int64_t run_id, bool gone, struct error *err)
+{
+    int r = db_begin(store->db, what, err);
+
+    if (r)
+        return r;
+    if (gone)
+        r = delete_unused_images(store->db, err);
+    else
+        r = check_deletable(store, run_id, err);
+    if (!r && !gone)
+        r = delete_part(store->db, run_id, STEP_SEGMENTS_FULL, clock_ns(CLOCK_REALTIME), err);
+    r = end_transaction(store->db, r, err);
+    if (r < 0)
+        return r;
+    give_all_back(store->db);
+    return r || gone;
+}
+
+static int run_step_without_log(struct tracestore *store, int64_t run_id, bool gone, struct error *err)
+{
+    sigset_t signals;
+    int r;
+
+    if (full_disk_begin(store->db, &signals))
+        return -ENOSPC; /* as the error line says already */
+    r = run_step(store, run_id, gone, err);
+    full_disk_end(store->db, &signals);
+    return r;
+}
+
+static int delete_in_steps(struct tracestore *store, int64_t run_id, struct error *err)
+{
+    int r = 0;
+
+    for (int gone = 0; gone < 2 && r >= 0; gone += r > 0) {
+        r = run_step(store, run_id, gone, err);
+        if (r == -ENOSPC)
+            r = run_step_without_log(store, run_id, gone, err);
+    }
+    return r < 0 ? r : 0;
+}
+
+int tracestore_delete_run(struct tracestore *store, int64_t run_id, struct error *err)
+{
+    int code = delete_whole(store, run_id, err);
+
+    if (code == -ENOSPC)
+        return delete_in_steps(store, run_id, err);
+    if (!code)
+        give_all_back(store->db);
+    return code;
+}
+
 /* A writer frees pages too: those of its journal when a run ends. They are cut off where the file is longer
  * than it may be for them. */
 static int find_free_pages(sqlite3 *db, const struct trace_retention *keep, bool *ret_due, struct error *err)
@@ -329,8 +390,8 @@ static int find_free_pages(sqlite3 *db, const struct trace_retention *keep, bool
     return code;
 }
 
-int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
-                      struct trace_retained *retained, struct error *err)
+static int retain_step(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
+                       struct trace_retained *retained, struct error *err)
 {
     int code = delete_step(store->db, keep, now_ns, false, retained, err);
 
@@ -349,6 +410,22 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
     retained->space_due = code != 0;
     if (!code)
         space_empty_log(store->db);
+    return code;
+}
+
+int tracestore_retain(struct tracestore *store, const struct trace_retention *keep, uint64_t now_ns,
+                      struct trace_retained *retained, struct error *err)
+{
+    int code = retain_step(store, keep, now_ns, retained, err);
+    sigset_t signals;
+
+    /* A recorder has room set aside for this case, and tracestore_make_room. */
+    if (code != -ENOSPC || store->reserves[RESERVE_LAST] >= 0 || full_disk_begin(store->db, &signals))
+        return code;
+    code = retain_step(store, keep, now_ns, retained, err);
+    while (code > 0 && space_give_back(store->db, STEP_PAGES, NULL) > 0)
+        ;
+    full_disk_end(store->db, &signals);
     return code;
 }
 

@@ -161,6 +161,39 @@ read_only() {
     goes_on
 }
 
+# Not a byte is free, not even for the index of SQLite's log: what deletes works, and gives the space to others, who take it.
+not_a_byte_free() {
+    local before
+    new_disk 6m
+    mkdir -p "$WORK/traces"
+    for thread in 0.0 0.1; do
+        head -c 1000000 /dev/urandom | tr '\000-\377' '[\001*128][\002*128]' >"$WORK/traces/$thread.u16"
+    done
+    for name in first second third; do
+        "$TRACECTL" -q import --format u16 "$WORK/traces" -n "$name"
+    done
+    take_all() { head -c 10m /dev/zero >>"$DISK/ballast" || true; }
+    take_all
+    (($(free_bytes) == 0))
+    same 3 "$(q 'SELECT count(*) AS n FROM runs')"
+    before=$(stat -c %s "$TRACECTL_DB")
+    "$TRACECTL" rm first
+    same 2 "$(q 'SELECT count(*) AS n FROM runs')"
+    (($(stat -c %s "$TRACECTL_DB") < before && $(free_bytes) > 0))
+    take_all
+    before=$(stat -c %s "$TRACECTL_DB")
+    "$TRACECTL" gc --keep-runs 1
+    same third "$(q 'SELECT name FROM runs')"
+    (($(stat -c %s "$TRACECTL_DB") < before && $(free_bytes) > 0))
+    take_all
+    "$TRACECTL" recover
+    "$TRACECTL" verify
+    "$TRACECTL" rm third
+    rm "$DISK/ballast"
+    store_is_valid
+    same wal "$(sqlite3 "$TRACECTL_DB" 'PRAGMA journal_mode')"
+}
+
 has_events() {
     (($(q "SELECT count(*) AS n FROM events e JOIN runs r USING (run_id) WHERE r.name = 'cut'") > 0))
 }
@@ -192,6 +225,7 @@ run_case "disk full: the recording stops, the program goes on" stops
 run_case "disk full: the oldest runs make room" drops_oldest
 run_case "disk full: nothing left to drop" drops_all_and_stops
 run_case "disk full from the start" full_from_the_start
+run_case "disk full to the last byte: rm, gc and recover" not_a_byte_free
 run_case "a read-only file system" read_only
 run_case "a size is kept while recording" keeps_size
 finish
