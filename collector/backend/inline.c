@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/backend/leftover.h"
+#include "collector/target/frozen.h"
 #include "collector/target/limits.h"
 #include "collector/target/room.h"
 
@@ -206,6 +207,8 @@ int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const 
     *ret_reason = NULL;
     while (!*ret_reason && fgets(line, sizeof(line), status))
         *ret_reason = status_refusal(line);
+    if (!*ret_reason && process_is_frozen(pid))
+        *ret_reason = "its control group is frozen";
     if (!*ret_reason)
         *ret_reason = inline_backend_memory_refusal(pid, inlined);
     return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,12 +15,19 @@
 
 #define TRIES 50 /* the dead collector's memory goes a little later */
 
+/* The collector's memory goes a little later than its descriptors, and so does a session of its own, which
+ * goes with it. */
+static bool passes(int r)
+{
+    return r == -EBUSY || r == -EPERM;
+}
+
 static void clean_all(pid_t *pids, pid_t collector)
 {
     const struct timespec pause = {0, 20 * 1000 * 1000};
 
     for (size_t i = 0; i < INLINE_GUARD_MAX; i++)
-        for (int try = 0; pids[i] && try < TRIES && leftover_clean(pids[i], NULL) == -EBUSY; try++)
+        for (int try = 0; pids[i] && try < TRIES && passes(leftover_clean(pids[i], NULL)); try++)
             nanosleep(&pause, NULL);
     leftover_take_back(collector); /* children that it never heard of */
 }

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/target/frozen.h"
 #include "collector/target/process.h"
 #include "collector/target/remote_state.h"
 
@@ -158,6 +159,8 @@ static int stop_all(struct remote *remote, struct error *err)
     } while (r > 0);
     if (!r && !remote->count)
         r = -ESRCH;
+    if (r == -ETIMEDOUT && process_is_frozen(remote->pid))
+        return error_say(err, r, "the control group of process %d is frozen", (int)remote->pid);
     return r ? error_set(err, r, NULL, "cannot stop process %d", (int)remote->pid) : 0;
 }
 

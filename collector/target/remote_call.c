@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "collector/target/frozen.h"
 #include "collector/target/remote_state.h"
 
 #define PATIENCE_NS 1000000000ull /* for one call */
@@ -207,6 +208,8 @@ static int prepare(struct remote *remote, struct error *err)
     struct remote_caller *caller = &remote->caller;
     int r;
 
+    if (process_is_frozen(remote->pid))
+        return error_say(err, -ETIMEDOUT, "the control group of process %d is frozen", (int)remote->pid);
     caller->thread = choose_thread(remote);
     if (!caller->thread)
         return error_say(err, -ENOTSUP, "process %d has no thread that may call the kernel for it",

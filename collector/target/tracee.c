@@ -115,9 +115,9 @@ int tracee_run_to(struct tracee *tracee, enum tracee_stop stop, uint64_t patienc
 {
     int request = stop == TRACEE_EVENT ? PTRACE_CONT : PTRACE_SYSCALL, r = 0, stops = 0;
 
-    if (stop == TRACEE_EVENT)
-        ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
     do {
+        if (stop == TRACEE_EVENT) /* any other stop makes the kernel forget it */
+            ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
         if (tracee->stopped && ptrace(request, tracee->tid, NULL, (void *)(intptr_t)tracee->signal))
             return -ESRCH;
         tracee->stopped = false;

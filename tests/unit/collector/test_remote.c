@@ -3,12 +3,14 @@
  * still does. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <mntent.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,6 +133,131 @@ Test(remote, signals_wait_for_the_end_of_the_session)
         while (atomic_load(&shared->handled) < i)
             usleep(100);
     }
+    end(pid);
+}
+
+/* ------------------------------------------------------------------------------------ frozen control groups
+ */
+
+static struct {
+    char path[128], file[160];
+} group;
+
+static void write_to(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+
+    cr_assert(file && fputs(text, file) >= 0 && !fclose(file), "%s: %s", path, strerror(errno));
+}
+
+/* Puts a process into a control group of its own, of version 2. */
+static void make_group(pid_t pid)
+{
+    FILE *mounts = setmntent("/proc/self/mounts", "re");
+    struct mntent *mount;
+    char number[32];
+
+    cr_assert_not_null(mounts);
+    while ((mount = getmntent(mounts)) && strcmp(mount->mnt_type, "cgroup2") != 0)
+        continue;
+    cr_assert(mount, "control groups of version 2 are mounted");
+    snprintf(group.path, sizeof(group.path), "%s/tracectl-test-%d", mount->mnt_dir, (int)pid);
+    endmntent(mounts);
+    cr_assert_eq(mkdir(group.path, 0755), 0, "%s", group.path);
+    snprintf(group.file, sizeof(group.file), "%s/cgroup.procs", group.path);
+    snprintf(number, sizeof(number), "%d", (int)pid);
+    write_to(group.file, number);
+    snprintf(group.file, sizeof(group.file), "%s/cgroup.freeze", group.path);
+}
+
+static void expect_rounds(void)
+{
+    unsigned rounds = atomic_load(&shared->rounds);
+
+    while (atomic_load(&shared->rounds) == rounds)
+        usleep(100);
+}
+
+/* Two calls, and it is frozen between them. */
+static int freeze_between(void *context, struct remote *remote, struct error *err)
+{
+    const uint64_t none[6] = {0};
+    int r = remote_call(remote, SYS_getpid, none, &shared->result, err);
+
+    (void)context;
+    if (r)
+        return error_say(err, -EIO, "the first call failed");
+    write_to(group.file, "1");
+    return remote_call(remote, SYS_getpid, none, &shared->result, err);
+}
+
+Test(remote, a_frozen_process_is_given_up_and_is_whole)
+{
+    struct error err = {0};
+    pid_t pid = begin();
+
+    make_group(pid);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(remote_session(pid, i ? freeze_between : ask_pid, NULL, &err), i ? -ETIMEDOUT : 0);
+        write_to(group.file, "1");
+        cr_expect_eq(remote_session(pid, ask_pid, NULL, &err), -ETIMEDOUT);
+        cr_expect(strstr(err.message, "is frozen"), "%s", err.message);
+        write_to(group.file, "0");
+        expect_rounds();
+    }
+    cr_expect_eq(remote_session(pid, ask_pid, NULL, &err), 0, "%s", err.message);
+    end(pid);
+    cr_expect_eq(rmdir(group.path), 0);
+}
+
+/* ------------------------------------------------------------------------------------ limits */
+
+static int never_ends(void *context, struct remote *remote, struct error *err)
+{
+    (void)context;
+    (void)remote;
+    (void)err;
+    for (;;)
+        pause();
+    return 0;
+}
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+/* A signal to the collector ends it soon: what it waits for may never come. */
+Test(remote, a_session_that_does_not_end_is_ended)
+{
+    const struct sigaction action = {.sa_handler = on_alarm};
+    struct error err = {0};
+    pid_t pid = begin();
+
+    sigaction(SIGALRM, &action, NULL);
+    alarm(1);
+    cr_expect_eq(remote_session(pid, never_ends, NULL, &err), -ETIMEDOUT);
+    expect_rounds();
+    end(pid);
+}
+
+/* A call that waits for something that does not come. */
+static int wait_for_ever(void *context, struct remote *remote, struct error *err)
+{
+    const uint64_t none[6] = {0};
+
+    (void)context;
+    return remote_call(remote, SYS_pause, none, &shared->result, err);
+}
+
+Test(remote, a_call_that_does_not_end_is_given_up)
+{
+    struct error err = {0};
+    pid_t pid = begin();
+
+    cr_expect_eq(remote_session(pid, wait_for_ever, NULL, &err), -ETIMEDOUT);
+    expect_rounds();
+    cr_expect_eq(remote_session(pid, ask_pid, NULL, &err), 0, "%s", err.message);
     end(pid);
 }
 
