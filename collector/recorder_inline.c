@@ -65,6 +65,13 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
     return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
 }
 
+static int on_distrusted(void *context, pid_t pid, const char *why)
+{
+    struct recorder *recorder = context;
+
+    return streams_distrust(recorder->streams, pid, why);
+}
+
 const char *recorder_inline_refusal(const struct recorder_options *options)
 {
     if (options->opens)
@@ -84,7 +91,8 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
         .ring_bytes = recorder->options.ring_bytes,
         .timed = recorder->options.times == STREAM_TIMES_FULL,
     };
-    const struct agent_sink sink = {.calls = on_calls, .lost = on_lost, .context = recorder};
+    const struct inline_sink sink = {.calls = {.calls = on_calls, .lost = on_lost, .context = recorder},
+                                     .distrusted = on_distrusted};
     int r;
 
     if (recorder->options.backend == RECORDER_UPROBE || recorder_inline_refusal(&recorder->options))
@@ -170,7 +178,10 @@ static int on_slots_lent(struct recorder *recorder, const struct wire_slots *rec
 
 static int on_claim(struct recorder *recorder, const struct wire_claim *record)
 {
-    return inline_backend_claim(recorder->inlined, record->header.tid, record->ticket, record->area);
+    uint32_t tid = record->header.tid;
+
+    return inline_backend_claim(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
+                                record->ticket, record->area);
 }
 
 static int handle_record(void *context, const void *record, size_t size)

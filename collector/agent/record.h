@@ -3,10 +3,12 @@
  * What the stubs and the agent in a target write and the collector reads: the one layout of the fast backend.
  * Private to one run on one machine, like bpf/wire.h.
  *
- * The area of a process is one memory file, made by the collector and mapped by the process twice: its head,
- * the agent and the stubs within reach of the program's code (a `jmp` reaches 2 GiB), the chunks anywhere. A
- * forked child has the same mappings at the same addresses and uses the same chunks. A chunk belongs to one
- * thread until the collector has read it and put it back.
+ * The area of a process is two memory files, made by the collector. One has all that stubs and agent run by:
+ * the head and the stubs, which the process has mapped within reach of its code (a `jmp` reaches 2 GiB), and
+ * which no target can change (area.h). The other one has what they write: the counts and the chunks, mapped
+ * anywhere. Nothing in it is taken for an address, a size or an index by whoever runs stubs. A forked child
+ * has the same mappings at the same addresses and uses the same chunks. A chunk belongs to one thread until
+ * the collector has read it and put it back.
  *
  * A thread's slots lie in its thread control block, in the part of glibc's tcbhead_t that no version from
  * 2.23 on uses (__glibc_unused2, sysdeps/x86_64/nptl/tls.h). They need no allocation and a new thread has
@@ -160,40 +162,45 @@ enum agent_chunk_state {
     AGENT_CHUNK_UNUSED = 2 /* was taken for nothing: a handler took another one meanwhile */
 };
 
-/* The head of the area. The agent behind it is read-only for the target. */
+/* The head of the area: the target may only read it. */
 struct agent_head {
     char magic[8]; /* AGENT_MAGIC */
     uint32_t version;
     uint32_t quiet;  /* no chunk is to be taken any more: the recording has ended */
     uint64_t chunks; /* address of the first chunk in the target */
     uint32_t chunk_bytes, chunk_count;
-    uint32_t collector;                          /* process id, of whoever reads */
-    uint32_t area;                               /* its number, among those of the collector */
-    uint64_t area_bytes;                         /* of the memory file: head, code, chunks */
-    uint64_t chunks_bytes;                       /* of what is at its end: the chunks, and their times */
-    uint64_t times;                              /* 0: none are kept; else see agent_time_at() */
-    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
-                                                    collector is there; beside nothing that a target writes */
-    uint64_t taken __attribute__((aligned(64))); /* so many entries of `free` have been taken, by agents */
-    uint64_t unplaced;                           /* calls lost of threads that never had a chunk */
-    uint64_t shared;                             /* of threads that share a thread control block */
-    uint32_t keys, tickets;                      /* so many have been given out */
-    uint64_t since; /* CLOCK_MONOTONIC when the process was patched and stood still */
-    uint64_t given __attribute__((aligned(64)));  /* so many have been put there, by the collector */
+    uint32_t collector; /* process id, of whoever reads */
+    uint32_t area;      /* its number, among those of the collector */
+    uint64_t data_file; /* inode number of the data file */
+    uint64_t since;     /* CLOCK_MONOTONIC when the process was patched and stood still */
+    uint64_t times;     /* 0: none are kept; else see agent_time_at() */
+    uint64_t tick __attribute__((aligned(64)));   /* agent_tick_word() of the tick, which counts up while the
+                                                     collector is there */
+    uint64_t given __attribute__((aligned(64)));  /* so many entries of `free` have been made */
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
+/* Before the chunks: what agents count, and anybody who has the area mapped may change. */
+struct agent_counts {
+    uint64_t taken;         /* so many entries of `free` have been taken */
+    uint64_t unplaced;      /* calls lost of threads that never had a chunk */
+    uint64_t shared;        /* of threads that share a thread control block */
+    uint32_t keys, tickets; /* so many have been given out */
+};
+#define AGENT_COUNTS_BYTES 4096u
+
 #define AGENT_MAGIC "tracectl"
+#define AGENT_DATA_NAME AGENT_MAGIC " rings" /* of the data file */
 /* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. */
 struct agent_key {
     uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: nobody has called here since the process was forked */
 };
 
-#define AGENT_VERSION 3
+#define AGENT_VERSION 4
 
 /* What is mapped near the code, by offsets from the head: the key's page, the agent and the stubs behind it.
  * The agent is a private mapping of a file that all areas of a collector have in common, for uprobes are only
- * put into such; the others are the area's. */
+ * put into such; head and stubs are of the area's code file. */
 #define AGENT_HEAD_BYTES 32768u
 #define AGENT_CHUNKS_MAX 7168u
 #define AGENT_KEY_OFFSET AGENT_HEAD_BYTES
@@ -208,6 +215,7 @@ _Static_assert(sizeof(struct agent_chunk) == 64, "agent_chunk");
 _Static_assert(__builtin_offsetof(struct agent_head, chunks) == 16, "agent_head.chunks");
 _Static_assert(__builtin_offsetof(struct agent_head, times) == 56, "agent_head.times");
 _Static_assert(__builtin_offsetof(struct agent_head, tick) == 64, "agent_head.tick");
+_Static_assert(sizeof(struct agent_counts) <= AGENT_COUNTS_BYTES, "agent_counts");
 _Static_assert(sizeof(struct agent_head) + AGENT_CHUNKS_MAX * sizeof(uint32_t) <= AGENT_HEAD_BYTES,
                "agent_head");
 

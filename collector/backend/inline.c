@@ -18,6 +18,7 @@
 #include "collector/target/room.h"
 
 #define RING_BYTES (32u << 20)
+#define STRANGERS_MAX 10000u /* threads of one family that are looked up in /proc */
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
 
 /* What both clocks say at the beginning of the tick. */
@@ -28,7 +29,7 @@ static void begin_tick(struct inline_backend *backend, uint32_t tick)
     backend->stamps[tick] = __builtin_ia32_rdtsc();
 }
 
-int inline_backend_new(const struct inline_options *options, const struct agent_sink *sink,
+int inline_backend_new(const struct inline_options *options, const struct inline_sink *sink,
                        struct inline_backend **ret_backend, struct error *err)
 {
     struct inline_backend *backend = calloc(1, sizeof(*backend));
@@ -163,6 +164,22 @@ void inline_backend_free(struct inline_backend *backend)
     free(backend);
 }
 
+/* Something has been done with a family's reader, with this result. Says so if what is in the area is not
+ * believed from now on: for all that have it, who wrote there is not known. */
+static int was_read(struct inline_backend *backend, struct family *family, int result)
+{
+    const char *fault = agent_reader_fault(family->reader);
+
+    if (!fault || family->distrusted)
+        return result;
+    family->distrusted = true;
+    agent_area_quiet(family->patch.area);
+    for (struct member *member = backend->members; member && !result; member = member->hh.next)
+        if (member->family == family)
+            result = backend->sink.distrusted(backend->sink.calls.context, member->pid, fault);
+    return result;
+}
+
 /* ------------------------------------------------------------------------------------ attaching */
 
 /* What /proc/PID/status says against it. */
@@ -265,6 +282,19 @@ static struct family *family_of(const struct inline_backend *backend, pid_t pid)
     return NULL;
 }
 
+static int make_reader(const struct inline_backend *backend, const struct inline_target *target,
+                       struct family *family)
+{
+    const struct agent_expected expected = {
+        .first = 1 + target->first_function,
+        .functions = target->inlined->count,
+        .has_stub = target->inlined->chosen,
+        .begins = backend->times,
+    };
+
+    return agent_reader_new(family->patch.area, &backend->sink.calls, &expected, &family->reader);
+}
+
 static int make_area(struct inline_backend *backend, const struct inline_target *target,
                      struct family *family, struct error *err)
 {
@@ -276,13 +306,13 @@ static int make_area(struct inline_backend *backend, const struct inline_target 
         r = agent_area_fill(family->patch.area, err);
     if (r)
         return r;
-    if (fstat(family->patch.area->fd, &file))
+    if (fstat(family->patch.area->code_fd, &file))
         return error_set(err, -errno, NULL, "cannot look at the memory file");
     family->inode = file.st_ino;
     family->patch.agent = backend->agent;
     family->patch.area->head->area = family->number = ++backend->families;
     family->patch.area->head->tick = agent_tick_word(backend->tick);
-    return agent_reader_new(family->patch.area, &backend->sink, &family->reader) ? error_no_memory(err) : 0;
+    return make_reader(backend, target, family) ? error_no_memory(err) : 0;
 }
 
 /* -ENOMEM. */
@@ -375,11 +405,13 @@ int inline_backend_lend(struct inline_backend *backend, const struct inline_loan
     loan->family = member->family;
     r = agent_reader_read_to(loan->family->reader, loan->owner, order->offset);
     HASH_ADD(hh, backend->loans, borrower, sizeof(loan->borrower), loan);
-    return r ? r : agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
+    if (!r)
+        r = agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
+    return was_read(backend, loan->family, r);
 }
 
 /* Hands on the rest of an owner's calls once nobody works on its slots any more. */
-static int end_owner(struct inline_backend *backend, struct agent_reader *reader, uint32_t owner)
+static int end_owner(struct inline_backend *backend, struct family *family, uint32_t owner)
 {
     bool lent = false;
 
@@ -387,24 +419,24 @@ static int end_owner(struct inline_backend *backend, struct agent_reader *reader
         loan->owner_ended |= loan->owner == owner;
         lent |= loan->owner == owner;
     }
-    return lent ? 0 : agent_reader_end(reader, owner);
+    return lent ? 0 : was_read(backend, family, agent_reader_end(family->reader, owner));
 }
 
 int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
 {
     struct loan *loan = find_loan(backend, borrower);
-    struct agent_reader *reader;
+    struct family *family;
     uint32_t owner, before;
     bool ended, is_last = true;
     int r;
 
     if (!loan)
         return 0;
-    reader = loan->family->reader;
+    family = loan->family;
     owner = loan->owner;
     before = loan->before;
     ended = loan->owner_ended;
-    r = agent_reader_read_to(reader, owner, offset);
+    r = agent_reader_read_to(family->reader, owner, offset);
     remove_loan(backend, loan);
     for (loan = backend->loans; loan; loan = loan->hh.next) {
         if (loan->before != borrower)
@@ -413,8 +445,9 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
         is_last = false;
     }
     if (!r && is_last)
-        r = agent_reader_lend(reader, owner, before);
-    return !r && ended ? end_owner(backend, reader, owner) : r;
+        r = agent_reader_lend(family->reader, owner, before);
+    r = was_read(backend, family, r);
+    return !r && ended ? end_owner(backend, family, owner) : r;
 }
 
 int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth)
@@ -434,12 +467,29 @@ int inline_backend_fork(struct inline_backend *backend, const struct inline_birt
     return r == -ENOMEM ? r : 0;
 }
 
-int inline_backend_claim(struct inline_backend *backend, uint32_t tid, uint32_t ticket, uint32_t area)
+/* The family that a thread belongs to which nobody has told of: of a child that is not followed. NULL: none,
+ * or so many have been looked for that somebody makes it up. */
+static struct family *stranger_family(struct inline_backend *backend, uint32_t tid, uint32_t area)
 {
-    for (struct member *member = backend->members; member; member = member->hh.next)
-        if (member->family->number == area)
-            return agent_reader_claim(member->family->reader, ticket, owner_of(backend, tid));
-    return 0;
+    struct member *member = backend->members;
+
+    while (member && member->family->number != area)
+        member = member->hh.next;
+    if (!member || member->family->strangers >= STRANGERS_MAX)
+        return NULL;
+    member->family->strangers++;
+    return leftover_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
+}
+
+int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,
+                         uint32_t area)
+{
+    struct member *member = find_member(backend, pid);
+    struct family *family = member ? member->family : stranger_family(backend, tid, area);
+
+    if (!family || family->number != area)
+        return 0;
+    return was_read(backend, family, agent_reader_claim(family->reader, ticket, owner_of(backend, tid)));
 }
 
 /* ------------------------------------------------------------------------------------ reading */
@@ -463,7 +513,7 @@ static int for_each_family(struct inline_backend *backend,
 static int look(struct inline_backend *backend, struct family *family)
 {
     __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
-    return agent_reader_look(family->reader, backend->times[backend->tick]);
+    return was_read(backend, family, agent_reader_look(family->reader, backend->times[backend->tick]));
 }
 
 static uint32_t next_tick(uint32_t tick)
@@ -482,7 +532,7 @@ static int freeze(struct inline_backend *backend, struct family *family)
     int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
 
     agent_area_quiet(family->patch.area);
-    return r;
+    return was_read(backend, family, r);
 }
 
 int inline_backend_freeze(struct inline_backend *backend)
@@ -492,7 +542,7 @@ int inline_backend_freeze(struct inline_backend *backend)
 
 static int read_family(struct inline_backend *backend, struct family *family)
 {
-    return agent_reader_read(family->reader);
+    return was_read(backend, family, agent_reader_read(family->reader));
 }
 
 int inline_backend_read(struct inline_backend *backend)
@@ -503,8 +553,9 @@ int inline_backend_read(struct inline_backend *backend)
 int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)
 {
     struct member *member = find_member(backend, pid);
+    int r = member ? agent_reader_read_to(member->family->reader, owner_of(backend, tid), offset) : 0;
 
-    return member ? agent_reader_read_to(member->family->reader, owner_of(backend, tid), offset) : 0;
+    return member ? was_read(backend, member->family, r) : 0;
 }
 
 int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
@@ -512,7 +563,7 @@ int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_
     struct member *member = find_member(backend, pid);
 
     inline_leave_blocks(backend, tid);
-    return member ? end_owner(backend, member->family->reader, tid) : 0;
+    return member ? end_owner(backend, member->family, tid) : 0;
 }
 
 void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
@@ -540,7 +591,8 @@ uint64_t inline_backend_moment(const struct inline_backend *backend, uint16_t ti
     stamps = backend->stamps[to] - backend->stamps[from];
     times = backend->times[to] - backend->times[from];
     if (!backend->stamps[from] || backend->stamps[to] <= backend->stamps[from] ||
-        backend->times[to] < backend->times[from] || stamp < backend->stamps[tick])
+        backend->times[to] < backend->times[from] || stamp < backend->stamps[tick] ||
+        (stamp > backend->stamps[backend->tick] && stamp > __builtin_ia32_rdtsc()))
         return backend->times[tick];
     return backend->times[tick] +
            (uint64_t)((double)(stamp - backend->stamps[tick]) * ((double)times / (double)stamps));
@@ -584,7 +636,7 @@ static int make_quiet(struct inline_backend *backend, struct family *family)
 
 static int end_family(struct inline_backend *backend, struct family *family)
 {
-    return agent_reader_end_all(family->reader);
+    return was_read(backend, family, agent_reader_end_all(family->reader));
 }
 
 /* A thread that waits for its child by vfork() does not stop: that passes. */

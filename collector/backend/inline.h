@@ -31,7 +31,15 @@ struct inline_options {
     bool timed;        /* each call comes with the time stamp counter, see inline_backend_moment() */
 };
 
-int inline_backend_new(const struct inline_options *options, const struct agent_sink *sink,
+/* Who takes what is read. */
+struct inline_sink {
+    struct agent_sink calls;
+    /* From here on nothing is read of the inline probes of this process: `why`, a clause, was found where
+     * they write. With the context of `calls`. */
+    int (*distrusted)(void *context, pid_t pid, const char *why);
+};
+
+int inline_backend_new(const struct inline_options *options, const struct inline_sink *sink,
                        struct inline_backend **ret_backend, struct error *err);
 
 /* Whether the processors' time stamp counters go alike and for ever, as the kernel says. */
@@ -71,8 +79,10 @@ struct inline_birth {
 };
 int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth);
 
-/* A thread has taken its slots with a ticket of the area with that number (struct agent_head). -ENOMEM. */
-int inline_backend_claim(struct inline_backend *backend, uint32_t tid, uint32_t ticket, uint32_t area);
+/* A thread of process `pid` says that it has taken its slots with a ticket of the area with that number
+ * (struct agent_head); it is not believed if the process has another area. -ENOMEM. */
+int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,
+                         uint32_t area);
 
 /* The file of the agent, which a uprobe is to be placed in at AGENT_CLAIM. */
 int inline_backend_agent(const struct inline_backend *backend);

@@ -22,6 +22,8 @@ struct family {
     uint64_t changed_ns;      /* when patches were taken out or put in last; 0: never */
     uint64_t inode;           /* of the area's memory file */
     uint32_t number;          /* of the area, in its head */
+    uint32_t strangers;       /* threads that were looked up, of processes that are no members */
+    bool distrusted;          /* what is in its area is not believed any more */
     size_t members;
 };
 
@@ -57,7 +59,7 @@ struct shared_block {
 
 struct inline_backend {
     size_t ring_bytes;
-    struct agent_sink sink;
+    struct inline_sink sink;
     struct member *members;
     struct loan *loans;
     struct shared_block *shared_blocks;

@@ -33,9 +33,10 @@ struct found_area {
     struct leftover_area addresses;
 };
 
+/* The code file; that with the rings has another name, and the head says which it is. */
 static bool is_area(const struct map_line *mapping)
 {
-    return strstr(mapping->name, "/memfd:" AGENT_MAGIC);
+    return !strcmp(mapping->name, "/memfd:" AGENT_MAGIC " (deleted)");
 }
 
 /* The areas that a process has mapped near its code; the caller frees them. */
@@ -57,10 +58,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
                 area = &areas[i];
         if (area && mapping.start - area->addresses.near_start == mapping.offset) {
             area->addresses.near_end = mapping.end;
-        } else if (area) {
-            area->addresses.chunks_start = mapping.start;
-            area->addresses.chunks_end = mapping.end;
-        } else if (found && !mapping.offset) {
+        } else if (!area && found && !mapping.offset) {
             if (array_reserve(&areas, &capacity, count + 1))
                 return -ENOMEM;
             areas[count++] =
@@ -72,8 +70,26 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
     return 0;
 }
 
-/* The collector that made an area, as its head says; 0: it cannot be read. */
-static pid_t collector_of(pid_t pid, const struct found_area *area)
+bool leftover_find_rings(pid_t pid, uint64_t file, struct leftover_area *ret_area)
+{
+    AUTO_MAP_LINES struct map_lines maps = {0};
+    struct map_line mapping;
+
+    if (map_lines_open(pid, &maps))
+        return false;
+    while (map_lines_next(&maps, &mapping)) {
+        if (mapping.inode != file || strcmp(mapping.name, "/memfd:" AGENT_DATA_NAME " (deleted)") != 0)
+            continue;
+        ret_area->apart_start = mapping.start;
+        ret_area->apart_end = mapping.end;
+        return true;
+    }
+    return false;
+}
+
+/* The collector that made an area, as its head says, which also says where its rings are; 0: it cannot be
+ * read. */
+static pid_t collector_of(pid_t pid, struct found_area *area)
 {
     AUTO_CLOSE int memory = -1;
     struct agent_head head;
@@ -84,6 +100,7 @@ static pid_t collector_of(pid_t pid, const struct found_area *area)
     if (memory < 0 ||
         pread(memory, &head, sizeof(head), (off_t)area->addresses.near_start) != (ssize_t)sizeof(head))
         return 0;
+    leftover_find_rings(pid, head.data_file, &area->addresses);
     return (pid_t)head.collector;
 }
 
@@ -179,7 +196,7 @@ bool leftover_unmap(struct remote *remote, const struct leftover_area *area)
     for (size_t i = 0; i < remote_thread_count(remote); i++)
         if (may_be_inside(remote, i, area))
             return false;
-    unmap(remote, area->chunks_start, area->chunks_end);
+    unmap(remote, area->apart_start, area->apart_end);
     unmap(remote, area->near_start, area->near_end); /* last: the area is found by it */
     return true;
 }
@@ -291,7 +308,7 @@ static int check_owners(struct cleaning *cleaning, struct error *err)
     size_t kept = 0;
 
     for (size_t i = 0; i < cleaning->count; i++) {
-        const struct found_area *area = &cleaning->areas[i];
+        struct found_area *area = &cleaning->areas[i];
         pid_t collector = collector_of(cleaning->pid, area);
         bool alive = is_alive(area, collector);
 

@@ -45,9 +45,14 @@ int leftover_check_lenders(const struct remote *remote, struct error *err);
 
 /* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
 struct leftover_area {
-    uint64_t near_start, near_end;     /* head, agent and stubs */
-    uint64_t chunks_start, chunks_end; /* 0: not known */
+    uint64_t near_start, near_end;   /* head, agent and stubs */
+    uint64_t apart_start, apart_end; /* counts and chunks; 0: not known */
 };
 bool leftover_unmap(struct remote *remote, const struct leftover_area *area);
+
+/* Where a process has a data file mapped, by its inode number: the first place if there are more. False:
+ * nowhere.
+ */
+bool leftover_find_rings(pid_t pid, uint64_t file, struct leftover_area *ret_area);
 
 #endif

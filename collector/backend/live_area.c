@@ -106,8 +106,8 @@ static int receive_descriptor(struct remote *remote, uint64_t page, int socket, 
  * should this process be killed. */
 struct descriptors {
     uint64_t page; /* the target's memory for letters */
-    int free[4];   /* two sockets, the area and the agent */
-    int area, agent;
+    int free[5];   /* two sockets, and the files */
+    int code, agent, data;
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -207,9 +207,11 @@ static int bring_descriptor(struct remote *remote, const struct descriptors *des
 static int bring_files(struct remote *remote, const struct live_patch *patch, struct descriptors *descriptors,
                        struct error *err)
 {
-    int r = bring_descriptor(remote, descriptors, patch->area->fd, descriptors->area, err);
+    int r = bring_descriptor(remote, descriptors, patch->area->code_fd, descriptors->code, err);
 
-    return r ? r : bring_descriptor(remote, descriptors, patch->agent, descriptors->agent, err);
+    if (!r)
+        r = bring_descriptor(remote, descriptors, patch->agent, descriptors->agent, err);
+    return r ? r : bring_descriptor(remote, descriptors, patch->area->data_fd, descriptors->data, err);
 }
 
 static int make_sockets(struct remote *remote, const struct descriptors *descriptors, struct error *err)
@@ -246,7 +248,7 @@ static int map_key(struct remote *remote, const struct live_patch *patch, struct
     return r;
 }
 
-/* The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
+/* Stubs and head cannot be made writable: see area.h. The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
  * it wants at addresses of its own choice (the shadow of sanitizers, reserved heaps). */
 static int map_area(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
                     struct error *err)
@@ -254,7 +256,7 @@ static int map_area(struct remote *remote, const struct live_patch *patch, const
     struct agent_area *area = patch->area;
     int64_t stubs = 0, rings = 0, ignored;
     int r = call(remote, "cannot map the stubs", &stubs, err, SYS_mmap, patch->head, area->near_bytes,
-                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)files->area, 0);
+                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)files->code, 0);
 
     if (r)
         return r;
@@ -262,7 +264,7 @@ static int map_area(struct remote *remote, const struct live_patch *patch, const
         r = error_say(err, -EEXIST, "process %d has other memory there", (int)remote_pid(remote));
     if (!r)
         r = call(remote, "cannot map the head", &ignored, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
-                 PROT_READ | PROT_WRITE, 0, 0, 0);
+                 PROT_READ, 0, 0, 0);
     if (!r)
         r = map_key(remote, patch, err);
     if (!r)
@@ -270,7 +272,7 @@ static int map_area(struct remote *remote, const struct live_patch *patch, const
                  AGENT_CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, (uint64_t)files->agent, 0);
     if (!r)
         r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, area->apart_bytes,
-                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)files->area, area->near_bytes);
+                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)files->data, 0);
     if (r)
         call(remote, "cannot unmap the stubs", &ignored, NULL, SYS_munmap, (uint64_t)stubs, area->near_bytes,
              0, 0, 0, 0);
@@ -293,13 +295,14 @@ static int expect_descriptors(struct remote *remote, struct descriptors *ret_des
     r = find_free(pid, tid, descriptors.free, ARRAY_SIZE(descriptors.free));
     if (r)
         return error_set(err, r, NULL, "cannot read the descriptors of process %d", (int)pid);
-    descriptors.area = descriptors.free[2];
+    descriptors.code = descriptors.free[2];
     descriptors.agent = descriptors.free[3];
+    descriptors.data = descriptors.free[4];
     *ret_descriptors = descriptors;
     return 0;
 }
 
-/* Has the target open both files. It has four descriptors then, or none. */
+/* Has the target open the files. It has five descriptors then, or none. */
 static int open_files(struct remote *remote, const struct live_patch *patch, struct descriptors *descriptors,
                       struct error *err)
 {
@@ -345,7 +348,7 @@ int live_area_bring(struct remote *remote, const struct live_patch *patch, struc
         r = open_files(remote, patch, &descriptors, err);
     if (r)
         return r;
-    r = check_locking(remote, patch, descriptors.area, err);
+    r = check_locking(remote, patch, descriptors.code, err);
     if (!r)
         r = map_area(remote, patch, &descriptors, err);
     for (size_t i = ARRAY_SIZE(descriptors.free); i-- > 0;)

@@ -294,11 +294,12 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
 static int restore(void *context, struct remote *remote, struct error *err)
 {
     const struct live_patch *patch = context;
+    const uint64_t apart = patch->area->head->chunks - AGENT_COUNTS_BYTES;
     const struct leftover_area addresses = {
         .near_start = patch->head,
         .near_end = patch->head + patch->area->near_bytes,
-        .chunks_start = patch->area->head->chunks,
-        .chunks_end = patch->area->head->chunks + patch->area->apart_bytes,
+        .apart_start = apart,
+        .apart_end = apart + patch->area->apart_bytes,
     };
     int others, r;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Calls of inline probes on their way into the streams. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +164,9 @@ static bool has_paths(const struct streams *streams, const struct traced_thread 
            thread->process->returns != TRACE_RETURNS_NONE;
 }
 
+/* Stack pointers that are made up could open calls for ever. */
+#define OPEN_CALLS_MAX (1u << 22)
+
 int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
                          size_t count, uint64_t ns)
 {
@@ -173,6 +178,8 @@ int streams_inline_calls(struct streams *streams, uint32_t tid, const struct age
         streams->counts.strays += count;
         return 0;
     }
+    if (thread->stack.depth > OPEN_CALLS_MAX)
+        return -ELOOP;
     thread->has_inline_calls = true;
     if (!has_paths(streams, thread)) {
         while (!r && done < count)
@@ -200,6 +207,17 @@ int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls)
         return 0;
     }
     return streams_write_loss(streams, thread, clock_ns(CLOCK_MONOTONIC), calls, 0);
+}
+
+int streams_distrust(struct streams *streams, pid_t pid, const char *why)
+{
+    const struct traced_process *process = registry_process(&streams->registry, pid);
+    const char *path = process && process->exe ? process->exe : "?", *slash = strrchr(path, '/');
+    char cause[256];
+
+    snprintf(cause, sizeof(cause), "process %d (%.64s): its inline probes are not believed: %s", (int)pid,
+             slash ? slash + 1 : path, why);
+    return trace_writer_loss(streams->writer, clock_ns(CLOCK_REALTIME), 0, cause, &streams->error);
 }
 
 pid_t streams_process_of(struct streams *streams, uint32_t tid)

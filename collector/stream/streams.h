@@ -110,9 +110,13 @@ int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids,
 void streams_look_at_watched(struct streams *streams, uint64_t ns);
 
 /* Translates calls that a thread's inline probes have recorded, one after the other, all of the same tick:
- * they came after `ns` (CLOCK_MONOTONIC) and before the next tick. On failure streams_error() says more. */
+ * they came after `ns` (CLOCK_MONOTONIC) and before the next tick. -ELOOP: more calls are open than a stack
+ * has room for; none has been taken. On other failures streams_error() says more. */
 int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
                          size_t count, uint64_t ns);
+
+/* Nothing more comes from the inline probes of a process: `why`, a clause, was found where they write. */
+int streams_distrust(struct streams *streams, pid_t pid, const char *why);
 
 /* Calls of a thread for which its inline probes found no room, at this place. */
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);

@@ -9,9 +9,15 @@
  */
 #include "collector/agent/record.h"
 
-/* Where this code is mapped the head and the key's page lie right before it (agent.ld). */
-extern struct agent_head agent_head __attribute__((visibility("hidden")));
+/* Where this code is mapped the head, which it may only read, and the key's page lie right before it
+ * (agent.ld). */
+extern const volatile struct agent_head agent_head __attribute__((visibility("hidden")));
 extern struct agent_key agent_key __attribute__((visibility("hidden")));
+
+static inline struct agent_counts *counts(void)
+{
+    return (struct agent_counts *)(agent_head.chunks - AGENT_COUNTS_BYTES);
+}
 
 void agent_slow(uint32_t function, const uint32_t *stack);
 
@@ -129,7 +135,7 @@ static uint32_t key(void)
         set_owners(0);
         set_slot_ticket(0, 0);
         set_alone();
-        given = __atomic_fetch_add(&agent_head.keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
+        given = __atomic_fetch_add(&counts()->keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
         __atomic_compare_exchange_n(&agent_key.key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
     }
@@ -160,7 +166,7 @@ static int claim(uint32_t name)
             own(name);
             continue;
         }
-        ticket = __atomic_add_fetch(&agent_head.tickets, 1, __ATOMIC_RELAXED);
+        ticket = __atomic_add_fetch(&counts()->tickets, 1, __ATOMIC_RELAXED);
         agent_claim(ticket, agent_head.area);
         if (is_owner(name) || !swap_cursor(stale, 0))
             continue;
@@ -203,14 +209,14 @@ static struct agent_chunk *last_chunk(int64_t value)
 /* Takes the number of a free chunk; UINT32_MAX: there is none. */
 static uint32_t take_chunk(void)
 {
-    uint64_t taken = __atomic_load_n(&agent_head.taken, __ATOMIC_ACQUIRE);
+    uint64_t taken = __atomic_load_n(&counts()->taken, __ATOMIC_ACQUIRE);
     uint32_t number;
 
     do {
         if (agent_head.quiet || taken == __atomic_load_n(&agent_head.given, __ATOMIC_ACQUIRE))
             return UINT32_MAX;
         number = agent_head.free[taken % agent_head.chunk_count];
-    } while (!__atomic_compare_exchange_n(&agent_head.taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL,
+    } while (!__atomic_compare_exchange_n(&counts()->taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
     return number;
 }
@@ -268,7 +274,7 @@ static void lose(uint32_t name, uint64_t tick)
     uint64_t *counter = loss_counter();
 
     if (!counter) {
-        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
     __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
@@ -289,12 +295,12 @@ void agent_slow(uint32_t function, const uint32_t *stack)
     uint32_t tid = own_tid(), name, place;
 
     if (!tid || !has_block()) {
-        __atomic_fetch_add(&agent_head.unplaced, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
     name = tid + key();
     if (!claim(name)) {
-        __atomic_fetch_add(&agent_head.shared, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&counts()->shared, 1, __ATOMIC_RELAXED);
         return;
     }
     do {
