@@ -54,16 +54,16 @@ static void must(bool condition, unsigned line)
 
 static volatile uint64_t sum;
 
-NOINLINE static uint64_t watched_one(uint64_t n)
+NOINLINE static uint64_t probed_one(uint64_t n)
 {
     sum = sum + n;
     return n * 3 + 1;
 }
 
-NOINLINE static uint64_t watched_two(uint64_t n)
+NOINLINE static uint64_t probed_two(uint64_t n)
 {
     sum = sum ^ n;
-    return watched_one(n) + 2;
+    return probed_one(n) + 2;
 }
 
 /* Holds registers that a call would not have to keep, through a loop in which nothing else happens. */
@@ -92,7 +92,7 @@ static void spin(uint64_t value)
 
 static void call(uint64_t n)
 {
-    MUST(watched_two(n) == n * 3 + 3);
+    MUST(probed_two(n) == n * 3 + 3);
 }
 
 static void *compute(void *ignored)

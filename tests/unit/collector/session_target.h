@@ -9,7 +9,7 @@
 
 #include "image/functions.h"
 
-#define SESSION_WATCHED "watched_" /* begins the names of the functions that its threads call */
+#define SESSION_WATCHED "probed_" /* begins the names of the functions that its threads call */
 
 enum session_kind {
     SESSION_COMPUTES, /* its main thread computes, others wait in system calls and call functions */
