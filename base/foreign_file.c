@@ -3,9 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
+#include "base/aside.h"
 #include "base/cleanup.h"
 
 #define BLOCK 512u /* of st_blocks, whatever the file system's own blocks are */
@@ -15,27 +22,160 @@
 /* Small files may lie in their inodes. */
 #define ALWAYS_PLAUSIBLE ((uint64_t)1 << 20)
 
-int foreign_file_reopen(int place)
+/* ------------------------------------------------------------------------------------ opening */
+
+/* What is to be opened, or looked at. */
+struct place {
+    char root[64]; /* "": that of this process */
+    char path[PATH_MAX];
+    bool served_too; /* by a program */
+};
+
+static int reach(const struct place *place)
 {
-    struct stat file;
-    char path[64];
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
     int fd;
 
-    if (fstat(place, &file))
+    if (!*place->root)
+        fd = open(place->path, O_PATH | O_CLOEXEC);
+    else {
+        AUTO_CLOSE int root = open(place->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        fd = root < 0 ? -1 : (int)syscall(SYS_openat2, root, place->path, &how, sizeof(how));
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* An aside_work; when a program serves the file it is not opened, and the reply is the device. */
+static int open_place(const void *request, void *reply, size_t room, int *ret_fd)
+{
+    const struct place *place = request;
+    AUTO_CLOSE int fd = reach(place);
+    struct statfs system;
+    struct statx known;
+    struct stat file;
+    char link[64];
+
+    (void)room;
+    if (fd < 0)
+        return fd;
+    if (!place->served_too) {
+        if (fstatfs(fd, &system) || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &known))
+            return -errno;
+        *(dev_t *)reply = makedev(known.stx_dev_major, known.stx_dev_minor);
+        if (system.f_type == FUSE_SUPER_MAGIC)
+            return sizeof(dev_t);
+    }
+    if (fstat(fd, &file))
         return -errno;
     if (!S_ISREG(file.st_mode))
         return -EINVAL;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    return fd < 0 ? -errno : fd;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    *ret_fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
+/* An aside_work. */
+static int look_at_place(const void *request, void *reply, size_t room, int *ret_fd)
+{
+    const struct place *place = request;
+
+    (void)room;
+    (void)ret_fd;
+    return stat(place->path, reply) ? -errno : (int)sizeof(struct stat);
+}
+
+/* Whether root's program serves the file system, or the machine's host: it is mounted here, for no user. */
+static bool is_served_by_root(dev_t device)
+{
+    AUTO_FCLOSE FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    AUTO_FREE char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+
+    while (mounts && !found && getline(&line, &size, mounts) > 0) {
+        const char *type = strstr(line, " - ");
+        unsigned major, minor;
+
+        if (type && sscanf(line, "%*s %*s %u:%u", &major, &minor) == 2 && makedev(major, minor) == device)
+            found = !strncmp(type, " - virtiofs ", 12) || strstr(type, ",user_id=0,");
+    }
+    return found;
+}
+
+static bool is_of_a_process(const char *path)
+{
+    return !strncmp(path, "/proc/", 6) && path[6] >= '0' && path[6] <= '9';
+}
+
+static int open_aside(struct place *place)
+{
+    dev_t device;
+    int fd;
+    struct aside_job job = {.work = open_place,
+                            .request = place,
+                            .request_size = sizeof(*place),
+                            .reply = &device,
+                            .room = sizeof(device),
+                            .ret_fd = &fd};
+    int r = aside_do(&job);
+
+    if (r > 0) {
+        if (!is_served_by_root(device))
+            return -EREMOTE;
+        place->served_too = true;
+        r = aside_do(&job);
+    }
+    return r < 0 ? r : fd;
 }
 
 int foreign_file_open(const char *path)
 {
-    AUTO_CLOSE int place = open(path, O_PATH | O_CLOEXEC);
+    struct place place = {0};
+    dev_t device;
+    int fd, r;
 
-    return place < 0 ? -errno : foreign_file_reopen(place);
+    if (strlen(path) >= sizeof(place.path))
+        return -ENAMETOOLONG;
+    strcpy(place.path, path);
+    if (is_of_a_process(path))
+        return open_aside(&place);
+    place.served_too = true; /* the user's own choice */
+    r = open_place(&place, &device, sizeof(device), &fd);
+    return r ? r : fd;
 }
+
+int foreign_file_open_below(const char *root, const char *path)
+{
+    struct place place = {0};
+
+    if (!*root)
+        return foreign_file_open(path);
+    if (strlen(root) >= sizeof(place.root) || strlen(path) >= sizeof(place.path))
+        return -ENAMETOOLONG;
+    strcpy(place.root, root);
+    strcpy(place.path, path);
+    return open_aside(&place);
+}
+
+int foreign_file_stat(const char *path, struct stat *ret_file)
+{
+    struct place place = {0};
+    struct aside_job job = {.work = look_at_place,
+                            .request = &place,
+                            .request_size = sizeof(place),
+                            .reply = ret_file,
+                            .room = sizeof(*ret_file)};
+    int r;
+
+    if (strlen(path) >= sizeof(place.path))
+        return -ENAMETOOLONG;
+    strcpy(place.path, path);
+    r = aside_do(&job);
+    return r < 0 ? r : 0;
+}
+
+/* ------------------------------------------------------------------------------------ what it holds */
 
 /* Whether the file is one hole. */
 static bool is_hole(int fd)

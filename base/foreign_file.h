@@ -15,11 +15,18 @@
 #include "base/error.h"
 
 /* Opens the regular file at `path` for reading, close-on-exec. Nothing else is opened, not even to see what
- * it is. Returns the descriptor, -EINVAL if it is no regular file, or another negative errno. */
+ * it is. Returns the descriptor, -EINVAL if it is no regular file, or another negative errno.
+ *
+ * What is reached by way of another process (/proc/PID/...) is opened aside (base/aside.h): -ETIMEDOUT. A
+ * file there is refused with -EREMOTE if a user's program serves its file system (FUSE): whoever reads it
+ * later, the kernel on behalf of a probe too, may wait for that program for ever. */
 int foreign_file_open(const char *path);
 
-/* The same for what `place`, an O_PATH descriptor which stays the caller's, stands for. */
-int foreign_file_reopen(int place);
+/* The same for `path` in the file system that begins at `root`; symbolic links stay in it. */
+int foreign_file_open_below(const char *root, const char *path);
+
+/* stat(2), within the same limit: 0 or a negative errno. */
+int foreign_file_stat(const char *path, struct stat *ret_file);
 
 /* The same as a stream. `doing`, such as "opening", and the path begin the error line. A file that is nearly
  * all hole is refused as well (foreign_file_plausible). */

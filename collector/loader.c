@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "base/path.h"
 #include "collector/background.h"
 #include "collector/loader_state.h"
@@ -409,7 +410,7 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct er
 
     *ret_news = false;
     process_exe_link(pid, link, sizeof(link));
-    if (stat(link, &program))
+    if (foreign_file_stat(link, &program))
         return 0; /* it has ended */
     return survey_process(loader, pid, &program, false, ret_news, err);
 }
@@ -449,7 +450,7 @@ static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struc
     if (!loader->inlined || inline_backend_has(loader->inlined, child))
         return 0;
     process_exe_link(child, link, sizeof(link));
-    image = stat(link, &program) ? NULL : image_table_known(loader->images, &program);
+    image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->images, &program);
     if (!image || !image->inlined)
         return 0;
     r = loader_attach_inline(loader, image, child, err);

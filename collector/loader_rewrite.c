@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/foreign_file.h"
 #include "collector/loader_state.h"
 #include "collector/target/map_lines.h"
 #include "collector/target/process.h"
@@ -32,11 +33,12 @@ static struct traced_image *image_at(const struct loader *loader, pid_t pid, uin
             continue;
         snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, line.start,
                  line.end);
-        if (!stat(link, &file))
+        if (!foreign_file_stat(link, &file))
             return image_table_known(loader->images, &file);
         process_exe_link(pid, link, sizeof(link)); /* without CAP_CHECKPOINT_RESTORE: the program at least */
-        return !stat(link, &file) && file.st_ino == line.inode ? image_table_known(loader->images, &file)
-                                                               : NULL;
+        return !foreign_file_stat(link, &file) && file.st_ino == line.inode
+                   ? image_table_known(loader->images, &file)
+                   : NULL;
     }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "collector/target/text_diff.h"
@@ -33,7 +34,8 @@ static bool runs(const struct traced_image *image, pid_t pid)
     char link[64];
 
     process_exe_link(pid, link, sizeof(link));
-    return !stat(link, &file) && file.st_dev == image->file.st_dev && file.st_ino == image->file.st_ino;
+    return !foreign_file_stat(link, &file) && file.st_dev == image->file.st_dev &&
+           file.st_ino == image->file.st_ino;
 }
 
 /* Whether the process maps the image, as it did a moment ago, and runs another program. One that has ended

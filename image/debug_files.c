@@ -6,11 +6,9 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <lzma.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <zlib.h>
 
 #include "base/array.h"
@@ -127,24 +125,12 @@ static bool belongs(struct elf_image *image, const char *path, Elf *candidate, i
     return false;
 }
 
-/* Opens `path` of the file system that begins at the debug root. Symbolic links stay in it. */
-static int open_below_root(struct elf_image *image, const char *path)
-{
-    const char *root = elf_image_debug_root(image);
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-
-    if (!*root)
-        return foreign_file_open(path);
-    AUTO_CLOSE int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int place = directory < 0 ? -1 : (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-    return place < 0 ? -1 : foreign_file_reopen(place);
-}
-
 /* Opens the debug file at `path`, if it is one that may be read. Release with debug_file_release. */
 static bool open_file(struct elf_image *image, const char *path, struct debug_file *ret_file,
                       struct elf_file *ret_head)
 {
-    CLEANUP(debug_file_release) struct debug_file file = {.fd = open_below_root(image, path)};
+    CLEANUP(debug_file_release)
+    struct debug_file file = {.fd = foreign_file_open_below(elf_image_debug_root(image), path)};
     char line[512];
     int r = file.fd < 0 ? -ENOENT : elf_file_look(file.fd, ret_head);
 

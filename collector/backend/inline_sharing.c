@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Threads that share a thread control block, and so the slots in it. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "collector/backend/inline_state.h"
+#include "collector/target/target_memory.h"
 
-static bool write_word(int memory, uint64_t address, uint32_t word)
+static bool write_word(uint32_t tid, uint64_t address, uint32_t word)
 {
-    return pwrite(memory, &word, sizeof(word), (off_t)address) == sizeof(word);
+    return !target_memory_write((pid_t)tid, address, &word, sizeof(word));
 }
 
 /* Marks the block in the memory of a thread. Without an owner whoever comes next looks at the mark (own() in
  * collector/agent/inside/agent.c). -ESRCH. */
 static int mark(uint32_t tid, uint64_t block)
 {
-    AUTO_CLOSE int memory = -1;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%u/mem", tid);
-    memory = open(path, O_RDWR | O_CLOEXEC);
-    return memory >= 0 && write_word(memory, block + AGENT_SHARED, 1) &&
-                   write_word(memory, block + AGENT_OWNER, 0) && write_word(memory, block + AGENT_LOSER, 0)
+    return write_word(tid, block + AGENT_SHARED, 1) && write_word(tid, block + AGENT_OWNER, 0) &&
+                   write_word(tid, block + AGENT_LOSER, 0)
                ? 0
                : -ESRCH;
 }
@@ -33,13 +25,8 @@ static int mark(uint32_t tid, uint64_t block)
 /* A thread has the slots to itself again. `maker`: it has taken them before. */
 static void unmark(uint32_t tid, uint64_t block, bool maker)
 {
-    AUTO_CLOSE int memory = -1;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%u/mem", tid);
-    memory = open(path, O_RDWR | O_CLOEXEC);
-    if (memory >= 0 && (maker || write_word(memory, block + AGENT_NAME, 0)))
-        write_word(memory, block + AGENT_SHARED, 0);
+    if (maker || write_word(tid, block + AGENT_NAME, 0))
+        write_word(tid, block + AGENT_SHARED, 0);
 }
 
 static void block_free(struct shared_block *shared)

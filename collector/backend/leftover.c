@@ -23,6 +23,7 @@
 #include "collector/target/maps.h"
 #include "collector/target/process.h"
 #include "collector/target/remote_place.h"
+#include "collector/target/target_memory.h"
 
 #define PAGE 4096u
 #define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
@@ -91,14 +92,9 @@ bool leftover_find_rings(pid_t pid, uint64_t file, struct leftover_area *ret_are
  * read. */
 static pid_t collector_of(pid_t pid, struct found_area *area)
 {
-    AUTO_CLOSE int memory = -1;
     struct agent_head head;
-    char path[64];
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    memory = open(path, O_RDONLY | O_CLOEXEC);
-    if (memory < 0 ||
-        pread(memory, &head, sizeof(head), (off_t)area->addresses.near_start) != (ssize_t)sizeof(head))
+    if (target_memory_read(pid, area->addresses.near_start, &head, sizeof(head)) != sizeof(head))
         return 0;
     leftover_find_rings(pid, head.data_file, &area->addresses);
     return (pid_t)head.collector;

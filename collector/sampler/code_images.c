@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/target_memory.h"
 
 #define VDSO_LIMIT (1u << 20)
 #define DELETED " (deleted)"
@@ -45,7 +46,7 @@ static int open_vdso(pid_t pid, const struct live_mapping *mapping)
     AUTO_FREE void *bytes = size <= VDSO_LIMIT ? malloc(size) : NULL;
     AUTO_CLOSE int fd = bytes ? memfd_create("vdso", MFD_CLOEXEC) : -1;
 
-    if (fd < 0 || live_memory_read(pid, mapping->start, bytes, size) != size ||
+    if (fd < 0 || target_memory_read(pid, mapping->start, bytes, size) != size ||
         write(fd, bytes, size) != (ssize_t)size)
         return -ENOENT;
     return take_fd(&fd);
@@ -61,14 +62,13 @@ static int open_mapping(pid_t pid, const struct live_mapping *mapping)
 /* The path that the process sees. In memory from malloc. */
 static char *path_of(pid_t pid, const struct live_mapping *mapping)
 {
-    char link[96], path[PATH_MAX];
+    char name[64], path[PATH_MAX];
     ssize_t length;
 
     if (mapping->kind == LIVE_VDSO)
         return strdup("[vdso]");
-    snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
-             mapping->end);
-    length = readlink(link, path, sizeof(path) - 1);
+    snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
+    length = target_proc_link(pid, name, path, sizeof(path) - 1);
     if (length < 0)
         return strdup("?");
     path[length] = '\0';

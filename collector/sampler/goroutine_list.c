@@ -15,12 +15,13 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/target/live_maps.h"
+#include "collector/target/target_memory.h"
 #include "image/go_goroutines.h"
 
 enum {
     G_BYTES = 512, /* of a struct g; what is read lies in its first half */
     M_BYTES = 96,
-    AT_ONCE = 256, /* structs in one system call */
+    AT_ONCE = 256, /* structs at once */
     SCAN_BIT = 0x1000,
     SHORT_GOBUF_SINCE = 25,
     GOROUTINES_MAX = 1 << 24,
@@ -103,18 +104,6 @@ static struct goroutine parse(const struct go_runtime *runtime, uint64_t address
     return goroutine;
 }
 
-/* Reads up to AT_ONCE structs; returns how many. */
-static size_t read_structs(pid_t pid, const uint64_t *addresses, size_t count, uint8_t *bytes)
-{
-    struct iovec there[AT_ONCE], here = {bytes, count * G_BYTES};
-    ssize_t got;
-
-    for (size_t i = 0; i < count; i++)
-        there[i] = (struct iovec){(void *)(uintptr_t)addresses[i], G_BYTES}; /* never followed here */
-    got = process_vm_readv(pid, &here, 1, there, count, 0);
-    return got > 0 ? (size_t)got / G_BYTES : 0;
-}
-
 /* One that cannot be read has goid 0. -ENOMEM. */
 static int read_all(const struct go_runtime *runtime, const uint64_t *addresses, size_t count,
                     struct goroutine *ret_items)
@@ -126,7 +115,7 @@ static int read_all(const struct go_runtime *runtime, const uint64_t *addresses,
         return -ENOMEM;
     while (done < count) {
         size_t left = count - done, wanted = left < AT_ONCE ? left : AT_ONCE;
-        size_t got = read_structs(runtime->pid, addresses + done, wanted, bytes);
+        size_t got = target_memory_read_pieces(runtime->pid, addresses + done, wanted, G_BYTES, bytes);
 
         for (size_t i = 0; i < got; i++)
             ret_items[done + i] = parse(runtime, addresses[done + i], bytes + i * G_BYTES);
@@ -146,8 +135,8 @@ static bool read_slice(const struct go_runtime *runtime, uint64_t slice[2])
     uint64_t again[2];
 
     for (int tries = 0; tries < SLICE_TRIES; tries++) {
-        if (live_memory_read(runtime->pid, runtime->list, slice, sizeof(again)) != sizeof(again) ||
-            live_memory_read(runtime->pid, runtime->list, again, sizeof(again)) != sizeof(again))
+        if (target_memory_read(runtime->pid, runtime->list, slice, sizeof(again)) != sizeof(again) ||
+            target_memory_read(runtime->pid, runtime->list, again, sizeof(again)) != sizeof(again))
             return false;
         if (slice[0] == again[0] && slice[1] == again[1])
             return slice[1] <= GOROUTINES_MAX;
@@ -166,7 +155,7 @@ static uint64_t *read_addresses(const struct go_runtime *runtime, size_t *ret_co
     addresses = calloc(1, size + sizeof(*addresses));
     if (addresses)
         *ret_count =
-            size ? live_memory_read(runtime->pid, slice[0], addresses, size) / sizeof(*addresses) : 0;
+            size ? target_memory_read(runtime->pid, slice[0], addresses, size) / sizeof(*addresses) : 0;
     return addresses;
 }
 
@@ -243,11 +232,11 @@ bool go_thread_find(const struct go_runtime *runtime, uint64_t thread, const pid
     pid_t tid;
 
     if (!thread || !count || scheduler < 0 || scheduler > M_BYTES - 8 ||
-        live_memory_read(runtime->pid, thread, bytes, sizeof(bytes)) != sizeof(bytes))
+        target_memory_read(runtime->pid, thread, bytes, sizeof(bytes)) != sizeof(bytes))
         return false;
     tid = (pid_t)word_at(bytes, 8 + 8 * words + 8);
     if (!bsearch(&tid, tids, count, sizeof(*tids), compare_tids) ||
-        live_memory_read(runtime->pid, word_at(bytes, (size_t)scheduler), bounds, sizeof(bounds)) !=
+        target_memory_read(runtime->pid, word_at(bytes, (size_t)scheduler), bounds, sizeof(bounds)) !=
             sizeof(bounds))
         return false;
     *ret_thread = (struct go_thread){tid, bounds[0], bounds[1]};

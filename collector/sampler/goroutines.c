@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "collector/sampler/goroutine_walk.h"
 #include "collector/sampler/thread_state.h"
+#include "collector/target/target_memory.h"
 
 #define COPY_LIMIT (1u << 20)
 #define COPY_LIMIT_MANY (64u << 10)
@@ -130,7 +131,7 @@ static int copy_stack(const struct sampling *sampling, const struct goroutine *g
     if (!copy->bytes)
         return -ENOMEM;
     copy->address = from;
-    copy->size = live_memory_read(sampling->options->runtime->pid, from, copy->bytes, size);
+    copy->size = target_memory_read(sampling->options->runtime->pid, from, copy->bytes, size);
     copy->stack_low = goroutine->stack_low;
     copy->stack_high = goroutine->stack_high;
     return 0;
@@ -157,7 +158,7 @@ static bool is_unchanged(const struct sampling *sampling, const struct live_copy
     AUTO_FREE uint8_t *bytes = malloc(copy->size + 1);
 
     return bytes && copy->size &&
-           live_memory_read(sampling->options->runtime->pid, copy->address, bytes, copy->size) ==
+           target_memory_read(sampling->options->runtime->pid, copy->address, bytes, copy->size) ==
                copy->size &&
            !memcmp(bytes, copy->bytes, copy->size);
 }

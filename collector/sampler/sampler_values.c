@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/sampler/sampler_state.h"
+#include "collector/target/target_memory.h"
 
 /* Memory of the thread's stack, of the moment of the sample. */
 static bool read_copy(const struct sampled_thread *thread, uint64_t address, void *ret_bytes, size_t size)
@@ -29,7 +30,7 @@ static int read_now(const struct stack_sampler *sampler, const struct sampled_th
 
     if (!thread->tid)
         return -ENODATA;
-    if (live_memory_read(thread->tid, address, ret_bytes, size) != size)
+    if (target_memory_read(thread->tid, address, ret_bytes, size) != size)
         return -ENODATA;
     r = live_reader_list_thread(sampler->reader, thread->tid, &now, NULL);
     if (r)

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/sampler/sampler_state.h"
 #include "collector/sampler/thread_state.h"
 #include "collector/target/process.h"
@@ -77,7 +78,7 @@ static void find_program(struct sampled_process *process)
 
     process_exe_link(process->caught.alive, link, sizeof(link));
     process->program_start = process->program_end = 0;
-    if (stat(link, &exe))
+    if (foreign_file_stat(link, &exe))
         return;
     for (size_t i = 0; i < maps->count; i++) {
         if (maps->items[i].kind != LIVE_FILE || maps->items[i].inode != exe.st_ino)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/foreign_file.h"
 #include "collector/stream/streams_private.h"
 #include "store/sync_events.h"
 
@@ -116,7 +117,7 @@ static void read_name(const struct traced_process *process, const struct wire_sy
 
     snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)process->pid, record->fd);
     length = readlink(link, name, room - 1);
-    if (length < 0 || stat(link, &status) || status.st_ino != record->object)
+    if (length < 0 || foreign_file_stat(link, &status) || status.st_ino != record->object)
         length = 0;
     name[length] = '\0';
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/target/target_memory.h"
 
 /* What the core of each of valgrind's tools asks its environment for. */
 static const char launcher[] = "VALGRIND_LAUNCHER";
@@ -60,16 +61,14 @@ bool code_mover_can_move(struct elf_image *image)
 /* Whether a list of texts, each with a NUL behind it, has the option and does not switch it off with it. */
 static bool has_option(pid_t pid, const char *list)
 {
-    AUTO_FCLOSE FILE *file = NULL;
     AUTO_FREE char *text = NULL;
     size_t size = 0;
     bool found = false;
-    char path[64];
 
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, list);
-    file = fopen(path, "re");
-    while (file && !found && getdelim(&text, &size, '\0', file) > 0) {
-        const char *at = strstr(text, option);
+    if (target_proc_text(pid, list, &text, &size))
+        return false;
+    for (const char *item = text; !found && item < text + size; item += strlen(item) + 1) {
+        const char *at = strstr(item, option);
 
         found = at && strncmp(at + strlen(option), "=off", 4);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/target/live_copy.h"
+#include "collector/target/target_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ int live_copy_take_from(const struct live_maps *maps, const struct live_mapping 
     copy.bytes = malloc(size);
     if (!copy.bytes)
         return -ENOMEM;
-    copy.size = live_memory_read(thread->tid, from, copy.bytes, size);
+    copy.size = target_memory_read(thread->tid, from, copy.bytes, size);
     undo_replaced(maps, thread, &copy);
     *ret_copy = copy;
     return 0;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -92,13 +91,4 @@ int live_mapping_open(pid_t pid, const struct live_mapping *mapping)
     if (file.st_ino != mapping->inode)
         return -ESTALE;
     return take_fd(&fd);
-}
-
-size_t live_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
-{
-    struct iovec here = {ret_bytes, size};
-    struct iovec there = {(void *)(uintptr_t)address, size}; /* never followed in this process */
-    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-    return got > 0 ? (size_t)got : 0;
 }

@@ -36,7 +36,4 @@ const struct live_mapping *live_maps_find(const struct live_maps *maps, uint64_t
  * descriptor, or -ESTALE when something else lies there by now, or why it cannot be opened. */
 int live_mapping_open(pid_t pid, const struct live_mapping *mapping);
 
-/* Copies memory of the process; returns how much could be read from its begin (0: nothing). */
-size_t live_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t size);
-
 #endif

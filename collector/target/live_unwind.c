@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/target/target_memory.h"
 #include "image/elf_file.h"
 
 #define VDSO_LIMIT (1u << 20) /* two pages where it was looked at */
@@ -55,7 +56,7 @@ static Elf *read_vdso(struct live_unwinder *unwinder, const struct live_mapping 
     if (unwinder->vdso || size > VDSO_LIMIT)
         return NULL;
     unwinder->vdso = malloc(size);
-    if (!unwinder->vdso || live_memory_read(unwinder->pid, mapping->start, unwinder->vdso, size) != size)
+    if (!unwinder->vdso || target_memory_read(unwinder->pid, mapping->start, unwinder->vdso, size) != size)
         return NULL;
     return elf_memory(unwinder->vdso, size);
 }
@@ -304,7 +305,7 @@ static uint64_t called_from(pid_t pid, uint64_t return_address)
     uint8_t code[5];
     int32_t distance;
 
-    if (live_memory_read(pid, return_address - sizeof(code), code, sizeof(code)) != sizeof(code) ||
+    if (target_memory_read(pid, return_address - sizeof(code), code, sizeof(code)) != sizeof(code) ||
         (code[0] != 0xe8 && code[0] != 0xcc))
         return 0;
     memcpy(&distance, code + 1, sizeof(distance));

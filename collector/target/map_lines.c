@@ -3,19 +3,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/target/target_memory.h"
+
 int map_lines_open(pid_t pid, struct map_lines *ret_lines)
 {
-    char path[64];
-    FILE *file;
+    char *text;
+    size_t size;
+    int r = target_proc_text(pid, "maps", &text, &size);
 
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return errno == ENOENT ? -ESRCH : -errno;
-    *ret_lines = (struct map_lines){.file = file};
+    if (r)
+        return r == -ENOENT ? -ESRCH : r;
+    *ret_lines = (struct map_lines){text, text};
     return 0;
 }
 
@@ -34,23 +36,26 @@ static bool parse(char *text, struct map_line *ret_line)
     line.writable = strchr(rights, 'w');
     line.device = major << 32 | minor;
     line.name = text + name;
-    line.name[strcspn(line.name, "\n")] = '\0';
     *ret_line = line;
     return true;
 }
 
 bool map_lines_next(struct map_lines *lines, struct map_line *ret_line)
 {
-    while (lines->file && getline(&lines->line, &lines->size, lines->file) > 0)
-        if (parse(lines->line, ret_line))
+    while (lines->next && *lines->next) {
+        char *line = lines->next, *end = strchr(line, '\n');
+
+        lines->next = end ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        if (parse(line, ret_line))
             return true;
+    }
     return false;
 }
 
 void map_lines_close(struct map_lines *lines)
 {
-    if (lines->file)
-        fclose(lines->file);
-    free(lines->line);
+    free(lines->text);
     *lines = (struct map_lines){0};
 }

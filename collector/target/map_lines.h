@@ -6,16 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
 
 /* All zero is closed. */
 struct map_lines {
-    FILE *file;
-    char *line;
-    size_t size;
+    char *text, *next;
 };
 
 struct map_line {
@@ -23,8 +20,8 @@ struct map_line {
     uint64_t offset;        /* in the file */
     uint64_t device, inode; /* the former as major << 32 | minor, and not always what stat tells */
     bool executable, writable;
-    char *name; /* a path, perhaps with " (deleted)" behind it, "[stack]" and the like, or ""; until the next
-                   line */
+    char *name; /* a path, perhaps with " (deleted)" behind it, "[stack]" and the like, or ""; until the lines
+                   are closed */
 };
 
 /* -ESRCH: the process is gone; or why its maps cannot be read. */

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/target/map_lines.h"
 
 /* The next executable mapping of a file. `*ret_path` lives until the one behind it. */
@@ -52,10 +53,10 @@ static bool reach_file(pid_t pid, const char *path, struct code_mapping *mapping
 
     snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
              mapping->start, mapping->end);
-    if (stat(mapping->link, &file)) {
+    if (foreign_file_stat(mapping->link, &file)) {
         /* That takes CAP_CHECKPOINT_RESTORE. By its path it is the same file if its number is the same. */
         snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/root%s", (int)pid, path);
-        if (stat(mapping->link, &file) || file.st_ino != mapping->inode)
+        if (foreign_file_stat(mapping->link, &file) || file.st_ino != mapping->inode)
             return false;
     }
     mapping->device = file.st_dev;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "collector/target/target_memory.h"
 
 /* Of a word of /proc/PID/pagemap. */
 #define PAGEMAP_PRESENT (1ull << 63)
@@ -22,14 +23,9 @@ uint64_t *page_map_read(pid_t pid, uint64_t start, uint64_t end)
 {
     size_t pages = (end - start) / PAGE_MAP_PAGE;
     AUTO_FREE uint64_t *words = calloc(pages + 1, sizeof(*words));
-    AUTO_CLOSE int file = -1;
-    char path[64];
 
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || !words ||
-        pread(file, words, pages * sizeof(*words), (off_t)(start / PAGE_MAP_PAGE * sizeof(*words))) !=
-            (ssize_t)(pages * sizeof(*words)))
+    if (!words || target_proc_read(pid, "pagemap", start / PAGE_MAP_PAGE * sizeof(*words), words,
+                                   pages * sizeof(*words)) != (ssize_t)(pages * sizeof(*words)))
         return NULL;
     return take_pointer(words);
 }

@@ -15,9 +15,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign_file.h"
 #include "collector/target/map_lines.h"
+#include "collector/target/target_memory.h"
 
-/* Reads a file of /proc whole, with a NUL behind it. NULL when it cannot be read. */
+/* Reads a file of /proc whole, with a NUL behind it, one that the kernel writes without the memory of the
+ * process. NULL when it cannot be read. */
 static char *read_proc(pid_t pid, const char *name, size_t *ret_size)
 {
     AUTO_FREE char *text = NULL;
@@ -65,9 +68,9 @@ char *process_exe(pid_t pid)
 char *process_command_line(pid_t pid)
 {
     size_t size;
-    char *text = read_proc(pid, "cmdline", &size);
+    char *text;
 
-    if (!text)
+    if (target_proc_text(pid, "cmdline", &text, &size))
         return strdup("");
     while (size && !text[size - 1])
         size--;
@@ -82,9 +85,9 @@ int process_rank(pid_t pid)
     static const char *const variables[] = {
         "PMI_RANK=", "PMIX_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
     size_t size;
-    AUTO_FREE char *environment = read_proc(pid, "environ", &size);
+    AUTO_FREE char *environment = NULL;
 
-    if (!environment)
+    if (target_proc_text(pid, "environ", &environment, &size))
         return -1;
     for (size_t v = 0; v < ARRAY_SIZE(variables); v++) {
         size_t length = strlen(variables[v]);
@@ -210,7 +213,7 @@ static bool runs(pid_t pid, dev_t device, ino_t inode)
     char link[64];
 
     process_exe_link(pid, link, sizeof(link));
-    return !stat(link, &file) && file.st_dev == device && file.st_ino == inode;
+    return !foreign_file_stat(link, &file) && file.st_dev == device && file.st_ino == inode;
 }
 
 int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count)
@@ -304,7 +307,7 @@ int process_exe_mapping(pid_t pid, uint64_t *ret_start, uint64_t *ret_offset)
     char link[64];
 
     process_exe_link(pid, link, sizeof(link));
-    if (stat(link, &exe) || map_lines_open(pid, &maps))
+    if (foreign_file_stat(link, &exe) || map_lines_open(pid, &maps))
         return -ENOENT;
     while (map_lines_next(&maps, &line)) {
         /* Some file systems (btrfs, overlayfs) show another device in maps than stat tells: the inode

@@ -13,6 +13,7 @@
 #include "base/foreign_file.h"
 #include "collector/target/page_map.h"
 #include "collector/target/process.h"
+#include "collector/target/target_memory.h"
 
 #define PAGE PAGE_MAP_PAGE
 #define INT3 0xcc
@@ -85,7 +86,8 @@ bool text_stretches_overlap(const struct text_stretches *stretches, uint64_t sta
 
 struct comparison {
     struct text_diff *diff;
-    int memory, file;
+    pid_t pid;
+    int file;
     bool may_be_own; /* a breakpoint may be the program's or its debugger's */
 };
 
@@ -106,10 +108,10 @@ bool text_diff_is_probed(int file, uint64_t offset)
 static int compare_page(struct comparison *comparison, uint64_t address, uint64_t offset)
 {
     uint8_t now[PAGE], wanted[PAGE] = {0};
-    ssize_t length = pread(comparison->memory, now, PAGE, (off_t)address);
+    ssize_t length = target_proc_read(comparison->pid, "mem", address, now, PAGE);
     int r = 0;
 
-    if (!length)
+    if (!length || length == -ENOENT || length == -ESRCH)
         return 0; /* the process has ended */
     if (length != PAGE || pread(comparison->file, wanted, PAGE, (off_t)offset) <= 0)
         return add(&comparison->diff->different, offset, offset + PAGE);
@@ -151,18 +153,13 @@ static int compare_file(pid_t pid, const struct code_mapping *mapping, struct co
 int text_diff_read(pid_t pid, dev_t device, ino_t inode, struct text_diff *ret_diff)
 {
     AUTO_TEXT_DIFF struct text_diff diff = {0};
-    AUTO_CLOSE int memory = -1;
-    struct comparison comparison = {.diff = &diff};
+    struct comparison comparison = {.diff = &diff, .pid = pid};
     struct code_mapping *mappings;
     size_t count;
-    char path[64];
     int r = process_code_mappings(pid, &mappings, &count, NULL);
 
     if (r)
         return r;
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    memory = open(path, O_RDONLY | O_CLOEXEC);
-    comparison.memory = memory;
     comparison.may_be_own = process_may_have_breakpoints(pid);
     for (size_t i = 0; i < count && !r; i++)
         if (mappings[i].device == device && mappings[i].inode == inode)

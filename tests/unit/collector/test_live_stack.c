@@ -24,6 +24,7 @@
 #include "collector/target/live_settle.h"
 #include "collector/target/live_stack.h"
 #include "collector/target/live_stop.h"
+#include "collector/target/target_memory.h"
 
 /* ------------------------------------------------------------------------------------------------ verdicts
  */
@@ -143,9 +144,9 @@ Test(live_maps, they_tell_where_addresses_lie)
     cr_assert_eq(memcmp(copy, "\177ELF", 4), 0);
     close(fd);
     cr_assert_lt(live_mapping_open(getpid(), stack), 0);
-    cr_assert_eq(live_memory_read(getpid(), (uintptr_t)live_maps_read, copy, sizeof(copy)), sizeof(copy));
+    cr_assert_eq(target_memory_read(getpid(), (uintptr_t)live_maps_read, copy, sizeof(copy)), sizeof(copy));
     cr_assert_eq(memcmp(copy, (const char *)(uintptr_t)live_maps_read, sizeof(copy)), 0);
-    cr_assert_eq(live_memory_read(getpid(), (uintptr_t)memory + page - 8, copy, sizeof(copy)), 8,
+    cr_assert_eq(target_memory_read(getpid(), (uintptr_t)memory + page - 8, copy, sizeof(copy)), 8,
                  "up to the hole");
     live_maps_release(&maps);
     cr_assert_eq(live_maps_read(0x7fffffff, &maps), -ESRCH);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Work that may never come back, done in a process beside this one.
+ *
+ * A page of another process, or a file behind its root directory, may be served by a program of its user
+ * (FUSE, userfaultfd) or by a server that is gone, and whoever waits for it cannot be killed. The helper is
+ * that process: it has none of our descriptors, so what it holds when it is left behind is its memory. It
+ * begins when there is something to do; a new one begins after one has been left behind.
+ */
+#ifndef TRACECTL_BASE_ASIDE_H
+#define TRACECTL_BASE_ASIDE_H
+
+#include <stddef.h>
+
+/* One piece of work. It runs in a copy of this process that was made before, maybe in the middle of another
+ * thread's work: it takes no memory, opens no stream, and knows nothing but the request. Returns a negative
+ * errno, or how many bytes of `reply` (of `room`) it has filled. `*ret_fd`, -1 before, is handed over. */
+typedef int (*aside_work)(const void *request, void *reply, size_t room, int *ret_fd);
+
+#define ASIDE_REQUEST_MOST ((size_t)64 << 10)
+#define ASIDE_REPLY_MOST ((size_t)64 << 20)
+
+struct aside_job {
+    aside_work work;
+    const void *request;
+    size_t request_size; /* at most ASIDE_REQUEST_MOST */
+    void *reply;         /* gets the first `room` bytes of the reply; NULL: nothing */
+    size_t room;
+    char **ret_text; /* gets all of the reply with a NUL behind it, the caller frees it; NULL: not wanted */
+    int *ret_fd;     /* gets the descriptor, close-on-exec, -1 without one; NULL: there is none */
+};
+
+/* Does the work and returns what it returned. -ETIMEDOUT: it has not come back within two seconds of waiting
+ * (a fifth of one after three such losses) and was left behind; -ENOMEM, -EMFILE. Calls of several threads
+ * take their turns. */
+int aside_do(const struct aside_job *job);
+
+/* Ends the helper, which has the rights that this process had when it began. */
+void aside_stop(void);
+
+#endif
