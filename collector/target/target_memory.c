@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/aside.h"
@@ -154,8 +159,46 @@ static int write_bytes(const void *request, void *reply, size_t room, int *ret_f
     return done == (ssize_t)writing->size ? 0 : -EFAULT;
 }
 
+/* The kernel's struct procmap_query (Linux 6.11). */
+struct map_query {
+    uint64_t size, flags, address;
+    uint64_t start, end, vma_flags, page_size, offset, inode;
+    uint32_t device_major, device_minor, name_size, build_id_size;
+    uint64_t name, build_id;
+};
+
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+/* A mapping that may be read. */
+struct stretch {
+    uint64_t start, end;
+};
+
+/* Whether a user's program serves the mapping at `address`. Who waits for such a page may keep the lock of
+ * the process's memory meanwhile, which taking probes away wants: so it is not tried. Otherwise the mapping
+ * is noted. Older kernels do not tell. */
+static bool is_served(pid_t pid, uint64_t address, struct stretch *ret_stretch)
+{
+    struct map_query query = {.size = sizeof(query), .address = address};
+    struct statfs system;
+    char path[96];
+
+    if (address >= ret_stretch->start && address < ret_stretch->end)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    AUTO_CLOSE int maps = open(path, O_RDONLY | O_CLOEXEC);
+    if (maps < 0 || ioctl(maps, MAP_QUERY, &query))
+        return false;
+    *ret_stretch = (struct stretch){query.start, query.end};
+    if (!query.inode)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, query.start, query.end);
+    AUTO_CLOSE int file = open(path, O_PATH | O_CLOEXEC);
+    return file >= 0 && (fstatfs(file, &system) || system.f_type == FUSE_SUPER_MAGIC);
+}
+
 struct pieces {
-    char path[64];
+    pid_t pid;
     uint64_t size, count;
     uint64_t addresses[PIECES_MOST];
 };
@@ -164,17 +207,21 @@ struct pieces {
 static int read_pieces(const void *request, void *reply, size_t room, int *ret_fd)
 {
     const struct pieces *pieces = request;
-    AUTO_CLOSE int fd = open(pieces->path, O_RDONLY | O_CLOEXEC);
-    size_t done = 0;
+    struct stretch stretch = {0};
+    size_t size = pieces->size < room ? pieces->size : room, done = 0;
+    ssize_t got = (ssize_t)size;
 
-    (void)room;
     (void)ret_fd;
-    if (fd < 0)
-        return -errno;
-    while (done < pieces->count && pread(fd, (char *)reply + done * pieces->size, pieces->size,
-                                         (off_t)pieces->addresses[done]) == (ssize_t)pieces->size)
-        done++;
-    return (int)(done * pieces->size);
+    for (size_t i = 0; i < pieces->count && got == (ssize_t)size; i++) {
+        struct iovec here = {(char *)reply + done, size};
+        struct iovec there = {(void *)(uintptr_t)pieces->addresses[i], size}; /* not followed here */
+
+        got = is_served(pieces->pid, pieces->addresses[i], &stretch)
+                  ? -1
+                  : process_vm_readv(pieces->pid, &here, 1, &there, 1, 0);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return got < 0 && !done ? -errno : (int)done;
 }
 
 /* ------------------------------------------------------------------------------------ questions */
@@ -226,9 +273,15 @@ ssize_t target_proc_link(pid_t pid, const char *name, char *ret_path, size_t siz
 
 size_t target_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
 {
-    ssize_t got = target_proc_read(pid, "mem", address, ret_bytes, size);
+    const struct pieces pieces = {pid, size, 1, {address}};
+    const struct aside_job job = {.work = read_pieces,
+                                  .request = &pieces,
+                                  .request_size = sizeof(pieces),
+                                  .reply = ret_bytes,
+                                  .room = size};
+    int r = do_for(pid, &job);
 
-    return got > 0 ? (size_t)got : 0;
+    return r > 0 ? (size_t)r : 0;
 }
 
 int target_memory_write(pid_t pid, uint64_t address, const void *bytes, size_t size)
@@ -246,10 +299,9 @@ int target_memory_write(pid_t pid, uint64_t address, const void *bytes, size_t s
 size_t target_memory_read_pieces(pid_t pid, const uint64_t *addresses, size_t count, size_t size,
                                  void *ret_bytes)
 {
-    struct pieces pieces = {.size = size};
+    struct pieces pieces = {.pid = pid, .size = size};
     size_t done = 0;
 
-    snprintf(pieces.path, sizeof(pieces.path), "/proc/%d/mem", (int)pid);
     while (done < count) {
         const struct aside_job job = {.work = read_pieces,
                                       .request = &pieces,
