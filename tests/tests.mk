@@ -162,7 +162,14 @@ all_test_sources := $(shell find tests/unit tests/bpf_host -name '*.c' 2>/dev/nu
 test_sources := $(filter $(foreach s,$(all_test_sources),$(if $(filter test_%,$(notdir $(s))),$(s))),$(all_test_sources))
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(test_sources))
 # Sources without test_ in a folder of tests are helpers of all tests in it.
-helpers_of = $(patsubst %.c,$(O)/%.o,$(filter-out $(test_sources),$(filter $(dir $(1))%,$(all_test_sources))))
+helpers_of = $(patsubst %.c,$(O)/%.o,$(filter-out $(test_sources),$(filter $(dir $(1))%,$(all_test_sources)))) \
+	$(helpers_$(word 3,$(subst /, ,$(1))))
+
+# tests/unit/mutated has the whole tool inside, and stores as the tests of store/ make them.
+helpers_mutated = $(L)/tracectl_main.o $(O)/tests/unit/store/fixture.o $(O)/tests/unit/store/go_fixture.o
+$(L)/tracectl_main.o: $(O)/cli/main.o
+	@mkdir -p $(dir $@)
+	$(Q)objcopy --redefine-sym main=tracectl_main $< $@
 
 # $(1): test source, $(2): folder that it tests
 define unit_rule
@@ -170,7 +177,7 @@ $(patsubst %.c,$(O)/%,$(1)): $(patsubst %.c,$(O)/%.o,$(1)) $(call helpers_of,$(1
 	$$(say) LINK $$@
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ -lcriterion $$(PKG_LIBS)
 endef
-layer_of = $(or $(filter $(LAYERS),$(word 3,$(subst /, ,$(1)))),collector)
+layer_of = $(or $(filter $(LAYERS),$(subst mutated,cli,$(word 3,$(subst /, ,$(1))))),collector)
 $(foreach s,$(test_sources),$(eval $(call unit_rule,$(s),$(call layer_of,$(s)))))
 
 # The BPF programs' logic, compiled as ordinary C: the stub headers of tests/bpf_host come first.
