@@ -272,6 +272,24 @@ int leftover_check_lenders(const struct remote *remote, struct error *err)
     return r;
 }
 
+/* What the process has now that it stands still. Until then it may have mapped and unmapped memory, and a
+ * thread that a killed session has left may have undone what that had done. */
+static int look_again(struct cleaning *cleaning, struct error *err)
+{
+    AUTO_FREE struct found_area *now = NULL;
+    size_t count = 0, kept = 0;
+    int r = find_areas(cleaning->pid, &now, &count);
+
+    if (r)
+        return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)cleaning->pid);
+    for (size_t i = 0; i < cleaning->count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (now[k].inode == cleaning->areas[i].inode)
+                cleaning->areas[kept++] = now[k];
+    cleaning->count = kept;
+    return process_code_mappings(cleaning->pid, &cleaning->mappings, &cleaning->mapping_count, err);
+}
+
 static int clean(void *context, struct remote *remote, struct error *err)
 {
     struct cleaning *cleaning = context;
@@ -280,6 +298,8 @@ static int clean(void *context, struct remote *remote, struct error *err)
     if (leftover_on_borrowed_memory(remote))
         return error_say(err, -EBUSY, "process %d runs on its parent's memory", (int)cleaning->pid);
     r = leftover_check_lenders(remote, err);
+    if (!r)
+        r = look_again(cleaning, err);
     for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
         r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);
     if (r)
@@ -329,13 +349,6 @@ static void cleaning_release(struct cleaning *cleaning)
     code_mappings_free(cleaning->mappings, cleaning->mapping_count);
 }
 
-static int take_out(struct cleaning *cleaning, struct error *err)
-{
-    int r = process_code_mappings(cleaning->pid, &cleaning->mappings, &cleaning->mapping_count, err);
-
-    return r ? r : remote_session(cleaning->pid, clean, cleaning, err);
-}
-
 int leftover_clean(pid_t pid, struct error *err)
 {
     CLEANUP(cleaning_release) struct cleaning cleaning = {.pid = pid};
@@ -344,7 +357,7 @@ int leftover_clean(pid_t pid, struct error *err)
     if (r)
         return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)pid);
     r = check_owners(&cleaning, err);
-    return r || !cleaning.count ? r : take_out(&cleaning, err);
+    return r || !cleaning.count ? r : remote_session(pid, clean, &cleaning, err);
 }
 
 /* ------------------------------------------------------------------------------------ all processes */
@@ -420,7 +433,7 @@ static int take_back(void *context, pid_t pid, struct error *err)
         return -ENOMEM;
     taking->done[taking->count++] = pid;
     taking->news = true;
-    take_out(&cleaning, NULL);
+    remote_session(pid, clean, &cleaning, NULL);
     return 0;
 }
 

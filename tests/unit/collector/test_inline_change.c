@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "collector/backend/inline.h"
 #include "collector/backend/inline_code.h"
@@ -119,6 +120,12 @@ static int none_lost(void *context, uint32_t tid, uint64_t calls)
     return 0;
 }
 
+static int none_distrusted(void *context, pid_t pid, const char *why)
+{
+    cr_assert_fail("process %d is not trusted: %s", (int)pid, why);
+    return 0;
+}
+
 static bool is_watched(void *context, struct elf_image *image, const struct image_function *function)
 {
     return !strncmp(function->name, "watched_", strlen("watched_"));
@@ -148,7 +155,8 @@ static void plan(void)
 static void open_backend(void)
 {
     const struct inline_options options = {.ring_bytes = 1 << 20};
-    const struct agent_sink sink = {.calls = count_calls, .lost = none_lost};
+    const struct inline_sink sink = {.calls = {.calls = count_calls, .lost = none_lost},
+                                     .distrusted = none_distrusted};
     struct error err = {0};
 
     cr_assert_eq(inline_backend_new(&options, &sink, &world.backend, &err), 0, "%s", err.message);
@@ -273,9 +281,13 @@ static int tell_fork(uint64_t ns)
 /* As the kernel side does: each process has one thread, and calls for the first time when it is told to. */
 static void tell_claims(void)
 {
+    const pid_t pids[] = {world.pid, shared->child};
+
     for (uint32_t area = 1; area <= 2; area++)
         for (uint32_t ticket = 1; ticket <= 2; ticket++)
-            cr_assert_eq(inline_backend_claim(world.backend, 100 * area + ticket, ticket, area), 0);
+            for (size_t i = 0; i < ARRAY_SIZE(pids) && pids[i]; i++)
+                cr_assert_eq(inline_backend_claim(world.backend, pids[i], 100 * area + ticket, ticket, area),
+                             0);
 }
 
 /* Both run right, whatever they have, and so many calls of theirs are seen. */

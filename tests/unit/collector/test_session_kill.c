@@ -153,11 +153,17 @@ static int take_loss(void *context, uint32_t tid, uint64_t calls)
     return 0;
 }
 
+static int take_distrust(void *context, pid_t pid, const char *why)
+{
+    return 0;
+}
+
 /* Inline probes come, some go and come again, and all go. What fails is left to the next recording. */
 static void attach_change_detach(void)
 {
     const struct inline_options options = {.ring_bytes = 1 << 18};
-    const struct agent_sink sink = {.calls = take_calls, .lost = take_loss};
+    const struct inline_sink sink = {.calls = {.calls = take_calls, .lost = take_loss},
+                                     .distrusted = take_distrust};
     const struct inline_target target = {.pid = session_target.pid,
                                          .inlined = program.inlined,
                                          .functions = program.functions,
