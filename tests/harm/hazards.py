@@ -292,6 +292,30 @@ def beside_return_probes(here, *options):
     ends_unharmed(target)
 
 
+@case("bpftrace beside")
+@case("bpftrace beside: return probes", "--returns", "probe")
+@case("bpftrace beside: all images", "--images", "all")
+@case("bpftrace beside: inline", "--backend", "inline")
+def beside_bpftrace(here, *options):
+    """Its probes, on entries and returns, are in the same functions, before ours and after them."""
+    path = copy(here, "nested", "target")
+    wanted = here.run(path)
+    target = here.spawn_ready(path, "loop")
+    probes = f"uprobe:{path}:middle {{ @calls = count(); }} uretprobe:{path}:leaf {{ @returns = count(); }}"
+    other = here.spawn("bpftrace", "-e", probes)
+    wait_for("bpftrace's probes", lambda: is_probed(target.pid))
+    here.record(*options, "--budget", "none", "-p", target.pid, "--duration", "0.5")
+    check(here.value("SELECT count(*) FROM events") > 0, "nothing was recorded, attached")
+    same("result", wanted[:2], here.record(*options, "--", path)[:2])
+    check(is_probed(target.pid), "bpftrace's probes are gone")
+    other.send_signal(signal.SIGINT)
+    out, err = other.communicate(timeout=60)
+    counts = dict(re.findall(r"@(\w+): (\d+)", out))
+    check(int(counts.get("calls", 0)) > 0 and int(counts.get("returns", 0)) > 0, f"bpftrace saw nothing: {out}{err}")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
 @case("killed recorder, hot target", "coroutines")
 @case("killed recorder, deep target", "deep")
 @case("killed recorder, deep target, return probes", "deep", "--returns", "probe")

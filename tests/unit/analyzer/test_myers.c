@@ -6,6 +6,7 @@
 
 #include "analyzer/myers.h"
 #include "tests/unit/analyzer/streams.h"
+#include "tests/unit/repeats.h"
 
 enum { MOST = 60 };
 
@@ -48,7 +49,7 @@ Test(myers, finds_the_shortest_script)
     uint32_t a[MOST], b[MOST];
     bool a_only[MOST], b_only[MOST];
 
-    for (uint64_t round = 0; round < 20000; round++) {
+    for (uint64_t round = 0; round < REPEATS(20000); round++) {
         uint64_t seed = round;
         uint32_t symbols = 1 + random_below(&seed, 12);
         size_t n = random_below(&seed, MOST + 1), m = random_below(&seed, MOST + 1);

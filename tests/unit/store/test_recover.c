@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "fixture.h"
+#include "tests/unit/repeats.h"
 
 static const struct trace_writer_options small_segments = {.segment_events = 370};
 
@@ -428,7 +429,7 @@ Test(damage, a_bit_flipped_anywhere_harms_nothing_else, .timeout = 120)
 
     make_killed(&fixture, &stream, 3000);
     file = read_file(fixture.path);
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < REPEATS(600); round++) {
         /* Every other one in the first 100 bytes of a page, where its structure is. */
         size_t at = generator_below(&generator, (uint32_t)file.size);
         uint8_t bit = (uint8_t)(1u << generator_below(&generator, 8));
@@ -458,9 +459,9 @@ Test(damage, a_bit_flipped_anywhere_harms_nothing_else, .timeout = 120)
         }
         file.bytes[at] ^= bit;
     }
-    cr_assert_gt(opened, 400);
-    cr_assert_gt(found, 60);
-    cr_assert_gt(salvaged_stores, 100);
+    cr_assert_gt(opened, REPEATS(400));
+    cr_assert_gt(found, REPEATS(60));
+    cr_assert_gt(salvaged_stores, REPEATS(100));
     free(file.bytes);
     fixture_close(&fixture);
     stream_release(&stream);

@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "store/event_iter.h"
 #include "store/segment.h"
+#include "tests/unit/repeats.h"
 
 static const struct trace_writer_options small_segments = {.segment_bytes = 300, .segment_events = 5000};
 
@@ -151,8 +152,8 @@ Test(sites, little_memory)
 {
     const struct trace_writer_options options = {.memory_bytes = 1};
 
-    write_and_read(STREAM_RANDOM, SITES_OF_PROGRAM, &options, 4000);
-    write_and_read(STREAM_LOSSES, SITES_RANDOM, &options, 4000);
+    write_and_read(STREAM_RANDOM, SITES_OF_PROGRAM, &options, REPEATS(4000));
+    write_and_read(STREAM_LOSSES, SITES_RANDOM, &options, REPEATS(4000));
 }
 
 Test(sites, every_stream_comes_back, .timeout = 120)

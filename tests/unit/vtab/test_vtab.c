@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "model.h"
 #include "store/event_iter.h"
+#include "tests/unit/repeats.h"
 
 static const struct model_options usual = {.seed = 1,
                                            .runs = 2,
@@ -171,7 +172,7 @@ Test(vtab, random_queries, .timeout = 300)
         options.unfinished = options.seed % 2;
         options.lost_percent = (int)options.seed % 3;
         options.times = options.seed != 103;
-        random_queries(&options, 500);
+        random_queries(&options, REPEATS(500));
     }
 }
 
