@@ -378,6 +378,31 @@ static int check_limits(const struct record_arguments *arguments, struct error *
                : 0;
 }
 
+/* The command as the store has it. */
+static char *shown_command(const struct record_arguments *arguments)
+{
+    char *name[] = {arguments->command ? arguments->command[0] : NULL, NULL};
+
+    return join_words(arguments->recorder.keep_arguments ? arguments->command : name, " ");
+}
+
+/* The words of the command line; of a command, its first. */
+static char *shown_options(const struct record_arguments *arguments, char **words)
+{
+    AUTO_FREE char **kept = NULL;
+    size_t count = 0;
+
+    if (arguments->recorder.keep_arguments || !arguments->command)
+        return join_words(words, " ");
+    while (words[count] && words[count] != arguments->command[0])
+        count++;
+    kept = calloc(count + 2, sizeof(*kept));
+    if (!kept)
+        return NULL;
+    memcpy(kept, words, (count + !!words[count]) * sizeof(*kept));
+    return join_words(kept, " ");
+}
+
 static int run_record(int argc, char **argv)
 {
     struct record_arguments arguments;
@@ -388,8 +413,8 @@ static int run_record(int argc, char **argv)
 
     record_arguments_init(&arguments);
     cli_parse(&cmd_record, argc, argv, &arguments);
-    command = join_words(arguments.command, " ");
-    options = join_words(argv + 1, " ");
+    command = shown_command(&arguments);
+    options = shown_options(&arguments, argv + 1);
     arguments.recorder.command = command;
     arguments.recorder.options = options;
     arguments.recorder.want = record_arguments_wants;

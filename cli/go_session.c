@@ -135,7 +135,7 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
     if (!session)
         return error_no_memory(err), -ENOMEM;
     session->options = options;
-    session->command = join_words(options->command, " ");
+    session->command = options->command ? strdup(options->command[0]) : NULL; /* arguments may be passwords */
     session->watch = (struct go_watch_options){
         .patience_ns = (uint64_t)(options->patience * 1e9),
         .limit_ns = (uint64_t)(options->limit * 1e9),

@@ -49,6 +49,7 @@ enum {
     KEY_FLUSH_INTERVAL,
     KEY_EXIT_STATUS,
     KEY_DRY_RUN,
+    KEY_KEEP_ARGUMENTS,
     KEY_ON_FULL
 };
 
@@ -60,6 +61,10 @@ static const struct argp_option record_options[] = {
     {"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after this time; the target goes on", 1},
     {"until", KEY_UNTIL, "command|all", 0,
      "Record a command until it has ended (default), or until all its processes have, daemons too", 1},
+    {"keep-arguments", KEY_KEEP_ARGUMENTS, NULL, 0,
+     "Store the arguments of the command and of its processes too, which may be passwords (default: only the "
+     "names of programs)",
+     1},
     {"flight", KEY_FLIGHT, "MIN", 0,
      "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when "
      "a "
@@ -478,6 +483,9 @@ static bool parse_switch(struct record_arguments *arguments, int key)
         return true;
     case KEY_DRY_RUN:
         arguments->dry_run = true;
+        return true;
+    case KEY_KEEP_ARGUMENTS:
+        arguments->recorder.keep_arguments = true;
         return true;
     case KEY_EXIT_STATUS:
         arguments->exit_status = true;

@@ -51,6 +51,11 @@ void loader_be_discreet(struct loader *loader)
     loader->discreet = true;
 }
 
+void loader_keep_arguments(struct loader *loader)
+{
+    loader->keeps_arguments = true;
+}
+
 void loader_free(struct loader *loader)
 {
     struct attachment *attachment = NULL, *next = NULL;
@@ -375,7 +380,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     int r;
 
     program.exe = process_exe(pid);
-    program.argv = loader->discreet ? process_exe(pid) : process_command_line(pid);
+    program.argv = loader->keeps_arguments ? process_command_line(pid) : process_exe(pid);
     process_exe_link(pid, link, sizeof(link));
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
     source.file = &file;

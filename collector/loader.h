@@ -38,9 +38,11 @@ void loader_set_trigger(struct loader *loader, struct trigger *trigger);
 /* Calls may cost so much from now on; before anything is attached. */
 void loader_set_budget(struct loader *loader, struct budget *budget);
 
-/* From now on neither arguments nor the environment of processes are read: instead of the command line their
- * executable's path is stored. */
+/* From now on neither arguments nor the environment of processes are read. */
 void loader_be_discreet(struct loader *loader);
+
+/* From now on the command lines of processes are stored; otherwise the paths of their executables are. */
+void loader_keep_arguments(struct loader *loader);
 
 /* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
  * it has just been loaded, its libraries are still to come. `*ret_main` is the image of the program, traced

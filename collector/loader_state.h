@@ -25,7 +25,7 @@ struct loader {
     struct sync_probes *sync; /* NULL: none */
     struct trigger *trigger;  /* NULL: none */
     struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched, differing, discreet;
+    bool libraries, skipped, unpatched, differing, discreet, keeps_arguments;
     struct attachment *attachments;
     struct linkers linkers;
 };

@@ -334,6 +334,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
                        options->want_image != NULL, recorder->sync, &recorder->loader, err);
     if (!r && options->discreet)
         loader_be_discreet(recorder->loader);
+    if (!r && options->keep_arguments)
+        loader_keep_arguments(recorder->loader);
     if (!r && options->times == STREAM_TIMES_FULL)
         r = recorder_tag(recorder, "times", "full", err);
     if (!r && options->opens)

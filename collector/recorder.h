@@ -65,6 +65,7 @@ struct recorder_options {
     double trigger_share;       /* how many of the windows are recorded: 1 is all */
     bool count_only;            /* with a budget: calls are only counted, and none is stored */
     bool discreet;              /* neither arguments nor the environment of processes are read */
+    bool keep_arguments;        /* of processes, in the store; not with `discreet` */
     size_t ring_bytes;          /* 0: the default */
     bool plain_wire;            /* each call and return goes through the ring as a record of its own */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */

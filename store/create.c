@@ -6,10 +6,15 @@
 #include "store/create.h"
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "store/schema.h"
 #include "store/space.h"
+
+/* Names, paths and what a program did are its user's own; chmod shares them. SQLite gives the files beside
+ * the store the store's mode. */
+#define STORE_FILE_MODE 0600
 
 DEFINE_CLEANUP(cleanup_db, sqlite3 *, sqlite3_close)
 DEFINE_CLEANUP(cleanup_image, unsigned char *, sqlite3_free)
@@ -35,11 +40,16 @@ void store_create_file(const char *path)
 {
     sqlite3_int64 size = 0;
     CLEANUP(cleanup_image) unsigned char *image = empty_store(&size);
-    AUTO_CLOSE int fd = image ? space_unnamed_file(path, 0644) : -1; /* the mode that SQLite gives */
+    AUTO_CLOSE int fd = image ? space_unnamed_file(path, STORE_FILE_MODE) : -1, empty = -1;
     char name[32];
 
-    if (fd < 0 || write(fd, image, (size_t)size) != size || fsync(fd))
-        return;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    if (fd >= 0 && !fchmod(fd, STORE_FILE_MODE) && write(fd, image, (size_t)size) == size && !fsync(fd)) {
+        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+        if (!linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW))
+            return;
+    }
+    /* SQLite makes the rest of it, and gives the files beside it the mode of this one. */
+    empty = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, STORE_FILE_MODE);
+    if (empty >= 0)
+        fchmod(empty, STORE_FILE_MODE);
 }
