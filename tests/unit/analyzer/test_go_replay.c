@@ -568,3 +568,41 @@ Test(go_replay, forgets_objects_that_nobody_holds_or_waits_for)
     cr_assert_not_null(go_replay_object(replay, go_script_object("c1")));
     HOLDERS(replay, "m1", 1);
 }
+
+/* ------------------------------------------------------------------------------------------ parents */
+
+/* How many there are above it; going up ends, or the test runs into its time limit. */
+static int ancestors(const struct go_replay *replay, uint64_t goroutine)
+{
+    const struct go_goroutine *at = find(replay, goroutine);
+    int count = -1;
+
+    for (; at; at = go_replay_parent(replay, at))
+        count++;
+    return count;
+}
+
+/* What a store that was changed may claim. */
+Test(go_replay, goroutines_that_made_each_other_have_no_common_line, .timeout = 60)
+{
+    AUTO_REPLAY struct go_replay *replay = go_script_replay(
+        "g1 run t1; g1 go g1 s3; g1 go g2 s12; g2 go g3 s13; g3 go g2 s14; g3 go g4 s15; g4 go g1 s16", NULL);
+
+    for (uint64_t i = 1; i <= 4; i++)
+        cr_assert_leq(ancestors(replay, i), 3);
+    cr_assert_eq(ancestors(replay, 2), 1, "it was made by 3 at last");
+}
+
+/* Ended ones are forgotten, whoever is said to have made them. */
+Test(go_replay, a_ring_of_ended_goroutines_is_forgotten, .timeout = 60)
+{
+    struct go_replay_options options = go_script_options();
+    AUTO_REPLAY struct go_replay *replay = NULL;
+
+    options.forget_ended = true;
+    replay = go_script_replay(
+        "g2 go g3 s1; g3 go g4 s2; g4 go g2 s3; g2 go g5 s4; g3 go g6 s5; g4 go g7 s6;"
+        "g2 end; g3 end; g4 end; g5 end; g6 end; g7 end",
+        &options);
+    cr_assert_null(go_replay_goroutine(replay, 7));
+}

@@ -56,6 +56,8 @@ Test(go_tree, parents_come_before_their_children)
     expect_tree(FAMILY, all, "g1 last s30\n g2\n g4 last s20\n  g3\n");
     expect_tree("", usual, "");
     expect_tree("g5 run t1; g7 run t2; g7 go g6 s1", usual, "g5\ng7\n g6\n");
+    /* In a store that was changed: the last word counts, and all are shown. */
+    expect_tree("g5 go g6 s1; g6 go g5 s2", usual, "g6\n g5\n");
 }
 
 #define ALIKE \
