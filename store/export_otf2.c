@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "store/export_run.h"
 #include "store/export_text.h"
+#include "store/id_map.h"
 
 #define CHUNKS_MAX 2u
 
@@ -34,10 +35,9 @@ struct otf2 {
     uint64_t location;
     uint64_t last_ns;
     uint32_t string_count, site_count;
-    uint32_t states[3]; /* strings of the states */
-    uint32_t assumed;   /* string */
-    uint32_t *sites;    /* by site_id: its definition + 1, 0: none yet */
-    size_t site_capacity;
+    uint32_t states[3];  /* strings of the states */
+    uint32_t assumed;    /* string */
+    struct id_map sites; /* the definition + 1 of each site */
     uint64_t gaps;
     bool bare;
 };
@@ -322,24 +322,22 @@ static int otf2_thread(void *context, const struct tracestore_thread *thread)
 
 static int find_site(struct otf2 *otf2, const struct export_site *site, uint32_t *ret_definition)
 {
-    const size_t before = otf2->site_capacity;
+    int64_t known = id_map_number(&otf2->sites, site->site_id);
     uint32_t file = 0;
     int r;
 
-    if (array_reserve(&otf2->sites, &otf2->site_capacity, (size_t)site->site_id + 1))
-        return error_no_memory(otf2->run.err);
-    if (otf2->site_capacity > before)
-        memset(otf2->sites + before, 0, (otf2->site_capacity - before) * sizeof(*otf2->sites));
-    if (!otf2->sites[site->site_id]) {
+    if (!known) {
         r = define_string(otf2, site->file, &file);
         CHECK(r, otf2,
               OTF2_GlobalDefWriter_WriteSourceCodeLocation(otf2->definitions, otf2->site_count, file,
                                                            (uint32_t)site->line));
         if (r < 0)
             return r;
-        otf2->sites[site->site_id] = ++otf2->site_count;
+        known = ++otf2->site_count;
+        if (id_map_set(&otf2->sites, site->site_id, known))
+            return error_no_memory(otf2->run.err);
     }
-    *ret_definition = otf2->sites[site->site_id] - 1;
+    *ret_definition = (uint32_t)(known - 1);
     return 0;
 }
 
@@ -480,7 +478,7 @@ static int write_otf2(struct tracestore *store, const struct tracestore_run *run
     if (otf2.archive)
         OTF2_Archive_Close(otf2.archive);
     free(otf2.event_counts);
-    free(otf2.sites);
+    id_map_release(&otf2.sites);
     export_run_release(&otf2.run);
     return r;
 }

@@ -32,7 +32,7 @@ static int copy_process(struct window_copy *commit, sqlite3_stmt *row)
 {
     const struct trace_process_description process = {
         .pid = sqlite3_column_int(row, 1),
-        .parent_process_id = renumbering_number(&commit->processes, sqlite3_column_int64(row, 2)),
+        .parent_process_id = id_map_number(&commit->processes, sqlite3_column_int64(row, 2)),
         .rank = sqlite3_column_int(row, 3),
         .exe = window_text(row, 4),
         .argv = window_text(row, 5),
@@ -41,7 +41,7 @@ static int copy_process(struct window_copy *commit, sqlite3_stmt *row)
     int64_t number;
     int code = trace_writer_process(commit->writer, &process, &number, commit->err);
 
-    if (!code && renumbering_set(&commit->processes, sqlite3_column_int64(row, 0), number))
+    if (!code && id_map_set(&commit->processes, sqlite3_column_int64(row, 0), number))
         code = error_no_memory(commit->err);
     if (code || sqlite3_column_type(row, 7) == SQLITE_NULL)
         return code;
@@ -101,7 +101,7 @@ static int copy_blind(struct window_copy *commit, sqlite3_stmt *row)
 
     if (code)
         return code;
-    function = (uint32_t)renumbering_number(&commit->functions, id);
+    function = (uint32_t)id_map_number(&commit->functions, id);
     code =
         trace_writer_blind(commit->writer, function, from_ns, to_ns, window_text(row, 3), rate, commit->err);
     return code || missed < 0
@@ -244,10 +244,10 @@ static void release(struct window_copy *commit)
 {
     for (int kind = 0; kind < NUMBER_KINDS; kind++)
         numbering_release(&commit->maps[kind]);
-    free(commit->images.numbers);
-    free(commit->functions.numbers);
-    free(commit->sites.numbers);
-    free(commit->processes.numbers);
+    id_map_release(&commit->images);
+    id_map_release(&commit->functions);
+    id_map_release(&commit->sites);
+    id_map_release(&commit->processes);
     free(commit->threads);
     trace_writer_free(commit->writer);
 }

@@ -4,14 +4,9 @@
 #ifndef TRACESTORE_WINDOW_COPY_H
 #define TRACESTORE_WINDOW_COPY_H
 
+#include "store/id_map.h"
 #include "store/window.h"
 #include "store/writer.h"
-
-/* The writer's numbers, by id in the window: 0 is none yet. */
-struct renumbering {
-    int64_t *numbers;
-    size_t count, capacity;
-};
 
 /* A thread of the window, and where its events are in the run. */
 struct moved_thread {
@@ -30,16 +25,12 @@ struct window_copy {
     struct trace_writer *writer;
     uint64_t from_ns, to_ns;
     uint64_t segments;
-    struct renumbering images, functions, sites, processes;
-    struct numbering maps[NUMBER_KINDS]; /* the same of functions and sites, for sections */
-    struct moved_thread *threads;        /* by thread_id */
+    struct id_map images, functions, sites, processes; /* the writer's numbers, by id in the window */
+    struct numbering maps[NUMBER_KINDS];               /* the same of functions and sites, for sections */
+    struct moved_thread *threads;                      /* by thread_id */
     size_t thread_count, thread_capacity;
     struct error *err;
 };
-
-/* The writer's number of what has that id in the window, 0: none yet; and that it has one. -ENOMEM. */
-int64_t renumbering_number(const struct renumbering *map, int64_t id);
-int renumbering_set(struct renumbering *map, int64_t id, int64_t number);
 
 /* Functions and call sites (0 and TRACESTORE_LOST_FUNCTION are none) get numbers of the writer, once. */
 int window_take_function(struct window_copy *commit, uint32_t id);

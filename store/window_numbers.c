@@ -2,26 +2,10 @@
 /* What a window's catalog has, in the catalog of the store that it is committed to. */
 #include <errno.h>
 
-#include "base/array.h"
 #include "store/aliases.h"
 #include "store/window_copy.h"
 
 static const char what[] = "cannot commit the window";
-
-int64_t renumbering_number(const struct renumbering *map, int64_t id)
-{
-    return id >= 0 && (size_t)id < map->count ? map->numbers[id] : 0;
-}
-
-int renumbering_set(struct renumbering *map, int64_t id, int64_t number)
-{
-    if (id < 0 || id > UINT32_MAX || array_reserve(&map->numbers, &map->capacity, (size_t)id + 1))
-        return -ENOMEM;
-    while (map->count <= (size_t)id)
-        map->numbers[map->count++] = 0;
-    map->numbers[id] = number;
-    return 0;
-}
 
 /* The row of the window's catalog with that id. -EIO: there is none. */
 static int find_row(struct window_copy *commit, const char *sql, const char *types, int64_t id,
@@ -44,7 +28,7 @@ static int take_image(struct window_copy *commit, int64_t id, int64_t *ret_numbe
     AUTO_STATEMENT *row = NULL;
     int code = 0;
 
-    *ret_number = renumbering_number(&commit->images, id);
+    *ret_number = id_map_number(&commit->images, id);
     if (*ret_number)
         return 0;
     code = find_row(commit, "SELECT path, build_id, kind FROM images WHERE image_id = ?1", "ttt", id, &row);
@@ -53,7 +37,7 @@ static int take_image(struct window_copy *commit, int64_t id, int64_t *ret_numbe
             commit->writer,
             &(struct trace_image_description){window_text(row, 0), window_text(row, 1), window_text(row, 2)},
             ret_number, commit->err);
-    return code || !renumbering_set(&commit->images, id, *ret_number) ? code : error_no_memory(commit->err);
+    return code || !id_map_set(&commit->images, id, *ret_number) ? code : error_no_memory(commit->err);
 }
 
 int window_take_function(struct window_copy *commit, uint32_t id)
@@ -65,7 +49,7 @@ int window_take_function(struct window_copy *commit, uint32_t id)
     uint32_t number;
     int code;
 
-    if (id == TRACESTORE_LOST_FUNCTION || renumbering_number(&commit->functions, id))
+    if (id == TRACESTORE_LOST_FUNCTION || id_map_number(&commit->functions, id))
         return 0;
     code = find_row(commit,
                     "SELECT image_id, name, demangled, address, size, file, line, aliases FROM functions"
@@ -89,7 +73,7 @@ int window_take_function(struct window_copy *commit, uint32_t id)
     code = trace_writer_function(commit->writer, image, &function, &number, commit->err);
     if (code)
         return code;
-    return renumbering_set(&commit->functions, id, number) ||
+    return id_map_set(&commit->functions, id, number) ||
                    numbering_set(&commit->maps[NUMBER_FUNCTION], id, number)
                ? error_no_memory(commit->err)
                : 0;
@@ -102,7 +86,7 @@ int window_take_site(struct window_copy *commit, uint32_t id)
     uint32_t function, number;
     int code;
 
-    if (!id || renumbering_number(&commit->sites, id))
+    if (!id || id_map_number(&commit->sites, id))
         return 0;
     code = find_row(commit,
                     "SELECT image_id, address, function_id, file, line FROM call_sites WHERE site_id = ?1",
@@ -116,14 +100,13 @@ int window_take_site(struct window_copy *commit, uint32_t id)
     if (code)
         return code;
     site.address = (uint64_t)sqlite3_column_int64(row, 1);
-    site.function_id = (uint32_t)renumbering_number(&commit->functions, function);
+    site.function_id = (uint32_t)id_map_number(&commit->functions, function);
     site.file = window_text(row, 3);
     site.line = sqlite3_column_int(row, 4);
     code = trace_writer_call_site(commit->writer, &site, &number, commit->err);
     if (code)
         return code;
-    return renumbering_set(&commit->sites, id, number) ||
-                   numbering_set(&commit->maps[NUMBER_SITE], id, number)
+    return id_map_set(&commit->sites, id, number) || numbering_set(&commit->maps[NUMBER_SITE], id, number)
                ? error_no_memory(commit->err)
                : 0;
 }

@@ -104,7 +104,7 @@ static int list_functions(struct window_copy *commit, const struct census *funct
         if (code)
             return code;
         if (id != TRACESTORE_LOST_FUNCTION)
-            closed->functions[i].function = (uint32_t)renumbering_number(&commit->functions, id);
+            closed->functions[i].function = (uint32_t)id_map_number(&commit->functions, id);
     }
     return 0;
 }
@@ -167,8 +167,8 @@ static int copy_segment(struct window_copy *commit, const struct moved_thread *m
 static int write_open_call(struct window_copy *commit, const struct moved_thread *moved,
                            const struct open_call *call, uint64_t missing, bool has_time)
 {
-    uint32_t function = (uint32_t)renumbering_number(&commit->functions, call->function),
-             site = call->site ? (uint32_t)renumbering_number(&commit->sites, call->site) : 0;
+    uint32_t function = (uint32_t)id_map_number(&commit->functions, call->function),
+             site = call->site ? (uint32_t)id_map_number(&commit->sites, call->site) : 0;
     int code = has_time ? thread_writer_anchor(moved->thread, call->ns) : 0;
 
     if (!code && missing)
@@ -248,7 +248,7 @@ static int enter_thread(struct copying *copying, bool call_sites)
     struct window_copy *commit = copying->commit;
     sqlite3_stmt *row = copying->row;
     const struct trace_thread_description description = {
-        .process_id = renumbering_number(&commit->processes, sqlite3_column_int64(row, PROCESS_ID)),
+        .process_id = id_map_number(&commit->processes, sqlite3_column_int64(row, PROCESS_ID)),
         .tid = sqlite3_column_int(row, TID),
         .label = window_text(row, LABEL),
         .name = window_text(row, NAME),

@@ -110,6 +110,7 @@ static const char *const commands[] = {
     "extension",
     "recover -o new.db",
     "verify -d new.db",
+    "recover -d window.db",
     "recover",
     "verify",
     "gc --keep-runs 1",
@@ -229,10 +230,16 @@ static void run_command(const char *text)
     for (int i = 3; i < count; i++) /* SQL in one word */
         for (char *tab = arguments[i]; (tab = strchr(tab, '\t'));)
             *tab = ' ';
-    if (!strcmp(text, "extension"))
+    if (!strcmp(text, "extension")) {
         use_extension("mutated.db");
-    else
-        tracectl_main(count, arguments);
+        return;
+    }
+    if (!strcmp(text,
+                "recover -d window.db")) { /* the store is what a flight recorder left beside another one */
+        copy_file(base, "window.db");
+        copy_file("before.db", "window.db-flight-9999999-1");
+    }
+    tracectl_main(count, arguments);
 }
 
 static double seconds_since(const struct timespec *began)
@@ -309,7 +316,8 @@ static size_t try_store(uint64_t number, long *largest)
             break;
     }
     for (const char *const *file =
-             (const char *const[]){"mutated.db", "mutated.db-wal", "mutated.db-shm", "new.db", NULL};
+             (const char *const[]){"mutated.db", "mutated.db-wal", "mutated.db-shm", "new.db", "window.db",
+                                   "window.db-flight-9999999-1", NULL};
          *file; file++)
         unlink(*file);
     return findings;
