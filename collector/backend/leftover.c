@@ -274,18 +274,25 @@ int leftover_check_lenders(const struct remote *remote, struct error *err)
 
 /* What the process has now that it stands still. Until then it may have mapped and unmapped memory, and a
  * thread that a killed session has left may have undone what that had done. */
-static int look_again(struct cleaning *cleaning, struct error *err)
+static int look_again(struct cleaning *cleaning, const struct remote *remote, struct error *err)
 {
     AUTO_FREE struct found_area *now = NULL;
+    struct agent_head head;
     size_t count = 0, kept = 0;
     int r = find_areas(cleaning->pid, &now, &count);
 
     if (r)
         return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)cleaning->pid);
-    for (size_t i = 0; i < cleaning->count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (now[k].inode == cleaning->areas[i].inode)
-                cleaning->areas[kept++] = now[k];
+    for (size_t i = 0; i < cleaning->count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            if (now[k].inode != cleaning->areas[i].inode)
+                continue;
+            if (!remote_read(remote, now[k].addresses.near_start, &head, sizeof(head)))
+                leftover_find_rings(cleaning->pid, head.data_file, &now[k].addresses);
+            cleaning->areas[kept++] = now[k];
+            break;
+        }
+    }
     cleaning->count = kept;
     return process_code_mappings(cleaning->pid, &cleaning->mappings, &cleaning->mapping_count, err);
 }
@@ -299,7 +306,7 @@ static int clean(void *context, struct remote *remote, struct error *err)
         return error_say(err, -EBUSY, "process %d runs on its parent's memory", (int)cleaning->pid);
     r = leftover_check_lenders(remote, err);
     if (!r)
-        r = look_again(cleaning, err);
+        r = look_again(cleaning, remote, err);
     for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
         r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);
     if (r)
