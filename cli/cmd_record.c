@@ -71,8 +71,8 @@ static int start_targets(struct recorder *recorder, const struct record_argument
 
     if (!r && arguments->command)
         r = recorder_launch(recorder, 0, arguments->command, err);
-    for (size_t i = 0; !r && i < arguments->pids.count; i++)
-        r = recorder_attach(recorder, arguments->pids.items[i], err);
+    if (!r)
+        r = recorder_attach_all(recorder, arguments->pids.items, arguments->pids.count, err);
     /* A command's image is not known before it runs. */
     if (!r && !arguments->command)
         r = record_selection_check(recorder, arguments, err);
@@ -197,7 +197,12 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
                        const struct tracestore_totals *totals, double seconds)
 {
     int status = recorder_exit_status(recorder);
+    size_t left_out;
+    const struct recorder_left_out *others = recorder_left_out(recorder, &left_out);
 
+    for (size_t i = 0; i < left_out; i++)
+        text_print(stderr, "tracectl: note: process %d is not recorded: %s\n", (int)others[i].pid,
+                   others[i].why);
     for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
         const char *given_up = image->elf ? elf_image_given_up(image->elf) : NULL;
 

@@ -110,8 +110,7 @@ static int count(struct tracestore *store, const struct top_options *options, st
         return r;
     counting.recorder = recorder;
     signals_stop(recorder, false);
-    for (size_t i = 0; !r && i < options->pids.count; i++)
-        r = recorder_attach(recorder, options->pids.items[i], err);
+    r = recorder_attach_all(recorder, options->pids.items, options->pids.count, err);
     if (!r)
         r = nothing_counted(recorder, err);
     if (!r)

@@ -59,12 +59,18 @@ void loader_keep_arguments(struct loader *loader)
 void loader_free(struct loader *loader)
 {
     struct attachment *attachment = NULL, *next = NULL;
+    struct unopened *item = NULL, *following = NULL;
 
     if (!loader)
         return;
     HASH_ITER (hh, loader->attachments, attachment, next) {
         HASH_DEL(loader->attachments, attachment);
         free(attachment);
+    }
+    HASH_ITER (hh, loader->unopened, item, following) {
+        HASH_DEL(loader->unopened, item);
+        free(item->path);
+        free(item);
     }
     linkers_release(&loader->linkers);
     free(loader);
@@ -84,6 +90,47 @@ bool loader_take_differing(struct loader *loader)
 
     loader->differing = false;
     return differing;
+}
+
+#define SERVED "a program of a user serves its file system, and may stop answering: copy it to another one"
+
+int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err)
+{
+    struct unopened *known;
+
+    HASH_FIND_STR(loader->unopened, path, known);
+    if (known)
+        return 0;
+    known = calloc(1, sizeof(*known));
+    if (!known || !(known->path = strdup(path))) {
+        free(known);
+        return error_no_memory(err);
+    }
+    known->code = code;
+    HASH_ADD_KEYPTR(hh, loader->unopened, known->path, strlen(known->path), known);
+    loader->unopened_news = true;
+    return 0;
+}
+
+int loader_store_unopened(struct loader *loader, struct trace_writer *writer, struct error *err)
+{
+    int r = 0;
+
+    for (struct unopened *item = loader->unopened_news ? loader->unopened : NULL; item && !r;
+         item = item->hh.next) {
+        AUTO_FREE char *key = NULL;
+        struct error why = {0};
+
+        if (item->told)
+            continue;
+        item->told = true;
+        if (asprintf(&key, "untraced:%s", item->path) < 0)
+            return key = NULL, error_no_memory(err);
+        error_set(&why, item->code, item->code == -EREMOTE ? SERVED : NULL, "cannot trace %s", item->path);
+        r = trace_writer_tag(writer, key, why.message, err);
+    }
+    loader->unopened_news = false;
+    return r;
 }
 
 bool loader_take_skipped(struct loader *loader)
@@ -230,7 +277,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     if (r == -ENOENT)
         return 0; /* unmapped meanwhile; it is looked at again when it comes back */
     if (r)
-        return error_set(err, r, NULL, "cannot trace %s", mapping->path);
+        return loader_note_unopened(loader, mapping->path, r, err);
     r = get_image(loader, pid, mapping, &file, kind, &image, err);
     if (r || !image->elf)
         return r;
@@ -388,7 +435,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.root = root;
     background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
     r = target_file_open(link, &file);
-    r = r ? error_set(err, r, NULL, "cannot trace %s", source.name)
+    r = r ? error_set(err, r, r == -EREMOTE ? SERVED : NULL, "cannot trace %s", source.name)
           : image_table_get(loader->images, &source, &image, err);
     background_end(background);
     if (!r)

@@ -62,6 +62,9 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
  * none. The process stands still. `*ret_left`: there were any. -ENOMEM. */
 int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err);
 
+/* Stores a tag "untraced:PATH" for each file that a process maps and that could not be opened, once. */
+int loader_store_unopened(struct loader *loader, struct trace_writer *writer, struct error *err);
+
 /* Whether a process was left without probes of its libraries since this was asked last, because too many have
  * them at once: every program that starts on the machine pays for each process that a library is probed in.
  */

@@ -17,6 +17,14 @@ struct attachment {
     UT_hash_handle hh;
 };
 
+/* A mapped file that could not be opened. */
+struct unopened {
+    char *path;
+    int code;
+    bool told;
+    UT_hash_handle hh;
+};
+
 struct loader {
     struct image_table *images;
     struct uprobe_backend *backend;
@@ -28,12 +36,17 @@ struct loader {
     bool libraries, skipped, unpatched, differing, discreet, keeps_arguments;
     struct attachment *attachments;
     struct linkers linkers;
+    struct unopened *unopened;
+    bool unopened_news;
 };
 
 /* More removals than that under way: processes come and go faster than the kernel takes probes away. */
 #define LOADER_CLOSING_MAX 16
 /* So long between two looks whether the kernel has taken probes away. */
 #define LOADER_LOOK_US 500
+
+/* Notes that a mapped file could not be opened. -ENOMEM. */
+int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err);
 
 /* Whether what has this number (an image's, or a linker's) is attached to this process by itself. */
 bool loader_has_attachment(const struct loader *loader, uint32_t number, pid_t pid);

@@ -113,7 +113,8 @@ int recorder_note_skipped(struct recorder *recorder, struct error *err)
 {
     int r = 0;
 
-    if (loader_take_unpatched(recorder->loader))
+    r = loader_store_unopened(recorder->loader, recorder->writer, err);
+    if (!r && loader_take_unpatched(recorder->loader))
         r = blind_stretch(recorder, "a process could not be given inline probes", err);
     if (!r && loader_take_skipped(recorder->loader))
         r = blind_stretch(recorder, "libraries not probed: too many processes at once", err);
@@ -127,49 +128,53 @@ static int on_exec(void *context, pid_t pid, bool held, bool by_thread, struct e
 {
     struct recorder *recorder = context;
     const struct traced_image *newest = image_table_images(recorder->images), *image = NULL;
+    struct error why = {0};
     int r = 0;
 
     if (by_thread)
         loader_replace_thread(recorder->loader, pid);
     if (!recorder->closing)
-        r = loader_program(recorder->loader, pid, true, &image, err);
+        r = loader_program(recorder->loader, pid, true, &image, &why);
     if (!r && !recorder->closing && recorder->watch && held && image->go)
-        r = go_watch_seize(recorder->watch, pid, err);
+        r = go_watch_seize(recorder->watch, pid, &why);
     if (held)
         held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
     if (!held && !recorder->closing && (!r || recorder_is_gone(r)) &&
         began_unseen(recorder, newest, image, recorder_is_gone(r)))
         return blind_stretch(recorder, "a program began before its probes", err);
-    return recorder_is_gone(r) ? 0 : (r ? r : recorder_note_skipped(recorder, err));
+    r = recorder_pass_over(recorder, pid, r, &why, err);
+    return r ? r : recorder_note_skipped(recorder, err);
 }
 
 static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
 {
     struct recorder *recorder = context;
     bool news = false, in_time = false;
+    struct error why = {0};
     int r = 0;
 
     if (!recorder->closing)
-        r = loader_libraries(recorder->loader, pid, &news, err);
+        r = loader_libraries(recorder->loader, pid, &news, &why);
     if (flags & WIRE_HELD)
         in_time = uprobe_backend_release(recorder->backend, pid);
     if (flags & WIRE_WAITING)
         in_time = uprobe_backend_end_wait(recorder->backend, tid);
+    r = recorder_pass_over(recorder, pid, r, &why, err);
     if (!r && news && !in_time)
         r = blind_stretch(recorder, "a library ran before its probes", err);
-    if (!r)
-        r = recorder_note_skipped(recorder, err);
-    return recorder_is_gone(r) ? 0 : r;
+    return r ? r : recorder_note_skipped(recorder, err);
 }
 
 static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct error *err)
 {
     struct recorder *recorder = context;
+    struct error why = {0};
     bool news = false;
-    int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, err);
+    int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, &why);
 
     if (held)
         held = uprobe_backend_release(recorder->backend, child);
+    r = recorder_pass_over(recorder, child, r, &why, err);
     if (!r)
         r = recorder_note_skipped(recorder, err);
     if (r || !news || held)
@@ -541,6 +546,7 @@ void recorder_free(struct recorder *recorder)
     streams_free(recorder->streams);
     recorder_flight_release(recorder);
     free(recorder->rewrites);
+    recorder_failures_release(recorder);
     recorder_probes_release(&recorder->probes);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);

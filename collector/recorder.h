@@ -109,6 +109,17 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
 /* Traces a running process from now on, and the children that it has, if they are followed. */
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 
+/* The same for several. One that cannot be traced does not keep the others from it: it is left out and named;
+ * only a wrong process id, or that none can be traced, is a failure. */
+int recorder_attach_all(struct recorder *recorder, const pid_t *pids, size_t count, struct error *err);
+
+/* Processes that were left out so far, and why; the recorder's. */
+struct recorder_left_out {
+    pid_t pid;
+    char *why;
+};
+const struct recorder_left_out *recorder_left_out(const struct recorder *recorder, size_t *ret_count);
+
 /* Whether the process is, or was, among those recorded. */
 bool recorder_knows_process(const struct recorder *recorder, pid_t pid);
 

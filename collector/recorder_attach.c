@@ -75,6 +75,7 @@ static int list_children(const struct recorder *recorder, pid_t parent, struct f
  * end meanwhile are passed over. */
 static int add_family(struct recorder *recorder, pid_t pid, struct family *ret_family, struct error *err)
 {
+    struct error why = {0};
     size_t kept = 0;
     int r = 0;
 
@@ -86,13 +87,15 @@ static int add_family(struct recorder *recorder, pid_t pid, struct family *ret_f
     for (size_t i = 0; !r && i < ret_family->count; i++) {
         pid_t next = ret_family->items[i].pid;
 
-        r = add_process(recorder, next, err);
+        r = add_process(recorder, next, &why);
         if (!r) {
             ret_family->items[kept++] = (struct relative){next, process_cpu_ns(next)};
-            r = recorder->options.follow_children ? list_children(recorder, next, ret_family, err) : 0;
+            r = recorder->options.follow_children ? list_children(recorder, next, ret_family, &why) : 0;
         }
-        if (i && recorder_is_gone(r))
-            r = 0;
+        if (i)
+            r = recorder_pass_over(recorder, next, r, &why, err);
+        else if (r && err)
+            *err = why;
     }
     ret_family->count = kept;
     return r;
@@ -133,6 +136,7 @@ static int attach_family(struct recorder *recorder, pid_t pid, struct family *fa
 {
     const struct traced_image *image;
     double part = 1.0 / (double)family->count;
+    struct error why = {0};
     int r = attach_process(recorder, pid, part, &image, err);
 
     if (!r && image->refusal && !image_selects_nothing(image) && !recorder->options.want_image &&
@@ -141,9 +145,8 @@ static int attach_family(struct recorder *recorder, pid_t pid, struct family *fa
     if (!r)
         order_by_use(family->items + 1, family->count - 1);
     for (size_t i = 1; !r && i < family->count; i++) {
-        r = attach_process(recorder, family->items[i].pid, part, &image, err);
-        if (recorder_is_gone(r))
-            r = 0;
+        r = attach_process(recorder, family->items[i].pid, part, &image, &why);
+        r = recorder_pass_over(recorder, family->items[i].pid, r, &why, err);
     }
     return r;
 }
@@ -163,4 +166,25 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r)
         r = add_family(recorder, pid, &family, err);
     return r ? r : attach_family(recorder, pid, &family, err);
+}
+
+int recorder_attach_all(struct recorder *recorder, const pid_t *pids, size_t count, struct error *err)
+{
+    size_t attached = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < count && !r; i++)
+        r = check_pid(pids[i], err);
+    for (size_t i = 0; i < count && !r; i++) {
+        struct error why = {0};
+
+        r = recorder_attach(recorder, pids[i], &why);
+        attached += !r;
+        if (r && (attached || i + 1 < count)) {
+            r = recorder_pass_over(recorder, pids[i], r, &why, err);
+        } else if (r && err) {
+            *err = why;
+        }
+    }
+    return r;
 }

@@ -43,6 +43,8 @@ struct recorder {
     struct go_watch *watch;   /* NULL: nobody watches */
     struct exec_guard guard;
     struct recorder_commands commands;
+    struct recorder_left_out *left_out;
+    size_t left_out_count, left_out_capacity;
     int epoll, stop;
     bool told_memory;          /* of segments closed early: at the end, once, however often ending is tried */
     bool closing;              /* programs that appear now are let go without probes */
@@ -81,6 +83,14 @@ static inline bool recorder_is_gone(int code)
 {
     return code == -ENOENT || code == -ESRCH;
 }
+
+/* What a failure with one process of several means to the recording: 0 if it is that process's own (it has
+ * ended, is traced by another program, cannot be read, there is no descriptor left for it ...); it is named
+ * in the store then, as a tag "not recorded:PID". Otherwise `code`: no memory, or the store. `why` may be
+ * NULL. */
+int recorder_pass_over(struct recorder *recorder, pid_t pid, int code, const struct error *why,
+                       struct error *err);
+void recorder_failures_release(struct recorder *recorder);
 
 /* Lets go processes whose exec record was lost, and once `closing` all that are held. They run on without
  * probes; the loss is in the store's totals. */

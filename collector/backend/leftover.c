@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/kcmp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -40,6 +41,20 @@ static bool is_area(const struct map_line *mapping)
     return !strcmp(mapping->name, "/memfd:" AGENT_MAGIC " (deleted)");
 }
 
+/* Whether a memory file with that name was made by a recorder: anybody can give the name, but its owner is
+ * its maker, and code files are sealed. Who may not look takes it for one. */
+static bool is_made_by_recorder(pid_t pid, const struct map_line *mapping)
+{
+    struct stat file;
+    char link[96];
+    int r;
+
+    snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
+             mapping->end);
+    r = foreign_file_stat(link, &file);
+    return r == -EPERM || (!r && file.st_ino == mapping->inode && file.st_uid == geteuid());
+}
+
 /* The areas that a process has mapped near its code; the caller frees them. */
 static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_count)
 {
@@ -51,7 +66,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
     if (map_lines_open(pid, &maps))
         return -ESRCH;
     while (map_lines_next(&maps, &mapping)) {
-        bool found = is_area(&mapping);
+        bool found = is_area(&mapping) && is_made_by_recorder(pid, &mapping);
         struct found_area *area = NULL;
 
         for (size_t i = 0; i < count && found; i++)
