@@ -55,6 +55,25 @@ program_is_named() {
     grep -q 'is not recorded: .*serves its file system' "$WORK/err" || fail "$(cat "$WORK/err")"
 }
 
+# Who gives a memory file our name neither keeps others from being recorded nor is touched.
+our_name() {
+    local impostor
+    start_served impostor
+    impostor=$hostile
+    "$PROGRAMS/served" plain >"$WORK/plain.out" &
+    echo "$!" >>"$WORK/pids"
+    wait_until 60 grep -q '^ready ' "$WORK/plain.out"
+    innocent=$(awk '/^ready /{ print $2 }' "$WORK/plain.out")
+    "$TRACECTL" record -n name --backend inline --no-follow --budget none --duration 0.5 -p "$innocent"
+    (($(calls_of_innocent name) > 0))
+    # It is recorded itself, too.
+    innocent=$impostor
+    "$TRACECTL" record -n impostor --backend inline --budget none --duration 0.5 -p "$impostor"
+    (($(calls_of_innocent impostor) > 0))
+    end_served
+}
+
+run_case "a memory file of our name" our_name
 run_case "a stack in a file that a user serves" recorded_beside stack stack "$WORK/mounted"
 run_case "a stack in a file that a user serves, sampled" sampled stack "$WORK/mounted"
 run_case "a stack in memory with a user's fault handler" recorded_beside uffd uffd

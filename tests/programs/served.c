@@ -7,6 +7,9 @@
  *     served uffd                     the same with memory of a userfaultfd(2)
  *     served program FOLDER PROGRAM   runs PROGRAM from a FUSE mount, which answers until it has begun
  *
+ *     served impostor                 has a memory file of our name, as recorders make them, with a collector
+ * that lives served plain                    has not
+ *
  * Prints "ready PID" of that process, and works until it is killed.
  */
 #include <errno.h>
@@ -171,6 +174,29 @@ static int on_missing_memory(int faults)
     return 0;
 }
 
+/* Every word of the file names a child as the collector, wherever that is looked for; it has the file, too.
+ */
+static int with_our_name(void)
+{
+    int file = memfd_create("tracectl", 0);
+    uint32_t words[PAGE / sizeof(uint32_t)];
+    pid_t child;
+
+    if (ftruncate(file, PAGE) || mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) == MAP_FAILED)
+        return perror("memfd"), 1;
+    child = fork();
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        served_loop();
+    }
+    for (size_t i = 0; i < PAGE / sizeof(uint32_t); i++)
+        words[i] = (uint32_t)child;
+    if (write(file, words, PAGE) != PAGE)
+        return perror("memfd"), 1;
+    served_loop();
+    return 0;
+}
+
 static int run_served(const char *folder)
 {
     char path[4096];
@@ -184,6 +210,10 @@ static int target(char **argv, int faults)
 {
     if (setgid(NOBODY) || setuid(NOBODY))
         return 1;
+    if (!strcmp(argv[1], "plain"))
+        served_loop();
+    if (!strcmp(argv[1], "impostor"))
+        return with_our_name();
     if (!strcmp(argv[1], "uffd"))
         return on_missing_memory(faults);
     return !strcmp(argv[1], "stack") ? on_file(argv[2]) : run_served(argv[2]);
@@ -207,7 +237,7 @@ static void fall_silent(int signal)
 
 int main(int argc, char **argv)
 {
-    bool faults = argc == 2 && !strcmp(argv[1], "uffd");
+    bool faults = argc == 2;
     int device = -1;
     pid_t pid, server = 0;
 
