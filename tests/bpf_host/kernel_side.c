@@ -439,6 +439,29 @@ void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie)
     on_libraries(&registers);
 }
 
+void kernel_protect(uint32_t tgid, int threads, uint64_t kind, const uint64_t arguments[4])
+{
+    static char group;
+    struct task_struct parent = {.signal = &kernel.signal};
+    struct pt_regs registers = {
+        .di = arguments[0], .si = arguments[1], .dx = arguments[2], .cx = arguments[3]};
+
+    kernel.signal.nr_threads = threads;
+    kernel.signal.pids[PIDTYPE_PGID] = (struct pid *)&group;
+    kernel.current_task.real_parent = &parent;
+    kernel.cookie = kind;
+    kernel.current_task.tgid = kernel.current_task.pid = (int)tgid;
+    on_protect(&registers);
+}
+
+void kernel_set_code(uint64_t flags, int of_file)
+{
+    static char file;
+
+    kernel.mapping.vm_flags = flags;
+    kernel.mapping.vm_file = of_file ? (struct file *)&file : NULL;
+}
+
 int kernel_is_traced(uint32_t tgid)
 {
     return bpf_map_lookup_elem(&processes, &tgid) != NULL;
