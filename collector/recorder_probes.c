@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/foreign_file.h"
 #include "collector/target/process.h"
 #include "collector/target/text_sites.h"
 
@@ -31,7 +32,7 @@ static void read_program(pid_t pid, struct stat *ret_program)
     char link[64];
 
     process_exe_link(pid, link, sizeof(link));
-    if (stat(link, ret_program))
+    if (foreign_file_stat(link, ret_program))
         *ret_program = (struct stat){0};
 }
 

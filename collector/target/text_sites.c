@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/target/text_sites.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "collector/target/page_map.h"
 #include "collector/target/target_file.h"
+#include "collector/target/target_memory.h"
 #include "image/disasm.h"
 
 #define PAGE PAGE_MAP_PAGE
@@ -16,7 +15,7 @@
 #define CALL_LENGTH 5
 
 struct reading {
-    int memory;
+    pid_t pid;
     uint8_t bytes[PAGE];
     uint64_t page; /* whose bytes these are; 0: none */
     bool readable;
@@ -29,7 +28,7 @@ static bool byte_at(struct reading *reading, uint64_t address, uint8_t *ret_byte
 
     if (reading->page != page) {
         reading->page = page;
-        reading->readable = pread(reading->memory, reading->bytes, PAGE, (off_t)page) == PAGE;
+        reading->readable = target_memory_read(reading->pid, page, reading->bytes, PAGE) == PAGE;
     }
     *ret_byte = reading->bytes[address - page];
     return reading->readable;
@@ -59,11 +58,11 @@ static enum text_site site_in(struct reading *reading, const struct code_mapping
 }
 
 /* A page that is the file's has no probe, and is not read: the process may not have had it in memory. */
-static void read_mapping(struct reading *reading, pid_t pid, const struct code_mapping *mapping,
+static void read_mapping(struct reading *reading, const struct code_mapping *mapping,
                          const unsigned long *offsets, size_t count, enum text_site *sites)
 {
     uint64_t end = mapping->offset + (mapping->end - mapping->start);
-    AUTO_FREE uint64_t *pages = page_map_read(pid, mapping->start, mapping->end);
+    AUTO_FREE uint64_t *pages = page_map_read(reading->pid, mapping->start, mapping->end);
 
     for (size_t i = 0; i < count && offsets[i] < end; i++) {
         enum text_site site;
@@ -80,24 +79,17 @@ static void read_mapping(struct reading *reading, pid_t pid, const struct code_m
 int text_sites_open(pid_t pid, struct text_sites *ret_sites)
 {
     struct text_sites sites = {.pid = pid};
-    char path[64];
     int r = process_code_mappings(pid, &sites.mappings, &sites.count, NULL);
 
-    if (r)
-        return r;
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    sites.memory = open(path, O_RDONLY | O_CLOEXEC);
-    *ret_sites = sites;
-    return 0;
+    if (!r)
+        *ret_sites = sites;
+    return r;
 }
 
 void text_sites_close(struct text_sites *sites)
 {
-    if (!sites->pid)
-        return;
-    code_mappings_free(sites->mappings, sites->count);
-    if (sites->memory >= 0)
-        close(sites->memory);
+    if (sites->pid)
+        code_mappings_free(sites->mappings, sites->count);
     *sites = (struct text_sites){0};
 }
 
@@ -112,11 +104,11 @@ bool text_sites_have(const struct text_sites *sites, dev_t device, ino_t inode)
 void text_sites_read(const struct text_sites *sites, dev_t device, ino_t inode, const unsigned long *offsets,
                      size_t count, enum text_site *ret_found)
 {
-    struct reading reading = {.memory = sites->memory};
+    struct reading reading = {.pid = sites->pid};
 
     for (size_t i = 0; i < count; i++)
         ret_found[i] = TEXT_SITE_UNMAPPED;
     for (size_t i = 0; i < sites->count; i++)
         if (sites->mappings[i].device == device && sites->mappings[i].inode == inode)
-            read_mapping(&reading, sites->pid, &sites->mappings[i], offsets, count, ret_found);
+            read_mapping(&reading, &sites->mappings[i], offsets, count, ret_found);
 }

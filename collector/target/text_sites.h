@@ -11,11 +11,10 @@
 #include "base/cleanup.h"
 #include "collector/target/maps.h"
 
-/* The code of a process at one moment. All zero is closed. */
+/* What a process has mapped as code at one moment. All zero is closed. */
 struct text_sites {
     struct code_mapping *mappings;
     size_t count;
-    int memory;
     pid_t pid;
 };
 
