@@ -285,6 +285,8 @@ stress: packages-build-demo-test-bench
 	$(Q)O=$(O) tests/stress/churn
 	$(Q)PROGRAMS=$(P) TRACECTL=$(O)/tracectl MEMORY=1000000000 tests/stress/leaks 200
 	$(Q)O=$(O) tests/stress/attach_cycles
+	$(Q)PROGRAMS=$(P) TRACECTL=$(O)/tracectl tests/stress/kills
+	$(Q)SESSION_KILLS=0 $(O)/tests/unit/collector/test_session_kill
 	$(Q)O=$(O) tests/stress/daemon
 	$(Q)O=$(O) tests/stress/soak
 
