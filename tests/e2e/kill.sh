@@ -102,6 +102,7 @@ for ((i = 1; i <= ${KILLS:-4}; i++)); do
 done
 run_case "what was committed before the kill is there" something_was_kept
 run_case "the target was unharmed" target_was_unharmed
+run_case "kill -9 of whatever belongs to a recording with inline probes" "$ROOT/tests/stress/kills" "${KILLS:-4}"
 for ((i = 1; i <= (${KILLS:-4} + 1) / 2; i++)); do
     run_case "kill -9 while recording a command that executes programs, $i" kill_while_launching $i
 done
