@@ -95,6 +95,7 @@ static int print_status(const char *answer, struct error *err)
                                          ">CALLS", ">MISSED", ">OUT",  "PATH"};
     AUTO_JSON json_t *document = json_loads(answer, 0, NULL);
     json_t *recordings = json_object_get(document, "recordings"), *recording;
+    json_t *left_out = json_object_get(document, "left_out"), *left;
     char store[32], memory[32];
     struct table *table;
     size_t i;
@@ -108,6 +109,17 @@ static int print_status(const char *answer, struct error *err)
     text_print(stdout, "%zu targets, %zu recordings; %.1f%% of a processor, %s of memory, store %s\n",
                json_array_size(json_object_get(document, "targets")), json_array_size(recordings),
                json_number_value(json_object_get(document, "cpu_percent")), memory, store);
+    json_array_foreach(left_out, i, left)
+    {
+        text_print(
+            stdout,
+            "not recorded, all %lld places are taken: %lld processes of target %s, user %lld (pid %lld)\n",
+            (long long)json_integer_value(json_object_get(document, "max_recordings")),
+            (long long)json_integer_value(json_object_get(left, "processes")),
+            json_string_value(json_object_get(left, "target")),
+            (long long)json_integer_value(json_object_get(left, "uid")),
+            (long long)json_integer_value(json_object_get(left, "pid")));
+    }
     if (!json_array_size(recordings))
         return 0;
     table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pwd.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ enum kind {
     KIND_TEXT,
     KIND_PATH,
     KIND_CONTAINER,
+    KIND_USER,
     KIND_REGEX,
     KIND_TIME,
     KIND_BYTES,
@@ -73,6 +75,7 @@ static const struct key target_keys[] = {
     {"cgroup", KIND_PATH, offsetof(struct service_target, cgroup)},
     {"unit", KIND_TEXT, offsetof(struct service_target, unit)},
     {"container", KIND_CONTAINER, offsetof(struct service_target, container)},
+    {"user", KIND_USER, offsetof(struct service_target, user)},
     {"functions", KIND_REGEX, offsetof(struct service_target, functions)},
     {"exclude", KIND_REGEX, offsetof(struct service_target, exclude)},
     {"budget", KIND_BUDGET, offsetof(struct service_target, budget)},
@@ -82,7 +85,8 @@ static const struct key target_keys[] = {
     {"flight-on", KIND_TRIGGERS, offsetof(struct service_target, flight_on)},
 };
 static const char target_keys_text[] =
-    "name, path, cgroup, unit, container, functions, exclude, budget, rotate, flight, flight-size, flight-on";
+    "name, path, cgroup, unit, container, user, functions, exclude, budget, rotate, flight, flight-size, "
+    "flight-on";
 
 static int bad(const struct parser *parser, const char *what, const char *value, const char *remedy)
 {
@@ -112,6 +116,20 @@ static int keep_container(const struct parser *parser, char **place, const char 
     if (value[digits] || digits < CONTAINER_DIGITS || digits > 64)
         return bad(parser, "not a container's id:", value, "12 to 64 of its hexadecimal digits");
     return keep(parser, place, value);
+}
+
+/* A name, or a number for users that this machine has no name for. */
+static int keep_user(const struct parser *parser, const char *value)
+{
+    struct service_target *target = parser->section;
+    const struct passwd *user = getpwnam(value);
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+
+    if (!user && (!isdigit((unsigned char)*value) || *end || number >= UINT32_MAX))
+        return bad(parser, "not a user:", value, "a name that this machine knows, or a number");
+    target->uid = user ? user->pw_uid : (int64_t)number;
+    return keep(parser, &target->user, value);
 }
 
 static int keep_regex(const struct parser *parser, char **place, const char *value)
@@ -222,6 +240,8 @@ static int keep_value(const struct parser *parser, const struct key *key, const 
         return keep_path(parser, place, value);
     case KIND_CONTAINER:
         return keep_container(parser, place, value);
+    case KIND_USER:
+        return keep_user(parser, value);
     case KIND_REGEX:
         return keep_regex(parser, place, value);
     case KIND_TIME:
@@ -475,6 +495,7 @@ static void release_target(struct service_target *target)
     free(target->cgroup);
     free(target->unit);
     free(target->container);
+    free(target->user);
     free(target->functions);
     free(target->exclude);
     free(target->flight_on);
@@ -499,10 +520,10 @@ bool service_target_same(const struct service_target *a, const struct service_ta
 {
     return a && same_text(a->name, b->name) && same_text(a->process, b->process) &&
            same_text(a->path, b->path) && same_text(a->cgroup, b->cgroup) && same_text(a->unit, b->unit) &&
-           same_text(a->container, b->container) && same_text(a->functions, b->functions) &&
-           same_text(a->exclude, b->exclude) && a->budget == b->budget && a->rotate_ns == b->rotate_ns &&
-           a->flight_ns == b->flight_ns && a->flight_bytes == b->flight_bytes &&
-           same_text(a->flight_on, b->flight_on);
+           same_text(a->container, b->container) && same_text(a->user, b->user) && a->uid == b->uid &&
+           same_text(a->functions, b->functions) && same_text(a->exclude, b->exclude) &&
+           a->budget == b->budget && a->rotate_ns == b->rotate_ns && a->flight_ns == b->flight_ns &&
+           a->flight_bytes == b->flight_bytes && same_text(a->flight_on, b->flight_on);
 }
 
 int service_target_triggers(const struct service_target *target, struct flight_trigger **ret_triggers,

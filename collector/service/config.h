@@ -27,6 +27,8 @@ struct service_target {
     char *cgroup;              /* path of the control group, or of one above it */
     char *unit;                /* of systemd, as "nginx.service" */
     char *container;           /* at least the first 12 digits of its id */
+    char *user;                /* whose processes: a name or a number; NULL: anybody's */
+    int64_t uid;               /* the number, with `user` */
     char *functions, *exclude; /* extended regular expressions; NULL: all, none */
     double budget;             /* 0.05: five percent of the target's CPU time; 0: none */
     uint64_t rotate_ns;        /* a new run begins after this time; UINT64_MAX: never */

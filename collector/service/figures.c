@@ -51,26 +51,36 @@ static json_t *recording(const struct worker *worker, uint64_t now)
                      "functions", hot_functions(figures));
 }
 
+static json_t *left_out_json(const struct left_out *left)
+{
+    return json_pack("{s:s, s:I, s:I, s:I}", "target", left->target, "uid", (json_int_t)left->user, "pid",
+                     (json_int_t)left->pid, "processes", (json_int_t)left->processes);
+}
+
 static char *status(const struct service *service)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     const struct service_counters *counters = &service->counters;
-    json_t *recordings = json_array(), *targets = json_array(), *document;
+    json_t *recordings = json_array(), *targets = json_array(), *left_out = json_array(), *document;
     char *text;
 
     for (size_t i = 0; i < service->worker_count; i++)
         json_array_append_new(recordings, recording(&service->workers[i], now));
+    for (size_t i = 0; i < service->left_out_count; i++)
+        json_array_append_new(left_out, left_out_json(&service->left_out[i]));
     for (size_t i = 0; i < service->config.target_count; i++)
         json_array_append_new(targets, json_string(service->config.targets[i].name));
     document = json_pack(
-        "{s:f, s:s, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds",
-        (double)(now - service->begun_ns) / 1e9, "store", service->config.store, "targets", targets,
-        "recordings", recordings, "cpu_percent", 100 * service->cpu, "cpu_limit_percent",
+        "{s:f, s:s, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+        "seconds", (double)(now - service->begun_ns) / 1e9, "store", service->config.store, "targets",
+        targets, "recordings", recordings, "cpu_percent", 100 * service->cpu, "cpu_limit_percent",
         100 * service->config.cpu, "memory_bytes", (json_int_t)service->memory_bytes, "memory_limit_bytes",
         (json_int_t)service->config.memory_bytes, "store_bytes", (json_int_t)service->store_bytes,
         "store_limit_bytes", (json_int_t)service->config.store_bytes, "begun", (json_int_t)counters->begun,
         "ended", (json_int_t)counters->ended, "failed", (json_int_t)counters->failed, "reloads",
-        (json_int_t)counters->reloads, "bad_reloads", (json_int_t)counters->bad_reloads);
+        (json_int_t)counters->reloads, "bad_reloads", (json_int_t)counters->bad_reloads, "max_recordings",
+        (json_int_t)service->config.max_recordings, "refused", (json_int_t)counters->refused, "left_out",
+        left_out);
     if (!document)
         return NULL;
     text = json_dumps(document, JSON_INDENT(2));

@@ -44,6 +44,21 @@ static bool read_stat(struct service_process *process)
     return state != 'Z' && state != 'X';
 }
 
+/* The real user: a program with the setuid bit is still its caller's. */
+static bool read_user(struct service_process *process)
+{
+    char text[8192];
+    const char *line;
+    unsigned user;
+
+    /* The name before it is the process's own choice, but has no line breaks. */
+    if (!read_text(process->pid, "status", text, sizeof(text)) || !(line = strstr(text, "\nUid:")) ||
+        sscanf(line, "\nUid: %u", &user) != 1)
+        return false;
+    process->user = user;
+    return true;
+}
+
 static bool read_path(struct service_process *process)
 {
     static const char deleted[] = " (deleted)";
@@ -68,7 +83,7 @@ bool service_process_read(pid_t pid, struct service_process *ret_process)
 
     ret_process->pid = pid;
     ret_process->cgroup[0] = '\0';
-    if (!read_stat(ret_process) || !read_path(ret_process))
+    if (!read_stat(ret_process) || !read_path(ret_process) || !read_user(ret_process))
         return false;
     if (read_text(pid, "cgroup", text, sizeof(text)))
         service_cgroup_path(text, ret_process->cgroup, sizeof(ret_process->cgroup));
@@ -142,5 +157,6 @@ bool service_target_matches(const struct service_target *target, const struct se
            (!target->path || !fnmatch(target->path, process->path, FNM_PATHNAME)) &&
            (!target->cgroup || is_at_or_below(target->cgroup, process->cgroup)) &&
            (!target->unit || is_in_unit(target->unit, process->cgroup)) &&
-           (!target->container || is_in_container(target->container, process->cgroup));
+           (!target->container || is_in_container(target->container, process->cgroup)) &&
+           (!target->user || target->uid == process->user);
 }

@@ -210,6 +210,7 @@ void service_scan(struct service *service)
         service_begin(service, target, candidate->process);
     }
     forget_newcomers(service, &survey);
+    service_forget_left_out(service);
     forget_rests(service, &survey);
     release_survey(&survey);
 }

@@ -31,6 +31,15 @@ struct newcomer {
     uint64_t round; /* when it was seen first */
 };
 
+/* Processes of a user that match a target and find no place (slots.c). */
+struct left_out {
+    uid_t user;
+    char target[65];           /* name */
+    pid_t pid;                 /* of one of them */
+    uint64_t processes, round; /* at the last scan that saw one */
+};
+#define LEFT_OUT_MAX 64 /* kept; more are only counted */
+
 struct service_counters {
     uint64_t begun, ended, failed, stopped_cpu, stopped_memory, stopped_store, refused, reloads, bad_reloads,
         denied;
@@ -53,7 +62,9 @@ struct service {
     uint64_t memory_bytes, store_bytes;
     unsigned over_cpu; /* looks in a row */
     struct service_counters counters;
-    bool stopping, full;
+    struct left_out left_out[LEFT_OUT_MAX];
+    size_t left_out_count;
+    bool stopping;
 };
 
 static inline const struct worker_figures *worker_figures(const struct worker *worker)
@@ -73,6 +84,14 @@ bool service_has_process(const struct service *service, const char *target, stru
 /* Begins one (workers.c). */
 void service_begin(struct service *service, const struct service_target *target,
                    const struct service_process *process);
+/* Whether there is a place for one more recording of the process's user. Where all are taken, a user with
+ * less than an equal share takes one from the user who has most: it is free at a later scan. Who finds none
+ * is noted and logged (slots.c). */
+bool service_has_place(struct service *service, const struct service_target *target,
+                       const struct service_process *process);
+/* After a scan: forgets those that were left out before and not now. */
+void service_forget_left_out(struct service *service);
+
 /* Takes note of recordings that have ended. */
 void service_reap(struct service *service);
 /* Whether a process has failed of late and is left alone. */

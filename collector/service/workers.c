@@ -53,14 +53,8 @@ void service_begin(struct service *service, const struct service_target *target,
 {
     struct worker worker = {.process = *process, .begun_ns = clock_ns(CLOCK_MONOTONIC)};
 
-    if (service->worker_count >= service->config.max_recordings) {
-        if (!service->full)
-            service_log("warning", "too-many", "limit", service_number((long long)service->worker_count),
-                        "target", target->name, "remedy", "raise max-recordings");
-        service->full = true;
-        service->counters.refused++;
+    if (!service_has_place(service, target, process))
         return;
-    }
     worker.page = mmap(NULL, sizeof(*worker.page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (worker.page == MAP_FAILED)
         return; /* the next scan tries again */
@@ -77,7 +71,6 @@ void service_begin(struct service *service, const struct service_target *target,
         _exit(work(service, target, &worker));
     service->workers[service->worker_count++] = worker;
     service->counters.begun++;
-    service->full = false;
     service_log("info", "begun", "target", target->name, "pid", service_number(process->pid), "path",
                 process->path, "recorder", service_number(worker.pid));
 }

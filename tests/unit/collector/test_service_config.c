@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The daemon's configuration: values mean what they say, and each error names its line. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,4 +198,18 @@ Test(service_match, processes_are_read)
     cr_assert_eq(process.parent, getppid());
     cr_assert(strstr(process.path, "test_service_config"));
     cr_assert_gt(process.started, 0u);
+}
+
+Test(service_match, by_user)
+{
+    struct service_process process = {.pid = 7, .user = 65534, .path = "/usr/bin/web"};
+    struct service_config config;
+
+    cr_assert_eq(
+        parse("[target a]\nname = web\nuser = root\n[target b]\nname = web\nuser = 65534\n", &config), 0);
+    cr_assert_not(service_target_matches(&config.targets[0], &process));
+    cr_assert(service_target_matches(&config.targets[1], &process));
+    service_config_release(&config);
+    cr_assert_eq(parse("[target a]\nname = web\nuser = no-such user\n", &config), -EINVAL);
+    cr_assert_eq(parse("[target a]\nuser = root\n", &config), -EINVAL, "that alone is no choice");
 }

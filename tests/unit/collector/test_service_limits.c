@@ -212,3 +212,61 @@ Test(service_limits, no_more_recordings_than_allowed, .init = set_up)
     cr_assert_eq(service.counters.refused, 2);
     cr_assert_eq(service.counters.begun, 0);
 }
+
+/* Two recordings of one user, by processes of ours that a signal may end. */
+static void fill_by(uid_t user)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        workers[i].process.user = user;
+        workers[i].begun_ns = i + 1;
+        workers[i].pid = fork();
+        if (!workers[i].pid) {
+            pause();
+            _exit(0);
+        }
+    }
+}
+
+static void end_processes(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        kill(workers[i].pid, SIGKILL);
+        waitpid(workers[i].pid, NULL, 0);
+    }
+}
+
+Test(service_limits, a_user_with_all_places_gives_one_to_another, .init = set_up, .fini = end_processes)
+{
+    const struct service_target target = {.name = "c"};
+    const struct service_process root = {.pid = 1, .user = 0}, same = {.pid = 2, .user = 1000};
+
+    fill_by(1000);
+    service.round = 1;
+    cr_assert_not(service_has_place(&service, &target, &same), "it has all of them");
+    cr_assert_not(workers[0].stopping || workers[1].stopping);
+    cr_assert_not(service_has_place(&service, &target, &root), "there will be one");
+    cr_assert(workers[1].stopping && workers[1].over, "the youngest ends");
+    cr_assert_not(workers[0].stopping);
+    cr_assert_not(service_has_place(&service, &target, &root));
+    cr_assert_not(workers[0].stopping, "one is enough");
+    cr_assert_eq(service.left_out_count, 2);
+    cr_assert_eq(service.left_out[0].user, 1000);
+    cr_assert_eq(service.left_out[1].user, 0);
+    cr_assert_eq(service.left_out[1].processes, 2);
+    service.round = 2;
+    service_forget_left_out(&service);
+    cr_assert_eq(service.left_out_count, 0);
+}
+
+Test(service_limits, with_more_users_than_places_nobody_is_pushed_out, .init = set_up, .fini = end_processes)
+{
+    const struct service_target target = {.name = "c"};
+    const struct service_process third = {.pid = 1, .user = 1002};
+
+    fill_by(1000);
+    workers[1].process.user = 1001;
+    cr_assert_not(service_has_place(&service, &target, &third));
+    cr_assert_not(workers[0].stopping || workers[1].stopping);
+    service.config.max_recordings = 3;
+    cr_assert(service_has_place(&service, &target, &third));
+}
