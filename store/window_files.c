@@ -111,9 +111,10 @@ static int is_left_behind(struct tracestore *window, bool *ret_left, struct erro
         return code;
     result = db_row(row, "t");
     /* Without a run it had no time to be of any use. */
+    if (result != SQLITE_ROW && result != SQLITE_DONE)
+        return db_fail(window->db, err, "cannot read a window");
     *ret_left = result == SQLITE_DONE || !recorder_alive((const char *)sqlite3_column_text(row, 0));
-    return result == SQLITE_ROW || result == SQLITE_DONE ? 0
-                                                         : db_fail(window->db, err, "cannot read a window");
+    return 0;
 }
 
 static int recover_open(struct tracestore *window, struct tracestore *store, bool *ret_left, uint64_t *runs,

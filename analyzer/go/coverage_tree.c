@@ -38,10 +38,14 @@ static int add_node(struct go_coverage *coverage, const struct node_key *key, co
     return 0;
 }
 
+/* Ancestors that are looked at: a program that makes goroutines in a circle does so in few places; events
+ * that claim a line of millions must not take the square of that. */
+#define MOST_ABOVE 1000
+
 /* The node itself or an ancestor that was made at the place. */
 static struct node *made_at(const struct go_coverage *coverage, uint32_t number, const struct node_key *key)
 {
-    while (number != GO_NO_NODE) {
+    for (int steps = 0; number != GO_NO_NODE && steps < MOST_ABOVE; steps++) {
         struct node *node = coverage->node_list[number];
 
         if (node->key.file == key->file && node->key.line == key->line)

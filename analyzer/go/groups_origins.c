@@ -6,10 +6,14 @@
 #include "analyzer/go/groups_state.h"
 #include "base/array.h"
 
+/* Places on the way up that are looked at: a program that makes goroutines in a circle does so in few; events
+ * that claim a line of millions must not take the square of that. */
+#define MOST_ABOVE 1000
+
 /* The origin itself or one above it with that place and function; origin_count: there is none. */
 static uint32_t found_above(const struct go_groups *groups, uint32_t origin, const struct origin_key *key)
 {
-    while (origin != GO_ORIGIN_BEFORE) {
+    for (int steps = 0; origin != GO_ORIGIN_BEFORE && steps < MOST_ABOVE; steps++) {
         const struct go_origin *above = &groups->origins[origin];
 
         if (key->created_at && above->created_at == key->created_at && above->function == key->function)
