@@ -77,7 +77,7 @@ static const char *behind_quotes(const char *at)
  * memory from malloc, NULL: none left. */
 static char *normalise(const char **sql, bool one_of_many)
 {
-    char *text = malloc(strlen(*sql) + 1), *to = text;
+    char *text = calloc(strlen(*sql) + 1, 1), *to = text;
     bool space = false;
 
     while (text && **sql && !(one_of_many && **sql == ';')) {
@@ -95,8 +95,6 @@ static char *normalise(const char **sql, bool one_of_many)
         while (*sql < behind)
             *to++ = *(*sql)++;
     }
-    if (text)
-        *to = '\0';
     if (text && **sql)
         ++*sql;
     return text;

@@ -168,9 +168,10 @@ static void release(struct goroutine *goroutine)
 /* Returns its parent, NULL: not in the table. */
 static struct goroutine *remove_goroutine(struct go_replay *replay, struct goroutine *goroutine)
 {
-    struct goroutine *parent = find_parent(replay, &goroutine->public);
+    struct goroutine *parent;
 
     HASH_DEL(replay->goroutines, goroutine);
+    parent = find_parent(replay, &goroutine->public);
     release(goroutine);
     if (parent && parent->children)
         parent->children--;
