@@ -196,7 +196,7 @@ fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
 # And what reads the daemon's configuration, and code to be patched.
-fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config flight_trigger backend/displace backend/liveness_x86_64 \
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config service/match target/map_lines flight_trigger backend/displace backend/liveness_x86_64 \
 	backend/relocate_x86_64 backend/stub_x86_64 backend/unpack)
 
 $(PLAIN_O)/fuzz/%.o: %.c

@@ -27,16 +27,16 @@ static bool read_text(pid_t pid, const char *name, char *ret_text, size_t size)
     return true;
 }
 
-static bool read_stat(struct service_process *process)
+bool service_stat_parse(const char *text, struct service_process *process)
 {
-    char text[1024], state, *rest;
+    const char *rest = strrchr(text, ')'); /* the name before it may have anything */
     unsigned long long started;
+    char state;
     int parent;
 
-    if (!read_text(process->pid, "stat", text, sizeof(text)) || !(rest = strrchr(text, ')')))
-        return false;
     /* The 3rd field, the 4th and the 22nd. */
-    if (sscanf(rest + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+    if (!rest ||
+        sscanf(rest + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
                &state, &parent, &started) != 3)
         return false;
     process->parent = parent;
@@ -44,19 +44,30 @@ static bool read_stat(struct service_process *process)
     return state != 'Z' && state != 'X';
 }
 
-/* The real user: a program with the setuid bit is still its caller's. */
-static bool read_user(struct service_process *process)
+bool service_status_parse(const char *text, struct service_process *process)
 {
-    char text[8192];
-    const char *line;
+    /* The name before it is the process's own choice, but has no line breaks. */
+    const char *line = strstr(text, "\nUid:");
     unsigned user;
 
-    /* The name before it is the process's own choice, but has no line breaks. */
-    if (!read_text(process->pid, "status", text, sizeof(text)) || !(line = strstr(text, "\nUid:")) ||
-        sscanf(line, "\nUid: %u", &user) != 1)
+    if (!line || sscanf(line, "\nUid: %u", &user) != 1)
         return false;
     process->user = user;
     return true;
+}
+
+static bool read_stat(struct service_process *process)
+{
+    char text[1024];
+
+    return read_text(process->pid, "stat", text, sizeof(text)) && service_stat_parse(text, process);
+}
+
+static bool read_user(struct service_process *process)
+{
+    char text[8192];
+
+    return read_text(process->pid, "status", text, sizeof(text)) && service_status_parse(text, process);
 }
 
 static bool read_path(struct service_process *process)

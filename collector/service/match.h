@@ -33,6 +33,11 @@ uint64_t service_process_started(pid_t pid);
 
 bool service_target_matches(const struct service_target *target, const struct service_process *process);
 
+/* What the texts of /proc/PID/stat and status say: parent and start; the real user, who is a setuid program's
+ * caller. False: they do not, or it is a zombie. */
+bool service_stat_parse(const char *text, struct service_process *process);
+bool service_status_parse(const char *text, struct service_process *process);
+
 /* The path in the text of /proc/PID/cgroup; false: none. */
 bool service_cgroup_path(const char *text, char *ret_path, size_t size);
 
