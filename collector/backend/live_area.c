@@ -248,8 +248,9 @@ static int map_key(struct remote *remote, const struct live_patch *patch, struct
     return r;
 }
 
-/* Stubs and head cannot be made writable: see area.h. The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
- * it wants at addresses of its own choice (the shadow of sanitizers, reserved heaps). */
+/* Stubs and head cannot be made writable: see area.h. The rings go where the kernel puts whatever a program
+ * maps: elsewhere they may be in the way of memory that it wants at addresses of its own choice (the shadow
+ * of sanitizers, reserved heaps). */
 static int map_area(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
                     struct error *err)
 {

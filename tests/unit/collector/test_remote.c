@@ -194,8 +194,11 @@ static int freeze_between(void *context, struct remote *remote, struct error *er
 Test(remote, a_frozen_process_is_given_up_and_is_whole)
 {
     struct error err = {0};
-    pid_t pid = begin();
+    pid_t pid;
 
+    if (geteuid() != 0)
+        cr_skip_test("needs root");
+    pid = begin();
     make_group(pid);
     for (int i = 0; i < 3; i++) {
         cr_expect_eq(remote_session(pid, i ? freeze_between : ask_pid, NULL, &err), i ? -ETIMEDOUT : 0);
