@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl go check: what became of a Go program's goroutines. */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -10,6 +11,7 @@
 #include "cli/go_session.h"
 #include "cli/go_verdict.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 
 struct arguments {
     const char *run; /* NULL: there is a command */
@@ -73,7 +75,9 @@ static const struct argp argp = {
         "listed "
         "after the verdict and do not change it.\n"
         "\n"
-        "The exit status is 0 for pass and 1 for any other verdict.",
+        "The exit status is 0 for pass and 1 for any other verdict. A recording that a signal ended, with "
+        "its "
+        "program or without, has no verdict (3).",
     .children = children,
 };
 
@@ -144,6 +148,20 @@ static int record(const struct go_session_options *options, char *ret_name, size
     return r;
 }
 
+/* Whether a signal for tracectl ended the recording, or the program that it was passed on to: what would have
+ * become of the goroutines is not known then. A program that ends by itself upon a signal has a verdict. */
+static bool is_interrupted(const struct go_judged_run *judged)
+{
+    bool killed = signals_stopped_by() != 0;
+
+    for (size_t i = 0; signals_came() && i < judged->count; i++) {
+        int number = judged->judged[i].verdict.signal;
+
+        killed |= number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+    }
+    return killed;
+}
+
 static int run(int argc, char **argv)
 {
     CLEANUP(go_judged_run_release) struct go_judged_run judged = {0};
@@ -168,7 +186,14 @@ static int run(int argc, char **argv)
         arguments.run = name;
     }
     if (cli_open_run(arguments.run, TRACESTORE_READ, &store, &run, &err) < 0 ||
-        go_judge_run(store, run.run_id, &judged, &err) < 0 || print(store, &run, &judged, &err) < 0)
+        go_judge_run(store, run.run_id, &judged, &err) < 0)
+        return cli_fail(&err);
+    if (arguments.session.command && is_interrupted(&judged)) {
+        error_say(&err, -EINTR, "go check was interrupted: there is no verdict (what was recorded is run %s)",
+                  name);
+        return cli_fail(&err);
+    }
+    if (print(store, &run, &judged, &err) < 0)
         return cli_fail(&err);
     return cli_finish(judged.kind == GO_VERDICT_PASS ? EXIT_NOTHING_FOUND : EXIT_FOUND);
 }

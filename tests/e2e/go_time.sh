@@ -70,13 +70,17 @@ ends_in_time() { # verdict, limit, seconds at most, program's arguments...
 }
 
 an_interrupt_is_heard() {
-    local pid
-    "$TRACECTL" -d "$WORK/interrupted.db" go check --timeout 0 -- "$WORK/healthy-1.22" sleeper 50us 1h >"$WORK/out" &
+    local pid status=0
+    "$TRACECTL" -d "$WORK/interrupted.db" go check --timeout 0 -- "$WORK/healthy-1.22" sleeper 50us 1h >"$WORK/out" \
+        2>"$WORK/err" &
     pid=$!
     until [[ -e $WORK/interrupted.db ]] && pgrep -P "$pid" -f "healthy-1.22 sleeper" >/dev/null; do sleep 0.1; done
     sleep 1
     kill -TERM "$pid"
-    wait "$pid" || true # or for ever
+    wait "$pid" || status=$? # or for ever
+    same 3 "$status"
+    same "" "$(cat "$WORK/out")"
+    grep -q '^tracectl: go check was interrupted: there is no verdict' "$WORK/err"
     pkill -KILL -f "$WORK/healthy-1.22 sleeper" || true # it was not ours to end
 }
 
