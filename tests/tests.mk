@@ -195,9 +195,10 @@ FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-reco
 fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
-# And what reads the daemon's configuration, and code to be patched.
+# And what reads the daemon's configuration, code to be patched, and what targets have written.
 fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config service/match target/map_lines flight_trigger backend/displace backend/liveness_x86_64 \
-	backend/relocate_x86_64 backend/stub_x86_64 backend/unpack)
+	backend/relocate_x86_64 backend/stub_x86_64 backend/unpack agent/area agent/reader agent/reader_checks agent/reader_threads)
+$(PLAIN_O)/fuzz/collector/agent/area.o: | $(AGENT)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@
