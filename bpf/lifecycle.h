@@ -115,6 +115,8 @@ static __always_inline bool follow(const struct process_state *state, const stru
     if (!follow_children)
         __builtin_memset(&copy, 0, sizeof(copy));
     copy.flags = (copy.flags & ~(__u32)PROCESS_BORROWS) | (borrows ? PROCESS_BORROWS : 0);
+    if (copy.flags & PROCESS_INLINE)
+        copy.flags |= PROCESS_SHARES_AREA;
     if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
         copy.flags |= PROCESS_CHECK_CALLERS;
     if (!bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY))
@@ -137,6 +139,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     borrows = !shares && state->flags & PROCESS_INLINE && borrows_slots(parent, child);
     if (is_process && (followed || borrows) && !follow(state, child, borrows))
         return 0;
+    if (is_process && state->flags & PROCESS_INLINE)
+        state->flags |= PROCESS_SHARES_AREA;
     if (borrows)
         tell_slots_lent(parent, child, follow_children);
     if (!followed && !shares)

@@ -33,6 +33,7 @@
 #include "bpf/processes.h"
 #include "bpf/return_address.h"
 #include "bpf/rewrites.h"
+#include "bpf/rights.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 #include "bpf/sync.h"

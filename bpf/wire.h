@@ -31,14 +31,15 @@ enum wire_kind {
     WIRE_PACKED = 15,     /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
     WIRE_CLAIM = 16,      /* struct wire_claim: a thread takes the slots of its inline probes */
     WIRE_REWRITE = 17,    /* struct wire_rewrite: a program makes its code writable */
+    WIRE_RIGHTS = 18,     /* struct wire_rights: a process with inline probes is about to change its rights */
 };
 
 enum wire_flags {
     WIRE_ON_SIGNAL_STACK = 1, /* the stack pointer lies in the thread's alternate signal stack */
     WIRE_LAST_THREAD = 2,     /* WIRE_EXIT: no thread of the process is left */
     WIRE_RETURN_UNSEEN = 4,   /* a call whose return is not probed: it will have to be inferred */
-    WIRE_HELD =
-        8, /* FORK (the child), EXEC, LIBRARIES, REWRITE: the process stands still until it is let go */
+    WIRE_HELD = 8, /* FORK (the child), EXEC, LIBRARIES, REWRITE, RIGHTS: the process stands still until it is
+                      let go */
     WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
     WIRE_WAITING = 16,     /* LIBRARIES, REWRITE: the thread waits, for a moment, until it is let go */
     WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what found no room and comes before */
@@ -97,6 +98,11 @@ struct wire_exec {
 };
 
 struct wire_libraries {
+    struct wire_header header;
+    __u32 tgid, unused;
+};
+
+struct wire_rights {
     struct wire_header header;
     __u32 tgid, unused;
 };
@@ -301,6 +307,7 @@ _Static_assert(sizeof(struct wire_lost) == 32, "wire_lost");
 _Static_assert(sizeof(struct wire_fork) == 40, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
 _Static_assert(sizeof(struct wire_rewrite) == 32, "wire_rewrite");
+_Static_assert(sizeof(struct wire_rights) == 24, "wire_rights");
 _Static_assert(sizeof(struct wire_exit) == 40, "wire_exit");
 _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 
@@ -366,6 +373,7 @@ enum process_flags {
     PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
     PROCESS_NO_RETURNS = 128,  /* something in it looks at return addresses: none is replaced */
     PROCESS_BORROWS = 256,     /* the kernel side's own: WIRE_SLOTS_BACK is to come */
+    PROCESS_SHARES_AREA = 512, /* the same: it has forked, or was, since it got its inline probes' memory */
 };
 
 struct code_range {

@@ -73,6 +73,7 @@ struct traced_image {
     bool everywhere;              /* its probes are in all processes that map it, not in one at a time */
     int64_t image_id;             /* in the catalog, 0: not yet */
     struct inline_image *inlined; /* what has inline probes instead; NULL: nothing has */
+    bool tells_rights;            /* the C library: its functions that change rights have been looked for */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
     struct caller_frames callers; /* of functions that are not probed */

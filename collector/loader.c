@@ -387,6 +387,8 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
     }
     code_mappings_free(mappings, count);
     *ret_news = survey.news;
+    for (size_t i = 0; r >= 0 && loader_has_inline(loader, pid) && i < survey.count; i++)
+        r = is_c_library(survey.code[i].image) ? loader_watch_rights(loader, survey.code[i].image, err) : 0;
     return r < 0 ? r : tell(loader, pid, &survey, starting, err);
 }
 
@@ -491,22 +493,21 @@ static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret
     return r;
 }
 
-/* A child that was born before its parent was patched has no inline probes yet. */
-static int fork_inline(struct loader *loader, pid_t child, bool *ret_news, struct error *err)
+int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_news, struct error *err)
 {
     struct traced_image *image;
     struct stat program;
     char link[64];
     int r;
 
-    if (!loader->inlined || inline_backend_has(loader->inlined, child))
+    if (!loader->inlined || inline_backend_has(loader->inlined, pid))
         return 0;
-    process_exe_link(child, link, sizeof(link));
+    process_exe_link(pid, link, sizeof(link));
     image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->images, &program);
     if (!image || !image->inlined)
         return 0;
-    r = loader_attach_inline(loader, image, child, err);
-    *ret_news |= loader_has_inline(loader, child);
+    r = loader_attach_inline(loader, image, pid, err);
+    *ret_news |= loader_has_inline(loader, pid);
     return r == -ESRCH ? 0 : r;
 }
 
@@ -520,7 +521,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
     if (loader->sync)
         r = fork_sync(loader, parent, child, ret_news, err);
     if (!r)
-        r = fork_inline(loader, child, ret_news, err);
+        r = loader_give_inline(loader, child, ret_news, err);
     if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
         return r; /* nothing to bring, or nobody there any more */
     for (size_t i = 0; !r && i < count; i++) {

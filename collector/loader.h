@@ -53,6 +53,10 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
 /* The same for libraries only; `*ret_news` tells whether there was something new to trace. */
 int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);
 
+/* Gives inline probes to a process that has none, though it runs a program that has: one that was born before
+ * its parent was patched, or that was parted from it. `*ret_news`: it has got them. */
+int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);
+
 /* A process has a child that runs the same code. `*ret_news`: probes had to be brought to the child, which
  * may have run before they came. */
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err);

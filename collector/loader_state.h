@@ -75,4 +75,8 @@ int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, c
  * that it may map has a breakpoint. -ENOMEM. */
 int loader_translator(struct loader *loader, pid_t pid, struct error *err);
 
+/* Probes the functions of a C library by which a process changes its rights, once, in all processes. -ENOMEM
+ * and errors of the kernel. */
+int loader_watch_rights(struct loader *loader, struct traced_image *image, struct error *err);
+
 #endif

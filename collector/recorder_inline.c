@@ -68,8 +68,10 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
 static int on_distrusted(void *context, pid_t pid, const char *why)
 {
     struct recorder *recorder = context;
+    char what[192];
 
-    return streams_distrust(recorder->streams, pid, why);
+    snprintf(what, sizeof(what), "its inline probes are not believed: %s", why);
+    return streams_process_loss(recorder->streams, pid, what);
 }
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
@@ -184,6 +186,40 @@ static int on_claim(struct recorder *recorder, const struct wire_claim *record)
                                 record->ticket, record->area);
 }
 
+/* What is not known of a process whose rights have changed, and which shared its parent's buffers; NULL:
+ * nothing. `parted`: what inline_backend_part() returned. */
+static const char *after_parting(const struct recorder *recorder, pid_t pid, bool held, int parted)
+{
+    if (!parted)
+        return NULL;
+    if (parted < 0 && parted != -EBUSY)
+        return "its rights have changed, and it still shares its parent's buffers: calls of both may be made "
+               "up";
+    if (!inline_backend_has(recorder->inlined, pid))
+        return "its rights have changed: it has no inline probes any more";
+    return held ? NULL : "its rights had changed a moment before it got buffers of its own";
+}
+
+static int on_rights(struct recorder *recorder, const struct wire_rights *record)
+{
+    pid_t pid = (pid_t)record->tgid;
+    struct error why = {0};
+    bool news, held = record->header.flags & WIRE_HELD;
+    const char *loss;
+    int parted = recorder->closing ? 0 : inline_backend_part(recorder->inlined, pid, &why), r = 0;
+
+    if (parted == -ENOMEM)
+        return parted;
+    if (parted > 0)
+        r = loader_give_inline(recorder->loader, pid, &news, &why);
+    loss = after_parting(recorder, pid, held, parted);
+    if (held)
+        uprobe_backend_release(recorder->backend, pid);
+    if (r == -ENOMEM)
+        return r;
+    return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
+}
+
 static int handle_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
@@ -198,6 +234,8 @@ static int handle_record(void *context, const void *record, size_t size)
         return on_fork_record(recorder, record, size);
     if (header->kind == WIRE_CLAIM && size >= sizeof(struct wire_claim))
         return on_claim(recorder, record);
+    if (header->kind == WIRE_RIGHTS && size >= sizeof(struct wire_rights))
+        return on_rights(recorder, record);
     if (header->kind == WIRE_SLOTS_LENT && size >= sizeof(struct wire_slots))
         return on_slots_lent(recorder, record);
     if (header->kind == WIRE_SLOTS_BACK && size >= sizeof(struct wire_inline))

@@ -18,7 +18,6 @@
 #include "collector/target/room.h"
 
 #define RING_BYTES (32u << 20)
-#define STRANGERS_MAX 10000u /* threads of one family that are looked up in /proc */
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
 
 /* What both clocks say at the beginning of the tick. */
@@ -70,7 +69,7 @@ static void family_free(struct family *family)
 
 DEFINE_CLEANUP(cleanup_family, struct family *, family_free)
 
-static struct member *find_member(const struct inline_backend *backend, pid_t pid)
+struct member *inline_find_member(const struct inline_backend *backend, pid_t pid)
 {
     struct member *member;
 
@@ -85,10 +84,10 @@ int inline_backend_agent(const struct inline_backend *backend)
 
 bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
 {
-    return find_member(backend, pid) != NULL;
+    return inline_find_member(backend, pid) != NULL;
 }
 
-static int add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
+int inline_add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
                       uint64_t since_ns)
 {
     struct member *member = calloc(1, sizeof(*member));
@@ -119,22 +118,7 @@ static void leave_memory(struct inline_backend *backend, pid_t pid)
     }
 }
 
-static void remove_loan(struct inline_backend *backend, struct loan *loan)
-{
-    HASH_DEL(backend->loans, loan);
-    free(loan);
-}
-
-static void remove_loans(struct inline_backend *backend, const struct family *family)
-{
-    struct loan *loan = NULL, *next = NULL;
-
-    HASH_ITER (hh, backend->loans, loan, next)
-        if (loan->family == family)
-            remove_loan(backend, loan);
-}
-
-static void remove_member(struct inline_backend *backend, struct member *member)
+void inline_remove_member(struct inline_backend *backend, struct member *member)
 {
     struct family *family = member->family;
 
@@ -146,7 +130,7 @@ static void remove_member(struct inline_backend *backend, struct member *member)
         return;
     backend->unplaced += agent_reader_take_unplaced(family->reader);
     backend->shared += agent_reader_take_shared(family->reader);
-    remove_loans(backend, family);
+    inline_remove_loans(backend, family);
     family_free(family);
 }
 
@@ -157,16 +141,14 @@ void inline_backend_free(struct inline_backend *backend)
     if (!backend)
         return;
     HASH_ITER (hh, backend->members, member, next)
-        remove_member(backend, member);
+        inline_remove_member(backend, member);
     inline_forget_blocks(backend);
     inline_guard_stop(&backend->guard);
     close(backend->agent);
     free(backend);
 }
 
-/* Something has been done with a family's reader, with this result. Says so if what is in the area is not
- * believed from now on: for all that have it, who wrote there is not known. */
-static int was_read(struct inline_backend *backend, struct family *family, int result)
+int inline_was_read(struct inline_backend *backend, struct family *family, int result)
 {
     const char *fault = agent_reader_fault(family->reader);
 
@@ -344,7 +326,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     int r;
 
     if (parents)
-        return add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
+        return inline_add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
     if (!family || choose_patches(target, family))
         return error_no_memory(err);
     r = leftover_clean(target->pid, err);
@@ -362,134 +344,12 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     }
     if (r)
         return r;
-    if (add_member(backend, family, target->pid, 0, family->patch.area->head->since)) {
+    if (inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since)) {
         live_patch_restore(target->pid, &family->patch, NULL);
         return error_no_memory(err);
     }
     take_pointer(family);
     return 0;
-}
-
-/* ------------------------------------------------------------------------------------ children */
-
-static struct loan *find_loan(const struct inline_backend *backend, uint32_t borrower)
-{
-    struct loan *loan;
-
-    HASH_FIND(hh, backend->loans, &borrower, sizeof(borrower), loan);
-    return loan;
-}
-
-/* Whose slots a thread works on. */
-static uint32_t owner_of(const struct inline_backend *backend, uint32_t tid)
-{
-    const struct loan *loan = backend->loans ? find_loan(backend, tid) : NULL;
-
-    return loan ? loan->owner : tid;
-}
-
-int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *order)
-{
-    struct member *member = find_member(backend, order->pid);
-    struct loan *loan;
-    int r;
-
-    if (!member || find_loan(backend, order->borrower))
-        return 0;
-    loan = calloc(1, sizeof(*loan));
-    if (!loan)
-        return -ENOMEM;
-    loan->borrower = order->borrower;
-    loan->owner = owner_of(backend, order->lender);
-    loan->before = order->lender;
-    loan->family = member->family;
-    r = agent_reader_read_to(loan->family->reader, loan->owner, order->offset);
-    HASH_ADD(hh, backend->loans, borrower, sizeof(loan->borrower), loan);
-    if (!r)
-        r = agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
-    return was_read(backend, loan->family, r);
-}
-
-/* Hands on the rest of an owner's calls once nobody works on its slots any more. */
-static int end_owner(struct inline_backend *backend, struct family *family, uint32_t owner)
-{
-    bool lent = false;
-
-    for (struct loan *loan = backend->loans; loan; loan = loan->hh.next) {
-        loan->owner_ended |= loan->owner == owner;
-        lent |= loan->owner == owner;
-    }
-    return lent ? 0 : was_read(backend, family, agent_reader_end(family->reader, owner));
-}
-
-int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
-{
-    struct loan *loan = find_loan(backend, borrower);
-    struct family *family;
-    uint32_t owner, before;
-    bool ended, is_last = true;
-    int r;
-
-    if (!loan)
-        return 0;
-    family = loan->family;
-    owner = loan->owner;
-    before = loan->before;
-    ended = loan->owner_ended;
-    r = agent_reader_read_to(family->reader, owner, offset);
-    remove_loan(backend, loan);
-    for (loan = backend->loans; loan; loan = loan->hh.next) {
-        if (loan->before != borrower)
-            continue;
-        loan->before = before; /* a child that was killed while it waited for its own */
-        is_last = false;
-    }
-    if (!r && is_last)
-        r = agent_reader_lend(family->reader, owner, before);
-    r = was_read(backend, family, r);
-    return !r && ended ? end_owner(backend, family, owner) : r;
-}
-
-int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth)
-{
-    struct member *member = find_member(backend, birth->parent);
-    bool shares = birth->shares_memory;
-    int r;
-
-    if (!member || find_member(backend, birth->child))
-        return 0;
-    if (!shares && birth->ns <= member->since_ns &&
-        leftover_area_of(birth->child, getpid()) != member->family->inode)
-        return 0; /* born before its parent was patched */
-    r = add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
-    if (!r && !shares && birth->ns <= member->family->changed_ns)
-        r = inline_catch_up(find_member(backend, birth->child), NULL);
-    return r == -ENOMEM ? r : 0;
-}
-
-/* The family that a thread belongs to which nobody has told of: of a child that is not followed. NULL: none,
- * or so many have been looked for that somebody makes it up. */
-static struct family *stranger_family(struct inline_backend *backend, uint32_t tid, uint32_t area)
-{
-    struct member *member = backend->members;
-
-    while (member && member->family->number != area)
-        member = member->hh.next;
-    if (!member || member->family->strangers >= STRANGERS_MAX)
-        return NULL;
-    member->family->strangers++;
-    return leftover_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
-}
-
-int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,
-                         uint32_t area)
-{
-    struct member *member = find_member(backend, pid);
-    struct family *family = member ? member->family : stranger_family(backend, tid, area);
-
-    if (!family || family->number != area)
-        return 0;
-    return was_read(backend, family, agent_reader_claim(family->reader, ticket, owner_of(backend, tid)));
 }
 
 /* ------------------------------------------------------------------------------------ reading */
@@ -513,7 +373,7 @@ static int for_each_family(struct inline_backend *backend,
 static int look(struct inline_backend *backend, struct family *family)
 {
     __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
-    return was_read(backend, family, agent_reader_look(family->reader, backend->times[backend->tick]));
+    return inline_was_read(backend, family, agent_reader_look(family->reader, backend->times[backend->tick]));
 }
 
 static uint32_t next_tick(uint32_t tick)
@@ -532,7 +392,7 @@ static int freeze(struct inline_backend *backend, struct family *family)
     int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
 
     agent_area_quiet(family->patch.area);
-    return was_read(backend, family, r);
+    return inline_was_read(backend, family, r);
 }
 
 int inline_backend_freeze(struct inline_backend *backend)
@@ -542,7 +402,7 @@ int inline_backend_freeze(struct inline_backend *backend)
 
 static int read_family(struct inline_backend *backend, struct family *family)
 {
-    return was_read(backend, family, agent_reader_read(family->reader));
+    return inline_was_read(backend, family, agent_reader_read(family->reader));
 }
 
 int inline_backend_read(struct inline_backend *backend)
@@ -552,26 +412,26 @@ int inline_backend_read(struct inline_backend *backend)
 
 int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)
 {
-    struct member *member = find_member(backend, pid);
-    int r = member ? agent_reader_read_to(member->family->reader, owner_of(backend, tid), offset) : 0;
+    struct member *member = inline_find_member(backend, pid);
+    int r = member ? agent_reader_read_to(member->family->reader, inline_owner_of(backend, tid), offset) : 0;
 
-    return member ? was_read(backend, member->family, r) : 0;
+    return member ? inline_was_read(backend, member->family, r) : 0;
 }
 
 int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
 {
-    struct member *member = find_member(backend, pid);
+    struct member *member = inline_find_member(backend, pid);
 
     inline_leave_blocks(backend, tid);
-    return member ? end_owner(backend, member->family, tid) : 0;
+    return member ? inline_end_owner(backend, member->family, tid) : 0;
 }
 
 void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
 {
-    struct member *member = find_member(backend, pid);
+    struct member *member = inline_find_member(backend, pid);
 
     if (member)
-        remove_member(backend, member);
+        inline_remove_member(backend, member);
 }
 
 uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick)
@@ -636,7 +496,7 @@ static int make_quiet(struct inline_backend *backend, struct family *family)
 
 static int end_family(struct inline_backend *backend, struct family *family)
 {
-    return was_read(backend, family, agent_reader_end_all(family->reader));
+    return inline_was_read(backend, family, agent_reader_end_all(family->reader));
 }
 
 /* A thread that waits for its child by vfork() does not stop: that passes. */

@@ -129,6 +129,13 @@ struct inline_loan {
 int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *loan);
 int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
 
+/* A process is to share the area of its parent, or of its children, no more: takes its inline probes out,
+ * puts other memory where it has the area's, and hands on the rest of its calls. It may be patched anew
+ * afterwards. Returns 1, 0 when nobody else has its area; -EBUSY when its stubs have to stay, and with them
+ * what they write to, which is its own memory now; -ENOMEM, and errors of remote_session(): it has the area
+ * still. */
+int inline_backend_part(struct inline_backend *backend, pid_t pid, struct error *err);
+
 /* As agent_reader_look() and agent_reader_read(), for all processes. Counts the tick. */
 int inline_backend_look(struct inline_backend *backend);
 int inline_backend_read(struct inline_backend *backend);

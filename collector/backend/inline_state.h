@@ -73,6 +73,28 @@ struct inline_backend {
     uint32_t tick;
 };
 
+/* NULL: the process is not patched. */
+struct member *inline_find_member(const struct inline_backend *backend, pid_t pid);
+
+/* A process that has the family's area; `shares`, `since_ns`: see struct member. -ENOMEM. */
+int inline_add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
+                      uint64_t since_ns);
+
+/* The family goes with its last member. */
+void inline_remove_member(struct inline_backend *backend, struct member *member);
+
+/* Something has been done with a family's reader, with this result, which is returned. Says so if what is in
+ * the area is not believed from now on: for all that have it, who wrote there is not known. */
+int inline_was_read(struct inline_backend *backend, struct family *family, int result);
+
+/* Whose slots a thread works on. */
+uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid);
+
+/* Hands on the rest of an owner's calls once nobody works on its slots any more. */
+int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner);
+
+void inline_remove_loans(struct inline_backend *backend, const struct family *family);
+
 /* The thread has ended: who shared its thread control block with it may have that alone now. */
 void inline_leave_blocks(struct inline_backend *backend, uint32_t tid);
 

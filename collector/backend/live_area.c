@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/backend/leftover.h"
 #include "collector/target/limits.h"
 
 #define PAGE 4096u
@@ -354,5 +355,19 @@ int live_area_bring(struct remote *remote, const struct live_patch *patch, struc
         r = map_area(remote, patch, &descriptors, err);
     for (size_t i = ARRAY_SIZE(descriptors.free); i-- > 0;)
         close_in_target(remote, descriptors.free[i]);
+    return r;
+}
+
+int live_area_part(struct remote *remote, const struct agent_area *area, struct error *err)
+{
+    pid_t pid = remote_pid(remote);
+    struct leftover_area rings;
+    int64_t ignored;
+    int r = 0;
+
+    while (!r && leftover_find_rings(pid, area->data_file, &rings))
+        r = call(remote, "cannot map memory of its own", &ignored, err, SYS_mmap, rings.apart_start,
+                 rings.apart_end - rings.apart_start, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, UINT64_MAX, 0);
     return r;
 }

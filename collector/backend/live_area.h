@@ -11,4 +11,8 @@
  * what it maps is locked in memory; -ENOSPC: it has no room; -EMFILE and the like. */
 int live_area_bring(struct remote *remote, const struct live_patch *patch, struct error *err);
 
+/* Puts memory of the process's own wherever it has the data file of the area mapped. Errors: it still has it.
+ */
+int live_area_part(struct remote *remote, const struct agent_area *area, struct error *err);
+
 #endif

@@ -291,9 +291,9 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
     return remote_session(pid, change, &context, err);
 }
 
-static int restore(void *context, struct remote *remote, struct error *err)
+/* Returns 1 when the area is unmapped, too, 0 when a thread may be in it. */
+static int take_out(const struct live_patch *patch, struct remote *remote, struct error *err)
 {
-    const struct live_patch *patch = context;
     const uint64_t apart = patch->area->head->chunks - AGENT_COUNTS_BYTES;
     const struct leftover_area addresses = {
         .near_start = patch->head,
@@ -303,8 +303,6 @@ static int restore(void *context, struct remote *remote, struct error *err)
     };
     int others, r;
 
-    if (leftover_on_borrowed_memory(remote))
-        return 0; /* its parent's code is restored with the parent */
     r = leftover_check_lenders(remote, err);
     if (r)
         return r;
@@ -313,10 +311,38 @@ static int restore(void *context, struct remote *remote, struct error *err)
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
     give_pages_back(remote, patch);
     if (!others)
-        leftover_unmap(remote, &addresses);
-    return others ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,
-                              (int)remote_pid(remote))
-                  : 0;
+        return leftover_unmap(remote, &addresses);
+    return error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,
+                     (int)remote_pid(remote));
+}
+
+static int restore(void *context, struct remote *remote, struct error *err)
+{
+    int r;
+
+    if (leftover_on_borrowed_memory(remote))
+        return 0; /* its parent's code is restored with the parent */
+    r = take_out(context, remote, err);
+    return r < 0 ? r : 0;
+}
+
+static int part(void *context, struct remote *remote, struct error *err)
+{
+    const struct live_patch *patch = context;
+    int out = take_out(patch, remote, err), r;
+
+    if (out < 0 && out != -EBUSY)
+        return out;
+    r = live_area_part(remote, patch->area, err);
+    if (r || out > 0)
+        return r;
+    return out ? -EAGAIN
+               : error_say(err, -EAGAIN, "a thread of process %d may be in a stub", (int)remote_pid(remote));
+}
+
+int live_patch_part(pid_t pid, const struct live_patch *patch, struct error *err)
+{
+    return remote_session(pid, part, (void *)patch, err);
 }
 
 int live_patch_restore(pid_t pid, const struct live_patch *patch, struct error *err)

@@ -42,6 +42,10 @@ int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *er
  * all else taken out. */
 int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct error *err);
 
+/* As live_patch_restore(), and whatever of the area's data the process has mapped is memory of its own from
+ * now on. -EAGAIN: the stubs stay mapped, with all else of the area near them; a thread may be in one. */
+int live_patch_part(pid_t pid, const struct live_patch *patch, struct error *err);
+
 /* Writes back what was there, and unmaps the area if no thread could come back to it. -EBUSY: some of it is
  * not what was written; all else is restored. */
 int live_patch_restore(pid_t pid, const struct live_patch *patch, struct error *err);

@@ -63,6 +63,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
     bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
     skeleton->rodata->tells_slots = options->inlined && kernel_tells_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
     skeleton->bss->budget_ns = options->budget_ns;
@@ -254,6 +255,15 @@ int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsig
     int r = attach_kind(backend, &kind, &sites, err);
 
     return r || !refused ? r : error_say(err, -EOPNOTSUPP, "cannot attach a probe to the agent");
+}
+
+int uprobe_backend_attach_rights(struct uprobe_backend *backend, const struct uprobe_sites *sites,
+                                 struct error *err)
+{
+    const struct probe_links_kind kind = {backend->skeleton->progs.on_rights, ATTACH_UPROBE_MULTI, 0, 0,
+                                          PROBE_CLAIMS};
+
+    return attach_kind(backend, &kind, sites, err);
 }
 
 int uprobe_backend_attach_gates(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,

@@ -98,6 +98,10 @@ void uprobe_backend_detach_part(struct uprobe_backend *backend, unsigned part);
 int uprobe_backend_attach_sync(struct uprobe_backend *backend, const struct uprobe_sites *sites, pid_t pid,
                                struct error *err);
 
+/* Probes functions by which a process is about to change its rights (WIRE_RIGHTS), in all processes. */
+int uprobe_backend_attach_rights(struct uprobe_backend *backend, const struct uprobe_sites *sites,
+                                 struct error *err);
+
 /* Probes the agent of inline probes at the offset where threads take their slots (WIRE_CLAIM), wherever it is
  * mapped. `file`: the agent's. */
 int uprobe_backend_attach_claims(struct uprobe_backend *backend, int file, unsigned long offset,

@@ -209,14 +209,13 @@ int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls)
     return streams_write_loss(streams, thread, clock_ns(CLOCK_MONOTONIC), calls, 0);
 }
 
-int streams_distrust(struct streams *streams, pid_t pid, const char *why)
+int streams_process_loss(struct streams *streams, pid_t pid, const char *what)
 {
     const struct traced_process *process = registry_process(&streams->registry, pid);
     const char *path = process && process->exe ? process->exe : "?", *slash = strrchr(path, '/');
     char cause[256];
 
-    snprintf(cause, sizeof(cause), "process %d (%.64s): its inline probes are not believed: %s", (int)pid,
-             slash ? slash + 1 : path, why);
+    snprintf(cause, sizeof(cause), "process %d (%.64s): %s", (int)pid, slash ? slash + 1 : path, what);
     return trace_writer_loss(streams->writer, clock_ns(CLOCK_REALTIME), 0, cause, &streams->error);
 }
 

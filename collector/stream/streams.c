@@ -356,6 +356,7 @@ int streams_handle(void *context, const void *record, size_t size)
         [WIRE_LIMITED] = sizeof(struct wire_limited),
         [WIRE_CLAIM] = sizeof(struct wire_claim),
         [WIRE_REWRITE] = sizeof(struct wire_rewrite),
+        [WIRE_RIGHTS] = sizeof(struct wire_rights),
     };
     const struct wire_header *header = record;
     struct streams *streams = context;
@@ -388,6 +389,7 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_SLOTS_LENT:
     case WIRE_SLOTS_BACK:
     case WIRE_CLAIM:
+    case WIRE_RIGHTS:
         return 0; /* the recorder's */
     case WIRE_LIMITED:
         return handle_limited(streams, record);

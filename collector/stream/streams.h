@@ -115,8 +115,9 @@ void streams_look_at_watched(struct streams *streams, uint64_t ns);
 int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
                          size_t count, uint64_t ns);
 
-/* Nothing more comes from the inline probes of a process: `why`, a clause, was found where they write. */
-int streams_distrust(struct streams *streams, pid_t pid, const char *why);
+/* Something of a process is not recorded from here on, or may be wrong: `what`, a clause, is kept as a loss,
+ * with the names of the process before it. */
+int streams_process_loss(struct streams *streams, pid_t pid, const char *what);
 
 /* Calls of a thread for which its inline probes found no room, at this place. */
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);

@@ -22,7 +22,7 @@ distrusted() { # what it is
 all_at_once() {
     record cheats --backend inline --exit-status -- "$PROGRAMS/cheats" >"$WORK/said"
     same 10 "$(wc -l <"$WORK/said")"
-    same complete "$(q "SELECT CASE WHEN ended_ns IS NULL THEN 'not ended' ELSE 'complete' END FROM runs")"
+    same complete "$(q "SELECT CASE WHEN ended_ns IS NULL THEN 'not ended' ELSE 'complete' END FROM runs WHERE run_id = $(run_id cheats)")"
 }
 
 the_honest_one_is_whole() {
@@ -42,7 +42,20 @@ cheats_are_named() {
     done
 }
 
+# The child's calls before and after are whole, and its records go to memory of its own from then on.
+gives_up_rights() { # how
+    record "up_$1" --backend inline --exit-status -- "$PROGRAMS/gives_up" "$1" | sort >"$WORK/said.$1"
+    q "SELECT p.pid || ' ' || sum(c.calls) AS line FROM call_counts c JOIN threads USING (thread_id)
+       JOIN processes p USING (process_id) JOIN functions f USING (function_id)
+       WHERE p.run_id = $(run_id "up_$1") AND f.name = 'work' GROUP BY p.pid" | sort >"$WORK/recorded.$1"
+    diff "$WORK/said.$1" "$WORK/recorded.$1"
+    same "" "$(q "SELECT cause FROM losses WHERE run_id = $(run_id "up_$1")")"
+}
+
 run_case "a recording with programs that cheat ends as any other" all_at_once
 run_case "an honest program beside them is recorded as it is" the_honest_one_is_whole
 run_case "those that write what stubs cannot are named" cheats_are_named
+for how in none users capabilities namespace; do
+    run_case "a child that gives up rights has its own memory for records: $how" gives_up_rights "$how"
+done
 finish
