@@ -182,7 +182,7 @@ void goroutine_forget(struct go_replay *replay, struct goroutine *ended)
 {
     size_t above = 0;
 
-    while (ended && ended->public.state == GO_STATE_ENDED) {
+    while (replay->goroutines && ended && ended->public.state == GO_STATE_ENDED) {
         if (!above && !ended->children) {
             ended = remove_goroutine(replay, ended);
         } else if (++above > ENDED_ANCESTORS && ended->children == 1) {

@@ -11,6 +11,7 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -289,6 +290,11 @@ static void keep_finding(uint64_t number, int status, long memory)
             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), memory, path);
 }
 
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    return remove(path);
+}
+
 /* Findings on one store. */
 static size_t try_store(uint64_t number, long *largest)
 {
@@ -315,6 +321,7 @@ static size_t try_store(uint64_t number, long *largest)
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
             break;
     }
+    nftw("otf2", remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     for (const char *const *file =
              (const char *const[]){"mutated.db", "mutated.db-wal", "mutated.db-shm", "new.db", "window.db",
                                    "window.db-flight-9999999-1", NULL};
