@@ -45,7 +45,7 @@ static size_t share_of(const struct service *service, uid_t user)
         users += !seen_before(service, i);
     for (size_t i = 0; i < service->left_out_count; i++)
         users += service->left_out[i].user != user && waits_first(service, i);
-    return users < service->config.max_recordings ? service->config.max_recordings / users : 1;
+    return users && users < service->config.max_recordings ? service->config.max_recordings / users : 1;
 }
 
 /* The youngest recording of the user who has most; NULL when nobody has more than `share`, or one is ending.

@@ -60,6 +60,7 @@ finds() { # word
 }
 
 arguments() {
+    # shellcheck disable=SC2016 # the shell that is recorded expands it
     record first -- /bin/sh -c '"$0" 3 --password=hunter2; exec "$0" 4 --password=hunter2' "$PROGRAMS/forty" >/dev/null
     "$TRACECTL" show first
     finds forty
