@@ -279,11 +279,15 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     if (r)
         return loader_note_unopened(loader, mapping->path, r, err);
     r = get_image(loader, pid, mapping, &file, kind, &image, err);
+    if (r == -EMFILE || r == -ENFILE)
+        return loader_note_unopened(loader, mapping->path, r, err);
     if (r || !image->elf)
         return r;
     if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
         survey->news = true;
         r = loader_attach(loader, image, pid, false, err);
+        if (r == -EMFILE || r == -ENFILE)
+            return loader_note_unopened(loader, mapping->path, r, err);
         if (r)
             return r;
     }

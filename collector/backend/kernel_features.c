@@ -36,6 +36,8 @@ static bool takes_links(uint32_t type)
         .count = 1,
     };
 
+    if (program == -EMFILE || program == -ENFILE)
+        return true; /* not known: what is tried next says what is missing */
     return program >= 0 && syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EBADF;
 }
 
