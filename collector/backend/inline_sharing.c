@@ -7,26 +7,22 @@
 #include "collector/backend/inline_state.h"
 #include "collector/target/target_memory.h"
 
-static bool write_word(uint32_t tid, uint64_t address, uint32_t word)
-{
-    return !target_memory_write((pid_t)tid, address, &word, sizeof(word));
-}
-
 /* Marks the block in the memory of a thread. Without an owner whoever comes next looks at the mark (own() in
  * collector/agent/inside/agent.c). -ESRCH. */
 static int mark(uint32_t tid, uint64_t block)
 {
-    return write_word(tid, block + AGENT_SHARED, 1) && write_word(tid, block + AGENT_OWNER, 0) &&
-                   write_word(tid, block + AGENT_LOSER, 0)
-               ? 0
-               : -ESRCH;
+    const struct target_word words[] = {
+        {block + AGENT_SHARED, 1}, {block + AGENT_OWNER, 0}, {block + AGENT_LOSER, 0}};
+
+    return target_memory_write((pid_t)tid, words, ARRAY_SIZE(words)) ? -ESRCH : 0;
 }
 
 /* A thread has the slots to itself again. `maker`: it has taken them before. */
 static void unmark(uint32_t tid, uint64_t block, bool maker)
 {
-    if (maker || write_word(tid, block + AGENT_NAME, 0))
-        write_word(tid, block + AGENT_SHARED, 0);
+    const struct target_word words[] = {{block + AGENT_NAME, 0}, {block + AGENT_SHARED, 0}};
+
+    target_memory_write((pid_t)tid, words + maker, ARRAY_SIZE(words) - maker);
 }
 
 static void block_free(struct shared_block *shared)

@@ -140,23 +140,28 @@ static int read_link(const void *request, void *reply, size_t room, int *ret_fd)
 
 struct writing {
     char path[64];
-    uint64_t address, size;
-    uint8_t bytes[64];
+    size_t count;
+    struct target_word words[TARGET_WORDS_MOST];
 };
 
 /* An aside_work. */
-static int write_bytes(const void *request, void *reply, size_t room, int *ret_fd)
+static int write_words(const void *request, void *reply, size_t room, int *ret_fd)
 {
     const struct writing *writing = request;
     AUTO_CLOSE int fd = open(writing->path, O_WRONLY | O_CLOEXEC);
-    ssize_t done = fd < 0 ? -1 : pwrite(fd, writing->bytes, writing->size, (off_t)writing->address);
 
     (void)reply;
     (void)room;
     (void)ret_fd;
-    if (done < 0)
+    if (fd < 0)
         return -errno;
-    return done == (ssize_t)writing->size ? 0 : -EFAULT;
+    for (size_t i = 0; i < writing->count; i++) {
+        const struct target_word *word = &writing->words[i];
+
+        if (pwrite(fd, &word->value, sizeof(word->value), (off_t)word->address) != sizeof(word->value))
+            return -EFAULT;
+    }
+    return 0;
 }
 
 /* The kernel's struct procmap_query (Linux 6.11). */
@@ -284,14 +289,14 @@ size_t target_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t s
     return r > 0 ? (size_t)r : 0;
 }
 
-int target_memory_write(pid_t pid, uint64_t address, const void *bytes, size_t size)
+int target_memory_write(pid_t pid, const struct target_word *words, size_t count)
 {
-    struct writing writing = {.address = address, .size = size};
-    const struct aside_job job = {.work = write_bytes, .request = &writing, .request_size = sizeof(writing)};
+    struct writing writing = {.count = count};
+    const struct aside_job job = {.work = write_words, .request = &writing, .request_size = sizeof(writing)};
 
-    if (size > sizeof(writing.bytes))
+    if (count > TARGET_WORDS_MOST)
         return -EINVAL;
-    memcpy(writing.bytes, bytes, size);
+    memcpy(writing.words, words, count * sizeof(*words));
     snprintf(writing.path, sizeof(writing.path), "/proc/%d/mem", (int)pid);
     return do_for(pid, &job);
 }

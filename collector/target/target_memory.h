@@ -22,9 +22,14 @@ size_t target_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t s
 size_t target_memory_read_pieces(pid_t pid, const uint64_t *addresses, size_t count, size_t size,
                                  void *ret_bytes);
 
-/* Copies `size` bytes (at most 64) into the memory of a process, or of the process of a thread, even where it
- * may not write itself. 0, or a negative errno. */
-int target_memory_write(pid_t pid, uint64_t address, const void *bytes, size_t size);
+/* Stores words (at most TARGET_WORDS_MOST) in the memory of a process, or of the process of a thread, in this
+ * order and at once, even where it may not write itself. 0, or a negative errno. */
+#define TARGET_WORDS_MOST 4
+struct target_word {
+    uint64_t address;
+    uint32_t value;
+};
+int target_memory_write(pid_t pid, const struct target_word *words, size_t count);
 
 /* Reads `size` bytes of the file /proc/PID/NAME from `offset` on; how many there are, or a negative errno
  * (-ENOENT, -ESRCH: the process is gone). */
