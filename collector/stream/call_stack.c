@@ -64,6 +64,23 @@ static bool is_assumed(const struct call_stack *stack, size_t depth, uint32_t ca
            may_be_gone(&stack->frames[depth - 1], never_returns);
 }
 
+/* Whether a frame and a call lie so far apart that one of them is on a stack of the program's own making. */
+static bool is_far(const struct call_frame *frame, const struct call_evidence *call)
+{
+    uint64_t distance = frame->sp > call->sp ? frame->sp - call->sp : call->sp - frame->sp;
+
+    return frame->on_signal_stack == call->on_signal_stack && distance > CALL_STACK_MOST;
+}
+
+/* Whether pointers of different stacks were compared to find that the call is inside the innermost of `depth`
+ * open ones: those that count as returned may be open. */
+static bool switches_stacks(const struct call_stack *stack, size_t depth, const struct call_evidence *call)
+{
+    return (depth && is_far(&stack->frames[depth - 1], call)) ||
+           (depth < stack->depth &&
+            (is_far(&stack->frames[depth], call) || is_far(&stack->frames[stack->depth - 1], call)));
+}
+
 /* Calls with entry pointers up to this have returned. */
 static uint64_t gone_at(const struct call_evidence *call)
 {
@@ -86,7 +103,8 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
         depth = depth_of_caller(stack, depth, call->caller);
     *ret_effect = (struct call_effect){
         .closed = stack->depth - depth,
-        .assumed = is_assumed(stack, depth, call->caller, never_returns),
+        .assumed =
+            is_assumed(stack, depth, call->caller, never_returns) || switches_stacks(stack, depth, call),
     };
     stack->frames[depth] = (struct call_frame){
         .sp = call->sp,

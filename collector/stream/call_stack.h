@@ -24,10 +24,12 @@
  * that never returns, and inside its caller (rule 3).
  *
  * This is ParLOT's call-stack correction (dissertation, 2.3.4) with the tail-call, caller and signal-stack
- * rules added. Limits: coroutines that switch stacks by hand look like rule 1, see docs/architecture.md. Rule
- * 3 takes a recursive function's innermost call for the caller; where that one has returned unseen and an
- * outer one has made its frame larger since (alloca), it is wrong. A call left by longjmp() is taken to be
- * open until rule 1 closes it. The kernel counts tail calls as nested return probes, frames here do not.
+ * rules added. A call that is more than CALL_STACK_MOST bytes away from its neighbours is on another stack
+ * and only assumed to be where these rules put it. Limits: coroutines that switch between stacks that lie
+ * close to each other look like rule 1, see docs/architecture.md. Rule 3 takes a recursive function's
+ * innermost call for the caller; where that one has returned unseen and an outer one has made its frame
+ * larger since (alloca), it is wrong. A call left by longjmp() is taken to be open until rule 1 closes it.
+ * The kernel counts tail calls as nested return probes, frames here do not.
  *
  * Pure bookkeeping: nothing here knows about BPF or the store.
  */
@@ -39,6 +41,9 @@
 #include <stdint.h>
 
 #define CALL_STACK_NO_CALLER UINT32_MAX
+
+/* Frames further apart than that many bytes are not taken for those of one stack. */
+#define CALL_STACK_MOST (64u << 20)
 
 struct call_frame {
     uint64_t sp;

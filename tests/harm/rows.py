@@ -83,6 +83,7 @@ ROWS = [
     Row("signals on an alternate stack", "signals", options=EACH_RETURN),
     Row("signals on a stack above the thread's", "altstack_above", options=EACH_RETURN, attach=True),
     Row("signals of a timer", "timer_signals", options=EACH_RETURN, level="counts", attach=True),
+    Row("calls from one stack to another", "stacks", options=THREE, level="counts", attach=True),
     Row("makecontext coroutines", "coroutines", options=EACH_RETURN, level="counts", attach=True),
     Row("makecontext coroutines by turns", "contexts", options=EACH_RETURN, level="counts"),
     Row("fork without exec, hot probes", "forks_hot.frames", options=EACH_RETURN, attach=True),

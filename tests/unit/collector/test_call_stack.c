@@ -184,6 +184,30 @@ Test(call_stack, calls_without_a_return_probe_leave_doubt)
     call_stack_release(&stack);
 }
 
+Test(call_stack, a_call_on_another_stack_is_only_assumed_to_be_where_pointers_put_it)
+{
+    struct call_stack stack = {0};
+    const uint64_t own = 0x7ffd00000000, low = 0x10000000, middle = 0x550000000000;
+
+    cr_assert_not(probed_assumed(&stack, own, ENTRY, NONE));
+    cr_assert_not(probed_assumed(&stack, own - 100, 1, ENTRY));
+    cr_assert(probed_assumed(&stack, low, 1, 1));
+    cr_assert_not(probed_assumed(&stack, low - 100, 2, 1), "on the same stack again");
+    cr_assert(probed_assumed(&stack, middle, 1, 1), "those on the low one count as returned");
+    cr_assert_not(probed_assumed(&stack, middle - 100, 2, 1));
+    cr_assert(probed_assumed(&stack, low - 100, 2, 1), "back on the low one");
+    call_stack_release(&stack);
+}
+
+Test(call_stack, frames_of_a_deep_stack_are_no_other_stack)
+{
+    struct call_stack stack = {0};
+
+    cr_assert_not(probed_assumed(&stack, CALL_STACK_MOST + 1000, 1, NONE));
+    cr_assert_not(probed_assumed(&stack, 1000, 2, 1));
+    call_stack_release(&stack);
+}
+
 Test(call_stack, a_call_is_assumed_to_be_inside_one_that_may_have_returned)
 {
     struct call_stack stack = {0};
