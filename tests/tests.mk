@@ -199,6 +199,10 @@ fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config service/match target/map_lines flight_trigger backend/displace backend/liveness_x86_64 \
 	backend/relocate_x86_64 backend/stub_x86_64 backend/unpack agent/area agent/reader agent/reader_checks agent/reader_threads)
 $(PLAIN_O)/fuzz/collector/agent/area.o: | $(AGENT)
+# And the planning of probes.
+fuzz_objects += $(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(wildcard collector/plan/*.c) tests/fuzz/elf_mutator.c) \
+	$(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,caller_frames backend/displace_image backend/inline_image go/delays go/program go/targets \
+	go/usages sync/functions sync/targets target/code_mover)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@
