@@ -98,6 +98,11 @@ void image_table_free(struct image_table *table)
     free(table);
 }
 
+uint32_t image_table_count(const struct image_table *table)
+{
+    return table->image_count;
+}
+
 struct traced_image *image_table_images(const struct image_table *table)
 {
     return table->images;

@@ -78,6 +78,7 @@ struct traced_image {
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
     struct caller_frames callers; /* of functions that are not probed */
     struct known_site *sites;     /* places that calls return to; image_table.c's own */
+    bool in_use;                  /* only within recorder_release_images(): some process has it mapped */
     struct traced_image *next;
 };
 
@@ -159,6 +160,9 @@ int image_table_image_id(struct trace_writer *writer, struct traced_image *image
  * and takes the others away. */
 int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
                           struct error *err);
+
+/* How many images have been met. */
+uint32_t image_table_count(const struct image_table *table);
 
 /* First of the list of all images, the newest first. */
 struct traced_image *image_table_images(const struct image_table *table);

@@ -511,6 +511,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         recorder_release_forgotten(recorder);
         r = recorder_serve_rewrites(recorder, err);
         now = clock_ns(CLOCK_MONOTONIC);
+        recorder_release_images(recorder, now);
         recorder_commands_signal(recorder, now);
         if (!r)
             r = govern_if_due(recorder, now, err);

@@ -55,7 +55,9 @@ struct recorder {
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;
     uint64_t life_cycle_losses, governed_ns;
-    uint64_t flushed_ns; /* 0: the recording has not begun */
+    uint64_t images_looked_ns; /* recorder_release_images() */
+    uint32_t images_looked_at; /* how many there were */
+    uint64_t flushed_ns;       /* 0: the recording has not begun */
     /* With a flight recorder: */
     struct call_watch *call_watch; /* NULL: no function is watched */
     pid_t *named;                  /* the command, and the processes that were attached by name */
@@ -95,5 +97,9 @@ void recorder_failures_release(struct recorder *recorder);
 /* Lets go processes whose exec record was lost, and once `closing` all that are held. They run on without
  * probes; the loss is in the store's totals. */
 void recorder_release_forgotten(struct recorder *recorder);
+
+/* Now and then: of images that no process has mapped any more, what can be read again is not kept in memory.
+ */
+void recorder_release_images(struct recorder *recorder, uint64_t now);
 
 #endif

@@ -25,8 +25,7 @@ struct marking {
 
 static void mark(struct marking *marking, uint64_t address, uint64_t size)
 {
-    for (uint64_t at = 0; at < size; at++)
-        flow_map_set(marking->map, address + at, FLOW_CHANGES);
+    flow_map_set_range(marking->map, address, size, FLOW_CHANGES);
 }
 
 /* ---------------------------------------------------------------------------------------------- relocations

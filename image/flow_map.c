@@ -124,6 +124,19 @@ void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark)
         set(region, address, mark);
 }
 
+void flow_map_set_range(struct flow_map *map, uint64_t address, uint64_t size, enum flow_mark mark)
+{
+    uint64_t end = size > UINT64_MAX - address ? UINT64_MAX : address + size;
+
+    for (size_t i = 0; i < map->region_count; i++) {
+        const struct flow_region *code = &map->regions[i].code;
+        uint64_t from = address > code->address ? address : code->address;
+
+        for (uint64_t at = from; at < end && at - code->address < code->size; at++)
+            set(&map->regions[i], at, mark);
+    }
+}
+
 void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark)
 {
     struct region *region = region_at(map, address);

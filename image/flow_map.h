@@ -72,6 +72,9 @@ int flow_map_walk(struct flow_map *map, const struct image_function *functions, 
 bool flow_map_has(const struct flow_map *map, uint64_t address, enum flow_mark mark);
 bool flow_map_has_mark(const struct flow_map *map, enum flow_mark mark); /* anywhere */
 void flow_map_set(struct flow_map *map, uint64_t address, enum flow_mark mark);
+
+/* The same for `size` addresses, which may be more than there are in the map. O(marks set). */
+void flow_map_set_range(struct flow_map *map, uint64_t address, uint64_t size, enum flow_mark mark);
 void flow_map_clear(struct flow_map *map, uint64_t address, enum flow_mark mark);
 
 /* Whether some of the `size` bytes from `address` on have the mark. */

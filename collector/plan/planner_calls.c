@@ -62,7 +62,8 @@ static int give_calls(struct planner *planner, const struct callee *callee, cons
 
     if (array_reserve(&planner->calls, &planner->call_capacity, planner->call_count + callee->count) < 0)
         return -ENOMEM;
-    memcpy(planner->calls + planner->call_count, calls, callee->count * sizeof(*calls));
+    if (callee->count)
+        memcpy(planner->calls + planner->call_count, calls, callee->count * sizeof(*calls));
     choice->first_call = planner->call_count;
     choice->calls = callee->count;
     planner->call_count += callee->count;
@@ -84,7 +85,7 @@ int planner_prefer_calls(struct planner *planner)
                         !elf_image_facts(planner->image)->pie, callees, count, &sites);
     for (size_t i = 0; i < count && r == 0; i++)
         if (callees[i].is_complete && callees[i].count <= most)
-            r = give_calls(planner, &callees[i], sites.items + callees[i].first);
+            r = give_calls(planner, &callees[i], callees[i].count ? &sites.items[callees[i].first] : NULL);
     return r;
 }
 
@@ -127,7 +128,7 @@ int planner_find_stubless(struct planner *planner)
     r = got_calls_find(planner->disasm, planner->map, planner->functions, planner->count, callees, count,
                        &sites);
     for (size_t i = 0; i < count && r == 0; i++) {
-        const struct call_site *calls = sites.items + callees[i].first;
+        const struct call_site *calls = callees[i].count ? &sites.items[callees[i].first] : NULL;
 
         if (callees[i].is_complete && callees[i].count <= most &&
             !shares_entry(planner, calls, callees[i].count))

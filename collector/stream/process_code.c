@@ -65,6 +65,12 @@ bool process_code_bias(const struct traced_process *process, const struct traced
     return false;
 }
 
+void process_code_mark_images(const struct traced_process *process)
+{
+    for (size_t i = 0; i < process->code_count; i++)
+        process->code[i].image->in_use = true;
+}
+
 uint64_t process_code_complete(const struct traced_process *process, uint32_t low)
 {
     uint64_t found = 0;

@@ -17,6 +17,9 @@ const struct stream_code *process_code_find(const struct traced_process *process
 bool process_code_bias(const struct traced_process *process, const struct traced_image *image,
                        uint64_t *ret_load_bias);
 
+/* Marks the images that the process has mapped, its program among them (traced_image.in_use). */
+void process_code_mark_images(const struct traced_process *process);
+
 /* The address in the process's code whose low half this is; 0: there is none, or more than one. */
 uint64_t process_code_complete(const struct traced_process *process, uint32_t low);
 

@@ -248,6 +248,13 @@ int streams_set_code(struct streams *streams, pid_t pid, const struct stream_cod
     return streams->error.code;
 }
 
+void streams_mark_images(const struct streams *streams)
+{
+    for (const struct traced_process *process = streams->registry.processes; process;
+         process = process->hh.next)
+        process_code_mark_images(process);
+}
+
 bool streams_knows_process(struct streams *streams, pid_t pid)
 {
     return registry_process(&streams->registry, pid) != NULL;

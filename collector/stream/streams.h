@@ -140,6 +140,9 @@ pid_t streams_process_of(struct streams *streams, uint32_t tid);
  * whether its open calls are known to be open, where `stacks` can tell (NULL: it cannot). */
 int streams_settle(struct streams *streams, struct live_stacks *stacks, struct error *err);
 
+/* Marks the images of all live processes (traced_image.in_use). */
+void streams_mark_images(const struct streams *streams);
+
 /* Processes that have not ended. */
 size_t streams_live_processes(const struct streams *streams);
 

@@ -41,6 +41,44 @@ recorded_million() {
         (SELECT count(*) FROM open_calls WHERE run_id = $(run_id million) AND state = 'unknown') AS n")"
 }
 
+# Different programs of 16 MB, one after the other, and one of them again in the end.
+run_copies() { # run, how many
+    local i
+    cat >"$WORK/copies.sh" <<END
+for i in \$(seq "$2"); do
+    cp "$WORK/heavy" "$WORK/copy"
+    echo "\$i" >>"$WORK/copy"
+    "$WORK/copy"
+    [ "\$i" != 1 ] || cp "$WORK/copy" "$WORK/again"
+    rm "$WORK/copy"
+done
+"$WORK/again"
+END
+    "$E2E/peak_memory" "$TRACECTL" -q record -n "$1" --backend uprobe --functions '^turn$' -- sh "$WORK/copies.sh"
+}
+
+many_programs() {
+    local few many
+    cat >"$WORK/heavy.c" <<'END'
+static volatile char weight[16 << 20] = {1};
+__attribute__((noinline)) static int turn(int n) { return weight[n]; }
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 100; i++)
+        sum += turn(i);
+    return sum != 1;
+}
+END
+    gcc -O1 -g -o "$WORK/heavy" "$WORK/heavy.c"
+    few=$(run_copies few 3)
+    many=$(run_copies many 15)
+    echo "$few KiB for 3 programs, $many KiB for 15"
+    ((many < few + 65536))
+    same 1600 "$(q "SELECT sum(calls) AS n FROM call_counts WHERE run_id = $(run_id many) AND name = 'turn'")"
+    same 0 "$(q "SELECT count(*) AS n FROM losses WHERE run_id = $(run_id many)")"
+}
+
 # Many segments in place of one, and the same calls in them.
 little_memory_for_compressing() {
     local peak calls="SELECT name, sum(calls) FROM call_counts WHERE run_id ="
@@ -67,5 +105,6 @@ run_case "query of all calls" flat "$TRACECTL" query --csv "SELECT seq, parent_s
 run_case "verify" flat "$TRACECTL" verify
 needs_capture
 run_case "recording a million calls" recorded_million
+run_case "recording many programs, one after the other" many_programs
 run_case "recording with little memory" little_memory_for_compressing
 finish
