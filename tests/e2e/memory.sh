@@ -43,7 +43,6 @@ recorded_million() {
 
 # Different programs of 16 MB, one after the other, and one of them again in the end.
 run_copies() { # run, how many
-    local i
     cat >"$WORK/copies.sh" <<END
 for i in \$(seq "$2"); do
     cp "$WORK/heavy" "$WORK/copy"
