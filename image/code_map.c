@@ -19,8 +19,26 @@ static int add(struct code_map *map, uint64_t start, uint64_t end, bool plt)
     return 0;
 }
 
-static int read_sections(Elf *elf, struct code_map *map)
+/* Cuts a section to what the file has of it: its size is a claim, which sizes of functions would follow.
+ * False: nothing is there. */
+static bool cut_to_segment(struct elf_image *image, const GElf_Shdr *section, uint64_t *ret_end)
 {
+    struct address_range range;
+    bool executable;
+
+    for (size_t i = 0; elf_image_segment(image, i, &range, &executable); i++) {
+        if (section->sh_addr < range.start || section->sh_addr >= range.end)
+            continue;
+        *ret_end =
+            section->sh_size < range.end - section->sh_addr ? section->sh_addr + section->sh_size : range.end;
+        return true;
+    }
+    return false;
+}
+
+static int read_sections(struct elf_image *image, struct code_map *map)
+{
+    Elf *elf = elf_image_elf(image);
     Elf_Scn *section = NULL;
     GElf_Shdr header;
     size_t names = 0;
@@ -29,13 +47,14 @@ static int read_sections(Elf *elf, struct code_map *map)
         names = 0;
     while ((section = elf_nextscn(elf, section))) {
         const char *name;
+        uint64_t end;
 
         if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS || !header.sh_size)
             continue;
-        if (!(header.sh_flags & SHF_EXECINSTR) || header.sh_size > UINT64_MAX - header.sh_addr)
+        if (!(header.sh_flags & SHF_EXECINSTR) || !cut_to_segment(image, &header, &end))
             continue;
         name = names ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (add(map, header.sh_addr, header.sh_addr + header.sh_size, name && is_plt_section(name)) < 0)
+        if (add(map, header.sh_addr, end, name && is_plt_section(name)) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -52,7 +71,7 @@ int code_map_read(struct elf_image *image, struct code_map *map)
 {
     struct address_range range;
     bool executable;
-    int r = read_sections(elf_image_elf(image), map);
+    int r = read_sections(image, map);
 
     for (size_t i = 0; r == 0 && !elf_image_facts(image)->has_sections; i++) {
         if (!elf_image_segment(image, i, &range, &executable))
