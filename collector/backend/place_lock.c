@@ -34,7 +34,6 @@ int place_lock(dev_t device, ino_t inode, bool alone, unsigned wait_ms, int *ret
             return -EBUSY;
         usleep(LOOK_US);
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = take_fd(&fd);
     return 0;
 }
