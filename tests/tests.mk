@@ -202,7 +202,7 @@ $(PLAIN_O)/fuzz/collector/agent/area.o: | $(AGENT)
 # And the planning of probes.
 fuzz_objects += $(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(wildcard collector/plan/*.c) tests/fuzz/elf_mutator.c) \
 	$(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,caller_frames backend/displace_image backend/inline_image go/delays go/program go/targets \
-	go/usages sync/functions sync/targets target/code_mover)
+	go/usages sync/functions sync/targets)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@

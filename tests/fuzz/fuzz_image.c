@@ -21,7 +21,6 @@
 #include "collector/go/program.h"
 #include "collector/plan/rewrite_gates.h"
 #include "collector/sync/targets.h"
-#include "collector/target/code_mover.h"
 #include "image/source_frames.h"
 #include "image/stack_readers.h"
 #include "tests/fuzz/elf_mutator.h"
@@ -116,7 +115,6 @@ static void ask(struct elf_image *image)
 
     read_length = (size_t)image_stack_reader(image).reach;
     read_length = inline_image_refusal(image, true) != NULL;
-    read_length = code_mover_translates(image) + code_mover_can_move(image);
     if (image_functions(image, &functions, &count, &err) == 0) {
         make_plans(image, functions, count);
         ask_sources(image, functions, count);
