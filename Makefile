@@ -61,7 +61,7 @@ ANALYZER := $(filter-out $(O)/analyzer/extension.o,$(call objects,analyzer))
 CLI := $(call objects,cli)
 LIBRARIES := $(COLLECTOR) $(ANALYZER) $(IMAGE) $(STORE) $(BASE)
 # libtracestore and the SQLite extension are without what is tracectl's and needs libotf2 or jansson.
-TRACESTORE := $(filter-out $(O)/store/export_%.o $(O)/store/import_chrome%.o,$(STORE)) $(BASE)
+TRACESTORE := $(filter-out $(O)/store/export/% $(O)/store/import/import_chrome%.o,$(STORE)) $(BASE)
 
 all: $(O)/tracectl $(O)/tracestore.so library man
 
@@ -73,14 +73,14 @@ $(O)/libtracestore.a: $(TRACESTORE)
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# libtracestore for other programs: one header (store/tracestore.h with base/error.h in it), a shared library that
+# libtracestore for other programs: one header (store/api/tracestore.h with base/error.h in it), a shared library that
 # exports the functions of that header and nothing else, and what pkg-config needs.
 SONAME := libtracestore.so.0
 STORE_LIBS := libzstd zlib
-$(O)/tracestore.h: store/tracestore.h base/error.h
+$(O)/tracestore.h: store/api/tracestore.h base/error.h
 	$(say) HEADER $@
 	@mkdir -p $(dir $@)
-	$(Q)sed -e '/^#include "base\/error.h"/{r base/error.h' -e 'd}' store/tracestore.h > $@
+	$(Q)sed -e '/^#include "base\/error.h"/{r base/error.h' -e 'd}' store/api/tracestore.h > $@
 
 $(O)/libtracestore.map: $(O)/tracestore.h
 	$(say) EXPORTS $@
@@ -95,7 +95,7 @@ $(O)/$(SONAME): $(TRACESTORE) $(O)/libtracestore.map
 $(O)/libtracestore.so: $(O)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
-$(O)/tracestore.pc: store/tracestore.pc.in CHANGELOG.md
+$(O)/tracestore.pc: store/api/tracestore.pc.in CHANGELOG.md
 	$(say) PC $@
 	@mkdir -p $(dir $@)
 	$(Q)sed -e 's|@VERSION@|$(if $(VERSION),$(VERSION),0.1.0)|; s|@LIBS@|sqlite3 $(STORE_LIBS)|' $< > $@
@@ -105,7 +105,7 @@ library: $(O)/libtracestore.a $(O)/libtracestore.so $(O)/tracestore.h $(O)/trace
 # The loadable extension sees SQLite through the pointer that the loading program hands over: its objects are
 # compiled once more, with SQLITE_CORE undefined (see analyzer/extension.c). It has the tables of store/ and, of the
 # analyzer, what the table of loops needs.
-EXTENSION := $(TRACESTORE) $(addprefix $(O)/analyzer/,extension.o vtab_loops.o thread_nest.o nlr.o loop_table.o)
+EXTENSION := $(TRACESTORE) $(addprefix $(O)/analyzer/,extension.o $(addprefix loops/,vtab_loops.o thread_nest.o nlr.o loop_table.o))
 $(O)/tracestore.so: $(patsubst $(O)/%.o,$(O)/ext/%.o,$(EXTENSION))
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -o $@ $^ $(shell pkg-config --libs $(STORE_LIBS) 2>/dev/null)
@@ -123,9 +123,9 @@ $(O)/%.o: %.c
 # A text as the C string $(1).
 c_string = sed -e '1i static const char $(1)[] =' -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/    "&\\n"/' -e '$$a ;'
 
-# store/X.sql as the C string X_sql, in "store/X_sql.h".
-STORE_SQL := $(patsubst %.sql,$(O)/%_sql.h,$(wildcard store/*.sql))
-$(O)/store/%_sql.h: store/%.sql
+# store/db/X.sql as the C string X_sql, in "store/db/X_sql.h".
+STORE_SQL := $(patsubst %.sql,$(O)/%_sql.h,$(wildcard store/db/*.sql))
+$(O)/store/db/%_sql.h: store/db/%.sql
 	$(say) SQL $@
 	@mkdir -p $(dir $@)
 	$(Q)$(call c_string,$*_sql) $< > $@
@@ -139,19 +139,19 @@ $(REPORT_CSS): analyzer/report/style.css
 
 $(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(REPORT_CSS)
 
-$(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(wildcard store/*.c) analyzer/order/kept_order.c)): | $(STORE_SQL)
+$(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store) analyzer/order/kept_order.c)): | $(STORE_SQL)
 
-# The agent, which runs inside targets (collector/agent/inside/): flat code without a C library, as the array
+# The agent, which runs inside targets (collector/inline/agent/): flat code without a C library, as the array
 # agent_code. General registers only: it runs between any two instructions of somebody else's.
-AGENT := $(O)/collector/agent/agent_code.h
+AGENT := $(O)/collector/inline/agent_code.h
 AGENT_FLAGS := -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC -mgeneral-regs-only -mno-red-zone -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-jump-tables -Wall -Wextra -Werror -I.
-$(AGENT): $(wildcard collector/agent/inside/*) collector/agent/record.h
+$(AGENT): $(wildcard collector/inline/agent/*) collector/inline/record.h
 	$(say) AGENT $@
 	@mkdir -p $(dir $@)
-	$(Q)$(CC) $(AGENT_FLAGS) -c -o $(@:.h=.o) collector/agent/inside/agent.c
-	$(Q)$(CC) -c -o $(@:.h=_entry.o) collector/agent/inside/agent_entry.S
-	$(Q)ld -T collector/agent/inside/agent.ld -e agent_entry -o $(@:.h=.elf) $(@:.h=_entry.o) $(@:.h=.o)
+	$(Q)$(CC) $(AGENT_FLAGS) -c -o $(@:.h=.o) collector/inline/agent/agent.c
+	$(Q)$(CC) -c -o $(@:.h=_entry.o) collector/inline/agent/agent_entry.S
+	$(Q)ld -T collector/inline/agent/agent.ld -e agent_entry -o $(@:.h=.elf) $(@:.h=_entry.o) $(@:.h=.o)
 	$(Q)objcopy -O binary -j .text $(@:.h=.elf) $(@:.h=.bin)
 	$(Q){ echo 'static const unsigned char agent_code[] = {'; od -An -v -tu1 $(@:.h=.bin) | \
 		sed 's/  *\([0-9]\)/\1/; s/  */, /g; s/$$/,/'; echo '};'; } > $@
@@ -170,7 +170,7 @@ $(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 $(COLLECTOR): $(SKELETONS) $(AGENT)
 
 # Man pages come out of the option tables that --help prints.
-COMMANDS := $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c))
+COMMANDS := $(patsubst cmd_%.c,%,$(notdir $(wildcard cli/*/cmd_*.c)))
 MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1)
 $(O)/man/tracectl.1: $(O)/tracectl
 	$(say) MAN $@

@@ -8,12 +8,12 @@
  *
  * The tables read the main database of the connection that loads it, which is refused when it is no store as
  * tracectl makes them. All calls of SQLite go through the
- * loading program's table of functions (store/sqlite.h), so it needs no libsqlite3 of its own.
+ * loading program's table of functions (store/db/sqlite.h), so it needs no libsqlite3 of its own.
  */
 #define TRACESTORE_EXTENSION_MAIN
-#include "analyzer/vtab_loops.h"
-#include "store/sqlite.h"
-#include "store/vtab.h"
+#include "analyzer/loops/vtab_loops.h"
+#include "store/db/sqlite.h"
+#include "store/sql/vtab.h"
 
 SQLITE_EXTENSION_INIT1
 

@@ -213,12 +213,12 @@ _Static_assert(sizeof(struct sync_call) == 8, "sync_call");
 /* How far the thread had come with its inline probes. */
 struct wire_inline {
     struct wire_header header;
-    __u64 cursor; /* collector/agent/record.h; 0: it could not be read */
+    __u64 cursor; /* collector/inline/record.h; 0: it could not be read */
 };
 
 struct wire_claim {
     struct wire_header header;
-    __u32 ticket, area; /* collector/agent/record.h */
+    __u32 ticket, area; /* collector/inline/record.h */
 };
 
 struct wire_slots {
@@ -432,7 +432,7 @@ struct go_probe {
     __u8 program;            /* whose layout, in `go_programs` */
     __u8 at_stack_check;     /* on the branch of a stack check: not when it is taken */
     __u8 place_in_code;      /* `place` is the instruction itself */
-    __u8 base, index, scale; /* GO_AT_LOCK: struct go_fast_path of image/go_usage.h */
+    __u8 base, index, scale; /* GO_AT_LOCK: struct go_fast_path of image/go/go_usage.h */
     __u8 condition, slow_taken;
     __u8 behind; /* GO_AT_DELAY: of a go statement, which is two places: hit 2N before it, 2N + 1 behind it */
     __u8 unused[2];
@@ -442,7 +442,7 @@ struct go_probe {
 
 /* Where goroutines are held up so that others go first (`go explore`): at the places GO_AT_DELAY. A place is
  * chosen at random, or is one of a list; the thread is sent SIGURG, for the conductor
- * (collector/target/conductor.h). */
+ * (collector/ptrace/conductor.h). */
 #define GO_CHOICES_MAX 16
 #define GO_WORKERS_MAX 16 /* executions beside each other; a power of two */
 

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/manual.h"
+#include "cli/common/command.h"
+#include "cli/common/manual.h"
 
 static const struct command *const commands[] = {
     &cmd_record, &cmd_runs,   &cmd_show,   &cmd_rm,      &cmd_gc,     &cmd_query,   &cmd_sql,

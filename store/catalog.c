@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "store/aliases.h"
-#include "store/bytes.h"
-#include "store/journal.h"
-#include "store/store.h"
+#include "store/bytes/bytes.h"
+#include "store/db/aliases.h"
+#include "store/db/store.h"
+#include "store/segment/journal.h"
 
 static const char what[] = "cannot read the catalog";
 

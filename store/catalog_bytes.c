@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/catalog_bytes.h"
 
-#include "store/name_index.h"
-#include "store/segment_counts.h"
-#include "store/store.h"
+#include "store/db/name_index.h"
+#include "store/db/store.h"
+#include "store/segment/segment_counts.h"
 
 static const char what[] = "cannot read the catalog";
 

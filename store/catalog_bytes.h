@@ -3,8 +3,8 @@
 #ifndef TRACESTORE_CATALOG_BYTES_H
 #define TRACESTORE_CATALOG_BYTES_H
 
-#include "store/census.h"
-#include "store/db.h"
+#include "store/db/db.h"
+#include "store/segment/census.h"
 
 struct catalog_bytes {
     uint64_t rows;    /* of tables, the lists of functions in `segments` included, but not the events */

@@ -3,10 +3,10 @@
 #include <errno.h>
 
 #include "store/catalog_bytes.h"
-#include "store/go_functions.h"
-#include "store/journal_counts.h"
-#include "store/segment_counts.h"
-#include "store/store.h"
+#include "store/db/store.h"
+#include "store/segment/journal_counts.h"
+#include "store/segment/segment_counts.h"
+#include "store/streams/go_functions.h"
 
 static const char what[] = "cannot read the catalog";
 

@@ -134,8 +134,9 @@ include tests/harm/harm.mk
 
 # ------------------------------------------------------------------------------------------ unit tests
 
-# A test of tests/unit/FOLDER is linked with FOLDER and with what FOLDER may use, and nothing else. As archives: a
-# test takes out of the last one only what it needs, and main() of the tool stays out of the way.
+# tests/unit mirrors the tree. A test below tests/unit/LAYER is linked with that layer and with what the layer may use,
+# and nothing else. As archives: a test takes out of the last one only what it needs, and main() of the tool stays out
+# of the way.
 L := $(O)/tests/lib
 LAYERS := cli collector analyzer image store base
 uses_base := base
@@ -161,8 +162,10 @@ $(foreach layer,$(LAYERS),$(eval $(call archive_rule,$(layer))))
 all_test_sources := $(shell find tests/unit tests/bpf_host -name '*.c' 2>/dev/null | sort)
 test_sources := $(filter $(foreach s,$(all_test_sources),$(if $(filter test_%,$(notdir $(s))),$(s))),$(all_test_sources))
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(test_sources))
-# Sources without test_ in a folder of tests are helpers of all tests in it.
-helpers_of = $(patsubst %.c,$(O)/%.o,$(filter-out $(test_sources),$(filter $(dir $(1))%,$(all_test_sources)))) \
+# Sources without test_ beside a test, or at the top of its layer, are helpers of that test.
+test_helpers := $(filter-out $(test_sources),$(all_test_sources))
+folders_of_helpers = $(dir $(1)) tests/unit/$(word 3,$(subst /, ,$(1)))/
+helpers_of = $(patsubst %.c,$(O)/%.o,$(foreach h,$(test_helpers),$(if $(filter $(call folders_of_helpers,$(1)),$(dir $(h))),$(h)))) \
 	$(helpers_$(word 3,$(subst /, ,$(1))))
 
 # tests/unit/mutated has the whole tool inside, and stores as the tests of store/ make them.
@@ -196,9 +199,11 @@ fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
 # And what reads the daemon's configuration, code to be patched, and what targets have written.
-fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,service/config service/match target/map_lines flight_trigger backend/displace backend/liveness_x86_64 \
-	backend/relocate_x86_64 backend/stub_x86_64 backend/unpack agent/area agent/reader agent/reader_checks agent/reader_threads)
-$(PLAIN_O)/fuzz/collector/agent/area.o: | $(AGENT)
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,\
+	daemon/config daemon/match displace/displace displace/liveness_x86_64 displace/relocate_x86_64 \
+	flight/flight_trigger inline/area inline/reader inline/reader_checks inline/reader_threads \
+	inline/stub_x86_64 process/map_lines uprobe/unpack)
+$(PLAIN_O)/fuzz/collector/inline/area.o: | $(AGENT)
 # And the planning of probes.
 fuzz_objects += $(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(wildcard collector/plan/*.c) tests/fuzz/elf_mutator.c) \
 	$(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,caller_frames backend/displace_image backend/inline_image go/delays go/program go/targets \

@@ -12,7 +12,7 @@
 
 #include "analyzer/cascade/loop_growth.h"
 #include "analyzer/cascade/search.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 struct cascade_options {
     struct search_options search;

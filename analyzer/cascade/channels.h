@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which send a receive's bytes are from: the two ends of connections, and the positions of bytes in each of
- * their directions (store/sync_events.h says what they count).
+ * their directions (store/streams/sync_events.h says what they count).
  *
  * Datagrams of UDP have no positions. One that is received is the oldest of its size that was sent from there
  * to there and has not been received: when some are lost, or change places, it may be an older one than it

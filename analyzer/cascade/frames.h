@@ -14,7 +14,7 @@
 #define TRACECTL_ANALYZER_CASCADE_FRAMES_H
 
 #include "analyzer/cascade/trace.h"
-#include "analyzer/nlr.h"
+#include "analyzer/loops/nlr.h"
 
 struct frame_function {
     bool known; /* it is one of the run's */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "analyzer/cascade/event_loops.h"
-#include "analyzer/symbols.h"
+#include "analyzer/symbols/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 void recorded_run_release(struct recorded_run *run)
 {

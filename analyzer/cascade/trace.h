@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sync events of a run (store/sync_events.h) in one sequence over all processes, as the analysis of
- * cascades wants them: an event an operation.
+ * The sync events of a run (store/streams/sync_events.h) in one sequence over all processes, as the analysis
+ * of cascades wants them: an event an operation.
  *
  * Of operations with a beginning and an end one event is kept. What others can wait for (a send, a write) is
  * where it began, so that it stands before what it causes; what waits (a receive, a join, a semaphore) is
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 
 #define TRACE_NONE UINT32_MAX
 

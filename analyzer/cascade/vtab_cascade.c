@@ -8,7 +8,7 @@
 #include "analyzer/cascade/recorded_run.h"
 #include "analyzer/cascade/report.h"
 #include "base/cleanup.h"
-#include "store/vtab_table.h"
+#include "store/sql/vtab_table.h"
 
 struct cascade_table {
     sqlite3_vtab base;

@@ -6,7 +6,7 @@
 #ifndef TRACECTL_ANALYZER_CASCADE_VTAB_CASCADE_H
 #define TRACECTL_ANALYZER_CASCADE_VTAB_CASCADE_H
 
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 /* Registers the tables on the store's connection; the store must outlive it. Returns an SQLite result code.
  */

@@ -31,7 +31,7 @@
 #include "analyzer/go/places.h"
 #include "analyzer/go/replay.h"
 #include "base/error.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 enum go_requirement_kind {
     GO_REQUIRE_BLOCKED,

@@ -7,7 +7,7 @@
 #include "analyzer/go/places.h"
 #include "analyzer/go/replay.h"
 #include "base/error.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 /* Each may be NULL. What they return other than 0 ends the feeding. */
 struct go_listener {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "analyzer/go/places.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 #include <errno.h>
 #include <sqlite3.h>

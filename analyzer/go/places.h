@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 struct go_place {
     const char *function; /* without the ":operation" of a site's name; "" when not known */

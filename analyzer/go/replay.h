@@ -25,9 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyzer/lock_order.h"
+#include "analyzer/locks/lock_order.h"
 #include "base/error.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 struct go_replay;
 

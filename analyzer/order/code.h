@@ -8,8 +8,8 @@
 
 #include "analyzer/order/sample.h"
 #include "base/error.h"
-#include "image/flow_graph.h"
-#include "image/frame_variables.h"
+#include "image/flow/flow_graph.h"
+#include "image/source/frame_variables.h"
 
 /* One function. */
 struct order_function {

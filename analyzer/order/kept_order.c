@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/db.h"
-#include "store/schema_order_sql.h"
+#include "store/db/db.h"
+#include "store/db/schema_order_sql.h"
 
 static const char write_what[] = "cannot keep where threads are";
 static const char read_what[] = "cannot read where threads were";

@@ -13,7 +13,7 @@
 #define TRACECTL_ANALYZER_ORDER_KEPT_ORDER_H
 
 #include "analyzer/order/order_tree.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 /* Keeps the tree with the run, which is in the store. An error leaves the store as it was. */
 int kept_order_write(struct tracestore *store, int64_t run_id, const struct order_tree *order,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "image/flow_stack.h"
-#include "image/flow_values.h"
+#include "image/flow/flow_stack.h"
+#include "image/flow/flow_values.h"
 
 /* A place that every iteration of a loop changes by the same constant. */
 struct counter {

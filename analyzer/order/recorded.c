@@ -10,8 +10,8 @@
 #include "analyzer/order/recorded_functions.h"
 #include "analyzer/order/recorded_states.h"
 #include "base/array.h"
-#include "store/db.h"
-#include "store/event_iter.h"
+#include "store/db/db.h"
+#include "store/segment/event_iter.h"
 
 /* One open call. */
 struct activation {

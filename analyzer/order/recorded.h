@@ -10,7 +10,7 @@
 #define TRACECTL_ANALYZER_ORDER_RECORDED_H
 
 #include "analyzer/order/order_tree.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 struct recorded_sample {
     struct sample_set *set;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 static const char what[] = "cannot read the functions of the run";
 

@@ -5,7 +5,7 @@
 #define TRACECTL_ANALYZER_ORDER_RECORDED_FUNCTIONS_H
 
 #include "analyzer/order/sample.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 struct recorded_function {
     uint32_t id;

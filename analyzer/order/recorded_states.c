@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 static int compare_labels(const void *left, const void *right)
 {

@@ -5,7 +5,7 @@
 #define TRACECTL_ANALYZER_ORDER_RECORDED_STATES_H
 
 #include "analyzer/order/sample.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 /* All zero is empty. */
 struct recorded_states {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "analyzer/dendrogram.h"
+#include "analyzer/cluster/dendrogram.h"
 
 struct dendrogram_picture {
     const struct dendrogram *dendrogram;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/diff_rows.h"
-#include "analyzer/entry_text.h"
-#include "analyzer/short_names.h"
+#include "analyzer/cluster/entry_text.h"
+#include "analyzer/diff/diff_rows.h"
+#include "analyzer/symbols/short_names.h"
 #include "base/cleanup.h"
 
 #define MARGIN 20.0

@@ -7,7 +7,7 @@
 #ifndef TRACECTL_ANALYZER_PICTURE_DIFF_PICTURE_H
 #define TRACECTL_ANALYZER_PICTURE_DIFF_PICTURE_H
 
-#include "analyzer/compare.h"
+#include "analyzer/diff/compare.h"
 #include "analyzer/picture/svg.h"
 
 struct diff_picture {

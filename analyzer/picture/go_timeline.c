@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyzer/short_names.h"
+#include "analyzer/symbols/short_names.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/path.h"

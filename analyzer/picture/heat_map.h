@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "analyzer/similarity.h"
+#include "analyzer/cluster/similarity.h"
 
 enum heat_scale {
     HEAT_SIMILARITY, /* 0 to 1, the diagonal is 1 */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyzer/entry_text.h"
+#include "analyzer/cluster/entry_text.h"
 #include "analyzer/picture/folded_names.h"
 #include "analyzer/picture/layers.h"
-#include "analyzer/short_names.h"
+#include "analyzer/symbols/short_names.h"
 #include "base/cleanup.h"
 
 #define LINE 16.0

@@ -10,8 +10,8 @@
 #ifndef TRACECTL_ANALYZER_PICTURE_LATTICE_GRAPH_H
 #define TRACECTL_ANALYZER_PICTURE_LATTICE_GRAPH_H
 
-#include "analyzer/lattice.h"
-#include "analyzer/loop_summary.h"
+#include "analyzer/cluster/lattice.h"
+#include "analyzer/loops/loop_summary.h"
 
 /* An object of the lattice can stand for several threads. */
 struct lattice_graph {

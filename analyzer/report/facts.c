@@ -8,7 +8,7 @@
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 enum { MOST_NAMED = 12 };
 

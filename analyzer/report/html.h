@@ -33,8 +33,8 @@ void html_figure(FILE *out, const char *svg, const char *format, ...) __attribut
 void html_side_by_side_begin(FILE *out);
 void html_side_by_side_end(FILE *out);
 
-/* A table: titles that begin with '>' are of columns aligned to the right, as in cli/table.h. One call a
- * cell, and the rows follow from that. */
+/* A table: titles that begin with '>' are of columns aligned to the right, as in cli/common/table.h. One call
+ * a cell, and the rows follow from that. */
 struct html_table {
     FILE *out;
     const char *const *titles;

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "analyzer/order/recorded.h"
-#include "analyzer/ranking.h"
+#include "analyzer/ranking/ranking.h"
 
 enum { HTML_REPORT_LINE = 256 };
 

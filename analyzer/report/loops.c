@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyzer/entry_text.h"
+#include "analyzer/cluster/entry_text.h"
 #include "analyzer/report/parts.h"
-#include "analyzer/short_names.h"
+#include "analyzer/symbols/short_names.h"
 #include "base/cleanup.h"
 
 enum { MOST_LOOPS = 200, BODY_WIDTH = 240 };

@@ -3,10 +3,10 @@
 #ifndef TRACECTL_ANALYZER_REPORT_PARTS_H
 #define TRACECTL_ANALYZER_REPORT_PARTS_H
 
+#include "analyzer/diff/summary.h"
 #include "analyzer/report/html.h"
 #include "analyzer/report/html_report.h"
 #include "analyzer/report/report_objects.h"
-#include "analyzer/summary.h"
 
 struct report {
     const struct html_report *input;

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyzer/b_score.h"
+#include "analyzer/cluster/b_score.h"
 #include "analyzer/picture/dendrogram_picture.h"
 #include "analyzer/picture/folded_names.h"
 #include "analyzer/picture/heat_map.h"
-#include "analyzer/ranking_votes.h"
+#include "analyzer/ranking/ranking_votes.h"
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"

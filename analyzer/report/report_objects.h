@@ -6,8 +6,8 @@
 #ifndef TRACECTL_ANALYZER_REPORT_REPORT_OBJECTS_H
 #define TRACECTL_ANALYZER_REPORT_REPORT_OBJECTS_H
 
+#include "analyzer/cluster/similarity.h"
 #include "analyzer/report/html_report.h"
-#include "analyzer/similarity.h"
 
 struct report_objects {
     size_t run_count, count; /* count: threads, in the order of their labels */

@@ -13,7 +13,7 @@
 #include "collector/go/targets.h"
 #include "collector/go/usages.h"
 #include "collector/plan/site.h"
-#include "image/go_code.h"
+#include "image/go/go_code.h"
 
 enum {
     REACH = 6,        /* instructions */

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 struct go_budget {
     double share; /* 0.05: five percent of the program's own CPU time; 0: no limit */

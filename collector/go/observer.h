@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "collector/go/program.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 /* A process whose goroutines are recorded. */
 struct go_process {

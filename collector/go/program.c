@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "collector/go/usages.h"
-#include "image/go_wrappers.h"
-#include "image/gopclntab.h"
+#include "image/functions/gopclntab.h"
+#include "image/go/go_wrappers.h"
 
 enum { FRAMES_MAX = 32, PLACE_KEY_WORDS = 3 };
 

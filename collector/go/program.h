@@ -13,8 +13,8 @@
 #include "analyzer/go/places.h"
 #include "base/error.h"
 #include "collector/go/targets.h"
-#include "image/elf_image.h"
-#include "store/go_events.h"
+#include "image/elf/elf_image.h"
+#include "store/streams/go_events.h"
 
 struct go_program_file;
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "collector/go/usages.h"
 #include "collector/plan/site.h"
-#include "image/go_code.h"
+#include "image/go/go_code.h"
 
 #define BIT(register) (1u << (register))
 enum {

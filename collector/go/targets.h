@@ -14,10 +14,10 @@
 
 #include "base/error.h"
 #include "bpf/wire.h"
-#include "image/go_code.h"
-#include "image/go_layout.h"
-#include "image/go_usage.h"
-#include "store/go_events.h"
+#include "image/go/go_code.h"
+#include "image/go/go_layout.h"
+#include "image/go/go_usage.h"
+#include "store/streams/go_events.h"
 
 struct go_target {
     uint64_t address; /* of the probed instruction, link-time */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The concurrency-usage model (image/go_usage.h) in the words of the store (store/go_events.h). */
+/* The concurrency-usage model (image/go/go_usage.h) in the words of the store (store/streams/go_events.h). */
 #ifndef TRACECTL_COLLECTOR_GO_USAGES_H
 #define TRACECTL_COLLECTOR_GO_USAGES_H
 
-#include "image/go_usage.h"
-#include "store/go_events.h"
+#include "image/go/go_usage.h"
+#include "store/streams/go_events.h"
 
 /* GO_OP_NONE: the store has no word for it. */
 enum go_op go_usage_operation(const struct go_usage *usage);

@@ -10,8 +10,8 @@
 #include <uthash.h>
 
 #include "base/clock.h"
-#include "collector/target/conductor.h"
-#include "collector/target/go_handoff.h"
+#include "collector/ptrace/conductor.h"
+#include "collector/ptrace/go_handoff.h"
 
 enum {
     STOPS = 1024,     /* more than can be held at once */

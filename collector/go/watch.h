@@ -2,7 +2,7 @@
 /*
  * Watches Go programs while they are recorded, for `go check` and `go explore`: follows what their goroutines
  * do (analyzer/go/replay.h), holds threads up where the kernel side has chosen to
- * (collector/target/conductor.h) until all other goroutines have come as far as they can, and finds out that
+ * (collector/ptrace/conductor.h) until all other goroutines have come as far as they can, and finds out that
  * a program will never end.
  *
  * A program that ends is held at its last step, in the same way: goroutines that were about to run on do so,

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/disasm.h"
-#include "image/flow_map.h"
+#include "image/arch/disasm.h"
+#include "image/flow/flow_map.h"
 
 struct call_site {
     size_t callee;    /* index into the callees asked for */

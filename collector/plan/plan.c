@@ -8,8 +8,8 @@
  * well;
  * - if they are static: those contain hand-written parts of the C library whose local symbols nobody can
  * list;
- * - if something in them looks at the stacks (image/stack_readers.h), or hands system calls that the program
- * did not make itself to a handler: a return probe is a system call since Linux 6.11.
+ * - if something in them looks at the stacks (image/functions/stack_readers.h), or hands system calls that
+ * the program did not make itself to a handler: a return probe is a system call since Linux 6.11.
  *
  * The program's entry point has argc at [rsp]. For single functions see return_rules.h.
  */
@@ -22,8 +22,8 @@
 #include "collector/plan/planner.h"
 #include "collector/plan/return_rules.h"
 #include "collector/plan/return_sites.h"
-#include "image/flow_image.h"
-#include "image/stack_readers.h"
+#include "image/flow/flow_image.h"
+#include "image/functions/stack_readers.h"
 
 /* ---------------------------------------------------------------------------------------------- returns */
 

@@ -20,8 +20,8 @@
 #include "base/error.h"
 #include "collector/plan/cost.h"
 #include "collector/plan/site.h"
-#include "image/elf_image.h"
-#include "image/functions.h"
+#include "image/elf/elf_image.h"
+#include "image/functions/functions.h"
 
 /* Why a probed function has no return probe. */
 enum plan_no_return {

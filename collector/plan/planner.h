@@ -5,7 +5,7 @@
 
 #include "collector/plan/call_sites.h"
 #include "collector/plan/plan.h"
-#include "image/flow_map.h"
+#include "image/flow/flow_map.h"
 
 /* How one function is to be seen. */
 struct choice {

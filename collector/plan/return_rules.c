@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/flow_stack.h"
+#include "image/flow/flow_stack.h"
 
 /* ---------------------------------------------------------------------------------------------- names */
 

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/disasm.h"
-#include "image/flow_map.h"
+#include "image/arch/disasm.h"
+#include "image/flow/flow_map.h"
 
 struct return_sites {
     uint64_t *items; /* addresses, in no order */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/functions.h"
+#include "image/functions/functions.h"
 
 #define REWRITE_GATES_MAX 8
 

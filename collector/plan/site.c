@@ -23,7 +23,7 @@
 
 #include "base/array.h"
 #include "collector/plan/stack_check.h"
-#include "image/flow_stack.h"
+#include "image/flow/flow_stack.h"
 
 /* How far a site may lie behind the entry, or behind a check for room on the stack. */
 #define STRETCH_BYTES 160

@@ -25,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/disasm.h"
-#include "image/flow_map.h"
+#include "image/arch/disasm.h"
+#include "image/flow/flow_map.h"
 
 enum site_class {
     SITE_REFUSED,

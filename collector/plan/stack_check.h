@@ -19,8 +19,8 @@
 
 #include <stdbool.h>
 
-#include "image/disasm.h"
-#include "image/flow_map.h"
+#include "image/arch/disasm.h"
+#include "image/flow/flow_map.h"
 
 /* Whether `branch`, a conditional one of the function that begins at `entry` and has `size` bytes, leads to
  * such a piece, and no other way inside the function leads back to `entry` than the jump at the end of the

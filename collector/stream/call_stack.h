@@ -78,8 +78,9 @@ struct call_evidence {
     uint32_t caller;         /* CALL_STACK_NO_CALLER: not known */
     bool return_unseen;      /* it has no return probe */
     uint64_t return_address; /* as found on the stack at its entry, 0: not known */
-    uint64_t caller_depth;   /* bytes of the caller's frame at the call (image/call_depth.h); 0: not known */
-    uint64_t gone;           /* calls with entry pointers up to this have returned; 0: nothing known */
+    uint64_t
+        caller_depth; /* bytes of the caller's frame at the call (image/flow/call_depth.h); 0: not known */
+    uint64_t gone;    /* calls with entry pointers up to this have returned; 0: nothing known */
 };
 
 /* Whether the call's return has been seen if there was one. */

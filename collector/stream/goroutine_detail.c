@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "collector/process/process.h"
 #include "collector/stream/goroutine_state.h"
-#include "collector/target/process.h"
 
 int streams_go_images(const struct streams *streams, struct go_image_use **ret_uses, size_t *ret_count)
 {

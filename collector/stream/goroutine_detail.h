@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/image_table.h"
+#include "collector/images/image_table.h"
 #include "collector/stream/streams.h"
 
 /* A Go program whose goroutines are recorded. */

@@ -10,7 +10,7 @@
 #include "collector/go/program.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/streams_private.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 struct goroutine {
     uint64_t id;

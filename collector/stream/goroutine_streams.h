@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The goroutines of one process: records of the kernel side become events of goroutines (store/go_events.h)
- * and, for each goroutine of the program's own, a stream of calls like that of a thread, labelled P.gN: its
- * function, and inside it its operations, each under the name of its place in the source.
+ * The goroutines of one process: records of the kernel side become events of goroutines
+ * (store/streams/go_events.h) and, for each goroutine of the program's own, a stream of calls like that of a
+ * thread, labelled P.gN: its function, and inside it its operations, each under the name of its place in the
+ * source.
  */
 #ifndef TRACECTL_COLLECTOR_STREAM_GOROUTINE_STREAMS_H
 #define TRACECTL_COLLECTOR_STREAM_GOROUTINE_STREAMS_H

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/agent/record.h"
+#include "collector/inline/record.h"
 #include "collector/stream/call_stack.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 /* Of one thread. */
 struct inline_paths {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "bpf/wire.h"
+#include "collector/process/wait_status.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
 #include "collector/stream/sync_streams.h"
-#include "collector/target/wait_status.h"
 
 static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {

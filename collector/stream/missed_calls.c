@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "collector/process/process.h"
 #include "collector/stream/streams_private.h"
-#include "collector/target/process.h"
 
 /* What a call says of the stack is another thing from now on. */
 static void begin_epoch(struct streams *streams)

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
-#include "collector/image_table.h"
+#include "collector/images/image_table.h"
 #include "collector/stream/call_stack.h"
 #include "collector/stream/call_watch.h"
 #include "collector/stream/inline_paths.h"

@@ -5,12 +5,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/stacks/live_settle.h"
+#include "collector/stacks/live_stack.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
 #include "collector/stream/sync_streams.h"
-#include "collector/target/live_settle.h"
-#include "collector/target/live_stack.h"
 
 static int settle_losses(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {

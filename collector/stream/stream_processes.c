@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/process/process.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
-#include "collector/target/process.h"
 
 /* ------------------------------------------------------------------------------------ numbers */
 

@@ -22,10 +22,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "collector/agent/record.h"
 #include "collector/go/observer.h"
-#include "collector/image_table.h"
-#include "store/tracestore.h"
+#include "collector/images/image_table.h"
+#include "collector/inline/record.h"
+#include "store/api/tracestore.h"
 
 struct call_watch;
 struct live_stacks;

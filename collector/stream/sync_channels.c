@@ -14,7 +14,7 @@
 
 #include "base/foreign_file.h"
 #include "collector/stream/streams_private.h"
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 
 #define ADDRESS_ROOM (INET6_ADDRSTRLEN + 16)
 

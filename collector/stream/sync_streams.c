@@ -9,10 +9,10 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "collector/process/wait_status.h"
 #include "collector/stream/streams_private.h"
 #include "collector/stream/sync_channels.h"
-#include "collector/target/wait_status.h"
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 
 /* A thread by what pthread_self() says there. */
 struct thread_block {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the threads of a process do to each other: records of the kernel side become events of
- * synchronisation (store/sync_events.h).
+ * synchronisation (store/streams/sync_events.h).
  *
  * The operations of a thread that have begun and not ended are kept, so that an end is told of the right one:
  * a function's return by where its return address lies, a system call's by its kind. What is found to have

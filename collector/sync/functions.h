@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "bpf/wire.h"
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 
 /* A function whose calls are events. */
 struct sync_function_spec {

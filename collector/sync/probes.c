@@ -12,7 +12,7 @@
 #include "collector/sync/targets.h"
 
 /* Processes that a C library is probed in at once: the library's few places are gone through in all of them
- * whenever a program starts (collector/loader.c has the same for whole libraries). */
+ * whenever a program starts (collector/recording/loader.c has the same for whole libraries). */
 #define PROCESSES_MAX 128
 
 /* What is known of an image. */

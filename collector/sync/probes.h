@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "collector/backend/uprobe.h"
-#include "collector/image_table.h"
+#include "collector/images/image_table.h"
 #include "collector/stream/streams.h"
 #include "collector/sync/functions.h"
+#include "collector/uprobe/uprobe.h"
 
 struct sync_probes;
 

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "collector/plan/return_sites.h"
 #include "collector/plan/site.h"
-#include "image/flow_image.h"
-#include "image/flow_stack.h"
-#include "image/functions.h"
+#include "image/flow/flow_image.h"
+#include "image/flow/flow_stack.h"
+#include "image/functions/functions.h"
 
 #define TAIL_CALLS_MAX 3 /* so many jumps from function to function are followed for their returns */
 

@@ -11,7 +11,7 @@
 #define TRACECTL_COLLECTOR_SYNC_TARGETS_H
 
 #include "collector/sync/functions.h"
-#include "image/elf_image.h"
+#include "image/elf/elf_image.h"
 
 struct sync_targets {
     unsigned long *offsets; /* in the file */

@@ -27,7 +27,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "store/segment.h"
+#include "store/segment/segment.h"
 
 #define SEGMENT_EVENTS ((uint64_t)4 << 20) /* as in writer.c */
 #define SEGMENT_BYTES ((size_t)64 << 10)

@@ -28,8 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/lattice.h"
-#include "analyzer/similarity.h"
+#include "analyzer/cluster/lattice.h"
+#include "analyzer/cluster/similarity.h"
 #include "base/array.h"
 #include "base/clock.h"
 

@@ -25,8 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/b_score.h"
-#include "analyzer/linkage.h"
+#include "analyzer/cluster/b_score.h"
+#include "analyzer/cluster/linkage.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

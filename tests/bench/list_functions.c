@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "image/functions.h"
+#include "image/functions/functions.h"
 
 static void print_flags(unsigned flags)
 {

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/nlr.h"
+#include "analyzer/loops/nlr.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bpf/wire.h"
-#include "collector/backend/unpack.h"
+#include "collector/uprobe/unpack.h"
 #include "tests/bpf_host/kernel_side.h"
 
 #define SP 0x7ffd12345678u

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "bpf/wire.h"
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 #include "tests/bpf_host/kernel_side.h"
 
 enum { TGID = 7, TID = 8, CALL = 44 /* whatever its number */, FIN_TAKEN = 1 };

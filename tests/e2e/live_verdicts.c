@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collector/target/live_settle.h"
-#include "collector/target/live_stack.h"
+#include "collector/stacks/live_settle.h"
+#include "collector/stacks/live_stack.h"
 
 static const char *const verdicts[] = {"unknown", "open", "returned"};
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/agent/reader.h"
+#include "collector/inline/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "store/call_list.h"
+#include "store/segment/call_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/codec.h"
+#include "store/bytes/codec.h"
 
 #define WORDS_MAX 16384 /* bounds the time of an input */
 

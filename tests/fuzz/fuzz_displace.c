@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/backend/stub_x86_64.h"
-#include "image/branch_targets.h"
+#include "collector/inline/stub_x86_64.h"
+#include "image/flow/branch_targets.h"
 
 #define ADDRESS 0x400000u
 #define HEAD 0x10000000u

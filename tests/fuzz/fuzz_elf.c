@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "image/disasm.h"
-#include "image/functions.h"
-#include "image/source_frames.h"
+#include "image/arch/disasm.h"
+#include "image/functions/functions.h"
+#include "image/source/source_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/filter.h"
+#include "analyzer/symbols/filter.h"
 
 /* The C library takes as long as it likes for a{1000}{1000} and for globs of many stars: it is not what is
  * tested here. */

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "image/flow_graph.h"
-#include "image/flow_values.h"
+#include "image/flow/flow_graph.h"
+#include "image/flow/flow_values.h"
 
 enum { HEAD = 5, POINTS = 16, LOOPS = 4 };
 

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "image/go_goroutines.h"
-#include "image/go_layout.h"
-#include "image/go_usage.h"
-#include "image/gopclntab.h"
+#include "image/functions/gopclntab.h"
+#include "image/go/go_goroutines.h"
+#include "image/go/go_layout.h"
+#include "image/go/go_usage.h"
 
 enum { FRAMES = 16, FUNCTIONS_MAX = 64 };
 

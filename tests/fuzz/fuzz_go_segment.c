@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/go_codec.h"
+#include "store/streams/go_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "bpf/wire.h"
-#include "collector/backend/inline_image.h"
-#include "collector/caller_frames.h"
 #include "collector/go/program.h"
+#include "collector/images/caller_frames.h"
+#include "collector/inline/inline_image.h"
 #include "collector/plan/rewrite_gates.h"
 #include "collector/sync/targets.h"
-#include "image/source_frames.h"
-#include "image/stack_readers.h"
+#include "image/functions/stack_readers.h"
+#include "image/source/source_frames.h"
 #include "tests/fuzz/elf_mutator.h"
 
 #define LOOKED_AT 64 /* functions of which lines and frames are asked for */

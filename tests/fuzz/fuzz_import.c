@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "store/import_u16.h"
+#include "store/import/import_u16.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

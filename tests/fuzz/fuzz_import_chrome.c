@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/import_chrome.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
+#include "store/import/import_chrome.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

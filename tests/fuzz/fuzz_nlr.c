@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyzer/nlr.h"
+#include "analyzer/loops/nlr.h"
 
 struct expected {
     const uint8_t *stream;

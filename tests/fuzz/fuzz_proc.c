@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/service/match.h"
-#include "collector/target/map_lines.h"
-#include "collector/target/target_memory.h"
+#include "collector/daemon/match.h"
+#include "collector/process/map_lines.h"
+#include "collector/process/target_memory.h"
 
 static const uint8_t *input;
 static size_t input_size;

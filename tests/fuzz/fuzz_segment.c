@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "store/journal.h"
-#include "store/segment.h"
+#include "store/segment/journal.h"
+#include "store/segment/segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "store/sync_codec.h"
+#include "store/streams/sync_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

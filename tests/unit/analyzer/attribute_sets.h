@@ -3,7 +3,7 @@
 #ifndef TRACECTL_TESTS_ANALYZER_ATTRIBUTE_SETS_H
 #define TRACECTL_TESTS_ANALYZER_ATTRIBUTE_SETS_H
 
-#include "analyzer/attributes.h"
+#include "analyzer/cluster/attributes.h"
 
 /* `count` sets of ids below `attributes`, each there with `percent` of a hundred; some sets occur twice. */
 struct attribute_set *random_sets(uint64_t *seed, size_t count, uint32_t attributes, uint32_t percent);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/sync_events.h"
+#include "store/streams/sync_events.h"
 
 enum { MOST_PROCESSES = 4, MOST_THREADS = 8, MOST_FUNCTIONS = 64, MOST_CHANNELS = 8, STEP_NS = 1000 };
 

@@ -22,7 +22,7 @@
 #ifndef TRACECTL_TESTS_ANALYZER_CASCADE_SCRIPT_H
 #define TRACECTL_TESTS_ANALYZER_CASCADE_SCRIPT_H
 
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
 
 /* Writes the script as a run; returns its number. Fails the test at what it cannot read. */
 int64_t cascade_script_write(struct tracestore *store, const char *text);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyzer/nlr.h"
+#include "analyzer/loops/nlr.h"
 
 uint32_t random_below(uint64_t *seed, uint32_t limit);
 

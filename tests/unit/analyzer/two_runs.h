@@ -3,7 +3,7 @@
 #ifndef TRACECTL_TESTS_ANALYZER_TWO_RUNS_H
 #define TRACECTL_TESTS_ANALYZER_TWO_RUNS_H
 
-#include "analyzer/compare.h"
+#include "analyzer/diff/compare.h"
 
 enum { MOST_THREADS = 16, LONGEST_TEXT = 64 };
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/target/wait_status.h"
+#include "collector/process/wait_status.h"
 
 #define OURS 0x7ace
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/target/conductor.h"
+#include "collector/ptrace/conductor.h"
 
 /* What a target and its test share. */
 struct scene {

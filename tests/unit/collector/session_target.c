@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "collector/target/process.h"
+#include "collector/process/process.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 #define THREADS 3

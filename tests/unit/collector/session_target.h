@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "image/functions.h"
+#include "image/functions/functions.h"
 
 #define SESSION_WATCHED "probed_" /* begins the names of the functions that its threads call */
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/backend/stub_x86_64.h"
-#include "image/branch_targets.h"
+#include "collector/inline/stub_x86_64.h"
+#include "image/flow/branch_targets.h"
 
 #define PAGE 4096
 #define STUBS_BYTES (256 << 10)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "image/functions.h"
+#include "image/functions/functions.h"
 
 struct functions {
     struct image_function *items;

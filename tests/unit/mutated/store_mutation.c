@@ -12,7 +12,7 @@
 
 #include "../store/fixture.h"
 #include "base/array.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 #define PAGE 4096
 

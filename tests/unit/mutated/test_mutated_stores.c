@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "../store/go_fixture.h"
-#include "analyzer/vtab_loops.h"
+#include "analyzer/loops/vtab_loops.h"
 #include "base/array.h"
-#include "cli/command.h"
-#include "store/db.h"
-#include "store/sync_events.h"
-#include "store/vtab.h"
+#include "cli/common/command.h"
+#include "store/db/db.h"
+#include "store/sql/vtab.h"
+#include "store/streams/sync_events.h"
 #include "store_mutation.h"
 
 #define MOST_SECONDS 10

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/sqlite.h"
-#include "store/tracestore.h"
+#include "store/api/tracestore.h"
+#include "store/db/sqlite.h"
 
 /* A pseudo-random sequence that is the same on every machine. */
 struct generator {

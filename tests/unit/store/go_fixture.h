@@ -4,7 +4,7 @@
 #define TESTS_STORE_GO_FIXTURE_H
 
 #include "fixture.h"
-#include "store/go_events.h"
+#include "store/streams/go_events.h"
 
 /* Any event that can be written, from a generator; its time is not before `ns`. */
 struct go_event go_event_random(struct generator *generator, uint64_t ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
-// What tests/unit/collector/test_conductor_go.c conducts. Ends when standard input does.
+// What tests/unit/collector/process/test_conductor_go.c conducts. Ends when standard input does.
 //
 //	conducted work    goroutines with channels, mutexes and garbage; exits with 0 if their sums are right
 //	conducted turns   two goroutines that never call; prints where they spin, then how often the one that runs

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What all subcommands share: the common options, and how command lines are read. */
+#include "cli/common/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "collector/uprobe/bpf_messages.h"
+
+struct cli cli;
+
+/* argp lets a hint of two lines follow each error ("Try `...' for more information"); one line is enough. */
+static ssize_t write_without_hint(void *cookie, const char *text, size_t size)
+{
+    const char *hint = memmem(text, size, "Try `", strlen("Try `"));
+    AUTO_FREE char *message = strndup(text, hint ? (size_t)(hint - text) : size);
+    bool *hint_seen = cookie;
+
+    if (!*hint_seen && message)
+        text_show_lines(stderr, message);
+    *hint_seen |= hint != NULL;
+    return (ssize_t)size;
+}
+
+/* Where argp writes its errors; flushed when argp ends the process. */
+static FILE *error_stream(void)
+{
+    static bool hint_seen;
+    static FILE *stream;
+
+    if (!stream)
+        stream = fopencookie(&hint_seen, "w", (cookie_io_functions_t){.write = write_without_hint});
+    return stream ? stream : stderr;
+}
+
+/* Why a BPF program does not load, in the words of libbpf and the kernel: "libbpf: ...". */
+static void print_message(const char *text)
+{
+    text_show_lines(stderr, text);
+}
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->err_stream = error_stream();
+        return 0;
+    case 'd':
+        cli.store_path = arg;
+        return 0;
+    case 'j':
+        cli.json = true;
+        return 0;
+    case 'q':
+        cli.verbosity = -1;
+        return 0;
+    case 'v':
+        cli.verbosity = 1;
+        bpf_messages_show(print_message);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option common_options[] = {
+    {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)",
+     90},
+    {"json", 'j', 0, 0, "Print one JSON document on standard output", 90},
+    {"quiet", 'q', 0, 0, "Say less", 90},
+    {"verbose", 'v', 0, 0, "Say more", 90},
+    {0},
+};
+
+const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp_child cli_common_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
+char *cli_list_commands(const struct command *const *list, size_t count, const char *program)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return NULL;
+    fputs("Commands:\n", stream);
+    for (size_t i = 0; i < count; i++)
+        text_print(stream, "  %-10s %s\n", cli_last_name(list[i]), list[i]->summary);
+    text_print(stream, "\n`%s COMMAND --help' tells the options of a command.\n", program);
+    fclose(stream);
+    return text;
+}
+
+int cli_fail(const struct error *err)
+{
+    text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
+    return EXIT_FAILED;
+}
+
+void cli_parse(const struct command *command, int argc, char **argv, void *input)
+{
+    if (argp_parse(command->argp, argc, argv, command->argp_flags, NULL, input))
+        exit(EXIT_USAGE);
+}
+
+unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
+                               unsigned long low, unsigned long high)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || number < low || number > high)
+        argp_error(state, "%s must be a number from %lu to %lu, not '%s'", option, low, high, text);
+    return number;
+}
+
+error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG)
+        argp_usage(state);
+    return ARGP_ERR_UNKNOWN;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/common/pid_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "cli/common/command.h"
+
+enum { PID_MAX = 1 << 30 };
+
+void pid_list_release(struct pid_list *list)
+{
+    free(list->items);
+    *list = (struct pid_list){0};
+}
+
+bool pid_list_add(struct pid_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] == pid)
+            return true;
+    if (array_reserve(&list->items, &list->capacity, list->count + 1))
+        return false;
+    list->items[list->count++] = pid;
+    return true;
+}
+
+void pid_list_parse(struct pid_list *list, const char *text, const struct argp_state *state)
+{
+    for (const char *at = text;;) {
+        char *end;
+        long pid = strtol(at, &end, 10);
+
+        if (end == at || (*end && *end != ',') || pid <= 0 || pid > PID_MAX)
+            argp_error(state, "'%s' is not a list of process ids", text);
+        if (!pid_list_add(list, (pid_t)pid))
+            argp_failure(state, EXIT_FAILED, ENOMEM, "cannot read the process ids");
+        if (!*end)
+            return;
+        at = end + 1;
+    }
+}

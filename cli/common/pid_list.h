@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* "PID[,PID...]": what options that name processes take. */
+#ifndef TRACECTL_CLI_COMMON_PID_LIST_H
+#define TRACECTL_CLI_COMMON_PID_LIST_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* All zero is empty. */
+struct pid_list {
+    pid_t *items; /* each once */
+    size_t count, capacity;
+};
+
+void pid_list_release(struct pid_list *list);
+
+/* Adds a process that is not in the list yet. False: no memory. */
+bool pid_list_add(struct pid_list *list, pid_t pid);
+
+/* Adds the processes that an option's argument names; a usage error when it names none. */
+void pid_list_parse(struct pid_list *list, const char *text, const struct argp_state *state);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl diff: which threads of two runs differ, and how. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/picture/diff_picture.h"
+#include "base/array.h"
+#include "cli/common/command.h"
+#include "cli/diff/diff_report.h"
+
+enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_BASELINE };
+/* Who stands out takes time that grows with the square of the number of threads. */
+enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
+
+static const struct argp_option options[] = {
+    {"baseline", KEY_BASELINE, "RUN", 0,
+     "Another normal run: a thread that differs no more than normal runs do is no suspect. May be given "
+     "several times",
+     0},
+    {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5), 0: of all", 0},
+    {"full", KEY_FULL, 0, 0,
+     "Show all entries: common ones that are not near a difference, and long stretches in full", 0},
+    {"descend", KEY_DESCEND, 0, 0, "Show below each pair of loops that differ how their bodies differ", 0},
+    {"pair", KEY_PAIR, "P.T,P.T", 0,
+     "Show how two threads differ from each other in the normal run, and in the faulty one "
+     "(CMPdiffNLR); may be given again",
+     0},
+    {"svg", KEY_SVG, "FILE", 0, "Draw the differences that are shown into FILE, too", 0},
+    {0},
+};
+
+static void add_pair_argument(struct argp_state *state, struct diff_arguments *arguments, const char *text)
+{
+    const char *comma = strchr(text, ',');
+
+    if (!comma || comma == text || !comma[1] || strchr(comma + 1, ','))
+        argp_error(state, "--pair takes two threads, P.T,P.T, not '%s'", text);
+    if (array_reserve(&arguments->pairs, &arguments->pair_capacity, arguments->pair_count + 1))
+        argp_failure(state, EXIT_FAILED, ENOMEM, "--pair");
+    arguments->pairs[arguments->pair_count++] = text;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct diff_arguments *arguments = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &arguments->loops;
+        return 0;
+    case KEY_MOST:
+        arguments->most = (unsigned)cli_parse_number(state, "--most", arg, 0, UINT_MAX);
+        return 0;
+    case KEY_FULL:
+        arguments->full = true;
+        return 0;
+    case KEY_DESCEND:
+        arguments->descend = true;
+        return 0;
+    case KEY_SVG:
+        arguments->svg = arg;
+        return 0;
+    case KEY_BASELINE:
+        if (arguments->baseline_count == ARRAY_SIZE(arguments->baselines))
+            argp_error(state, "--baseline was given too often");
+        arguments->baselines[arguments->baseline_count++] = arg;
+        return 0;
+    case KEY_PAIR:
+        add_pair_argument(state, arguments, arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num >= 2)
+            return ARGP_ERR_UNKNOWN; /* the rest comes as ARGP_KEY_ARGS */
+        arguments->runs[state->arg_num] = arg;
+        return 0;
+    case ARGP_KEY_ARGS:
+        arguments->threads = state->argv + state->next;
+        arguments->thread_count = (size_t)(state->argc - state->next);
+        return 0;
+    case ARGP_KEY_END:
+        if (state->arg_num < 2)
+            argp_usage(state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ what to show */
+
+static void report_release(struct diff_report *report)
+{
+    diff_summary_release(&report->summary);
+    function_facts_release(&report->facts);
+    run_comparison_release(&report->comparison);
+    for (size_t i = 0; i < report->pair_count; i++) {
+        pair_comparison_release(&report->pairs[i].comparison);
+        free(report->pairs[i].first);
+        free(report->pairs[i].second);
+    }
+    free(report->pairs);
+    free(report->shown);
+    free(report->arguments->pairs);
+}
+
+static int no_such_thread(const struct diff_report *report, const char *label, const char *which,
+                          struct error *err)
+{
+    const struct diff_arguments *arguments = report->arguments;
+
+    error_say(err, -ENOENT,
+              "finding thread '%s' in %s of runs %s and %s: there is none (tracectl show RUN lists them)",
+              label, which, arguments->runs[0], arguments->runs[1]);
+    return -ENOENT;
+}
+
+static int choose_threads(struct diff_report *report, struct error *err)
+{
+    const struct diff_arguments *arguments = report->arguments;
+    const struct run_comparison *comparison = &report->comparison;
+
+    for (size_t i = 0; i < arguments->thread_count; i++) {
+        size_t found = 0;
+
+        while (found < comparison->count &&
+               strcmp(thread_diff_label(&comparison->threads[found]), arguments->threads[i]) != 0)
+            found++;
+        if (found == comparison->count)
+            return no_such_thread(report, arguments->threads[i], "one", err);
+        report->shown[report->shown_count++] = found;
+    }
+    if (arguments->thread_count || arguments->pair_count)
+        return 0;
+    while (report->shown_count < comparison->suspect_count &&
+           (!arguments->most || report->shown_count < arguments->most)) {
+        report->shown[report->shown_count] = comparison->suspects[report->shown_count];
+        report->shown_count++;
+    }
+    return 0;
+}
+
+static int compare_pairs(struct diff_report *report, struct error *err)
+{
+    const struct diff_arguments *arguments = report->arguments;
+
+    report->pairs = calloc(arguments->pair_count + 1, sizeof(*report->pairs));
+    if (!report->pairs)
+        return error_no_memory(err);
+    for (size_t i = 0; i < arguments->pair_count; i++) {
+        struct diff_pair *pair = &report->pairs[i];
+        const char *comma = strchr(arguments->pairs[i], ',');
+        int r;
+
+        report->pair_count = i + 1;
+        pair->first = strndup(arguments->pairs[i], (size_t)(comma - arguments->pairs[i]));
+        pair->second = strdup(comma + 1);
+        if (!pair->first || !pair->second)
+            return error_no_memory(err);
+        r = compare_pair(&report->input->summary, pair->first, pair->second, &pair->comparison);
+        if (r == -ENOENT)
+            return no_such_thread(report, arguments->pairs[i], "each", err);
+        if (r)
+            return error_no_memory(err);
+    }
+    return 0;
+}
+
+/* Who stands out is asked of all filters where the runs are small and the user chose none, else of the one
+ * view that is shown anyway. */
+static int rank_threads(struct diff_report *report, struct error *err)
+{
+    const struct diff_arguments *arguments = report->arguments;
+    CLEANUP(ranking_input_release) struct ranking_input all = {0};
+    CLEANUP(ranking_release) struct ranking one = {0};
+    struct ranking_arguments how = {
+        .min_repeats = arguments->loops.min_repeats,
+        .with_returns = arguments->loops.with_returns,
+        .linkages = {LINKAGE_WARD}, /* no linkage changes who stands out */
+        .linkage_count = 1,
+        .max_bodies = {arguments->loops.max_body},
+        .max_body_count = arguments->loops.max_body > 0,
+    };
+    bool sweep =
+        !arguments->loops.filter && !arguments->loops.custom && ranking_is_cheap(&report->input->summary);
+    int r;
+
+    memcpy(how.baselines.items, arguments->baselines, sizeof(arguments->baselines));
+    how.baselines.count = arguments->baseline_count;
+    r = sweep ? ranking_input_read(&how, arguments->runs[0], arguments->runs[1], &all, err)
+              : ranking_of_summary(&report->input->summary, &one, err);
+    if (r >= 0)
+        run_comparison_rank(&report->comparison, sweep ? &all.ranking : &one, 1 + arguments->baseline_count);
+    return r;
+}
+
+static int make_report(struct diff_report *report, struct error *err)
+{
+    const struct loops_input *input = report->input;
+    int r;
+
+    if (compare_runs(&input->summary, &report->comparison) < 0)
+        return error_no_memory(err);
+    if (report->comparison.count <= MOST_RANKED || report->arguments->baseline_count) {
+        r = rank_threads(report, err);
+        if (r < 0)
+            return r;
+    }
+    report->shown =
+        calloc(report->comparison.count + report->arguments->thread_count + 1, sizeof(*report->shown));
+    if (!report->shown)
+        return error_no_memory(err);
+    r = choose_threads(report, err);
+    if (r >= 0)
+        r = compare_pairs(report, err);
+    if (r >= 0)
+        r = function_facts_read(&input->summary, &input->sources[0], &input->sources[input->count - 1],
+                                &report->facts, err);
+    if (r >= 0 && diff_summary_make(&input->summary, &report->comparison, &report->facts, &report->summary))
+        r = error_no_memory(err);
+    return r;
+}
+
+/* With threads or pairs named, the status is about them alone. */
+static bool found_difference(const struct diff_report *report)
+{
+    const struct diff_arguments *arguments = report->arguments;
+
+    if (!arguments->thread_count && !arguments->pair_count)
+        return report->comparison.suspect_count || report->comparison.one_sided;
+    for (size_t i = 0; i < report->shown_count; i++) {
+        const struct thread_diff *thread = diff_shown(report, i);
+
+        if (thread_diff_differs(thread) || ((!thread->normal || !thread->faulty) && !thread->unknown))
+            return true;
+    }
+    for (size_t i = 0; i < report->pair_count; i++)
+        if (report->pairs[i].comparison.changed)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------ the picture */
+
+static int draw(const struct diff_report *report, struct error *err)
+{
+    const struct diff_picture picture = {
+        .summary = &report->input->summary,
+        .comparison = &report->comparison,
+        .threads = report->shown,
+        .count = report->shown_count,
+        .normal_name = report->input->runs[0].name,
+        .faulty_name = report->input->runs[report->input->count - 1].name,
+        .full = report->arguments->full,
+    };
+    AUTO_FREE char *text = diff_picture_svg(&picture);
+
+    return text ? cli_write_picture(text, report->arguments->svg, err) : error_no_memory(err);
+}
+
+/* ------------------------------------------------------------------------------------------ the command */
+
+static const struct argp_child children[] = {
+    {&cli_loops_argp, 0, NULL, 0}, {&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "NORMAL FAULTY [P.T...]",
+    .doc =
+        "Compare two runs: what happened in a few sentences, which threads changed most, and how the loops "
+        "of "
+        "the first ones differ; or how those of threads P.T differ.\v"
+        "The sentences say who differs, the last call that both runs made and the first one that they did "
+        "not, what kind of difference that is, and what is not known. Renamed functions are guessed by what "
+        "is called around them.\n\n"
+        "Threads are matched by rank and program (tracectl-rank(1) has more of that and of scores). First "
+        "among the suspects is the one that stands out most from threads like it, by the consensus of many "
+        "filters and attributes, where the runs are small and no filter is named; then the one with the "
+        "largest share of entries that are in one of its two loop summaries only. Lines marked | and < and > "
+        "differ, lines marked ? cannot "
+        "be compared because events are missing there: that is never called a difference. Loops that are "
+        "the same, or nearly so, share a line. On a terminal the output is as wide as the terminal and goes "
+        "through $PAGER; elsewhere it is as wide as $COLUMNS says, or 132 columns. Names that do not fit "
+        "are cut, and stand in full at the end.\n\n"
+        "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. With threads or pairs named it "
+        "is about them; a pair differs when its threads differ from each other in one run otherwise than "
+        "in the other.",
+    .children = children,
+};
+
+static int run(int argc, char **argv)
+{
+    CLEANUP(cli_loops_release) struct loops_input input = {0};
+    struct diff_arguments arguments = {.most = DEFAULT_MOST};
+    CLEANUP(report_release) struct diff_report report = {.arguments = &arguments, .input = &input};
+    const char *runs[RANKING_MOST_RUNS + 2];
+    struct error err = {0};
+    int r;
+
+    cli_parse(&cmd_diff, argc, argv, &arguments);
+    runs[0] = arguments.runs[0];
+    memcpy(runs + 1, arguments.baselines, arguments.baseline_count * sizeof(*runs));
+    runs[1 + arguments.baseline_count] = arguments.runs[1];
+    r = cli_loops_read(&arguments.loops, runs, 2 + arguments.baseline_count, &input, &err);
+    if (r >= 0)
+        r = make_report(&report, &err);
+    if (r >= 0 && arguments.svg)
+        r = draw(&report, &err);
+    if (r < 0)
+        return cli_loops_fail(r, &err);
+    if (cli.json)
+        diff_print_json(&report);
+    else if (diff_print_text(&report) < 0)
+        return error_no_memory(&err), cli_fail(&err);
+    return cli_finish(found_difference(&report) ? EXIT_FOUND : EXIT_NOTHING_FOUND);
+}
+
+const struct command cmd_diff = {
+    .name = "diff",
+    .summary = "compare two runs: who changed, and how",
+    .argp = &argp,
+    .run = run,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl go: what concerns Go programs, as commands of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "cli/go/go_commands.h"
+
+static const struct command *const commands[] = {
+    &go_check_command,    &go_explore_command, &go_tree_command,
+    &go_timeline_command, &go_model_command,   &go_coverage_command,
+    &go_locks_command,    &go_layout_command,  NULL};
+
+/* Stops at the first word that is not an option: the command; the rest is for its own parser. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    int *index = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG:
+        *index = state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no command (check, explore, tree, timeline, model, coverage, locks or layout)");
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The list of commands, behind the options of `tracectl go --help`. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    char *list = key == ARGP_KEY_HELP_POST_DOC
+                     ? cli_list_commands(commands, ARRAY_SIZE(commands) - 1, "tracectl go")
+                     : NULL;
+
+    return list ? list : (char *)text;
+}
+
+error_t go_parse_binary(int key, char *arg, struct argp_state *state)
+{
+    const char **binary = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (*binary)
+            argp_error(state, "one program at a time, not '%s', too", arg);
+        *binary = arg;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no program (name a file that go has made)");
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .args_doc = "COMMAND [ARG...]",
+    .doc = "Look into Go programs: no source, no rebuild, stripped or not.\v",
+    .children = cli_common_children,
+    .help_filter = help_filter,
+};
+
+static int run(int argc, char **argv)
+{
+    char name[64];
+    int index = 0;
+
+    cli_parse(&cmd_go, argc, argv, &index);
+    for (size_t i = 0; index && commands[i]; i++) {
+        if (strcmp(cli_last_name(commands[i]), argv[index]) != 0)
+            continue;
+        snprintf(name, sizeof(name), "tracectl %s", commands[i]->name);
+        argv[index] = name;
+        return commands[i]->run(argc - index, argv + index);
+    }
+    text_print(stderr, "tracectl: unknown command 'go %s' (see tracectl go --help)\n", argv[index]);
+    return EXIT_USAGE;
+}
+
+const struct command cmd_go = {
+    .name = "go",
+    .summary = "look into Go programs: channels, locks, goroutines",
+    .argp = &argp,
+    .argp_flags = ARGP_IN_ORDER,
+    .run = run,
+    .commands = commands,
+};

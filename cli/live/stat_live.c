@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/live/stat_live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/output.h"
+#include "collector/process/rank_processes.h"
+
+enum { SAMPLES_DEFAULT = 2, INTERVAL_MS_DEFAULT = 100, SAMPLES_MAX = 1000, INTERVAL_MS_MAX = 3600000 };
+
+static const struct argp_option option_table[] = {
+    {"pid", 'p', "PID[,PID...]", 0,
+     "Look at running processes; of a launcher (mpiexec) at the ranks that it has launched", 1},
+    {"children", 'C', 0, 0, "Look at all processes below those as well", 1},
+    {"samples", 'S', "N", 0, "Look so often, to tell threads that move from those that are stuck (default 2)",
+     1},
+    {"interval", 'I', "MS", 0, "Milliseconds from one look to the next (default 100)", 1},
+    {"system", 'Y', 0, 0, "Show also goroutines that Go's runtime has begun for itself", 1},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct stat_live_options *input = state->input;
+
+    switch (key) {
+    case 'p':
+        pid_list_parse(&input->pids, arg, state);
+        return 0;
+    case 'C':
+        input->children = true;
+        return 0;
+    case 'S':
+        input->samples = (unsigned)cli_parse_number(state, "--samples", arg, 1, SAMPLES_MAX);
+        return 0;
+    case 'I':
+        input->interval_ms = (unsigned)cli_parse_number(state, "--interval", arg, 0, INTERVAL_MS_MAX);
+        return 0;
+    case 'Y':
+        input->system = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp stat_live_argp = {.options = option_table, .parser = parse};
+
+void stat_live_defaults(struct stat_live_options *options)
+{
+    *options = (struct stat_live_options){.samples = SAMPLES_DEFAULT, .interval_ms = INTERVAL_MS_DEFAULT};
+}
+
+void stat_live_options_release(struct stat_live_options *options)
+{
+    pid_list_release(&options->pids);
+}
+
+/* ---------------------------------------------------------------------------------------------- processes
+ */
+
+/* The processes that one that was named stands for. */
+static int expand(const struct stat_live_options *options, pid_t pid, struct pid_list *list,
+                  struct error *err)
+{
+    AUTO_FREE pid_t *found = NULL;
+    size_t count = 0;
+    int r = options->children ? process_family(pid, &found, &count, err)
+                              : rank_processes(pid, &found, &count, err);
+
+    for (size_t i = 0; i < count && !r; i++)
+        if (!pid_list_add(list, found[i]))
+            r = error_no_memory(err);
+    if (!r && !count && !pid_list_add(list, pid))
+        r = error_no_memory(err);
+    return r;
+}
+
+static void wait_ms(unsigned ms)
+{
+    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
+}
+
+/* Programs that hang often wait with all processors busy. Whoever asks where they are shall not wait for
+ * them: the answer takes tenths of a second of one processor. Without the permission it takes longer. */
+static void go_before_others(void)
+{
+    setpriority(PRIO_PROCESS, 0, -15);
+}
+
+int stat_live_sample(const struct stat_live_options *options, struct stack_sampler **ret_sampler,
+                     struct sample_set **ret_set, struct error *err)
+{
+    CLEANUP(pid_list_release) struct pid_list pids = {0};
+    struct stack_sampler *sampler = NULL;
+    struct sample_set *set = NULL;
+    int r = 0;
+
+    go_before_others();
+    for (size_t i = 0; i < options->pids.count && !r; i++)
+        r = expand(options, options->pids.items[i], &pids, err);
+    if (!r)
+        r = stack_sampler_new(&(struct stack_sampler_options){.pids = pids.items,
+                                                              .count = pids.count,
+                                                              .system = options->system},
+                              &sampler, err);
+    for (unsigned i = 0; i < options->samples && !r; i++) {
+        if (i)
+            wait_ms(options->interval_ms);
+        r = stack_sampler_take(sampler, err);
+    }
+    if (!r && sample_set_new(&set))
+        r = error_no_memory(err);
+    if (!r)
+        r = stack_sampler_fill(sampler, set, err);
+    if (r) {
+        sample_set_free(set);
+        stack_sampler_free(sampler);
+        return r;
+    }
+    *ret_sampler = sampler;
+    *ret_set = set;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------- what is not known
+ */
+
+/* Where lines go. */
+struct speaker {
+    void (*say)(void *context, const char *line);
+    void *context;
+};
+
+static void say_refusal(void *context, pid_t pid, const char *reason)
+{
+    const struct speaker *speaker = context;
+    char line[400];
+
+    snprintf(line, sizeof(line), "process %d: threads in place of goroutines: %s", (int)pid, reason);
+    speaker->say(speaker->context, line);
+}
+
+static void say_unknown(const struct stack_sampler *sampler, struct speaker speaker)
+{
+    struct stack_sampler_counts counts = stack_sampler_count(sampler);
+    char line[200];
+
+    stack_sampler_refusals(sampler, say_refusal, &speaker);
+    if (!counts.uncertain)
+        return;
+    snprintf(line, sizeof(line),
+             "no stack of %zu of %zu threads: they would not hold still, have ended, or run 32-bit code",
+             counts.uncertain, counts.threads);
+    speaker.say(speaker.context, line);
+}
+
+static void print_line(void *context, const char *line)
+{
+    text_print(stderr, "tracectl: %s\n", line);
+}
+
+void stat_live_print_unknown(const struct stack_sampler *sampler)
+{
+    if (cli.verbosity >= 0)
+        say_unknown(sampler, (struct speaker){.say = print_line});
+}
+
+static void append_line(void *context, const char *line)
+{
+    json_array_append_new(context, cli_json_text(line));
+}
+
+json_t *stat_live_json_unknown(const struct stack_sampler *sampler)
+{
+    json_t *lines = json_array();
+
+    say_unknown(sampler, (struct speaker){append_line, lines});
+    return lines;
+}
+
+json_t *stat_live_json_cost(const struct stack_sampler *sampler)
+{
+    struct stack_sampler_counts counts = stack_sampler_count(sampler);
+
+    return json_pack("{s:I, s:I, s:I, s:I, s:f}", "threads", (json_int_t)counts.threads, "uncertain",
+                     (json_int_t)counts.uncertain, "system_goroutines", (json_int_t)counts.system, "stopped",
+                     (json_int_t)counts.stopped, "longest_stop_us", (double)counts.longest_stop_ns / 1000);
+}

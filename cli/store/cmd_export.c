@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracectl export RUN [P.T]: a run in the format of another tool. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/output.h"
+#include "cli/common/output_file.h"
+#include "store/export/export_formats.h"
+
+enum export_key { KEY_SEQ = 256, KEY_FROM, KEY_TO, KEY_WEIGHT };
+
+struct export_input {
+    const char *run, *path;
+    const struct export_format *format;
+    struct export_options options;
+    double from, to; /* seconds since the run began; negative: not given */
+};
+
+/* "FIRST..LAST", "FIRST.." or "..LAST". False: it is none, or the first event alone, without its end. */
+static bool parse_seq(const char *arg, struct export_options *options)
+{
+    const char *dots = strstr(arg, "..");
+    char *end;
+
+    if (!dots || !strpbrk(arg, "0123456789") || strchr(arg, '-'))
+        return false;
+    options->first_seq = strtoull(arg, &end, 10);
+    if (end != dots)
+        return false;
+    options->last_seq = strtoull(dots + 2, &end, 10);
+    return !*end && (!dots[2] || (options->last_seq && options->last_seq >= options->first_seq));
+}
+
+static double parse_seconds(const char *arg, struct argp_state *state)
+{
+    char *end;
+    double seconds = strtod(arg, &end);
+
+    if (!*arg || *end || !isfinite(seconds) || seconds < 0 || seconds > 1e9)
+        argp_error(state, "'%s' is not a number of seconds", arg);
+    return seconds;
+}
+
+static void check(struct export_input *input, struct argp_state *state)
+{
+    if (!input->run)
+        argp_error(state, "export needs a run (tracectl runs lists them)");
+    if (!input->format)
+        argp_error(state, "export needs --format (--help lists them)");
+    else if (input->format->makes_directory && !input->path)
+        argp_error(state, "--format %s makes a directory: name it with -o", input->format->name);
+    if (cli.json && !input->path)
+        argp_error(state, "--json needs -o: standard output is the export");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct export_input *input = state->input;
+
+    switch (key) {
+    case 'f':
+        input->format = export_format_find(arg);
+        if (!input->format)
+            argp_error(state, "unknown format '%s' (--help lists them)", arg);
+        return 0;
+    case 'o':
+        input->path = arg;
+        return 0;
+    case KEY_SEQ:
+        if (!parse_seq(arg, &input->options))
+            argp_error(state, "'%s' is not FIRST..LAST", arg);
+        return 0;
+    case KEY_FROM:
+        input->from = parse_seconds(arg, state);
+        return 0;
+    case KEY_TO:
+        input->to = parse_seconds(arg, state);
+        return 0;
+    case KEY_WEIGHT:
+        if (strcmp(arg, "calls") != 0 && strcmp(arg, "time") != 0)
+            argp_error(state, "unknown weight '%s' (calls or time)", arg);
+        input->options.weight = *arg == 't' ? EXPORT_TIME : EXPORT_CALLS;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (input->options.thread)
+            argp_usage(state);
+        if (input->run)
+            input->options.thread = arg;
+        else
+            input->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        check(input, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"format", 'f', "FORMAT", 0,
+     "chrome: JSON trace events, for Perfetto and chrome://tracing; perfetto: Perfetto's protobuf; folded: "
+     "stacks for flame graphs; otf2: an Open Trace Format 2 archive (a directory); dot: the call graph, for "
+     "graphviz; csv: a row an event; json: everything in one document",
+     0},
+    {"output", 'o', "FILE", 0, "Write there (default: standard output); the directory of otf2", 0},
+    {"seq", KEY_SEQ, "FIRST..LAST", 0, "Only these events of each thread; one of the two may be left out", 0},
+    {"from", KEY_FROM, "SECONDS", 0, "Only events from so many seconds after the run began", 0},
+    {"to", KEY_TO, "SECONDS", 0, "Only events up to so many seconds after the run began", 0},
+    {"weight", KEY_WEIGHT, "WHAT", 0,
+     "folded: what a stack counts, calls (default) or time (nanoseconds in the function itself)", 0},
+    {0},
+};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "RUN [P.T]",
+    .doc =
+        "Write a run, or one thread of it, in the format of another tool.\v"
+        "What is not known is written as such: lost events are marks at their place, calls that never "
+        "returned have a begin and no end. Of runs that did not record every time (--time anchor) events "
+        "between two recorded times are placed at equal distances; of runs without times they are one "
+        "microsecond apart. csv and json have the recorded times instead. With --seq, --from or --to a call "
+        "that began before the first event begins there; dot always draws the whole run.",
+    .children = cli_common_children,
+};
+
+static void print(const struct export_input *input, const struct tracestore_run *run,
+                  const struct export_totals *totals, double seconds)
+{
+    char events[32];
+
+    if (cli.json) {
+        AUTO_JSON json_t *json = json_pack(
+            "{s:I, s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:f}", "run", (json_int_t)run->run_id, "name",
+            cli_json_text(run->name), "format", input->format->name, "output", cli_json_text(input->path),
+            "threads", (json_int_t)totals->threads, "events", (json_int_t)totals->events, "lost",
+            (json_int_t)totals->lost, "damaged", (json_int_t)totals->damaged, "wall_seconds", seconds);
+
+        cli_json_print(json);
+        return;
+    }
+    if (cli.verbosity < 0)
+        return;
+    cli_format_count(totals->events, events, sizeof(events));
+    text_print(stdout, "run %lld '%s': %s %s of %llu thread%s to %s\n", (long long)run->run_id, run->name,
+               events, strcmp(input->format->name, "dot") ? "events" : "calls",
+               (unsigned long long)totals->threads, totals->threads == 1 ? "" : "s", input->path);
+}
+
+/* Opens the output; what the walk of the store writes goes through a large buffer. */
+static int write_to(struct export_input *input, struct tracestore *store, const struct tracestore_run *run,
+                    struct export_totals *totals, struct error *err)
+{
+    const bool to_file = input->path && !input->format->makes_directory;
+    struct output_file file = {0};
+    int r = to_file ? output_file_open(&file, input->path, err) : 0;
+
+    input->options.directory = input->path;
+    if (r == 0)
+        r = export_write(input->format, store, run, &input->options, to_file ? file.stream : stdout, totals,
+                         err);
+    return output_file_close(&file, r, err);
+}
+
+static void set_times(struct export_input *input, const struct tracestore_run *run)
+{
+    if (input->from >= 0)
+        input->options.from_ns = run->started_ns + (uint64_t)(input->from * 1e9 + 0.5);
+    if (input->to >= 0)
+        input->options.to_ns = run->started_ns + (uint64_t)(input->to * 1e9 + 0.5);
+}
+
+static int run(int argc, char **argv)
+{
+    struct export_input input = {.from = -1, .to = -1};
+    AUTO_STORE struct tracestore *store = NULL;
+    AUTO_RUN struct tracestore_run run = {0};
+    struct export_totals totals = {0};
+    uint64_t started = clock_ns(CLOCK_MONOTONIC);
+    struct error err = {0};
+
+    cli_parse(&cmd_export, argc, argv, &input);
+    if (cli_open_run(input.run, TRACESTORE_READ, &store, &run, &err) < 0)
+        return cli_fail(&err);
+    set_times(&input, &run);
+    if (write_to(&input, store, &run, &totals, &err) < 0)
+        return cli_output_broken() ? cli_finish(EXIT_FAILED) : cli_fail(&err);
+    if (input.path)
+        print(&input, &run, &totals, (double)(clock_ns(CLOCK_MONOTONIC) - started) / 1e9);
+    if (totals.damaged) {
+        error_say(&err, -EBADMSG,
+                  "cannot read all of run %lld: %llu stretches are damaged and marked as lost "
+                  "(see what 'tracectl verify' says)",
+                  (long long)run.run_id, (unsigned long long)totals.damaged);
+        return cli_fail(&err);
+    }
+    return cli_finish(EXIT_NOTHING_FOUND);
+}
+
+const struct command cmd_export = {
+    .name = "export",
+    .summary = "a run in the format of another tool",
+    .argp = &argp,
+    .run = run,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/cost/trial.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "bpf/self_test.skel.h"
+#include "collector/uprobe/bpf_messages.h"
+#include "collector/uprobe/kernel_features.h"
+
+#define FUNCTIONS_AT_MOST 64
+#define KERNEL_ENOTSUPP 524 /* what the kernel answers for an instruction that it does not probe */
+
+int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
+{
+    struct bpf_program *program;
+
+    *trial = (struct trial){.probe = -1};
+    bpf_messages_begin();
+    trial->bpf = self_test_bpf__open();
+    if (!trial->bpf)
+        return -errno;
+    bpf_object__for_each_program(program, trial->bpf->obj)
+    {
+        bool chosen = !strcmp(bpf_program__name(program), name);
+
+        bpf_program__set_autoload(program, chosen);
+        if (chosen)
+            trial->program = program;
+    }
+    if (!trial->program)
+        return -ENOENT;
+    if (kind == TRIAL_SESSION)
+        bpf_program__set_expected_attach_type(trial->program, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+    bpf_map__set_autocreate(trial->bpf->maps.try_ring, !strcmp(name, "write_ring"));
+    return self_test_bpf__load(trial->bpf);
+}
+
+static bool is_session(const struct trial *trial)
+{
+    return bpf_program__get_expected_attach_type(trial->program) ==
+           (enum bpf_attach_type)ATTACH_UPROBE_SESSION;
+}
+
+int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,
+                size_t count, pid_t pid)
+{
+    /* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out: libbpf 1.4 does not know sessions. */
+    struct {
+        uint32_t prog_fd, target_fd, attach_type, flags;
+        uint64_t path, offsets, ref_ctr_offsets, cookies;
+        uint32_t count, multi_flags, pid, unused;
+    } attr = {
+        .prog_fd = (uint32_t)bpf_program__fd(trial->program),
+        .attach_type = (uint32_t)bpf_program__get_expected_attach_type(trial->program),
+        .path = (uintptr_t) "/proc/self/exe",
+        .cookies = (uintptr_t)cookies,
+        .count = (uint32_t)count,
+        .pid = (uint32_t)pid,
+    };
+    unsigned long offsets[FUNCTIONS_AT_MOST];
+    int r = count > FUNCTIONS_AT_MOST ? -E2BIG : 0;
+
+    if (!(is_session(trial) ? kernel_has_sessions() : kernel_has_uprobe_multi()))
+        return -EOPNOTSUPP;
+    for (size_t i = 0; !r && i < count; i++)
+        r = self_test_site_offset(functions[i], &offsets[i]);
+    if (r)
+        return r;
+    attr.offsets = (uintptr_t)offsets;
+    trial->probe = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+    return trial->probe < 0 ? -errno : 0;
+}
+
+int trial_begin(struct trial *trial, const char *name, enum trial_kind kind, enum self_test_form form)
+{
+    self_test_function function = self_test_site(form, COPY_TRIAL);
+    int r = trial_load(trial, name, kind);
+
+    return r ? r : trial_probe(trial, &function, NULL, 1, 0);
+}
+
+int trial_attach(struct trial *trial)
+{
+    trial->link = bpf_program__attach(trial->program);
+    return trial->link ? 0 : -errno;
+}
+
+void trial_failure(const struct trial *trial, int r, char *ret_text, size_t size)
+{
+    bool loaded = trial->program && bpf_program__fd(trial->program) >= 0;
+
+    if (r == -EOPNOTSUPP)
+        snprintf(ret_text, size, "not tried: this kernel has no %s",
+                 is_session(trial) ? "sessions" : "uprobe_multi");
+    else if (!loaded && r != -EPERM && *bpf_messages_reason())
+        snprintf(ret_text, size, "cannot load %s", bpf_messages_reason());
+    else
+        snprintf(ret_text, size, "cannot %s: %s", loaded ? "attach" : "load",
+                 r == -KERNEL_ENOTSUPP ? "not supported" : strerror(-r));
+}
+
+void trial_end(struct trial *trial)
+{
+    if (trial->probe >= 0)
+        close(take_fd(&trial->probe));
+    bpf_link__destroy(trial->link);
+    self_test_bpf__destroy(trial->bpf);
+    *trial = (struct trial){.probe = -1};
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What triggers a flight recorder, as people write it. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/flight/flight.h"
+#include "image/functions/function_names.h"
+
+static int bad(struct error *err, const char *text)
+{
+    return error_say(err, -EINVAL,
+                     "'%.80s' is no trigger of a flight recorder (crash, end, exit:nonzero, exit:STATUS, "
+                     "call:REGEX, slow:REGEX:200ms)",
+                     text);
+}
+
+static int compile(const char *expression, regex_t *regex, struct error *err)
+{
+    char why[96];
+    int code = *expression ? regcomp(regex, expression, REG_EXTENDED | REG_NOSUB) : REG_BADPAT;
+
+    if (!code)
+        return 0;
+    if (*expression)
+        regerror(code, regex, why, sizeof(why));
+    return error_say(err, -EINVAL, "'%.80s' is not a regular expression: %s", expression,
+                     *expression ? why : "it is empty");
+}
+
+/* "200ms" */
+static bool parse_time(const char *text, uint64_t *ret_ns)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char *end = NULL;
+    double number = strtod(text, &end);
+
+    if (!isdigit((unsigned char)*text) || !(number > 0))
+        return false;
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        if (strcmp(end, units[i].unit) != 0 || number * units[i].ns > 1e16 || number * units[i].ns < 1)
+            continue;
+        *ret_ns = (uint64_t)(number * units[i].ns);
+        return true;
+    }
+    return false;
+}
+
+/* The time stands behind the last colon: names of functions have colons, too. */
+static int parse_slow(const char *text, struct flight_trigger *trigger, struct error *err)
+{
+    const char *colon = strrchr(text, ':');
+    AUTO_FREE char *expression = colon ? strndup(text, (size_t)(colon - text)) : NULL;
+
+    if (!colon || !parse_time(colon + 1, &trigger->slow_ns))
+        return error_say(err, -EINVAL, "'slow:%.80s' has no time (as in slow:^main$:200ms; us, ms or s)",
+                         text);
+    return expression ? compile(expression, &trigger->function, err) : error_no_memory(err);
+}
+
+static int parse_status(const char *text, struct flight_trigger *trigger, struct error *err)
+{
+    char *end;
+    long status;
+
+    trigger->status = FLIGHT_NONZERO;
+    if (!*text || !strcasecmp(text, "nonzero"))
+        return 0;
+    trigger->status = FLIGHT_ANY;
+    if (!strcasecmp(text, "any"))
+        return 0;
+    status = strtol(text, &end, 10);
+    if (*end || !isdigit((unsigned char)*text) || status > 255)
+        return error_say(err, -EINVAL, "'%.80s' is no exit status (any, nonzero, or 0 to 255)", text);
+    trigger->status = (int)status;
+    return 0;
+}
+
+static int parse(const char *text, struct flight_trigger *trigger, struct error *err)
+{
+    const char *colon = strchr(text, ':'), *rest = colon ? colon + 1 : "";
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+
+    if (!strcmp(text, "crash") || !strcmp(text, "end")) {
+        trigger->event = *text == 'c' ? FLIGHT_CRASH : FLIGHT_END;
+        return 0;
+    }
+    if (length == 4 && !strncmp(text, "exit", 4)) {
+        trigger->event = FLIGHT_EXIT;
+        return parse_status(rest, trigger, err);
+    }
+    if (colon && length == 4 && !strncmp(text, "call", 4)) {
+        trigger->event = FLIGHT_CALL;
+        return compile(rest, &trigger->function, err);
+    }
+    if (colon && length == 4 && !strncmp(text, "slow", 4)) {
+        trigger->event = FLIGHT_SLOW;
+        return parse_slow(rest, trigger, err);
+    }
+    return bad(err, text);
+}
+
+int flight_trigger_parse(const char *text, struct flight_trigger *ret_trigger, struct error *err)
+{
+    struct flight_trigger trigger = {.text = strdup(text)};
+    int r = trigger.text ? parse(text, &trigger, err) : error_no_memory(err);
+
+    if (r) {
+        free(trigger.text);
+        return r;
+    }
+    *ret_trigger = trigger;
+    return 0;
+}
+
+bool flight_trigger_wants(const struct flight_trigger *trigger, const struct image_function *function)
+{
+    return flight_trigger_is_of_function(trigger) &&
+           image_function_matching_name(function, &trigger->function);
+}
+
+void flight_trigger_release(struct flight_trigger *trigger)
+{
+    if (trigger->text && flight_trigger_is_of_function(trigger))
+        regfree(&trigger->function);
+    free(trigger->text);
+    *trigger = (struct flight_trigger){0};
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The agent: what a stub calls when it has no room for its record, or when the slots are not its thread's.
+ *
+ * It runs inside the target, on the target's stack, between two instructions of it: no system call, no lock,
+ * no C library, no register but the general ones (agent_entry.S keeps those). A signal handler may interrupt
+ * it anywhere, run stubs of its own and come here again, and may never come back: so every step leaves the
+ * slots whole. Other threads, and processes that forked children run in, take chunks at the same time.
+ */
+#include "collector/inline/record.h"
+
+/* Where this code is mapped the head, which it may only read, and the key's page lie right before it
+ * (agent.ld). */
+extern const volatile struct agent_head agent_head __attribute__((visibility("hidden")));
+extern struct agent_key agent_key __attribute__((visibility("hidden")));
+
+static inline struct agent_counts *counts(void)
+{
+    return (struct agent_counts *)(agent_head.chunks - AGENT_COUNTS_BYTES);
+}
+
+void agent_slow(uint32_t function, const uint32_t *stack);
+
+/* The uprobe's place: the kernel side tells the collector which thread has come here with these. */
+void agent_claim(uint32_t ticket, uint32_t area) __attribute__((visibility("hidden")));
+
+/* ------------------------------------------------------------------------------------ the thread's slots */
+
+static inline uint32_t own_tid(void)
+{
+    uint32_t tid;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(tid) : "i"(AGENT_TID));
+    return tid;
+}
+
+/* AGENT_OWNER in the low half and AGENT_LOSER in the high one, which change together. */
+static inline uint64_t owners(void)
+{
+    uint64_t value;
+
+    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(value) : "i"(AGENT_OWNER));
+    return value;
+}
+
+static inline void set_owners(uint64_t value)
+{
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(value), "i"(AGENT_OWNER) : "memory");
+}
+
+static inline int is_owner(uint32_t name)
+{
+    return owners() == name || owners() == (uint64_t)name << 32;
+}
+
+static inline uint32_t slot_ticket(void)
+{
+    uint32_t ticket;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(ticket) : "i"(AGENT_TICKET));
+    return ticket;
+}
+
+static inline uint32_t slot_name(void)
+{
+    uint32_t name;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(name) : "i"(AGENT_NAME));
+    return name;
+}
+
+static inline void set_slot_ticket(uint32_t ticket, uint32_t name)
+{
+    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(ticket), "i"(AGENT_TICKET) : "memory");
+    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(name), "i"(AGENT_NAME) : "memory");
+}
+
+static inline int is_shared(void)
+{
+    uint32_t shared;
+
+    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(shared) : "i"(AGENT_SHARED) : "memory");
+    return shared != 0;
+}
+
+static inline void set_alone(void)
+{
+    __asm__ volatile("movl $0,%%fs:%c0" : : "i"(AGENT_SHARED) : "memory");
+}
+
+/* Whether the thread has a control block of glibc's, which names itself twice: the slots are in none other.
+ */
+static inline int has_block(void)
+{
+    uint64_t block, self;
+
+    __asm__ volatile("movq %%fs:0,%0" : "=r"(block));
+    __asm__ volatile("movq %%fs:0x10,%0" : "=r"(self));
+    return block && block == self;
+}
+
+static inline int64_t cursor(void)
+{
+    int64_t value;
+
+    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(value) : "i"(AGENT_CURSOR));
+    return value;
+}
+
+/* The offset of the record in the chunks; UINT32_MAX: there was no room. */
+static inline uint32_t take_record(void)
+{
+    uint64_t value = AGENT_ONE_RECORD;
+
+    __asm__ volatile("xaddq %0,%%fs:%c1" : "+r"(value) : "i"(AGENT_CURSOR) : "memory", "cc");
+    return (int64_t)(value + AGENT_ONE_RECORD) < 0 ? (uint32_t)value : UINT32_MAX;
+}
+
+/* Returns false when the cursor was not `from`, because a handler has changed it. */
+static inline int swap_cursor(int64_t from, int64_t to)
+{
+    int64_t found = from;
+
+    __asm__ volatile("cmpxchgq %1,%%fs:%c2" : "+a"(found) : "r"(to), "i"(AGENT_CURSOR) : "memory", "cc");
+    return found == from;
+}
+
+/* In a child that has just been forked, and has one thread, the slots are its parent's, by a name that could
+ * be its own with the next key but so many. Signal handlers may come here at any point, too. */
+static uint32_t key(void)
+{
+    uint32_t none = 0, given;
+
+    if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED)) {
+        set_owners(0);
+        set_slot_ticket(0, 0);
+        set_alone();
+        given = __atomic_fetch_add(&counts()->keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
+        __atomic_compare_exchange_n(&agent_key.key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(&agent_key.key, __ATOMIC_RELAXED);
+}
+
+/* Says that the slots are the thread's own. The collector may have marked them as shared meanwhile. */
+static void own(uint64_t names)
+{
+    set_owners(names);
+    __asm__ volatile("mfence" : : : "memory");
+    if (is_shared())
+        set_owners(0);
+}
+
+/* Makes the slots the thread's own; false: it shares them. What an earlier thread, or the parent, had in them
+ * is worth nothing. The ticket comes first: a handler that never comes back leaves slots that have still to
+ * be taken. */
+static int claim(uint32_t name)
+{
+    while (!is_owner(name)) {
+        int64_t stale = cursor();
+        uint32_t ticket;
+
+        if (is_shared())
+            return 0;
+        if (slot_name() == name) { /* they were shared for a while */
+            own(name);
+            continue;
+        }
+        ticket = __atomic_add_fetch(&counts()->tickets, 1, __ATOMIC_RELAXED);
+        agent_claim(ticket, agent_head.area);
+        if (is_owner(name) || !swap_cursor(stale, 0))
+            continue;
+        set_slot_ticket(ticket, name);
+        own(name);
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------ chunks */
+
+static struct agent_chunk *chunk_at(uint32_t offset)
+{
+    return (struct agent_chunk *)(agent_head.chunks + offset);
+}
+
+static int has_room(int64_t value)
+{
+    return value >> 32 < -1;
+}
+
+/* Offset of the end of the chunk that a cursor is of; 0: of none. */
+static uint32_t chunk_end(int64_t value)
+{
+    uint32_t offset = agent_cursor_offset((uint64_t)value);
+
+    if (has_room(value))
+        offset += (uint32_t)(-1 - (value >> 32)) * (uint32_t)sizeof(struct agent_record);
+    return offset;
+}
+
+/* The chunk that the thread has filled last; NULL: none yet. */
+static struct agent_chunk *last_chunk(int64_t value)
+{
+    uint32_t end = chunk_end(value);
+
+    return end ? chunk_at(end - agent_head.chunk_bytes) : 0;
+}
+
+/* Takes the number of a free chunk; UINT32_MAX: there is none. */
+static uint32_t take_chunk(void)
+{
+    uint64_t taken = __atomic_load_n(&counts()->taken, __ATOMIC_ACQUIRE);
+    uint32_t number;
+
+    do {
+        if (agent_head.quiet || taken == __atomic_load_n(&agent_head.given, __ATOMIC_ACQUIRE))
+            return UINT32_MAX;
+        number = agent_head.free[taken % agent_head.chunk_count];
+    } while (!__atomic_compare_exchange_n(&counts()->taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return number;
+}
+
+static int64_t cursor_into(uint32_t number)
+{
+    uint32_t start = number * agent_head.chunk_bytes + (uint32_t)sizeof(struct agent_chunk);
+    uint32_t records = (agent_head.chunk_bytes - (uint32_t)sizeof(struct agent_chunk)) /
+                       (uint32_t)sizeof(struct agent_record);
+
+    return (int64_t)((uint64_t)(-records - 1) << 32 | start);
+}
+
+/* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
+static int next_chunk(void)
+{
+    int64_t full = cursor();
+    struct agent_chunk *last = last_chunk(full), *chunk;
+    uint32_t number;
+
+    if (has_room(full))
+        return 1; /* a handler has got one */
+    number = take_chunk();
+    if (number >= agent_head.chunk_count)
+        return 0;
+    chunk = chunk_at(number * agent_head.chunk_bytes);
+    if (last) /* before the thread is seen to have another one */
+        __atomic_store_n(&last->state, AGENT_CHUNK_FULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->ticket, slot_ticket(), __ATOMIC_RELEASE);
+    if (!swap_cursor(full, cursor_into(number)))
+        __atomic_store_n(&chunk->state, AGENT_CHUNK_UNUSED, __ATOMIC_RELEASE);
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------ losing calls */
+
+/* Where a call that found no room is counted, for the collector to find it at the right place: behind the
+ * last record that there was room for. Only the thread and its signal handlers write there: one instruction
+ * that need not be locked. NULL: the thread never had a chunk. */
+static uint64_t *loss_counter(void)
+{
+    struct agent_chunk *last = last_chunk(cursor());
+    uint64_t *self;
+
+    if (!agent_head.quiet)
+        return last ? &last->lost_after : 0;
+    __asm__ volatile("movq %%fs:0,%0" : "=r"(self)); /* the thread control block's own address */
+    return self + AGENT_UNCOUNTED / sizeof(*self);
+}
+
+/* Counts a call that found no room. From now on the thread's stubs count for themselves, up to the next tick:
+ * that is when the collector has put back what it had to read. */
+static void lose(uint32_t name, uint64_t tick)
+{
+    uint64_t *counter = loss_counter();
+
+    if (!counter) {
+        __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(counter), "i"(AGENT_LOST_AT) : "memory");
+    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(tick), "i"(AGENT_LOST_IN) : "memory");
+    own((uint64_t)name << 32);
+    if (has_room(cursor())) /* a handler has got a chunk */
+        own(name);
+}
+
+/* ------------------------------------------------------------------------------------ the slow path */
+
+/* `stack`: the stack pointer at the function's entry. */
+void agent_slow(uint32_t function, const uint32_t *stack)
+{
+    uint64_t tick = agent_head.tick;
+    struct agent_record *record;
+    uint32_t tid = own_tid(), name, place;
+
+    if (!tid || !has_block()) {
+        __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    name = tid + key();
+    if (!claim(name)) {
+        __atomic_fetch_add(&counts()->shared, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    do {
+        if (!next_chunk()) {
+            lose(name, tick);
+            return;
+        }
+        own(name);
+        place = take_record();
+    } while (place == UINT32_MAX);
+    record = (struct agent_record *)(agent_head.chunks + place);
+    record->sp = (uint64_t)stack | tick;
+    if (agent_head.times)
+        *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = __builtin_ia32_rdtsc();
+    record->return_address = *stack;
+    __atomic_store_n(&record->function, function, __ATOMIC_RELEASE);
+}

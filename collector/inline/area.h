@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory that the collector shares with a process whose functions are patched: see record.h.
+ *
+ * It is two memory files of the collector's: when a process is killed what it has written stays, and when the
+ * collector is killed the process keeps the memory.
+ *
+ * The code file has the head and the stubs. The collector has it mapped for writing; then it is sealed, so
+ * that nobody makes another such mapping, or writes in another way, and targets get a descriptor that can
+ * only read. So no target makes it writable, for itself or for others who run what stands in it. The file of
+ * the agent, which is written once, is sealed altogether.
+ *
+ * The data file has the counts and the chunks. It is sealed against changes of its size alone: who cuts a
+ * file short kills whoever reads it. What stands in it is the targets' to destroy, so nothing read from it is
+ * believed: numbers of chunks come from the collector's own notes, and addresses and sizes stand in the head.
+ */
+#ifndef TRACECTL_COLLECTOR_INLINE_AREA_H
+#define TRACECTL_COLLECTOR_INLINE_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collector/inline/record.h"
+
+struct agent_area {
+    int code_fd, data_fd;        /* for targets to map: the code for reading and execution only */
+    struct agent_head *head;     /* the whole code file, as the collector has it mapped */
+    uint8_t *stubs;              /* behind the agent's code */
+    size_t near_bytes;           /* up to the end of the stubs: what is mapped near the program's code */
+    struct agent_counts *counts; /* the whole data file, as the collector has it mapped */
+    uint8_t *chunks;
+    uint64_t *times;    /* behind the chunks, of each 16 bytes of them one word; NULL: none are kept */
+    uint64_t data_file; /* inode number of the data file */
+    size_t chunk_bytes, chunk_count;
+    size_t apart_bytes; /* counts, chunks and times: what is mapped anywhere */
+    uint64_t given;     /* so many entries of head->free have been made */
+    uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
+};
+
+/* The file with the agent's code, of one page, which all areas have in common; a descriptor that can only
+ * read. -ENOMEM, -EMFILE. */
+int agent_file_new(void);
+
+/* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
+ * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */
+int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
+                   struct error *err);
+
+/* Takes all of its memory now, on this process's account: memory is counted where it is touched first, which
+ * would be the target. -ENOSPC. */
+int agent_area_fill(struct agent_area *area, struct error *err);
+
+/* The target has the data file mapped at `apart`. */
+void agent_area_placed(struct agent_area *area, uint64_t apart);
+
+/* The target may keep its own mappings. Accepts NULL. */
+void agent_area_free(struct agent_area *area);
+
+/* The next chunk that has been taken. Returns 1, 0 when there is none, -EBADMSG when more have been taken
+ * than there were, or fewer than before. */
+int agent_area_taken(struct agent_area *area, uint32_t *ret_number);
+
+/* Puts a chunk back, zeroed. Nobody may write to it any more. */
+void agent_area_give(struct agent_area *area, uint32_t number);
+
+/* Lets no chunk be taken from now on. */
+void agent_area_quiet(struct agent_area *area);
+
+/* The record after the last one of a chunk. */
+static inline size_t agent_area_records(const struct agent_area *area)
+{
+    return (area->chunk_bytes - sizeof(struct agent_chunk)) / sizeof(struct agent_record);
+}
+
+static inline struct agent_chunk *agent_area_chunk(const struct agent_area *area, uint32_t number)
+{
+    return (struct agent_chunk *)(area->chunks + number * area->chunk_bytes);
+}
+
+/* Where the times of records from `record` on are kept; NULL: nowhere. */
+static inline const uint64_t *agent_area_times(const struct agent_area *area,
+                                               const struct agent_record *record)
+{
+    size_t offset = (size_t)((const uint8_t *)record - area->chunks);
+
+    return area->times ? &area->times[offset / sizeof(*record)] : NULL;
+}
+
+static inline const struct agent_record *agent_chunk_records(const struct agent_chunk *chunk)
+{
+    return (const struct agent_record *)(chunk + 1);
+}
+
+#endif

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/inline/inline_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/inline/leftover.h"
+#include "collector/process/frozen.h"
+#include "collector/process/limits.h"
+#include "collector/process/room.h"
+
+#define RING_BYTES (32u << 20)
+#define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
+
+/* What both clocks say at the beginning of the tick. */
+static void begin_tick(struct inline_backend *backend, uint32_t tick)
+{
+    backend->tick = tick;
+    backend->times[tick] = clock_ns(CLOCK_MONOTONIC);
+    backend->stamps[tick] = __builtin_ia32_rdtsc();
+}
+
+int inline_backend_new(const struct inline_options *options, const struct inline_sink *sink,
+                       struct inline_backend **ret_backend, struct error *err)
+{
+    struct inline_backend *backend = calloc(1, sizeof(*backend));
+    int r;
+
+    if (!backend)
+        return error_no_memory(err);
+    backend->agent = agent_file_new();
+    r = backend->agent < 0 ? error_set(err, backend->agent, NULL, "cannot make memory to share with a target")
+                           : inline_guard_start(&backend->guard, err);
+    if (r) {
+        if (backend->agent >= 0)
+            close(backend->agent);
+        free(backend);
+        return r;
+    }
+    backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
+    backend->timed = options->timed;
+    backend->sink = *sink;
+    begin_tick(backend, 1);
+    *ret_backend = backend;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ families */
+
+static void family_free(struct family *family)
+{
+    if (!family)
+        return;
+    agent_reader_free(family->reader);
+    agent_area_free(family->patch.area);
+    inline_code_release(family->code);
+    free(family->out);
+    free(family->varies);
+    free(family);
+}
+
+DEFINE_CLEANUP(cleanup_family, struct family *, family_free)
+
+struct member *inline_find_member(const struct inline_backend *backend, pid_t pid)
+{
+    struct member *member;
+
+    HASH_FIND(hh, backend->members, &pid, sizeof(pid), member);
+    return member;
+}
+
+int inline_backend_agent(const struct inline_backend *backend)
+{
+    return backend->agent;
+}
+
+bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
+{
+    return inline_find_member(backend, pid) != NULL;
+}
+
+int inline_add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
+                      uint64_t since_ns)
+{
+    struct member *member = calloc(1, sizeof(*member));
+
+    if (!member)
+        return -ENOMEM;
+    member->pid = pid;
+    member->family = family;
+    member->shares = shares;
+    member->since_ns = since_ns;
+    family->members++;
+    HASH_ADD(hh, backend->members, pid, sizeof(member->pid), member);
+    if (!shares)
+        inline_guard_add(&backend->guard, pid);
+    return 0;
+}
+
+/* A process has gone, but not its memory, if it was killed while it waited for its child. */
+static void leave_memory(struct inline_backend *backend, pid_t pid)
+{
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        if (member->shares != pid)
+            continue;
+        member->shares = 0;
+        inline_guard_add(&backend->guard, member->pid);
+    }
+}
+
+void inline_remove_member(struct inline_backend *backend, struct member *member)
+{
+    struct family *family = member->family;
+
+    HASH_DEL(backend->members, member);
+    inline_guard_remove(&backend->guard, member->pid);
+    leave_memory(backend, member->pid);
+    free(member);
+    if (--family->members)
+        return;
+    backend->unplaced += agent_reader_take_unplaced(family->reader);
+    backend->shared += agent_reader_take_shared(family->reader);
+    inline_remove_loans(backend, family);
+    family_free(family);
+}
+
+void inline_backend_free(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+
+    if (!backend)
+        return;
+    HASH_ITER (hh, backend->members, member, next)
+        inline_remove_member(backend, member);
+    inline_forget_blocks(backend);
+    inline_guard_stop(&backend->guard);
+    close(backend->agent);
+    free(backend);
+}
+
+int inline_was_read(struct inline_backend *backend, struct family *family, int result)
+{
+    const char *fault = agent_reader_fault(family->reader);
+
+    if (!fault || family->distrusted)
+        return result;
+    family->distrusted = true;
+    agent_area_quiet(family->patch.area);
+    for (struct member *member = backend->members; member && !result; member = member->hh.next)
+        if (member->family == family)
+            result = backend->sink.distrusted(backend->sink.calls.context, member->pid, fault);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------ attaching */
+
+/* What /proc/PID/status says against it. */
+static const char *status_refusal(const char *line)
+{
+    unsigned real, effective;
+    int value;
+
+    if (sscanf(line, "TracerPid: %d", &value) == 1 && value)
+        return "a debugger traces it";
+    if (sscanf(line, "Seccomp: %d", &value) == 1 && value)
+        return "seccomp restricts its system calls";
+    if (sscanf(line, "Uid: %u %u", &real, &effective) == 2 && real != effective)
+        return "it runs with another user's rights (set-user-id)";
+    if (sscanf(line, "NSpid: %*d %d", &value) == 1)
+        return "it has process ids of its own (a container)";
+    if (!strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk"))
+        return "it has a shadow stack";
+    return NULL;
+}
+
+const char *inline_backend_memory_refusal(pid_t pid, const struct inline_image *inlined)
+{
+    if (process_has_address_limit(pid))
+        return "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
+    if (inlined->may_lock && process_has_lock_limit(pid))
+        return "it could lock its memory, which is limited (ulimit -l), and the probes' buffers would be a "
+               "part of it";
+    return NULL;
+}
+
+int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason,
+                           struct error *err)
+{
+    AUTO_FCLOSE FILE *status = NULL;
+    char path[64], line[512];
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    status = fopen(path, "re");
+    if (!status)
+        return error_set(err, -ESRCH, NULL, "cannot read %s", path);
+    *ret_reason = NULL;
+    while (!*ret_reason && fgets(line, sizeof(line), status))
+        *ret_reason = status_refusal(line);
+    if (!*ret_reason && process_is_frozen(pid))
+        *ret_reason = "its control group is frozen";
+    if (!*ret_reason)
+        *ret_reason = inline_backend_memory_refusal(pid, inlined);
+    return 0;
+}
+
+/* Code of another family that does for this one as well; or NULL. */
+static struct inline_code *find_code(const struct inline_backend *backend, const struct inline_image *inlined,
+                                     const struct inline_order *order)
+{
+    for (struct member *member = backend->members; member; member = member->hh.next)
+        if (inline_code_is(member->family->code, inlined, order))
+            return member->family->code;
+    return NULL;
+}
+
+/* Makes the stubs and patches for where the process has room. */
+static int prepare(const struct inline_backend *backend, const struct inline_target *target,
+                   struct family *family, struct error *err)
+{
+    const struct inline_image *inlined = target->inlined;
+    struct live_patch *patch = &family->patch;
+    struct inline_order order = {
+        .functions = target->functions,
+        .first_number = 1 + target->first_function,
+        .load_bias = target->load_bias,
+        .timed = patch->area->times != NULL,
+    };
+    int r = room_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
+                      patch->area->near_bytes, &order.head, err);
+
+    if (r)
+        return r;
+    inline_code_release(family->code);
+    family->code = inline_code_share(find_code(backend, inlined, &order));
+    r = family->code ? 0 : inline_code_new(inlined, &order, &family->code);
+    if (r == -ENOMEM)
+        return error_no_memory(err);
+    if (r)
+        return error_say(err, r, "its code is too far from free addresses");
+    inline_code_copy(family->code, patch->area->stubs);
+    patch->head = order.head;
+    patch->patches = family->code->patches;
+    return 0;
+}
+
+/* The family whose area a process has already: it was forked from a patched one a moment ago. */
+static struct family *family_of(const struct inline_backend *backend, pid_t pid)
+{
+    uint64_t inode = leftover_area_of(pid, getpid());
+
+    for (struct member *member = backend->members; inode && member; member = member->hh.next)
+        if (member->family->inode == inode)
+            return member->family;
+    return NULL;
+}
+
+static int make_reader(const struct inline_backend *backend, const struct inline_target *target,
+                       struct family *family)
+{
+    const struct agent_expected expected = {
+        .first = 1 + target->first_function,
+        .functions = target->inlined->count,
+        .has_stub = target->inlined->chosen,
+        .begins = backend->times,
+    };
+
+    return agent_reader_new(family->patch.area, &backend->sink.calls, &expected, &family->reader);
+}
+
+static int make_area(struct inline_backend *backend, const struct inline_target *target,
+                     struct family *family, struct error *err)
+{
+    struct stat file;
+    int r = agent_area_new(target->inlined->stub_bytes, backend->ring_bytes, backend->timed,
+                           &family->patch.area, err);
+
+    if (!r && process_has_other_cgroups(target->pid))
+        r = agent_area_fill(family->patch.area, err);
+    if (r)
+        return r;
+    if (fstat(family->patch.area->code_fd, &file))
+        return error_set(err, -errno, NULL, "cannot look at the memory file");
+    family->inode = file.st_ino;
+    family->patch.agent = backend->agent;
+    family->patch.area->head->area = family->number = ++backend->families;
+    family->patch.area->head->tick = agent_tick_word(backend->tick);
+    return make_reader(backend, target, family) ? error_no_memory(err) : 0;
+}
+
+/* -ENOMEM. */
+static int choose_patches(const struct inline_target *target, struct family *family)
+{
+    struct live_patch *patch = &family->patch;
+    size_t next = 0;
+
+    family->inlined = target->inlined;
+    patch->count = target->inlined->chosen_count;
+    patch->out = family->out = calloc(patch->count, sizeof(*family->out));
+    patch->varies = family->varies = calloc(patch->count, sizeof(*family->varies));
+    if (!family->out || !family->varies)
+        return -ENOMEM;
+    for (size_t i = 0; target->out && i < target->inlined->count; i++) {
+        if (!target->inlined->chosen[i])
+            continue;
+        family->out[next] = family->varies[next] = target->out[i];
+        next++;
+    }
+    return 0;
+}
+
+int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
+                          struct error *err)
+{
+    CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
+    struct family *parents = family_of(backend, target->pid);
+    int r;
+
+    if (parents)
+        return inline_add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
+    if (!family || choose_patches(target, family))
+        return error_no_memory(err);
+    r = leftover_clean(target->pid, err);
+    if (r)
+        return r;
+    r = make_area(backend, target, family, err);
+    if (r)
+        return r;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = prepare(backend, target, family, err);
+        if (!r)
+            r = live_patch_apply(target->pid, &family->patch, err);
+        if (r != -EEXIST)
+            break;
+    }
+    if (r)
+        return r;
+    if (inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since)) {
+        live_patch_restore(target->pid, &family->patch, NULL);
+        return error_no_memory(err);
+    }
+    take_pointer(family);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ reading */
+
+/* Does something once for each family. */
+static int for_each_family(struct inline_backend *backend,
+                           int (*function)(struct inline_backend *backend, struct family *family))
+{
+    struct member *member = NULL, *next = NULL;
+    struct family *last = NULL;
+    int r = 0;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        if (!r && member->family != last)
+            r = function(backend, member->family);
+        last = member->family;
+    }
+    return r;
+}
+
+static int look(struct inline_backend *backend, struct family *family)
+{
+    __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
+    return inline_was_read(backend, family, agent_reader_look(family->reader, backend->times[backend->tick]));
+}
+
+static uint32_t next_tick(uint32_t tick)
+{
+    return tick % (TICKS - 1) + 1; /* never 0 */
+}
+
+int inline_backend_look(struct inline_backend *backend)
+{
+    begin_tick(backend, next_tick(backend->tick));
+    return for_each_family(backend, look);
+}
+
+static int freeze(struct inline_backend *backend, struct family *family)
+{
+    int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
+
+    agent_area_quiet(family->patch.area);
+    return inline_was_read(backend, family, r);
+}
+
+int inline_backend_freeze(struct inline_backend *backend)
+{
+    return for_each_family(backend, freeze);
+}
+
+static int read_family(struct inline_backend *backend, struct family *family)
+{
+    return inline_was_read(backend, family, agent_reader_read(family->reader));
+}
+
+int inline_backend_read(struct inline_backend *backend)
+{
+    return for_each_family(backend, read_family);
+}
+
+int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)
+{
+    struct member *member = inline_find_member(backend, pid);
+    int r = member ? agent_reader_read_to(member->family->reader, inline_owner_of(backend, tid), offset) : 0;
+
+    return member ? inline_was_read(backend, member->family, r) : 0;
+}
+
+int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
+{
+    struct member *member = inline_find_member(backend, pid);
+
+    inline_leave_blocks(backend, tid);
+    return member ? inline_end_owner(backend, member->family, tid) : 0;
+}
+
+void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
+{
+    struct member *member = inline_find_member(backend, pid);
+
+    if (member)
+        inline_remove_member(backend, member);
+}
+
+uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick)
+{
+    return backend->times[tick];
+}
+
+uint64_t inline_backend_moment(const struct inline_backend *backend, uint16_t tick, uint64_t stamp)
+{
+    uint32_t from = tick, to = next_tick(tick);
+    uint64_t stamps, times;
+
+    if (from == backend->tick) { /* it has not ended: as long as the one before */
+        to = from;
+        from = from > 1 ? from - 1 : TICKS - 1;
+    }
+    stamps = backend->stamps[to] - backend->stamps[from];
+    times = backend->times[to] - backend->times[from];
+    if (!backend->stamps[from] || backend->stamps[to] <= backend->stamps[from] ||
+        backend->times[to] < backend->times[from] || stamp < backend->stamps[tick] ||
+        (stamp > backend->stamps[backend->tick] && stamp > __builtin_ia32_rdtsc()))
+        return backend->times[tick];
+    return backend->times[tick] +
+           (uint64_t)((double)(stamp - backend->stamps[tick]) * ((double)times / (double)stamps));
+}
+
+bool inline_backend_has_clock(void)
+{
+    AUTO_FCLOSE FILE *file =
+        fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
+    char text[256] = "";
+
+    /* The kernel takes it off the list when it finds it unstable (kernel/time/clocksource.c). */
+    return file && fgets(text, sizeof(text), file) && strstr(text, "tsc");
+}
+
+uint64_t inline_backend_unplaced(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next)
+        backend->unplaced += agent_reader_take_unplaced(member->family->reader);
+    return backend->unplaced;
+}
+
+uint64_t inline_backend_shared(struct inline_backend *backend)
+{
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next)
+        backend->shared += agent_reader_take_shared(member->family->reader);
+    return backend->shared;
+}
+
+/* ------------------------------------------------------------------------------------ the end */
+
+static int make_quiet(struct inline_backend *backend, struct family *family)
+{
+    agent_area_quiet(family->patch.area);
+    return 0;
+}
+
+static int end_family(struct inline_backend *backend, struct family *family)
+{
+    return inline_was_read(backend, family, agent_reader_end_all(family->reader));
+}
+
+/* A thread that waits for its child by vfork() does not stop: that passes. */
+static int restore_member(const struct member *member, struct error *err)
+{
+    const struct timespec pause = {0, 200 * 1000 * 1000};
+    int r = live_patch_restore(member->pid, &member->family->patch, err);
+
+    for (int attempt = 1; r == -ETIMEDOUT && attempt < ATTEMPTS; attempt++) {
+        nanosleep(&pause, NULL);
+        r = live_patch_restore(member->pid, &member->family->patch, err);
+    }
+    return r;
+}
+
+int inline_backend_detach(struct inline_backend *backend, struct error *err)
+{
+    struct member *member = NULL, *next = NULL;
+    struct error first = {0};
+    int r;
+
+    for_each_family(backend, make_quiet);
+    HASH_ITER (hh, backend->members, member, next) {
+        struct error why = {0};
+
+        if (member->restored || member->shares)
+            continue;
+        member->restored = true;
+        r = restore_member(member, &why);
+        if (r && r != -ESRCH && !first.code)
+            first = why;
+    }
+    leftover_take_back(getpid()); /* children that nobody has told of yet */
+    if (first.code && err)
+        *err = first;
+    return first.code;
+}
+
+int inline_backend_finish(struct inline_backend *backend)
+{
+    return for_each_family(backend, end_family);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whether a patched process still has the jumps that were put into it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/inline/inline_state.h"
+#include "collector/process/target_memory.h"
+
+#define INT3 0xcc
+
+/* A debugger's breakpoint on the jump takes nothing away; nor is one lost that may be out at present. */
+static bool is_lost(const struct family *family, size_t i, uint8_t now[DISPLACE_JUMP])
+{
+    const struct inline_patch *patch = &family->patch.patches[i];
+
+    if (now[0] == INT3)
+        now[0] = patch->new[0];
+    return memcmp(now, patch->new, DISPLACE_JUMP) &&
+           (!family->varies[i] || memcmp(now, patch->old, DISPLACE_JUMP));
+}
+
+/* What could not be read is not lost: the process is ending, or its page is not there. */
+static int look(pid_t pid, const struct family *family, bool *lost)
+{
+    size_t count = family->patch.count, readable, patch = 0;
+    AUTO_FREE uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
+    AUTO_FREE uint8_t(*now)[DISPLACE_JUMP] = calloc(count + 1, sizeof(*now));
+
+    if (!addresses || !now)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = family->patch.patches[i].address;
+    readable = target_memory_read_pieces(pid, addresses, count, DISPLACE_JUMP, now);
+    for (size_t i = 0; i < family->inlined->count; i++) {
+        if (!family->inlined->chosen[i])
+            continue;
+        lost[i] = patch < readable && is_lost(family, patch, now[patch]);
+        patch++;
+    }
+    return 0;
+}
+
+int inline_backend_overwritten(const struct inline_backend *backend, pid_t pid,
+                               const struct inline_image **ret_inlined, bool **ret_lost)
+{
+    AUTO_FREE bool *lost = NULL;
+    const struct member *member;
+
+    HASH_FIND(hh, backend->members, &pid, sizeof(pid), member);
+    if (!member || member->shares || member->restored)
+        return 0;
+    lost = calloc(member->family->inlined->count + 1, sizeof(*lost));
+    if (!lost || look(pid, member->family, lost))
+        return -ENOMEM;
+    *ret_inlined = member->family->inlined;
+    *ret_lost = take_pointer(lost);
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The children of patched processes: which have their parent's area, which work on its slots, which are
+ * parted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/inline/inline_state.h"
+#include "collector/inline/leftover.h"
+#include "collector/process/process.h"
+
+#define STRANGERS_MAX 10000u /* threads of one family that are looked up in /proc */
+
+static void remove_loan(struct inline_backend *backend, struct loan *loan)
+{
+    HASH_DEL(backend->loans, loan);
+    free(loan);
+}
+
+void inline_remove_loans(struct inline_backend *backend, const struct family *family)
+{
+    struct loan *loan = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->loans, loan, next)
+        if (loan->family == family)
+            remove_loan(backend, loan);
+}
+
+static struct loan *find_loan(const struct inline_backend *backend, uint32_t borrower)
+{
+    struct loan *loan;
+
+    HASH_FIND(hh, backend->loans, &borrower, sizeof(borrower), loan);
+    return loan;
+}
+
+uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid)
+{
+    const struct loan *loan = backend->loans ? find_loan(backend, tid) : NULL;
+
+    return loan ? loan->owner : tid;
+}
+
+int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *order)
+{
+    struct member *member = inline_find_member(backend, order->pid);
+    struct loan *loan;
+    int r;
+
+    if (!member || find_loan(backend, order->borrower))
+        return 0;
+    loan = calloc(1, sizeof(*loan));
+    if (!loan)
+        return -ENOMEM;
+    loan->borrower = order->borrower;
+    loan->owner = inline_owner_of(backend, order->lender);
+    loan->before = order->lender;
+    loan->family = member->family;
+    r = agent_reader_read_to(loan->family->reader, loan->owner, order->offset);
+    HASH_ADD(hh, backend->loans, borrower, sizeof(loan->borrower), loan);
+    if (!r)
+        r = agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
+    return inline_was_read(backend, loan->family, r);
+}
+
+int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner)
+{
+    bool lent = false;
+
+    for (struct loan *loan = backend->loans; loan; loan = loan->hh.next) {
+        loan->owner_ended |= loan->owner == owner;
+        lent |= loan->owner == owner;
+    }
+    return lent ? 0 : inline_was_read(backend, family, agent_reader_end(family->reader, owner));
+}
+
+int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
+{
+    struct loan *loan = find_loan(backend, borrower);
+    struct family *family;
+    uint32_t owner, before;
+    bool ended, is_last = true;
+    int r;
+
+    if (!loan)
+        return 0;
+    family = loan->family;
+    owner = loan->owner;
+    before = loan->before;
+    ended = loan->owner_ended;
+    r = agent_reader_read_to(family->reader, owner, offset);
+    remove_loan(backend, loan);
+    for (loan = backend->loans; loan; loan = loan->hh.next) {
+        if (loan->before != borrower)
+            continue;
+        loan->before = before; /* a child that was killed while it waited for its own */
+        is_last = false;
+    }
+    if (!r && is_last)
+        r = agent_reader_lend(family->reader, owner, before);
+    r = inline_was_read(backend, family, r);
+    return !r && ended ? inline_end_owner(backend, family, owner) : r;
+}
+
+int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth)
+{
+    struct member *member = inline_find_member(backend, birth->parent);
+    bool shares = birth->shares_memory;
+    int r;
+
+    if (!member || inline_find_member(backend, birth->child))
+        return 0;
+    if (!shares && birth->ns <= member->since_ns &&
+        leftover_area_of(birth->child, getpid()) != member->family->inode)
+        return 0; /* born before its parent was patched */
+    r = inline_add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
+    if (!r && !shares && birth->ns <= member->family->changed_ns)
+        r = inline_catch_up(inline_find_member(backend, birth->child), NULL);
+    return r == -ENOMEM ? r : 0;
+}
+
+/* The family that a thread belongs to which nobody has told of: of a child that is not followed. NULL: none,
+ * or so many have been looked for that somebody makes it up. */
+static struct family *stranger_family(struct inline_backend *backend, uint32_t tid, uint32_t area)
+{
+    struct member *member = backend->members;
+
+    while (member && member->family->number != area)
+        member = member->hh.next;
+    if (!member || member->family->strangers >= STRANGERS_MAX)
+        return NULL;
+    member->family->strangers++;
+    return leftover_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
+}
+
+int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,
+                         uint32_t area)
+{
+    struct member *member = inline_find_member(backend, pid);
+    struct family *family = member ? member->family : stranger_family(backend, tid, area);
+
+    if (!family || family->number != area)
+        return 0;
+    return inline_was_read(backend, family,
+                           agent_reader_claim(family->reader, ticket, inline_owner_of(backend, tid)));
+}
+
+/* ------------------------------------------------------------------------------------ parting */
+
+/* Hands on the rest of what a process has recorded, and puts its chunks back: it cannot write there any more.
+ */
+static int end_threads(struct inline_backend *backend, pid_t pid)
+{
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count = 0;
+    int r = process_threads(pid, &tids, &count, NULL);
+
+    for (size_t i = 0; !r && i < count; i++)
+        r = inline_backend_end_thread(backend, pid, (uint32_t)tids[i]);
+    return r == -ESRCH ? 0 : r; /* its end will be told */
+}
+
+int inline_backend_part(struct inline_backend *backend, pid_t pid, struct error *err)
+{
+    struct member *member = inline_find_member(backend, pid);
+    int parted, r;
+
+    if (!member || member->shares || member->family->members == 1)
+        return 0;
+    parted = live_patch_part(pid, &member->family->patch, err);
+    if (parted && parted != -EAGAIN)
+        return parted;
+    r = end_threads(backend, pid);
+    if (r)
+        return error_set(err, r, NULL, "cannot read the buffers of process %d", (int)pid);
+    inline_remove_member(backend, member);
+    return parted ? -EBUSY : 1;
+}

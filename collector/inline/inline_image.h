@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which functions of an image have inline probes, and the code for it at the addresses of one process.
+ *
+ * A function is given to an inline probe where displace.h allows it. All others keep their uprobes. The two
+ * must not meet: the kernel writes its breakpoint over what is there, and goes on with what the file has. So
+ * a function is left to its uprobes, too, when one of another function would stand among its patched bytes.
+ */
+#ifndef TRACECTL_COLLECTOR_INLINE_INLINE_IMAGE_H
+#define TRACECTL_COLLECTOR_INLINE_INLINE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collector/displace/displace_image.h"
+#include "collector/inline/stub_x86_64.h"
+#include "collector/plan/plan.h"
+
+struct inline_image {
+    struct displace_site *sites; /* of each function, in the order of image_functions() */
+    bool *chosen;                /* whether the function has an inline probe */
+    size_t count, chosen_count;
+    uint64_t low, high; /* link-time addresses that all patched bytes lie between */
+    size_t aside_at;    /* where in the stubs' room those parts begin that are seldom run */
+    size_t stub_bytes;  /* at most, of all stubs together */
+    bool may_lock;      /* it can call mlockall() without an import that says so */
+    bool left;          /* a program changes its code: what is taken out does not come back */
+};
+
+/* Why no function of the image may be patched, whatever process runs it; NULL: some may. `knows_borrowers`:
+ * inline_backend_lend() will be told of children by vfork(). */
+const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers);
+
+/* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
+ * not find a place in. -ENOMEM, -ENODATA: none can or may be patched. */
+int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
+                     const struct plan *plan, struct inline_image **ret_inlined, struct error *err);
+
+/* Accepts NULL. */
+void inline_image_free(struct inline_image *inlined);
+
+/* Why a function has no inline probe; NULL: it has one. */
+const char *inline_image_reason(const struct inline_image *inlined, size_t function);
+
+/* In words: how many functions have probes of which kind, and why not inline ones. The caller frees it; NULL:
+ * no memory. */
+char *inline_image_summary(const struct inline_image *inlined, const struct plan *plan);
+
+/* One patched function in a process. */
+struct inline_patch {
+    uint64_t address; /* in the process */
+    uint8_t old[DISPLACE_JUMP], new[DISPLACE_JUMP];
+    uint64_t stub; /* where it is */
+    uint16_t moved[DISPLACE_INSTRUCTIONS];
+    uint8_t starts[DISPLACE_INSTRUCTIONS], count; /* as in struct displacement */
+};
+
+struct inline_order {
+    const struct image_function *functions;
+    uint32_t first_number; /* what the records of function 0 say */
+    uint64_t load_bias;
+    uint64_t head;  /* where the area is to be mapped */
+    bool timed;     /* it keeps times */
+    uint8_t *stubs; /* `stub_bytes` of room, for what goes to head + AGENT_STUBS_OFFSET */
+};
+
+/* What stubs take of their room: up to `end`, and from inline_image.aside_at up to `aside_end`. */
+struct inline_room {
+    size_t end, aside_end;
+};
+
+/* Writes the stubs, and fills in `chosen_count` patches in ascending order. -ERANGE: `head` is too far away.
+ */
+int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
+                      struct inline_patch *patches, struct inline_room *ret_room);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a target may have written and what it cannot have: it has the area mapped while this is looked at. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "collector/inline/reader_state.h"
+
+const char *agent_reader_fault(const struct agent_reader *reader)
+{
+    return reader->fault;
+}
+
+int reader_find_fault(struct agent_reader *reader, const char *fault)
+{
+    reader->fault = fault;
+    return -EBADMSG;
+}
+
+int reader_result(struct agent_reader *reader, int code)
+{
+    if (code == -ELOOP)
+        code = reader_find_fault(reader, "more calls are open than a stack has room for");
+    return code == -EBADMSG && reader->fault ? 0 : code;
+}
+
+/* Not even a loop that does nothing else counts faster. */
+#define COUNTS_A_NS 8
+
+int reader_check_count(struct agent_reader *reader, uint64_t before, uint64_t now)
+{
+    if (now < before)
+        return reader_find_fault(reader, "a count of lost calls has gone back");
+    if (now - before > 1000 && now / COUNTS_A_NS > clock_ns(CLOCK_MONOTONIC) - reader->since)
+        return reader_find_fault(reader, "more calls are counted as lost than there was time for");
+    return 0;
+}
+
+/* Each word is read once: the target may change it meanwhile. Returns false when it is not written. */
+static bool copy_record(const struct agent_record *record, struct agent_record *ret_copy)
+{
+    const uint64_t *words = (const void *)record;
+    uint64_t call = __atomic_load_n(&words[0], __ATOMIC_ACQUIRE);
+
+    ret_copy->function = (uint32_t)call;
+    ret_copy->return_address = (uint32_t)(call >> 32);
+    ret_copy->sp = __atomic_load_n(&words[1], __ATOMIC_RELAXED);
+    return ret_copy->function;
+}
+
+int reader_check_chunk(struct agent_reader *reader, const struct held_chunk *chunk)
+{
+    const struct agent_chunk *memory = agent_area_chunk(reader->area, chunk->number);
+
+    if (__atomic_load_n(&memory->ticket, __ATOMIC_ACQUIRE) != chunk->ticket)
+        return reader_find_fault(reader, "a buffer is not that of the thread any more which has taken it");
+    return 0;
+}
+
+static int check_record(struct agent_reader *reader, const struct agent_record *record)
+{
+    const struct agent_expected *expected = &reader->expected;
+    uint32_t function = record->function - expected->first;
+
+    if (function >= expected->functions || (expected->has_stub && !expected->has_stub[function]))
+        return reader_find_fault(reader, "a record names a function that has no inline probe");
+    if (expected->begins && !expected->begins[record->sp >> AGENT_TICK_SHIFT])
+        return reader_find_fault(reader, "a record has a time that has not been");
+    return 0;
+}
+
+int reader_copy_records(struct agent_reader *reader, const struct agent_record *records, size_t limit,
+                        size_t *ret_count)
+{
+    const uint64_t *times = agent_area_times(reader->area, records);
+    size_t count = 0;
+    int r = 0;
+
+    while (!r && count < limit && copy_record(&records[count], &reader->records[count]))
+        r = check_record(reader, &reader->records[count++]);
+    if (times)
+        memcpy(reader->times, times, count * sizeof(*times));
+    *ret_count = count;
+    return r;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to the reader: what its parts share. */
+#ifndef TRACECTL_COLLECTOR_INLINE_READER_STATE_H
+#define TRACECTL_COLLECTOR_INLINE_READER_STATE_H
+
+#include <uthash.h>
+
+#include "collector/inline/reader.h"
+
+/* A chunk of a thread. */
+struct held_chunk {
+    uint32_t number;
+    uint32_t ticket; /* that of who has it */
+    bool has_hole;   /* a record was given up: whoever was to write it may still do so */
+};
+
+struct reader_thread {
+    uint32_t tid;
+    uint32_t of; /* whose calls are read now: its own, or those of a child that shares its slots */
+    struct held_chunk *chunks; /* in their order, from `first` on; those before are kept for their holes */
+    size_t first, count, capacity;
+    size_t position;    /* in the first: so many records have been read */
+    uint64_t lost_told; /* of its lost_after */
+    size_t looked;      /* the last look: so many chunks, and records of the last of them */
+    size_t looked_records;
+    uint64_t looked_lost; /* lost_after of that chunk */
+    uint64_t hole_since;  /* 0: no record is waited for */
+    UT_hash_handle hh;
+};
+
+/* What slots were taken with, and by whom. */
+struct ticket {
+    uint32_t number, tid;
+    UT_hash_handle hh;
+};
+
+/* A chunk of which it is not known yet who has taken it. */
+struct nameless_chunk {
+    uint32_t number;
+    size_t looked_records; /* at the last look */
+    uint64_t looked_lost;
+};
+
+#define CHUNK_RECORDS ((AGENT_CHUNK_BYTES - sizeof(struct agent_chunk)) / sizeof(struct agent_record))
+
+struct agent_reader {
+    struct agent_area *area;
+    struct agent_sink sink;
+    struct agent_expected expected;
+    const char *fault; /* NULL: the area is believed */
+    uint64_t since;    /* CLOCK_MONOTONIC when it was made */
+    struct reader_thread *threads;
+    struct ticket *tickets;
+    struct nameless_chunk *nameless;
+    size_t nameless_count, nameless_capacity;
+    uint64_t now, unplaced_told, unplaced_seen, shared_told;
+    uint64_t strays;                            /* calls in chunks that nobody is known to have taken */
+    bool frozen;                                /* nothing behind the last look is read */
+    struct agent_record records[CHUNK_RECORDS]; /* copies, of those that are handed on */
+    uint64_t times[CHUNK_RECORDS];
+};
+
+/* ------------------------------------------------------------------------------------ reader_threads.c */
+
+/* NULL: none. */
+struct reader_thread *reader_thread_find(const struct agent_reader *reader, uint32_t tid);
+
+/* Makes it if there is none. NULL: no memory. */
+struct reader_thread *reader_thread_for(struct agent_reader *reader, uint32_t tid);
+
+void reader_thread_remove(struct agent_reader *reader, struct reader_thread *thread);
+
+/* Those of thread `tid`; 0: of all. */
+void reader_tickets_remove(struct agent_reader *reader, uint32_t tid);
+
+/* Gives chunks that have been taken to their threads, as far as those are known. -ENOMEM, -EBADMSG. */
+int reader_place_new_chunks(struct agent_reader *reader);
+
+/* ------------------------------------------------------------------------------------ reader_checks.c */
+
+/* Ends the reading of the area: its memory says what cannot be, `fault`. Returns -EBADMSG, which is what all
+ * functions of the reader return on the way out, up to reader_result(). */
+int reader_find_fault(struct agent_reader *reader, const char *fault);
+
+/* What a function of the interface returns that has come to `code`. */
+int reader_result(struct agent_reader *reader, int code);
+
+/* A count in the area has become `now`: not less than `before`, and no more than there was time for.
+ * -EBADMSG. */
+int reader_check_count(struct agent_reader *reader, uint64_t before, uint64_t now);
+
+/* The chunk is still its thread's. -EBADMSG. */
+int reader_check_chunk(struct agent_reader *reader, const struct held_chunk *chunk);
+
+/* Copies records, and their times, into the reader, up to one that is not written, at most `limit`, which is
+ * no more than a chunk has behind `records`; checks the copies. -EBADMSG. */
+int reader_copy_records(struct agent_reader *reader, const struct agent_record *records, size_t limit,
+                        size_t *ret_count);
+
+static inline bool is_written(const struct agent_record *record)
+{
+    return __atomic_load_n(&record->function, __ATOMIC_ACQUIRE) != 0;
+}
+
+#endif

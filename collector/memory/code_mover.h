@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Programs that run a copy of code instead of the code: breakpoints would be copied with it, and the copies
+ * are no probes of the kernel's any more but traps that kill the program. Of these two kinds can be told
+ * beforehand:
+ *
+ * - translators, which map other programs and run what they make of them (valgrind's tools);
+ * - programs that move their own code to huge pages when they are told to (node --use-largepages).
+ *
+ * Others that move their code (HHVM, PHP and ClickHouse can be configured so) are not known here.
+ */
+#ifndef TRACECTL_COLLECTOR_MEMORY_CODE_MOVER_H
+#define TRACECTL_COLLECTOR_MEMORY_CODE_MOVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "image/elf/elf_image.h"
+
+/* Whether the image is a translator's: neither it nor what its processes map may be probed. */
+bool code_mover_translates(struct elf_image *image);
+
+/* Whether the image can move its own code. */
+bool code_mover_can_move(struct elf_image *image);
+
+/* Whether the process, which runs such an image, was told to: by its arguments or its environment. */
+bool code_mover_is_told(pid_t pid);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/process/maps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/foreign_file.h"
+#include "collector/process/map_lines.h"
+
+/* The next executable mapping of a file. `*ret_path` lives until the one behind it. */
+static bool next_mapping(struct map_lines *lines, struct code_mapping *ret_mapping, char **ret_path)
+{
+    struct map_line line;
+
+    while (map_lines_next(lines, &line)) {
+        if (!line.inode || !line.executable || *line.name != '/')
+            continue;
+        *ret_mapping = (struct code_mapping){
+            .start = line.start,
+            .end = line.end,
+            .offset = line.offset,
+            .inode = (ino_t)line.inode,
+            .writable = line.writable,
+        };
+        *ret_path = line.name;
+        return true;
+    }
+    return false;
+}
+
+static void cut_deleted(char *path)
+{
+    static const char suffix[] = " (deleted)";
+    size_t length = strlen(path);
+
+    if (length > strlen(suffix) && !strcmp(path + length - strlen(suffix), suffix))
+        path[length - strlen(suffix)] = '\0';
+}
+
+/* Finds the file behind a mapping. Some file systems (btrfs, overlayfs) show another device in maps than stat
+ * tells, so it is asked for here. */
+static bool reach_file(pid_t pid, const char *path, struct code_mapping *mapping)
+{
+    struct stat file;
+
+    snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+             mapping->start, mapping->end);
+    if (foreign_file_stat(mapping->link, &file)) {
+        /* That takes CAP_CHECKPOINT_RESTORE. By its path it is the same file if its number is the same. */
+        snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/root%s", (int)pid, path);
+        if (foreign_file_stat(mapping->link, &file) || file.st_ino != mapping->inode)
+            return false;
+    }
+    mapping->device = file.st_dev;
+    mapping->inode = file.st_ino;
+    return true;
+}
+
+void code_mappings_free(struct code_mapping *mappings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(mappings[i].path);
+    free(mappings);
+}
+
+int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t *ret_count, struct error *err)
+{
+    AUTO_MAP_LINES struct map_lines lines = {0};
+    struct code_mapping *mappings = NULL, mapping;
+    size_t count = 0, capacity = 0;
+    int r = map_lines_open(pid, &lines);
+    char *path;
+
+    if (r)
+        return error_set(err, r, NULL, "cannot trace process %d", (int)pid);
+    while (next_mapping(&lines, &mapping, &path)) {
+        cut_deleted(path);
+        if (!reach_file(pid, path, &mapping))
+            continue;
+        mapping.path = strdup(path);
+        if (!mapping.path || array_reserve(&mappings, &capacity, count + 1)) {
+            free(mapping.path);
+            code_mappings_free(mappings, count);
+            return error_no_memory(err);
+        }
+        mappings[count++] = mapping;
+    }
+    *ret_mappings = mappings;
+    *ret_count = count;
+    return 0;
+}
+
+bool file_is_mapped(pid_t pid, dev_t device, ino_t inode)
+{
+    AUTO_MAP_LINES struct map_lines lines = {0};
+    struct code_mapping mapping;
+    char *path;
+
+    if (map_lines_open(pid, &lines))
+        return false;
+    while (next_mapping(&lines, &mapping, &path))
+        if (mapping.inode == inode && reach_file(pid, path, &mapping) && mapping.device == device &&
+            mapping.inode == inode)
+            return true;
+    return false;
+}
+
+bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid),
+                              void *context)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    bool found = false;
+
+    if (!processes)
+        return true; /* who cannot look must assume it */
+    while (!found && (entry = readdir(processes))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        found = pid > 0 && !is_ours(context, pid) && file_is_mapped(pid, device, inode);
+    }
+    closedir(processes);
+    return found;
+}

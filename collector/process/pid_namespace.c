@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/process/pid_namespace.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* It has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
+#define INITIAL_PID_NAMESPACE 0xeffffffcu
+
+static bool has_initial_number(const char *link, bool otherwise)
+{
+    struct stat namespace;
+
+    return stat(link, &namespace) ? otherwise : namespace.st_ino == INITIAL_PID_NAMESPACE;
+}
+
+/* A kernel without pid namespaces has neither link. One for children that has no process yet has no link. */
+bool pid_namespace_is_initial(void)
+{
+    return access("/proc/self/ns/pid", F_OK) || (has_initial_number("/proc/self/ns/pid", true) &&
+                                                 has_initial_number("/proc/self/ns/pid_for_children", false));
+}
+
+int pid_namespace_check(struct error *err)
+{
+    if (pid_namespace_is_initial())
+        return 0;
+    return error_say(err, -ENOTSUP,
+                     "cannot trace processes from inside a pid namespace: the kernel side sees process %d by "
+                     "another number (run in the host's pid namespace; for a container --pid=host)",
+                     (int)getpid());
+}

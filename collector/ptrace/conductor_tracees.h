@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The threads that the conductor traces: what they stop for, and how they go on. For the conductor's process
+ * only. */
+#ifndef TRACECTL_COLLECTOR_PTRACE_CONDUCTOR_TRACEES_H
+#define TRACECTL_COLLECTOR_PTRACE_CONDUCTOR_TRACEES_H
+
+#include "collector/ptrace/conductor_state.h"
+
+/* Traces all threads of a process. Returns 0, -ESRCH, -EPERM. */
+int tracees_seize(pid_t pid);
+
+/* Deals with one thing that tracees have to tell. Returns false when there is nothing. */
+bool tracees_handle_one(struct conductor *conductor);
+
+/* Ends the hold of a thread if it is held. `preemption`: NULL for none. */
+void tracees_let_go(struct conductor *conductor, pid_t tid, const struct conductor_preemption *preemption);
+
+/* Ends the holds whose time is over at `now` (CLOCK_MONOTONIC). Returns when the next one's is, or
+ * UINT64_MAX.
+ */
+uint64_t tracees_end_overdue(struct conductor *conductor, uint64_t now);
+
+/* Detaches the threads that are held. The others are let go by the kernel when the process ends, without
+ * being interrupted. */
+void tracees_detach_held(struct conductor *conductor);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The loader: the probes of one image go into one process, or into all that run it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/inline/leftover.h"
+#include "collector/memory/code_mover.h"
+#include "collector/plan/rewrite_gates.h"
+#include "collector/process/process.h"
+#include "collector/recording/loader_state.h"
+#include "collector/recording/text_check.h"
+#include "collector/uprobe/place_lock.h"
+
+/* Processes that one library is probed in at once. Whenever any program maps the library, the kernel goes
+ * through all of its probes, and for each through all processes that have it. */
+#define LIBRARY_PROCESSES_MAX 8
+
+static uint64_t key_of(uint32_t number, pid_t pid)
+{
+    return (uint64_t)number << 32 | (uint32_t)pid;
+}
+
+bool loader_has_attachment(const struct loader *loader, uint32_t number, pid_t pid)
+{
+    uint64_t key = key_of(number, pid);
+    struct attachment *found;
+
+    HASH_FIND(hh, loader->attachments, &key, sizeof(key), found);
+    return found;
+}
+
+bool loader_is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid)
+{
+    return image->everywhere || loader_has_attachment(loader, image->number, pid);
+}
+
+int loader_add_attachment(struct loader *loader, uint32_t number, struct traced_image *image, pid_t pid,
+                          struct error *err)
+{
+    struct attachment *attachment = calloc(1, sizeof(*attachment));
+
+    if (!attachment)
+        return error_no_memory(err);
+    attachment->key = key_of(number, pid);
+    attachment->image = image;
+    attachment->pid = pid;
+    HASH_ADD(hh, loader->attachments, key, sizeof(attachment->key), attachment);
+    return 0;
+}
+
+static unsigned processes_probed(const struct loader *loader, const struct traced_image *image)
+{
+    unsigned count = 0;
+
+    for (const struct attachment *attachment = loader->attachments; attachment;
+         attachment = attachment->hh.next)
+        count += attachment->image == image;
+    return count;
+}
+
+bool loader_has_inline(const struct loader *loader, pid_t pid)
+{
+    return loader->inlined && inline_backend_has(loader->inlined, pid);
+}
+
+/* Before an image's uprobes go into all processes that run it: none of them may be patched by somebody else.
+ * If one is, an image whose returns are inferred is probed in one process at a time, as libraries are. */
+static int make_way(struct loader *loader, struct traced_image *image, struct error *err)
+{
+    struct error why = {0};
+    int r;
+
+    if (image->everywhere)
+        return 0;
+    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, &why);
+    if (r == -EBUSY && image->inlined) {
+        image->shared = true;
+        return 0;
+    }
+    if (r && err)
+        *err = why;
+    return r;
+}
+
+/* Who has asked for the right to change code before that is watched has got it by then. */
+#define UNDER_WAY_US 10000
+
+/* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
+ * probes are there. */
+static int attach_gates(struct loader *loader, const struct traced_image *image, pid_t pid, bool *ret_any,
+                        struct error *err)
+{
+    struct rewrite_gates gates;
+    bool refused[REWRITE_GATES_MAX] = {0};
+    struct uprobe_sites sites = {
+        .file = elf_image_fd(image->elf),
+        .name = image->path,
+        .offsets = gates.offsets,
+        .cookies = gates.cookies,
+        .part = UPROBE_IMAGE_PART(image->number),
+        .refused = refused,
+    };
+
+    rewrite_gates_find(image->functions, image->function_count, &gates);
+    sites.count = image->plan->changes ? 0 : gates.count;
+    *ret_any = sites.count;
+    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
+}
+
+/* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
+ * a process maps without running it is probed in one process at a time, as libraries are: the other may be
+ * about to read the code and translate it; so is one whose processes may move their code. Who is about to
+ * change the code is held from here on, so it is looked at again then. */
+static int compare_all(struct loader *loader, struct traced_image *image, struct error *err)
+{
+    bool any, read_elsewhere, gated;
+    int r;
+
+    if (image->everywhere || image->shared || image->compared)
+        return 0;
+    image->compared = true;
+    r = text_check_all(image, &any, &read_elsewhere, err);
+    if (!r && (read_elsewhere || code_mover_can_move(image->elf)))
+        r = image_table_share(loader->images, image, err);
+    if (!r && !image->shared)
+        r = attach_gates(loader, image, 0, &gated, err);
+    if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
+        r = text_check_all(image, &any, &read_elsewhere, err);
+    return r || !any ? r : image_table_leave_differing(loader->images, image, err);
+}
+
+/* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
+ * any; another one that differs has none of the image's. One that we have patched was compared for that. */
+static int compare_one(struct loader *loader, struct traced_image *image, pid_t pid, bool *ret_differs,
+                       struct error *err)
+{
+    bool first = !image->compared, any = false;
+    int r = loader_has_inline(loader, pid) ? 0 : text_check_process(image, pid, first, &any, err);
+
+    image->compared = true;
+    *ret_differs = any && !first;
+    return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
+}
+
+/* Attaches an image that other processes map, too, to this one. */
+static int attach_shared(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+{
+    bool differs, gated;
+    int r;
+
+    if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
+        uprobe_backend_closing(loader->backend) > LOADER_CLOSING_MAX) {
+        loader->skipped = true;
+        return 0;
+    }
+    r = attach_gates(loader, image, pid, &gated, err);
+    if (r)
+        return r;
+    r = compare_one(loader, image, pid, &differs, err);
+    loader->differing |= differs;
+    if (r || differs)
+        return r;
+    if (loader->budget)
+        r = budget_enrol(loader->budget, image, err);
+    if (!r)
+        r = image_table_attach(loader->backend, image, pid, err);
+    return r ? r : loader_add_attachment(loader, image->number, image, pid, err);
+}
+
+/* Another recorder patches a process within a moment; one that places uprobes may take seconds. */
+#define PATCHING_MS 10000
+#define PLACING_MS 1000
+
+int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, bool running,
+                  struct error *err)
+{
+    AUTO_CLOSE int lock = PLACE_LOCK_NONE;
+    int r;
+
+    if (image->kind == IMAGE_MAIN && !image->everywhere &&
+        place_lock(image->file.st_dev, image->file.st_ino, false, PATCHING_MS, &lock))
+        return error_say(err, -EBUSY, "cannot probe %s: another recording is putting inline probes into it",
+                         image->path);
+    r = compare_all(loader, image, err);
+    if (!r && !image->shared)
+        r = make_way(loader, image, err);
+    if (!r && loader->trigger)
+        r = trigger_enrol(loader->trigger, image, err);
+    if (r)
+        return r;
+    if (image->shared)
+        return attach_shared(loader, image, pid, err);
+    return loader->budget ? budget_attach(loader->budget, image, running, err)
+                          : image_table_attach(loader->backend, image, 0, err);
+}
+
+/* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
+static int patch(struct loader *loader, const struct traced_image *image, pid_t pid, struct error *ret_why,
+                 struct error *err)
+{
+    AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
+    struct inline_target target = {
+        .pid = pid,
+        .inlined = image->inlined,
+        .functions = image->functions,
+        .first_function = image->first_function,
+        .out = out,
+    };
+    uint64_t start, offset;
+    const char *reason;
+    int r;
+
+    if (!out)
+        return error_no_memory(err);
+    r = inline_backend_refusal(pid, image->inlined, &reason, err);
+    if (r)
+        return r;
+    if (reason)
+        return error_say(ret_why, -ENOTSUP, "%s", reason), 0;
+    r = process_exe_mapping(pid, &start, &offset);
+    if (!r)
+        r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
+    if (r)
+        return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
+    if (loader->budget)
+        budget_inline_out(loader->budget, image, out);
+    r = inline_backend_attach(loader->inlined, &target, ret_why);
+    if (r != -ESRCH && r != -ENOMEM)
+        return 0;
+    if (err)
+        *err = *ret_why;
+    return r;
+}
+
+int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+{
+    AUTO_CLOSE int lock = PLACE_LOCK_NONE;
+    struct error why = {0};
+    int r = 0;
+
+    if (!image->inlined || inline_backend_has(loader->inlined, pid))
+        return 0;
+    if (place_lock(image->file.st_dev, image->file.st_ino, true, PLACING_MS, &lock))
+        error_say(&why, -EBUSY, "another recording is placing probes in the program");
+    else
+        r = compare_all(loader, image, err);
+    if (r || !image->inlined || image->left_ns)
+        return r;
+    if (!why.code)
+        r = patch(loader, image, pid, &why, err);
+    image->patched |= !r && !why.code;
+    if (r || !why.code)
+        return r;
+    if (!image->patched && !image->everywhere)
+        return image_table_leave_inline(loader->images, image, why.message, err);
+    loader->unpatched = true;
+    return 0;
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recording/recorder_state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "collector/launch/background.h"
+#include "collector/launch/privileges.h"
+#include "collector/process/pid_namespace.h"
+#include "collector/recording/go_govern.h"
+#include "collector/recording/recorder_flight.h"
+#include "collector/recording/recorder_inline.h"
+#include "collector/recording/recorder_probes.h"
+#include "collector/recording/recorder_rewrites.h"
+#include "collector/uprobe/kernel_features.h"
+
+/* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
+#define POLL_MS 10
+#define BUSY_POLL_MS \
+    1 /* while inline probes record this many calls a round: a program on the same processor */
+#define BUSY_CALLS 2000 /* waits as long as a round takes */
+#define HELD_POLL_US 30 /* while a thread of the target stands still for us */
+#define HELD_AT_ONCE 64
+#define GOVERN_NS 20000000u
+/* Closed segments in memory: commit before the interval is over; and the most that a locked store may pile
+ * up. */
+#define PENDING_BYTES (16u << 20)
+#define PENDING_BYTES_MAX (512u << 20)
+
+int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err)
+{
+    return trace_writer_tag(recorder->writer, key, value, err);
+}
+
+int64_t recorder_run_id(const struct recorder *recorder)
+{
+    return trace_writer_run_id(recorder->writer);
+}
+
+struct stream_counts recorder_counts(const struct recorder *recorder)
+{
+    return streams_counts(recorder->streams);
+}
+
+const struct traced_image *recorder_images(const struct recorder *recorder)
+{
+    return image_table_images(recorder->images);
+}
+
+struct trace_writer_memory recorder_memory(const struct recorder *recorder)
+{
+    return trace_writer_memory(recorder->writer);
+}
+
+uint64_t recorder_ring_bytes(const struct recorder *recorder)
+{
+    return uprobe_backend_ring_bytes(recorder->backend);
+}
+
+uint64_t recorder_dropped_runs(const struct recorder *recorder)
+{
+    return recorder->keeper.retained.runs;
+}
+
+void recorder_stop(struct recorder *recorder)
+{
+    const uint64_t one = 1;
+
+    if (write(recorder->stop, &one, sizeof(one)) < 0)
+        return; /* the counter is at its limit: it has been told */
+}
+
+bool recorder_budget_totals(const struct recorder *recorder, struct govern_totals *ret_totals)
+{
+    if (recorder->budget)
+        budget_totals(recorder->budget, ret_totals);
+    return recorder->budget;
+}
+
+int recorder_budget_functions(const struct recorder *recorder, struct govern_function **ret_functions,
+                              size_t *ret_count, struct error *err)
+{
+    *ret_functions = NULL;
+    *ret_count = 0;
+    return recorder->budget ? budget_functions(recorder->budget, ret_functions, ret_count, err) : 0;
+}
+
+/* ------------------------------------------------------------------------------------ new code in targets */
+
+/* A stretch that nobody saw, of unknown length. */
+static int blind_stretch(struct recorder *recorder, const char *cause, struct error *err)
+{
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, cause, err);
+}
+
+/* Whether a process that was not held has run without probes: its program was not known before, or has probes
+ * that each process gets by itself, or it has ended before anybody could look at it. */
+static bool began_unseen(const struct recorder *recorder, const struct traced_image *newest_before,
+                         const struct traced_image *image, bool gone)
+{
+    const struct traced_image *newest = image_table_images(recorder->images);
+
+    return gone || image->inlined || image->shared || (newest != newest_before && image_is_traced(newest));
+}
+
+int recorder_note_skipped(struct recorder *recorder, struct error *err)
+{
+    int r = 0;
+
+    r = loader_store_unopened(recorder->loader, recorder->writer, err);
+    if (!r && loader_take_unpatched(recorder->loader))
+        r = blind_stretch(recorder, "a process could not be given inline probes", err);
+    if (!r && loader_take_skipped(recorder->loader))
+        r = blind_stretch(recorder, "libraries not probed: too many processes at once", err);
+    if (!r && loader_take_differing(recorder->loader))
+        r = blind_stretch(recorder, "a library not probed: its code in memory is not that of the file", err);
+    return r;
+}
+
+/* A process has a new program. Whatever happens here, a held one must be let go. */
+static int on_exec(void *context, pid_t pid, bool held, bool by_thread, struct error *err)
+{
+    struct recorder *recorder = context;
+    const struct traced_image *newest = image_table_images(recorder->images), *image = NULL;
+    struct error why = {0};
+    int r = 0;
+
+    if (by_thread)
+        loader_replace_thread(recorder->loader, pid);
+    if (!recorder->closing)
+        r = loader_program(recorder->loader, pid, true, &image, &why);
+    if (!r && !recorder->closing && recorder->watch && held && image->go)
+        r = go_watch_seize(recorder->watch, pid, &why);
+    if (held)
+        held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
+    if (!held && !recorder->closing && (!r || recorder_is_gone(r)) &&
+        began_unseen(recorder, newest, image, recorder_is_gone(r)))
+        return blind_stretch(recorder, "a program began before its probes", err);
+    r = recorder_pass_over(recorder, pid, r, &why, err);
+    return r ? r : recorder_note_skipped(recorder, err);
+}
+
+static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
+{
+    struct recorder *recorder = context;
+    bool news = false, in_time = false;
+    struct error why = {0};
+    int r = 0;
+
+    if (!recorder->closing)
+        r = loader_libraries(recorder->loader, pid, &news, &why);
+    if (flags & WIRE_HELD)
+        in_time = uprobe_backend_release(recorder->backend, pid);
+    if (flags & WIRE_WAITING)
+        in_time = uprobe_backend_end_wait(recorder->backend, tid);
+    r = recorder_pass_over(recorder, pid, r, &why, err);
+    if (!r && news && !in_time)
+        r = blind_stretch(recorder, "a library ran before its probes", err);
+    return r ? r : recorder_note_skipped(recorder, err);
+}
+
+static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct error *err)
+{
+    struct recorder *recorder = context;
+    struct error why = {0};
+    bool news = false;
+    int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, &why);
+
+    if (held)
+        held = uprobe_backend_release(recorder->backend, child);
+    r = recorder_pass_over(recorder, child, r, &why, err);
+    if (!r)
+        r = recorder_note_skipped(recorder, err);
+    if (r || !news || held)
+        return r;
+    return blind_stretch(recorder, "a forked child ran before its probes", err);
+}
+
+static int on_limited(void *context, uint32_t function, uint64_t ns, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    return recorder->budget ? budget_limited(recorder->budget, function, ns, err) : 0;
+}
+
+static void on_end(void *context, pid_t pid)
+{
+    struct recorder *recorder = context;
+
+    loader_end(recorder->loader, pid);
+}
+
+static struct wire_losses take_losses(void *context, uint32_t tid)
+{
+    struct recorder *recorder = context;
+
+    return uprobe_backend_take_losses(recorder->backend, tid);
+}
+
+static int open_wakeups(struct recorder *recorder, struct error *err)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    recorder->epoll = epoll_create1(EPOLL_CLOEXEC);
+    recorder->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (recorder->epoll < 0 || recorder->stop < 0 ||
+        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, uprobe_backend_fd(recorder->backend), &event) ||
+        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, recorder->stop, &event))
+        return error_set(err, -errno, NULL, "cannot wait for events");
+    if (recorder->watch && epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, go_watch_fd(recorder->watch), &event))
+        return error_set(err, -errno, NULL, "cannot wait for stops");
+    return 0;
+}
+
+/* A quarter of the machine's memory, at most 1 GiB. */
+static size_t default_memory(void)
+{
+    const uint64_t most = (uint64_t)1 << 30;
+    uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return (size_t)(quarter < most ? quarter : most);
+}
+
+/* Synchronisation is recorded, and functions that the user has declared. */
+static int begin_sync(struct recorder *recorder, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    int r = sync_probes_new(recorder->backend, recorder->streams, options->declarations,
+                            options->declaration_count, &recorder->sync, err);
+
+    for (size_t i = 0; !r && i < options->declaration_count; i++)
+        r = trace_writer_sync_function(recorder->writer, i + 1,
+                                       sync_event_kind_name(options->declarations[i].kind),
+                                       options->declarations[i].name, err);
+    return r;
+}
+
+static int consume(void *context, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    uprobe_backend_want_all(recorder->backend);
+    return recorder_consume(recorder, err);
+}
+
+static int begin_trigger(struct recorder *recorder, uint64_t from_ns, struct error *err)
+{
+    const struct trigger_options options = {
+        .opens = recorder->options.opens,
+        .context = recorder->options.opens_context,
+        .backend = recorder->backend,
+        .images = recorder->images,
+        .writer = recorder->writer,
+        .from_ns = from_ns,
+    };
+    int r = trigger_new(&options, &recorder->trigger, err);
+
+    if (!r)
+        loader_set_trigger(recorder->loader, recorder->trigger);
+    return r;
+}
+
+bool recorder_has_trigger(const struct recorder *recorder)
+{
+    return recorder->trigger && trigger_is_there(recorder->trigger);
+}
+
+static int begin_budget(struct recorder *recorder, struct tracestore *store, struct error *err)
+{
+    const struct budget_options options = {
+        .share = recorder->options.budget,
+        .images = recorder->images,
+        .backend = recorder->backend,
+        .inlined = recorder->inlined,
+        .timed = recorder->options.times == STREAM_TIMES_FULL,
+        .streams = recorder->streams,
+        .writer = recorder->writer,
+        .store = store,
+        .stop = recorder->stop,
+        .consume = consume,
+        .context = recorder,
+    };
+    int r = budget_new(&options, &recorder->budget, err);
+
+    if (!r)
+        loader_set_budget(recorder->loader, recorder->budget);
+    return r;
+}
+
+static int begin_run(struct recorder *recorder, struct tracestore *store, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    const struct trace_run_description run = {
+        .name = options->name,
+        .command = options->command,
+        .options = options->options,
+        .started_ns = clock_ns(CLOCK_REALTIME),
+    };
+    struct stream_options stream = {
+        .times = options->times,
+        .call_sites = options->call_sites,
+        .on_exec = on_exec,
+        .on_libraries = on_libraries,
+        .on_rewrite = recorder_note_rewrite,
+        .on_fork = on_fork,
+        .on_end = on_end,
+        .on_limited = on_limited,
+        .take_losses = take_losses,
+        .context = recorder,
+        .sync = options->sync,
+        .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go_observer,
+    };
+    struct trace_writer_options writer = {.memory_bytes = options->memory_bytes ? options->memory_bytes
+                                                                                : default_memory()};
+    int r = 0;
+
+    if (options->flight) {
+        writer.window_ns = flight_options_of(options->flight)->window_ns;
+        writer.window_bytes = flight_options_of(options->flight)->window_bytes;
+        r = recorder_flight_open(recorder, &stream, err);
+    }
+    if (!r)
+        r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
+
+    if (!r)
+        keeper_init(&recorder->keeper, store, trace_writer_run_id(recorder->writer), &options->room);
+    if (!r)
+        r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
+    if (!r && options->sync)
+        r = begin_sync(recorder, err);
+    if (!r)
+        r = loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
+                       options->want_image != NULL, recorder->sync, &recorder->loader, err);
+    if (!r && options->discreet)
+        loader_be_discreet(recorder->loader);
+    if (!r && options->keep_arguments)
+        loader_keep_arguments(recorder->loader);
+    if (!r && options->times == STREAM_TIMES_FULL)
+        r = recorder_tag(recorder, "times", "full", err);
+    if (!r && options->opens)
+        r = begin_trigger(recorder, run.started_ns, err);
+    return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
+}
+
+int recorder_open(struct tracestore *store, const struct recorder_options *options,
+                  struct recorder **ret_recorder, struct error *err)
+{
+    const struct uprobe_options uprobe = recorder_uprobe_options(options);
+    struct image_table_options image = recorder_image_options(options);
+    struct recorder *recorder = calloc(1, sizeof(*recorder));
+    struct background *background;
+    int r;
+
+    if (!recorder)
+        return error_no_memory(err);
+    r = pid_namespace_check(err);
+    if (r) {
+        free(recorder);
+        return r;
+    }
+    recorder->options = *options;
+    recorder->epoll = recorder->stop = -1;
+    recorder_commands_init(&recorder->commands);
+    if (!recorder->options.flush_interval_ns)
+        recorder->options.flush_interval_ns = 1000000000u;
+    if (options->flight &&
+        recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
+        recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
+    launch_want_ends();
+    background = background_begin(options->budget);
+    r = uprobe_backend_open(&uprobe, &recorder->backend, err);
+    background_end(background);
+    if (!r)
+        r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
+    if (!r && options->watch)
+        r = go_watch_new(options->watch, &options->watcher, &recorder->watch, err);
+    if (!r)
+        r = open_wakeups(recorder, err);
+    if (!r)
+        r = recorder_inline_open(recorder, err);
+    image.inlined = options->backend == RECORDER_INLINE;
+    image.not_inlined = recorder_inline_refusal(options);
+    image.knows_borrowers = image.inlined && kernel_tells_slots();
+    if (!r)
+        r = image_table_new(&image, &recorder->images, err);
+    if (!r)
+        r = begin_run(recorder, store, err);
+    if (r) {
+        recorder_free(recorder);
+        return r;
+    }
+    *ret_recorder = recorder;
+    return 0;
+}
+
+int recorder_consume(struct recorder *recorder, struct error *err)
+{
+    int r = recorder->inlined ? recorder_inline_consume(recorder, RECORDER_ROUND)
+                              : uprobe_backend_consume(recorder->backend, RECORDER_ROUND, streams_handle,
+                                                       recorder->streams);
+
+    if (r >= 0)
+        return r;
+    if (streams_error(recorder->streams)->code && err)
+        *err = *streams_error(recorder->streams);
+    else
+        error_set(err, r, NULL, "cannot read the ring buffer");
+    return r;
+}
+
+void recorder_release_forgotten(struct recorder *recorder)
+{
+    uint64_t losses = uprobe_backend_loss_totals(recorder->backend).life_cycle;
+    pid_t pids[HELD_AT_ONCE];
+    size_t count;
+
+    if (losses == recorder->life_cycle_losses && !recorder->closing)
+        return;
+    recorder->life_cycle_losses = losses;
+    do { /* a released process leaves the list */
+        count = uprobe_backend_held(recorder->backend, pids, HELD_AT_ONCE);
+        for (size_t i = 0; i < count; i++)
+            uprobe_backend_release(recorder->backend, pids[i]);
+    } while (count == HELD_AT_ONCE);
+}
+
+static int flush(void *context, struct error *err)
+{
+    struct recorder *recorder = context;
+    int r = recorder->trigger ? trigger_look(recorder->trigger, err) : 0;
+
+    return r ? r : trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
+}
+
+/* Commits if it is time, or if much has gathered. Another process may keep the store locked for long: nothing
+ * is lost by that but time, so the next round tries again. */
+static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *err)
+{
+    int r;
+
+    if (now - recorder->flushed_ns < recorder->options.flush_interval_ns &&
+        trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES)
+        return keeper_step(&recorder->keeper, false, err);
+    r = flush(recorder, err);
+    if (r == -ENOSPC)
+        r = keeper_commit(&recorder->keeper, flush, recorder, err);
+    if (r == -EBUSY && trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES_MAX)
+        return 0;
+    recorder->flushed_ns = now;
+    return r ? r : keeper_step(&recorder->keeper, true, err);
+}
+
+static int govern_if_due(struct recorder *recorder, uint64_t now, struct error *err)
+{
+    int r = recorder->budget ? budget_look(recorder->budget, now, err) : 0;
+
+    if (r || !(recorder->options.go_budget.share > 0) || now - recorder->governed_ns < GOVERN_NS)
+        return r;
+    recorder->governed_ns = now;
+    return go_govern(recorder->streams, recorder->backend, now, err);
+}
+
+/* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
+static int targets_ended(struct recorder *recorder, struct error *err)
+{
+    return recorder->commands.started ? recorder_commands_ended(recorder, err)
+                                      : !streams_live_processes(recorder->streams);
+}
+
+static bool stop_wanted(const struct recorder *recorder)
+{
+    uint64_t told;
+
+    return read(recorder->stop, &told, sizeof(told)) > 0;
+}
+
+static int poll_ms(const struct recorder *recorder)
+{
+    return recorder->inlined && recorder->inline_calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
+}
+
+int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
+{
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC), now;
+    struct epoll_event event;
+    bool held = false;
+    int r, records = 0;
+
+    /* Stacks are looked at in the end. What a watched program's next execution inherits must not be less. */
+    r = recorder->watch ? 0 : privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
+    if (r)
+        return r;
+    if (!recorder->flushed_ns)
+        recorder->flushed_ns = begun;
+    uprobe_backend_enter(recorder->backend, PHASE_RECORDING);
+    for (;;) {
+        if (held && !records)
+            usleep(HELD_POLL_US);
+        else if (records < (int)RECORDER_ROUND)
+            epoll_wait(recorder->epoll, &event, 1, held ? 0 : poll_ms(recorder));
+        records = recorder_consume(recorder, err);
+        if (records < 0)
+            return records;
+        held = recorder->watch && go_watch_round(recorder->watch, !records);
+        recorder_release_forgotten(recorder);
+        r = recorder_serve_rewrites(recorder, err);
+        now = clock_ns(CLOCK_MONOTONIC);
+        recorder_release_images(recorder, now);
+        recorder_commands_signal(recorder, now);
+        if (!r)
+            r = govern_if_due(recorder, now, err);
+        if (!r)
+            r = recorder_check_probes(recorder, now, err);
+        if (!r)
+            r = flush_if_due(recorder, now, err);
+        if (!r && recorder->options.flight)
+            r = recorder_flight_round(recorder, now, flush, err);
+        if (r)
+            return r;
+        r = targets_ended(recorder, err);
+        if (r)
+            return r < 0 ? r : 0;
+        if (stop_wanted(recorder) || (duration_ns && now - begun >= duration_ns))
+            return 0;
+    }
+}
+
+void recorder_free(struct recorder *recorder)
+{
+    if (!recorder)
+        return;
+    if (recorder->backend)
+        recorder_detach(recorder);
+    exec_guard_stop(&recorder->guard);
+    go_watch_free(recorder->watch);
+    recorder_commands_release(&recorder->commands);
+    loader_free(recorder->loader);
+    budget_free(recorder->budget);
+    trigger_free(recorder->trigger);
+    sync_probes_free(recorder->sync);
+    streams_free(recorder->streams);
+    recorder_flight_release(recorder);
+    free(recorder->rewrites);
+    recorder_failures_release(recorder);
+    recorder_probes_release(&recorder->probes);
+    trace_writer_free(recorder->writer);
+    image_table_free(recorder->images);
+    inline_backend_free(recorder->inlined);
+    uprobe_backend_free(recorder->backend);
+    if (recorder->epoll >= 0)
+        close(recorder->epoll);
+    if (recorder->stop >= 0)
+        close(recorder->stop);
+    free(recorder);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recording/recorder_rewrites.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+
+/* Lets the process go, or its thread. False: it was not held, or not for as long as it took. */
+static bool let_go(struct recorder *recorder, const struct wire_rewrite *record)
+{
+    bool in_time = false;
+
+    if (record->header.flags & WIRE_HELD)
+        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
+    if (record->header.flags & WIRE_WAITING)
+        in_time = uprobe_backend_end_wait(recorder->backend, (pid_t)record->header.tid);
+    return in_time;
+}
+
+int recorder_note_rewrite(void *context, const struct wire_rewrite *record, struct error *err)
+{
+    struct recorder *recorder = context;
+
+    if (recorder->closing) {
+        let_go(recorder, record);
+        return 0;
+    }
+    if (array_reserve(&recorder->rewrites, &recorder->rewrite_capacity, recorder->rewrite_count + 1))
+        return error_no_memory(err);
+    recorder->rewrites[recorder->rewrite_count++] = *record;
+    return 0;
+}
+
+static int serve(struct recorder *recorder, const struct wire_rewrite *record, struct error *err)
+{
+    bool left, in_time;
+    int r = loader_rewrite(recorder->loader, (pid_t)record->tgid, record->address, &left, err);
+
+    in_time = let_go(recorder, record);
+    return r || !left || in_time
+               ? r
+               : trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
+                                   "a program changed its code before its probes were gone", err);
+}
+
+int recorder_serve_rewrites(struct recorder *recorder, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < recorder->rewrite_count && !r; i++) {
+        const struct wire_rewrite record = recorder->rewrites[i]; /* more may come meanwhile */
+
+        r = serve(recorder, &record, err);
+    }
+    recorder->rewrite_count = 0;
+    return r;
+}

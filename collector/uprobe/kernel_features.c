@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/uprobe/kernel_features.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+DEFINE_CLEANUP(cleanup_btf, struct btf *, btf__free)
+
+/* Whether there are links of this type: one on a folder is refused as such, and not as something unknown. */
+static bool takes_links(uint32_t type)
+{
+    const struct bpf_insn nothing[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = (enum bpf_attach_type)type);
+    AUTO_CLOSE int program =
+        bpf_prog_load(BPF_PROG_TYPE_KPROBE, "try_link", "GPL", nothing, ARRAY_SIZE(nothing), &options);
+    unsigned long offset = 0;
+    struct {
+        uint32_t prog_fd, target_fd, attach_type, flags;
+        uint64_t path, offsets, ref_ctr_offsets, cookies;
+        uint32_t count, multi_flags, pid, unused;
+    } attr = {
+        .prog_fd = (uint32_t)program,
+        .attach_type = type,
+        .path = (uintptr_t) "/",
+        .offsets = (uintptr_t)&offset,
+        .count = 1,
+    };
+
+    if (program == -EMFILE || program == -ENFILE)
+        return true; /* not known: what is tried next says what is missing */
+    return program >= 0 && syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EBADF;
+}
+
+static bool look_for_slot_tracepoints(void)
+{
+    CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
+    const struct btf_type *type;
+    int exit = kernel ? btf__find_by_name_kind(kernel, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF) : -1;
+
+    if (exit < 0 || btf__find_by_name_kind(kernel, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) < 0)
+        return false;
+    type = btf__type_by_id(kernel, btf__type_by_id(kernel, (__u32)exit)->type); /* a pointer */
+    type = btf__type_by_id(kernel, type->type);
+    return btf_is_func_proto(type) &&
+           btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
+}
+
+static bool has_uprobe_multi, has_sessions, tells_slots;
+
+static void find_uprobe_multi(void)
+{
+    has_uprobe_multi = takes_links(ATTACH_UPROBE_MULTI);
+}
+
+static void find_sessions(void)
+{
+    has_sessions = takes_links(ATTACH_UPROBE_SESSION);
+}
+
+/* The kernel's types take tens of milliseconds to read. */
+static void find_slot_tracepoints(void)
+{
+    tells_slots = look_for_slot_tracepoints();
+}
+
+bool kernel_has_uprobe_multi(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find_uprobe_multi);
+    return has_uprobe_multi;
+}
+
+bool kernel_has_sessions(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find_sessions);
+    return has_sessions;
+}
+
+bool kernel_tells_slots(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find_slot_tracepoints);
+    return tells_slots;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What this kernel can do, each found out by itself: by trying, or by its types; never by its version. Each
+ * is found out once, since the kernel stays the same. Without privileges the first two are false. */
+#ifndef TRACECTL_COLLECTOR_UPROBE_KERNEL_FEATURES_H
+#define TRACECTL_COLLECTOR_UPROBE_KERNEL_FEATURES_H
+
+#include <stdbool.h>
+
+/* Values of the kernel's interface that the headers of older distributions lack (include/uapi/linux/bpf.h).
+ */
+enum {
+    ATTACH_UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, 6.6 */
+    ATTACH_UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, 6.13 */
+};
+
+/* Many probes in one link; without, nothing can be probed. */
+bool kernel_has_uprobe_multi(void);
+
+/* A call and its return in one probe, of which each call decides whether its return is met. */
+bool kernel_has_sessions(void);
+
+/* A task can be met in the last moment before it leaves its memory: at an exec since Linux 6.10, and at its
+ * end since 6.16, where that tracepoint comes earlier and has one more argument. So WIRE_SLOTS_BACK can tell
+ * where the calls of a child end that shares its parent's slots. */
+bool kernel_tells_slots(void);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the code before a call says of its arguments (which are in rax, rbx, rcx, rdi, rsi, r8...). */
+#include "image/elf/pointers.h"
+#include "image/go/go_operations.h"
+
+enum {
+    ARGUMENT_REACH = 48, /* instructions before a call in which its arguments are made */
+    CLOSURE_REACH = 256, /* and a closure, with all that it captures */
+    CASE_SIZE = 16,      /* of runtime.scase: {channel, element} */
+    RESULT_REACH = 8,    /* instructions behind a call in which its result is tested */
+    CASES_MAX = 65536,   /* the language's limit */
+};
+
+/* ---------------------------------------------------------------------------------------------- select */
+
+/* The constant that `reg` has before instruction `before`; false: it is none. */
+static bool constant_of(const struct go_code *code, size_t before, enum flow_register reg, int64_t *ret_value)
+{
+    for (size_t i = before; i-- > 0 && before - i <= ARGUMENT_REACH;) {
+        const struct instruction *instruction = &code->items[i];
+        uint8_t opcode = instruction->opcode[0];
+
+        if (instruction->kind == INSTRUCTION_CALL)
+            return false;
+        if ((opcode & 0xf8) == 0xb8 &&
+            (enum flow_register)((opcode & 7) | (instruction->rex & 1 ? 8 : 0)) == reg) {
+            *ret_value = go_immediate(instruction, 4);
+            return true;
+        }
+        if ((opcode == 0x31 || opcode == 0x33) && flow_rm_operand(instruction) == reg) {
+            *ret_value = 0;
+            return flow_reg_operand(instruction) == reg;
+        }
+        if (opcode == 0x89 && flow_rm_operand(instruction) == reg)
+            return constant_of(code, i, flow_reg_operand(instruction), ret_value);
+        if (opcode == 0x8b && flow_reg_operand(instruction) == reg) {
+            if (flow_rm_operand(instruction) == FLOW_NO_REGISTER)
+                return false;
+            return constant_of(code, i, flow_rm_operand(instruction), ret_value);
+        }
+    }
+    return false;
+}
+
+/* The displacement of the array of cases on the stack, which rax has at the call. */
+static bool array_of(const struct go_code *code, size_t call, int32_t *ret_displacement)
+{
+    struct flow_memory memory;
+    enum flow_register reg;
+
+    for (size_t i = call; i-- > 0 && call - i <= ARGUMENT_REACH;) {
+        if (!go_is_lea(&code->items[i], &reg, &memory) || reg != FLOW_RAX)
+            continue;
+        *ret_displacement = memory.displacement;
+        return go_is_field(&memory) && memory.base == FLOW_RSP;
+    }
+    return false;
+}
+
+/* The line of the store that gives the case at `place` of the stack its channel. Nothing but `setter` is
+ * called between these stores. */
+static unsigned line_of_case(struct elf_image *image, const struct go_code *code, size_t call,
+                             uint64_t setter, int32_t place)
+{
+    struct flow_memory memory;
+    struct go_frame frame;
+    enum flow_register reg;
+
+    for (size_t i = call; i-- > 0;) {
+        if (code->items[i].kind == INSTRUCTION_CALL && (!setter || code->items[i].target != setter))
+            break;
+        if (go_is_store(&code->items[i], true, &reg, &memory) && go_is_field(&memory) &&
+            memory.base == FLOW_RSP && memory.displacement == place &&
+            gopclntab_frames(image, code->items[i].address, &frame, 1))
+            return frame.line;
+    }
+    return 0;
+}
+
+int go_select_cases(struct elf_image *image, const struct go_code *code, size_t call, uint64_t setter,
+                    struct go_case *cases, size_t capacity, bool *ret_blocks)
+{
+    int64_t sends, receives, blocks;
+    int32_t array;
+
+    if (!constant_of(code, call, FLOW_RDI, &sends) || !constant_of(code, call, FLOW_RSI, &receives) ||
+        !constant_of(code, call, FLOW_R8, &blocks) || !array_of(code, call, &array) || sends < 0 ||
+        receives < 0 || sends + receives > CASES_MAX || (uint64_t)(sends + receives) > capacity)
+        return -1;
+    *ret_blocks = blocks & 1;
+    for (int32_t i = 0; i < sends + receives; i++)
+        cases[i] = (struct go_case){.number = (unsigned)i,
+                                    .send = i < sends,
+                                    .line = line_of_case(image, code, call, setter, array + CASE_SIZE * i)};
+    return (int)(sends + receives);
+}
+
+/* ---------------------------------------------------------------------------------------------- range */
+
+/* `for range` asks whether there was something to receive in its own line, and comes back to the call; `v, ok
+ * := <-c` asks in a later line. */
+bool go_is_range(struct elf_image *image, const struct go_code *code, size_t call)
+{
+    uint64_t address = code->items[call].address;
+    struct go_frame frame, asking;
+    size_t branch = call + 1;
+
+    while (branch < code->count && branch <= call + RESULT_REACH &&
+           code->items[branch].kind != INSTRUCTION_BRANCH)
+        branch++;
+    if (branch >= code->count || code->items[branch].kind != INSTRUCTION_BRANCH ||
+        !gopclntab_frames(image, address, &frame, 1) ||
+        !gopclntab_frames(image, code->items[branch].address, &asking, 1) || frame.line != asking.line)
+        return false;
+    for (size_t i = call + 1; i < code->count; i++)
+        if ((code->items[i].kind == INSTRUCTION_BRANCH || code->items[i].kind == INSTRUCTION_JUMP) &&
+            code->items[i].target <= address && code->items[i].target > code->items[0].address)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------------------------------------- go */
+
+/* An instruction from which the one at `at` is reached: the one before or, where that goes elsewhere, the
+ * first that jumps here; code->count: there is none. No-ops that only fill up are nobody's. */
+static size_t predecessor(const struct go_code *code, size_t at)
+{
+    size_t before = at;
+
+    while (before && code->items[before - 1].kind == INSTRUCTION_NOP)
+        before--;
+    if (before && code->items[before - 1].kind != INSTRUCTION_JUMP &&
+        code->items[before - 1].kind != INSTRUCTION_RETURN &&
+        code->items[before - 1].kind != INSTRUCTION_TRAP)
+        return before - 1;
+    for (size_t i = 0; i < code->count; i++)
+        if (code->items[i].target >= code->items[before].address &&
+            code->items[i].target <= code->items[at].address)
+            return i;
+    return code->count;
+}
+
+/* Whether a following instruction stores `reg` at the begin of what it points to: a new closure's function.
+ */
+static bool begins_closure(const struct go_code *code, size_t at, enum flow_register reg)
+{
+    struct flow_memory memory;
+    enum flow_register stored;
+
+    for (size_t i = at + 1; i < code->count && i < at + RESULT_REACH; i++)
+        if (go_is_store(&code->items[i], true, &stored, &memory) && stored == reg && go_is_field(&memory) &&
+            memory.displacement == 0)
+            return true;
+    return false;
+}
+
+/* rax points to a function value: a static one, whose address is loaded, or a new closure, whose first word
+ * is stored before. */
+uint64_t go_started(struct elf_image *image, const struct go_code *code, size_t call)
+{
+    size_t at = predecessor(code, call);
+
+    for (unsigned steps = 0; at < code->count && steps < CLOSURE_REACH; steps++) {
+        enum flow_register reg;
+        uint64_t target = go_lea_target(&code->items[at], &reg), function;
+        size_t available;
+
+        if (target && elf_image_code(image, target, &available)) {
+            if (begins_closure(code, at, reg))
+                return target;
+        } else if (target && reg == FLOW_RAX && image_pointer_at(image, target, &function) &&
+                   elf_image_code(image, function, &available)) {
+            return function;
+        }
+        at = predecessor(code, at);
+    }
+    return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Offsets of fields from what the runtime's functions do, in the order of their source:
+ *
+ *   gopark    mp := getg().m; mp.locks++; gp := mp.curg; gp.atomicstatus is compared with _Grunning (2);
+ *             gp.waitreason = reason (CL); mp.locks--; if getg().preempt { getg().stackguard0 = stackPreempt
+ * } newproc1  newg.parentGoid = callergp.goid (since go 1.21); newg.goid = pp.goidcache; pp.goidcache++
+ *   newstack  mp.locks == 0 && mp.mallocing == 0 && ... (canPreemptM, inlined)
+ *   mcall     getg().m.g0 (assembly)
+ *
+ * The compiler may put other instructions between these, use any registers and store through a write barrier;
+ * what is looked for is how a register's value came about, within a few instructions before its use.
+ */
+#include "image/go/go_offsets.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "image/go/go_code.h"
+
+enum {
+    REACH = 24, /* instructions between a value's load and its use */
+    STATUS_RUNNING = 2,
+    STACK_PREEMPT = -1314,
+};
+
+/* Whether `instruction` writes all of `reg` from memory or from another register: its value before is gone.
+ */
+static bool is_written(const struct instruction *instruction, enum flow_register reg)
+{
+    uint8_t opcode = instruction->opcode[0];
+
+    if (opcode == 0x8b || opcode == 0x8d)
+        return flow_reg_operand(instruction) == reg;
+    if (opcode == 0x89)
+        return flow_rm_operand(instruction) == reg;
+    if ((opcode & 0xf8) == 0xb8)
+        return ((opcode & 7u) | (instruction->rex & 1 ? 8u : 0u)) == (unsigned)reg;
+    return false;
+}
+
+/* The field that `reg` was loaded from before instruction `before`: the load's index, code->count: it was not
+ * loaded from a field. */
+static size_t loaded_from(const struct go_code *code, size_t before, enum flow_register reg, bool wide,
+                          struct flow_memory *ret_memory)
+{
+    enum flow_register loaded;
+
+    for (size_t i = before; i-- > 0 && before - i <= REACH;) {
+        if (!is_written(&code->items[i], reg))
+            continue;
+        if (go_is_load(&code->items[i], wide, &loaded, ret_memory) && go_is_field(ret_memory))
+            return i;
+        break;
+    }
+    return code->count;
+}
+
+/* `inc dword [memory]` or `add dword [memory], 1`; of 64 bits if `wide`. */
+static bool is_increment(const struct instruction *instruction, bool wide, struct flow_memory *ret_memory)
+{
+    bool counts = instruction->opcode[0] == 0xff ||
+                  (instruction->opcode[0] == 0x83 && go_immediate(instruction, 1) == 1);
+
+    return counts && go_group(instruction) == 0 && !instruction->lock &&
+           !(instruction->rex & GO_REX_W) == !wide && flow_memory_operand(instruction, ret_memory) &&
+           go_is_field(ret_memory);
+}
+
+/* `cmp dword [memory], 0` */
+static bool is_compared_with_zero(const struct instruction *instruction, struct flow_memory *ret_memory)
+{
+    return instruction->opcode[0] == 0x83 && go_group(instruction) == 7 && !instruction->rex &&
+           go_immediate(instruction, 1) == 0 && flow_memory_operand(instruction, ret_memory) &&
+           go_is_field(ret_memory);
+}
+
+/* ---------------------------------------------------------------------------------------------- gopark */
+
+/* mov M, [g + m]; ... inc [M + locks] */
+static void find_locks(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory counter, field;
+
+    for (size_t i = 0; i < code->count; i++) {
+        if (!is_increment(&code->items[i], false, &counter) ||
+            loaded_from(code, i, counter.base, true, &field) == code->count || field.base != GO_G_REGISTER)
+            continue;
+        offsets[GO_G_M] = field.displacement;
+        offsets[GO_M_LOCKS] = counter.displacement;
+        return;
+    }
+}
+
+/* mov M, [g + m]; ... mov G, [M + curg]; ... mov S, [G + atomicstatus]; ... cmp S, 2. The register G. */
+static enum flow_register find_status(const struct go_code *code, int32_t *offsets)
+{
+    for (size_t i = 0; i < code->count; i++) {
+        const struct instruction *instruction = &code->items[i];
+        enum flow_register status = flow_rm_operand(instruction);
+        struct flow_memory status_field, g_field, m_field;
+        size_t at;
+
+        if (instruction->opcode[0] != 0x83 || go_group(instruction) != 7 || status == FLOW_NO_REGISTER ||
+            go_immediate(instruction, 1) != STATUS_RUNNING)
+            continue;
+        at = loaded_from(code, i, status, false, &status_field);
+        if (at == code->count)
+            continue;
+        at = loaded_from(code, at, status_field.base, true, &g_field);
+        if (at == code->count || loaded_from(code, at, g_field.base, true, &m_field) == code->count ||
+            m_field.base != GO_G_REGISTER || m_field.displacement != offsets[GO_G_M])
+            continue;
+        offsets[GO_M_CURG] = g_field.displacement;
+        offsets[GO_G_ATOMICSTATUS] = status_field.displacement;
+        return status_field.base;
+    }
+    return FLOW_NO_REGISTER;
+}
+
+/* mov byte [G + waitreason], cl */
+static void find_wait_reason(const struct go_code *code, enum flow_register g, int32_t *offsets)
+{
+    for (size_t i = 0; g != FLOW_NO_REGISTER && i < code->count; i++) {
+        const struct instruction *instruction = &code->items[i];
+        struct flow_memory field;
+
+        if (instruction->opcode[0] != 0x88 || flow_reg_operand(instruction) != FLOW_RCX ||
+            !flow_memory_operand(instruction, &field) || !go_is_field(&field) || field.base != g)
+            continue;
+        offsets[GO_G_WAITREASON] = field.displacement;
+        return;
+    }
+}
+
+/* cmp byte [g + preempt], 0; ... mov qword [g + stackguard0], stackPreempt */
+static void find_preempt(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory field;
+
+    for (size_t i = 0; i < code->count; i++) {
+        const struct instruction *instruction = &code->items[i];
+
+        if (instruction->opcode[0] == 0x80 && go_group(instruction) == 7 &&
+            go_immediate(instruction, 1) == 0 && flow_memory_operand(instruction, &field) &&
+            field.base == GO_G_REGISTER)
+            offsets[GO_G_PREEMPT] = field.displacement;
+        if (instruction->opcode[0] == 0xc7 && go_group(instruction) == 0 && (instruction->rex & GO_REX_W) &&
+            go_immediate(instruction, 4) == STACK_PREEMPT && flow_memory_operand(instruction, &field) &&
+            field.base == GO_G_REGISTER) {
+            offsets[GO_G_STACKGUARD0] = field.displacement;
+            return;
+        }
+    }
+    offsets[GO_G_PREEMPT] = GO_NO_OFFSET; /* not that of releasem */
+}
+
+static void read_gopark(const struct go_code *code, int32_t *offsets)
+{
+    find_locks(code, offsets);
+    find_wait_reason(code, find_status(code, offsets), offsets);
+    find_preempt(code, offsets);
+}
+
+/* ---------------------------------------------------------------------------------------------- others */
+
+/* mov C, [P + goidcache]; mov [newg + goid], C; inc qword [P + goidcache] */
+static void find_goid(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory counter, loaded, field;
+    enum flow_register value;
+
+    for (size_t i = 0; i < code->count; i++) {
+        if (!is_increment(&code->items[i], true, &counter))
+            continue;
+        for (size_t k = i; k-- > 0 && i - k <= REACH;) {
+            if (!go_is_store(&code->items[k], true, &value, &field) || !go_is_field(&field) ||
+                loaded_from(code, k, value, true, &loaded) == code->count || loaded.base != counter.base ||
+                loaded.displacement != counter.displacement)
+                continue;
+            offsets[GO_G_GOID] = field.displacement;
+            return;
+        }
+    }
+}
+
+/* mov C, [callergp + goid]; mov [newg + parentGoid], C */
+static void find_parent(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory loaded, field;
+    enum flow_register value;
+
+    for (size_t i = 0; i < code->count; i++) {
+        if (!go_is_store(&code->items[i], true, &value, &field) || !go_is_field(&field) ||
+            field.base == FLOW_RSP || field.displacement == offsets[GO_G_GOID] ||
+            loaded_from(code, i, value, true, &loaded) == code->count || loaded.base == FLOW_RSP ||
+            loaded.displacement != offsets[GO_G_GOID])
+            continue;
+        offsets[GO_G_PARENT_GOID] = field.displacement;
+        return;
+    }
+}
+
+static void read_newproc1(const struct go_code *code, int32_t *offsets)
+{
+    find_goid(code, offsets);
+    if (offsets[GO_G_GOID] != GO_NO_OFFSET)
+        find_parent(code, offsets);
+}
+
+/* cmp dword [M + locks], 0; jcc; cmp dword [M + mallocing], 0 */
+static void read_newstack(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory locks = {0}, field;
+    size_t since = REACH;
+
+    for (size_t i = 0; i < code->count; i++, since++) {
+        if (!is_compared_with_zero(&code->items[i], &field))
+            continue;
+        if (field.displacement == offsets[GO_M_LOCKS]) {
+            locks = field;
+            since = 0;
+        } else if (since <= 4 && field.base == locks.base) {
+            offsets[GO_M_MALLOCING] = field.displacement;
+            return;
+        }
+    }
+}
+
+/* mov M, [g + m]; mov G, [M + g0] */
+static void read_mcall(const struct go_code *code, int32_t *offsets)
+{
+    struct flow_memory m_field, field;
+    enum flow_register reg;
+
+    for (size_t i = 0; i < code->count; i++) {
+        if (!go_is_load(&code->items[i], true, &reg, &field) || !go_is_field(&field) ||
+            field.base == GO_G_REGISTER || loaded_from(code, i, field.base, true, &m_field) == code->count ||
+            m_field.base != GO_G_REGISTER || m_field.displacement != offsets[GO_G_M])
+            continue;
+        offsets[GO_M_G0] = field.displacement;
+        return;
+    }
+}
+
+int go_offsets_from_code(struct elf_image *image, const struct go_symbol *symbols, size_t count,
+                         int32_t offsets[GO_OFFSETS])
+{
+    static const struct {
+        const char *name;
+        void (*read)(const struct go_code *code, int32_t *offsets);
+    } functions[] = {
+        {"runtime.gopark", read_gopark}, /* first: the others need g.m and m.locks */
+        {"runtime.newproc1", read_newproc1},
+        {"runtime.newstack", read_newstack},
+        {"runtime.mcall", read_mcall},
+    };
+    CLEANUP(go_code_release) struct go_code code = {0};
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        struct go_entry_place place = go_place_of(image, symbols, count, functions[i].name);
+
+        if (!place.name)
+            continue;
+        if (go_code_read(image, place.address, place.size, &code) < 0)
+            return -ENOMEM;
+        functions[i].read(&code, offsets);
+    }
+    return 0;
+}

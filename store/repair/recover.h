@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What recovering in place and salvaging into another store share. */
+#ifndef TRACESTORE_RECOVER_H
+#define TRACESTORE_RECOVER_H
+
+#include "store/db/store.h"
+#include "store/segment/census.h"
+#include "store/segment/journal.h"
+#include "store/segment/segment_row.h"
+
+/* Writes a segment as a row, with the functions that were counted in it. */
+int recover_insert_segment(sqlite3 *db, const struct census *functions, const struct segment_row *segment,
+                           struct error *err);
+
+/* Folds the journal of a run into segments and ends the run, in a transaction of its own. Adds to
+ * `recovered`. */
+int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err);
+
+#endif

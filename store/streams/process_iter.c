@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store/streams/process_iter.h"
+#include <errno.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "store/segment/event_iter.h"
+
+enum { SEGMENT_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, DATA };
+
+int process_iter_init(struct process_iter *iter, const struct process_event_kind *kind, sqlite3 *db,
+                      int64_t process_id, const struct process_range *range, struct error *err)
+{
+    bool has_table = false;
+    int code;
+
+    *iter = (struct process_iter){
+        .kind = kind, .db = db, .process_id = process_id, .range = *range, .next_seq = range->first_seq};
+    code = kind->has_table(db, &has_table, err);
+    return code || !has_table ? code : db_prepare(db, kind->find, "cannot read events", &iter->find, err);
+}
+
+static void free_decoder(struct process_iter *iter)
+{
+    if (iter->decoder)
+        iter->kind->free(take_pointer(iter->decoder));
+}
+
+void process_iter_release(struct process_iter *iter)
+{
+    free_decoder(iter);
+    sqlite3_finalize(take_pointer(iter->find));
+}
+
+/* The segment is of no use: says so, and goes on behind it. */
+static int damaged(struct process_iter *iter, int code, struct error *err)
+{
+    free_decoder(iter);
+    iter->next_seq = iter->behind;
+    if (code == -ENOMEM)
+        return error_no_memory(err);
+    return error_say(err, code, "cannot read segment %lld of the %s of process %lld: %s",
+                     (long long)iter->segment_id, iter->kind->name, (long long)iter->process_id,
+                     code == -ENOTSUP
+                         ? "it was written by a newer tracectl (read it with that version)"
+                         : "it is damaged (its events are unknown; see what 'tracectl verify' says)");
+}
+
+/* Whether events before the segment are gone, told once. What a range of times leaves out is no gap. */
+static bool behind_gap(struct process_iter *iter, uint64_t first_seq, struct error *err)
+{
+    uint64_t from = iter->next_seq;
+
+    if (first_seq <= from || iter->range.from_ns)
+        return false;
+    iter->next_seq = first_seq;
+    error_say(err, -EBADMSG,
+              "cannot read %s %llu to %llu of process %lld: their segment is missing (see what 'tracectl "
+              "verify' says)",
+              iter->kind->name, (unsigned long long)from, (unsigned long long)first_seq - 1,
+              (long long)iter->process_id);
+    return true;
+}
+
+/* Unpacks the row that `find` stands at. */
+static int load_segment(struct process_iter *iter, struct error *err)
+{
+    const uint8_t *data = sqlite3_column_blob(iter->find, DATA);
+    size_t size = (size_t)sqlite3_column_bytes(iter->find, DATA);
+    uint64_t first_seq = (uint64_t)sqlite3_column_int64(iter->find, FIRST_SEQ);
+    uint64_t event_count = (uint64_t)sqlite3_column_int64(iter->find, EVENT_COUNT);
+    int code;
+
+    if (behind_gap(iter, first_seq, err))
+        return -EBADMSG;
+    iter->segment_id = sqlite3_column_int64(iter->find, SEGMENT_ID);
+    if (first_seq > INT64_MAX - event_count || first_seq + event_count <= iter->next_seq)
+        return error_say(
+            err, -EBADMSG,
+            "cannot read the %s of process %lld from %llu on: segment %lld does not hold what the "
+            "store's index says (see what 'tracectl verify' says)",
+            iter->kind->name, (long long)iter->process_id, (unsigned long long)iter->next_seq,
+            (long long)iter->segment_id);
+    iter->seq = first_seq;
+    iter->behind = first_seq + event_count;
+    if (!db_row_is(iter->find, "innnnb") ||
+        crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(iter->find, CHECKSUM))
+        return damaged(iter, -EBADMSG, err);
+    code = iter->kind->open(data, size, event_count, &iter->decoder);
+    if (code)
+        return damaged(iter, code, err);
+    event_iter_count_decoded();
+    return 0;
+}
+
+/* 1: no further segment. A failure behind which nothing is known to follow ends the walk. */
+static int start_next(struct process_iter *iter, struct error *err)
+{
+    uint64_t from = iter->next_seq;
+    int result, code;
+
+    if (!iter->find || iter->ended || iter->next_seq > iter->range.last_seq)
+        return 1;
+    db_bind(iter->find, "iiii", iter->process_id, (int64_t)iter->next_seq, (int64_t)iter->range.from_ns,
+            (int64_t)iter->range.to_ns);
+    result = db_row(iter->find, "inn");
+    code = result == SQLITE_ROW    ? load_segment(iter, err)
+           : result == SQLITE_DONE ? 1
+                                   : db_fail(iter->db, err, "cannot read events");
+    sqlite3_reset(iter->find);
+    iter->ended |= code < 0 && iter->next_seq <= from;
+    return code;
+}
+
+/* The next event of the segment, wanted or not. 1: it is at its end. */
+static int step(struct process_iter *iter, void *event, uint64_t *ns, struct error *err)
+{
+    int code = iter->kind->next(iter->decoder, event, ns);
+
+    if (code < 0)
+        return damaged(iter, code, err);
+    if (code) {
+        free_decoder(iter);
+        iter->next_seq = iter->behind;
+        return 1;
+    }
+    iter->seq++;
+    return 0;
+}
+
+int process_iter_next(struct process_iter *iter, void *ret_event, struct error *err)
+{
+    const struct process_range *range = &iter->range;
+    uint64_t ns;
+    int code;
+
+    for (;;) {
+        code = iter->decoder ? 0 : start_next(iter, err);
+        if (code)
+            return code;
+        code = step(iter, ret_event, &ns, err);
+        if (code < 0)
+            return code;
+        if (code || iter->seq <= iter->next_seq || ns < range->from_ns)
+            continue;
+        if (iter->seq - 1 > range->last_seq || ns > range->to_ns) {
+            free_decoder(iter);
+            iter->ended = true;
+            return 1;
+        }
+        iter->next_seq = iter->seq;
+        return 0;
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The events of a process that are not calls (goroutines, synchronisation) are kept in segments of a table of
+ * their own kind. Reading them is the same for each kind: segment by segment. The last segment of a process
+ * that is being recorded grows between two looks at it: then what is new is read out of the row as it is now.
+ * As event_iter.c does, each segment is copied, so that no read transaction stays open.
+ */
+#ifndef TRACESTORE_PROCESS_ITER_H
+#define TRACESTORE_PROCESS_ITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/db/db.h"
+
+/* What is different from kind to kind. */
+struct process_event_kind {
+    const char *name; /* "goroutine events" */
+    const char *find; /* PROCESS_ITER_FIND(table) */
+    int (*has_table)(sqlite3 *db, bool *ret_has, struct error *err);
+    /* As go_decoder_open, go_decoder_next and go_decoder_free do it; `next` tells the event's time as well.
+     */
+    int (*open)(const uint8_t *data, size_t size, uint64_t events, void **ret_decoder);
+    int (*next)(void *decoder, void *ret_event, uint64_t *ret_ns);
+    void (*free)(void *decoder);
+};
+
+/* The first segment with an event at or behind ?2 that may be in the range of times. */
+#define PROCESS_ITER_FIND(table) \
+    "SELECT segment_id, first_seq, event_count, codec, checksum, data FROM main." table \
+    " WHERE process_id = ?1 AND first_seq >= coalesce((SELECT first_seq FROM main." table \
+    " WHERE process_id = ?1 AND first_seq <= ?2 ORDER BY first_seq DESC LIMIT 1), 0)" \
+    " AND first_seq + event_count > ?2 AND last_ns >= ?3 AND first_ns <= ?4 ORDER BY first_seq LIMIT 1"
+
+/* Both ends included. */
+struct process_range {
+    uint64_t first_seq, last_seq;
+    uint64_t from_ns, to_ns;
+};
+#define PROCESS_RANGE_ALL ((struct process_range){.last_seq = UINT64_MAX, .to_ns = INT64_MAX})
+
+/* Part of the iterator of a kind. */
+struct process_iter {
+    const struct process_event_kind *kind;
+    sqlite3 *db;
+    int64_t process_id;
+    struct process_range range;
+    sqlite3_stmt *find; /* NULL: the store has no events of the kind */
+    uint64_t next_seq;  /* of the next event to give */
+    bool ended;
+
+    int64_t segment_id;
+    uint64_t seq, behind; /* of the decoder's next event; of the event behind the segment */
+    void *decoder;        /* NULL: between two segments */
+};
+
+/* Whatever it returns, release it with process_iter_release. */
+int process_iter_init(struct process_iter *iter, const struct process_event_kind *kind, sqlite3 *db,
+                      int64_t process_id, const struct process_range *range, struct error *err);
+void process_iter_release(struct process_iter *iter);
+
+/* 0 with the next event, 1 behind the last one, <0: events are missing or damaged, told once; the next call
+ * goes on behind them. */
+int process_iter_next(struct process_iter *iter, void *ret_event, struct error *err);
+
+/* The number of the event that was given last. */
+static inline uint64_t process_iter_seq(const struct process_iter *iter)
+{
+    return iter->next_seq - 1;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "base/array.h"
+#include "store/streams/sync_events.h"
+
+static const char *const kinds[] = {
+#define SYNC_EVENT_TEXT(number, name, text) [number] = text,
+    SYNC_EVENT_KINDS(SYNC_EVENT_TEXT)
+#undef SYNC_EVENT_TEXT
+};
+
+const char *sync_event_kind_name(unsigned kind)
+{
+    return kind < ARRAY_SIZE(kinds) && kinds[kind] ? kinds[kind] : "?";
+}
+
+enum sync_event_kind sync_event_kind_parse(const char *name)
+{
+    for (unsigned kind = 1; kind < ARRAY_SIZE(kinds); kind++)
+        if (kinds[kind] && !strcmp(kinds[kind], name))
+            return (enum sync_event_kind)kind;
+    return (enum sync_event_kind)0;
+}
+
+const char *sync_phase_name(unsigned phase)
+{
+    static const char *const names[] = {[SYNC_AT] = "at", [SYNC_BEGIN] = "begin", [SYNC_END] = "end"};
+
+    return phase < ARRAY_SIZE(names) ? names[phase] : "?";
+}
+
+const char *sync_channel_kind_name(unsigned kind)
+{
+    static const char *const names[] = {
+        [SYNC_CHANNEL_FILE] = "file", [SYNC_CHANNEL_TCP] = "tcp",   [SYNC_CHANNEL_UDP] = "udp",
+        [SYNC_CHANNEL_UNIX] = "unix", [SYNC_CHANNEL_PIPE] = "pipe", [SYNC_CHANNEL_OTHER] = "other",
+    };
+
+    return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : "?";
+}
