@@ -208,6 +208,25 @@ struct pieces {
     uint64_t addresses[PIECES_MOST];
 };
 
+/* Reads mapping by mapping; returns how much could be read, -1: nothing. */
+static ssize_t read_unserved(pid_t pid, uint64_t address, char *ret_bytes, size_t size,
+                             struct stretch *stretch)
+{
+    size_t done = 0;
+
+    while (done < size && !is_served(pid, address + done, stretch)) {
+        uint64_t left = stretch->end > address + done ? stretch->end - (address + done) : size;
+        struct iovec here = {ret_bytes + done, left < size - done ? left : size - done};
+        struct iovec there = {(void *)(uintptr_t)(address + done), here.iov_len}; /* not followed here */
+        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+        done += got > 0 ? (size_t)got : 0;
+        if (got != (ssize_t)here.iov_len)
+            break;
+    }
+    return done ? (ssize_t)done : -1;
+}
+
 /* An aside_work: stops at the first piece that cannot be read. */
 static int read_pieces(const void *request, void *reply, size_t room, int *ret_fd)
 {
@@ -217,13 +236,9 @@ static int read_pieces(const void *request, void *reply, size_t room, int *ret_f
     ssize_t got = (ssize_t)size;
 
     (void)ret_fd;
+    errno = EFAULT;
     for (size_t i = 0; i < pieces->count && got == (ssize_t)size; i++) {
-        struct iovec here = {(char *)reply + done, size};
-        struct iovec there = {(void *)(uintptr_t)pieces->addresses[i], size}; /* not followed here */
-
-        got = is_served(pieces->pid, pieces->addresses[i], &stretch)
-                  ? -1
-                  : process_vm_readv(pieces->pid, &here, 1, &there, 1, 0);
+        got = read_unserved(pieces->pid, pieces->addresses[i], (char *)reply + done, size, &stretch);
         done += got > 0 ? (size_t)got : 0;
     }
     return got < 0 && !done ? -errno : (int)done;
