@@ -198,16 +198,14 @@ FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-reco
 fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
-# And what reads the daemon's configuration, code to be patched, and what targets have written.
-fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,\
-	daemon/config daemon/match displace/displace displace/liveness_x86_64 displace/relocate_x86_64 \
-	flight/flight_trigger inline/area inline/reader inline/reader_checks inline/reader_threads \
-	inline/stub_x86_64 process/map_lines uprobe/unpack)
+# And of the collector the planning of probes, with what it needs, and what reads the daemon's configuration, code to be
+# patched, and what targets have written.
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/%.o,tests/fuzz/elf_mutator \
+	$(basename $(wildcard collector/plan/*.c collector/displace/*.c)) \
+	$(addprefix collector/,images/caller_frames daemon/config daemon/match flight/flight_trigger go/delays go/program go/targets go/usages \
+		inline/area inline/inline_image inline/reader inline/reader_checks inline/reader_threads inline/stub_x86_64 \
+		process/map_lines sync/functions sync/targets uprobe/unpack))
 $(PLAIN_O)/fuzz/collector/inline/area.o: | $(AGENT)
-# And the planning of probes.
-fuzz_objects += $(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(wildcard collector/plan/*.c) tests/fuzz/elf_mutator.c) \
-	$(patsubst %,$(PLAIN_O)/fuzz/collector/%.o,caller_frames backend/displace_image backend/inline_image go/delays go/program go/targets \
-	go/usages sync/functions sync/targets)
 
 $(PLAIN_O)/fuzz/%.o: %.c
 	$(say) FUZZ $@
