@@ -58,7 +58,7 @@ rotates() {
 }
 
 one_at_once() {
-    grep -q 'level=warning event=too-many limit=1 target=served' "$WORK/log"
+    grep -q 'level=warning event=left-out target=served user=root' "$WORK/log"
     (($("$TRACECTL" daemon --metrics -c "$CONFIG" | sed -n 's/^tracectl_refused_total //p') >= 1))
     (($("$TRACECTL" --json daemon --status -c "$CONFIG" |
         python3 -c 'import json, sys; print(len(json.load(sys.stdin)["recordings"]))') <= 1))
