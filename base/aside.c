@@ -108,7 +108,7 @@ static bool is_there(void)
 {
     if (helper.maker && helper.maker != getpid())
         forget();
-    return helper.maker;
+    return helper.area;
 }
 
 /* It may be in the middle of something that cannot be interrupted; then it is reaped with us. */
@@ -128,7 +128,7 @@ static int start(void)
     struct area *area =
         mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (area == MAP_FAILED)
+    if (area == MAP_FAILED || !area)
         return -ENOMEM;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
         int r = -errno;
@@ -215,7 +215,7 @@ static int try(const struct aside_job *job)
 {
     int r = is_there() ? 0 : start();
 
-    if (r)
+    if (r || !helper.area)
         return r;
     memcpy(helper.area->request, job->request, job->request_size);
     if (send(helper.socket, (const void *)&job->work, sizeof(job->work), MSG_NOSIGNAL) < 0)
@@ -228,21 +228,21 @@ static int try(const struct aside_job *job)
     return r;
 }
 
-static int deliver(const struct aside_job *job, size_t size)
+static int deliver(const struct aside_job *job, struct area *area, size_t size)
 {
     if (size > ASIDE_REPLY_MOST)
         return -EOVERFLOW;
     if (job->reply)
-        memcpy(job->reply, helper.area->reply, size < job->room ? size : job->room);
+        memcpy(job->reply, area->reply, size < job->room ? size : job->room);
     if (job->ret_text) {
         *job->ret_text = malloc(size + 1);
         if (!*job->ret_text)
             return -ENOMEM;
-        memcpy(*job->ret_text, helper.area->reply, size);
+        memcpy(*job->ret_text, area->reply, size);
         (*job->ret_text)[size] = '\0';
     }
     if (size > KEPT)
-        madvise(helper.area->reply, sizeof(helper.area->reply), MADV_REMOVE);
+        madvise(area->reply, sizeof(area->reply), MADV_REMOVE);
     return (int)size;
 }
 
@@ -260,8 +260,8 @@ int aside_do(const struct aside_job *job)
         leave_behind();
         r = try(job);
     }
-    if (r >= 0)
-        r = deliver(job, (size_t)r);
+    if (r >= 0 && helper.area)
+        r = deliver(job, helper.area, (size_t)r);
     else if (is_there() && (r == -ETIMEDOUT || r == -EPIPE))
         leave_behind();
     pthread_mutex_unlock(&turn);

@@ -110,8 +110,8 @@ static bool is_of_a_process(const char *path)
 
 static int open_aside(struct place *place)
 {
-    dev_t device;
-    int fd;
+    dev_t device = 0;
+    int fd = -1;
     struct aside_job job = {.work = open_place,
                             .request = place,
                             .request_size = sizeof(*place),
@@ -132,8 +132,8 @@ static int open_aside(struct place *place)
 int foreign_file_open(const char *path)
 {
     struct place place = {0};
-    dev_t device;
-    int fd, r;
+    dev_t device = 0;
+    int fd = -1, r;
 
     if (strlen(path) >= sizeof(place.path))
         return -ENAMETOOLONG;

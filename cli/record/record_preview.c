@@ -40,8 +40,10 @@ static int plan_file(struct image_table *table, const char *path, const char *na
     struct image_source_file source = {.file = &file, .name = name, .kind = kind};
     int r = target_file_open(path, &file);
 
-    if (r)
-        return error_set(err, r, NULL, "cannot trace %s", name);
+    if (r) {
+        error_set(err, r, NULL, "cannot trace %s", name);
+        return r;
+    }
     if (kind == IMAGE_LIBRARY)
         source.shared = file_is_mapped_elsewhere(file.stat.st_dev, file.stat.st_ino, is_nobody, NULL);
     return image_table_get(table, &source, ret_image, err);

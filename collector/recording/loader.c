@@ -441,8 +441,10 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.root = root;
     background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
     r = target_file_open(link, &file);
-    r = r ? error_set(err, r, r == -EREMOTE ? SERVED : NULL, "cannot trace %s", source.name)
-          : image_table_get(loader->images, &source, &image, err);
+    if (r)
+        error_set(err, r, r == -EREMOTE ? SERVED : NULL, "cannot trace %s", source.name);
+    else
+        r = image_table_get(loader->images, &source, &image, err);
     background_end(background);
     if (!r)
         r = probe_program(loader, image, pid, starting, err);
