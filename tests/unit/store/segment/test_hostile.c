@@ -140,7 +140,7 @@ Test(hostile, values_of_wrong_types_are_told)
         struct tracestore_thread *threads = NULL;
         struct tracestore_function *functions = NULL;
         const struct trace_retention keep = {.runs = 1};
-        struct trace_retained retained;
+        struct trace_retained retained = {0};
         size_t count = 0, function_count = 0;
         struct error err = {0};
         struct fixture fixture;
