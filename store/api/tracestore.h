@@ -110,7 +110,8 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
 void tracestore_keep_log_short(struct tracestore *store, uint64_t bytes);
 
 /* Sets room aside on the store's disk, up to 8 MiB of what is free, if it has not; and gives it up again (and
- * empties the log), so that what must be told when the disk is full can be written. */
+ * empties the log), so that what must be told when the disk is full can be written. Half of the room stays
+ * set aside until the store is closed, for what the log has by then. */
 void tracestore_reserve(struct tracestore *store);
 void tracestore_use_reserve(struct tracestore *store);
 

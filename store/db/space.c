@@ -9,8 +9,6 @@
 
 #include "store/db/store.h"
 
-#define RESERVE_PART 4 /* of what is free */
-
 #define LOG_PAGES 1000 /* SQLite's own default */
 
 static const char what[] = "cannot measure";
@@ -76,7 +74,7 @@ int space_unnamed_file(const char *path, mode_t mode)
     return fd;
 }
 
-int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret_size)
+int space_reserve(const char *path, unsigned part, uint64_t least, uint64_t most, uint64_t *ret_size)
 {
     struct statvfs disk;
     uint64_t room;
@@ -85,7 +83,7 @@ int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret
     if (fd < 0)
         return -1;
     if (fstatvfs(fd, &disk) == 0) {
-        room = (uint64_t)disk.f_bavail * disk.f_frsize / RESERVE_PART;
+        room = (uint64_t)disk.f_bavail * disk.f_frsize / part;
         if (room > most)
             room = most;
         if (room >= least && fallocate(fd, 0, 0, (off_t)room) == 0) {

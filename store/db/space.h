@@ -30,10 +30,10 @@ void space_empty_log(sqlite3 *db);
  */
 void space_limit_log(sqlite3 *db, uint64_t bytes);
 
-/* Sets room aside on the disk of the file `path`, for what must be written when the disk is full: a quarter
- * of what is free, from `least` to `most` bytes, in a file that has no name and is gone with the process.
- * Returns its descriptor, or -1 where there is no room for it or the file system cannot do it. */
-int space_reserve(const char *path, uint64_t least, uint64_t most, uint64_t *ret_size);
+/* Sets room aside on the disk of the file `path`, for what must be written when the disk is full: one
+ * `part`th of what is free, from `least` to `most` bytes, in a file that has no name and is gone with the
+ * process. Returns its descriptor, or -1 where there is no room for it or the file system cannot do it. */
+int space_reserve(const char *path, unsigned part, uint64_t least, uint64_t most, uint64_t *ret_size);
 
 /* A new file without a name in the folder of `path`, which can be given one (linkat) where the file system
  * has such files (O_TMPFILE). Its descriptor, or -1. */

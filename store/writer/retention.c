@@ -27,6 +27,7 @@
 #define STEP_PAGES_FULL 32
 
 /* Set aside: for the few pages that end a run; and for the log, a part of what is free. */
+#define RESERVE_PART 4 /* of what is free is set aside */
 #define RESERVE_LEAST ((uint64_t)64 << 10)
 #define RESERVE_MOST ((uint64_t)8 << 20)
 
@@ -480,10 +481,12 @@ void tracestore_reserve(struct tracestore *store)
     uint64_t size;
 
     if (store->reserves[RESERVE_LAST] < 0)
-        store->reserves[RESERVE_LAST] = space_reserve(store->path, RESERVE_LEAST, RESERVE_LEAST, &size);
+        store->reserves[RESERVE_LAST] =
+            space_reserve(store->path, RESERVE_PART, RESERVE_LEAST, RESERVE_LEAST, &size);
     if (store->reserves[RESERVE_LOG] >= 0)
         return;
-    store->reserves[RESERVE_LOG] = space_reserve(store->path, RESERVE_LEAST, RESERVE_MOST, &size);
+    store->reserves[RESERVE_LOG] =
+        space_reserve(store->path, RESERVE_PART, RESERVE_LEAST, RESERVE_MOST, &size);
     if (store->reserves[RESERVE_LOG] < 0)
         return;
     store->log_for_reserve = size / 2;
@@ -492,7 +495,11 @@ void tracestore_reserve(struct tracestore *store)
 
 void tracestore_use_reserve(struct tracestore *store)
 {
+    uint64_t size;
+
     use_log_reserve(store);
     if (store->reserves[RESERVE_LAST] >= 0)
         close(take_fd(&store->reserves[RESERVE_LAST]));
+    /* What is written now goes into the log, and again into the file when the store is closed. */
+    store->reserves[RESERVE_LAST] = space_reserve(store->path, 2, 0, RESERVE_MOST, &size);
 }
