@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process with inline probes shares the memory that they write to with its parent, or with its children. It
- * may do so no more once it has other rights than they: its code may then be another's, who could not harm
- * them otherwise. So the functions of the C library by which rights are changed are probed, and the collector
- * is told before they do anything; the process stands still until it has memory of its own. Once is enough,
- * until it forks.
+ * A process with inline probes shares the memory that they write to with its parent and its children. It must
+ * not once its rights differ from theirs: its code may then belong to somebody who could not harm them
+ * otherwise. So the functions of the C library that change rights are probed, and report to the collector
+ * before they do anything; the process is stopped until it has memory of its own. Until its next fork it needs
+ * no other.
  */
 #ifndef TRACECTL_BPF_RIGHTS_H
 #define TRACECTL_BPF_RIGHTS_H

@@ -136,10 +136,10 @@ static int open_new(struct output_file *file, const char *path)
 /* Gives the new file what the old one has. */
 static bool take_over(int fd, const struct stat *old)
 {
-    struct stat new;
+    struct stat made;
 
-    return fstat(fd, &new) == 0 &&
-           ((new.st_uid == old->st_uid &&new.st_gid == old->st_gid) ||
+    return fstat(fd, &made) == 0 &&
+           ((made.st_uid == old->st_uid && made.st_gid == old->st_gid) ||
             fchown(fd, old->st_uid, old->st_gid) == 0) &&
            fchmod(fd, old->st_mode & 07777) == 0;
 }

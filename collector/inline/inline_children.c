@@ -120,8 +120,8 @@ int inline_backend_fork(struct inline_backend *backend, const struct inline_birt
     return r == -ENOMEM ? r : 0;
 }
 
-/* The family that a thread belongs to which nobody has told of: of a child that is not followed. NULL: none,
- * or so many have been looked for that somebody makes it up. */
+/* The family of a thread that was not reported because its process, a child, is not followed. NULL: it has
+ * none, or so many have been looked up that the numbers must be forged. */
 static struct family *stranger_family(struct inline_backend *backend, uint32_t tid, uint32_t area)
 {
     struct member *member = backend->members;
@@ -158,7 +158,7 @@ static int end_threads(struct inline_backend *backend, pid_t pid)
 
     for (size_t i = 0; !r && i < count; i++)
         r = inline_backend_end_thread(backend, pid, (uint32_t)tids[i]);
-    return r == -ESRCH ? 0 : r; /* its end will be told */
+    return r == -ESRCH ? 0 : r; /* its end is reported later */
 }
 
 int inline_backend_part(struct inline_backend *backend, pid_t pid, struct error *err)

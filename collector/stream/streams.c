@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/array.h"
 #include "collector/stream/streams_private.h"
 
 #include <errno.h>
@@ -337,32 +338,34 @@ static int handle_rewrite(struct streams *streams, const struct wire_rewrite *re
                : 0;
 }
 
+/* The least that a record of each kind has. */
+static const size_t record_sizes[] = {
+    [WIRE_CALL] = sizeof(struct wire_call),
+    [WIRE_RETURN] = sizeof(struct wire_call),
+    [WIRE_CALL_FROM] = sizeof(struct wire_call_from),
+    [WIRE_LOST] = sizeof(struct wire_lost),
+    [WIRE_FORK] = sizeof(struct wire_fork),
+    [WIRE_EXEC] = sizeof(struct wire_exec),
+    [WIRE_EXIT] = sizeof(struct wire_exit),
+    [WIRE_LIBRARIES] = sizeof(struct wire_libraries),
+    [WIRE_GO] = sizeof(struct wire_go),
+    [WIRE_SYNC] = sizeof(struct wire_sync),
+    [WIRE_INLINE] = sizeof(struct wire_inline),
+    [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
+    [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
+    [WIRE_LIMITED] = sizeof(struct wire_limited),
+    [WIRE_CLAIM] = sizeof(struct wire_claim),
+    [WIRE_REWRITE] = sizeof(struct wire_rewrite),
+    [WIRE_RIGHTS] = sizeof(struct wire_rights),
+};
+
 int streams_handle(void *context, const void *record, size_t size)
 {
-    static const size_t sizes[] = {
-        [WIRE_CALL] = sizeof(struct wire_call),
-        [WIRE_RETURN] = sizeof(struct wire_call),
-        [WIRE_CALL_FROM] = sizeof(struct wire_call_from),
-        [WIRE_LOST] = sizeof(struct wire_lost),
-        [WIRE_FORK] = sizeof(struct wire_fork),
-        [WIRE_EXEC] = sizeof(struct wire_exec),
-        [WIRE_EXIT] = sizeof(struct wire_exit),
-        [WIRE_LIBRARIES] = sizeof(struct wire_libraries),
-        [WIRE_GO] = sizeof(struct wire_go),
-        [WIRE_SYNC] = sizeof(struct wire_sync),
-        [WIRE_INLINE] = sizeof(struct wire_inline),
-        [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
-        [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
-        [WIRE_LIMITED] = sizeof(struct wire_limited),
-        [WIRE_CLAIM] = sizeof(struct wire_claim),
-        [WIRE_REWRITE] = sizeof(struct wire_rewrite),
-        [WIRE_RIGHTS] = sizeof(struct wire_rights),
-    };
     const struct wire_header *header = record;
     struct streams *streams = context;
 
-    if (size < sizeof(*header) || header->kind >= sizeof(sizes) / sizeof(*sizes) ||
-        size < sizes[header->kind])
+    if (size < sizeof(*header) || header->kind >= ARRAY_SIZE(record_sizes) ||
+        size < record_sizes[header->kind])
         return error_say(&streams->error, -EBADMSG, "a record of the kernel side has a wrong size or kind");
     switch ((enum wire_kind)header->kind) {
     case WIRE_CALL:
