@@ -4,10 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 needs_capture
 
-# Four ranks of which the third stalls in turn 1, and all others come to wait for it.
+# Four ranks of which the third stalls in get_norm, in turn 1, and all others come to wait for it. Before that it may be
+# behind for a moment elsewhere.
 rank_2_is_behind() {
     "$TRACECTL" "$@" >"$WORK/order.json" 2>"$WORK/err" &&
-        [[ $(json_get behind.threads <"$WORK/order.json") == *2.0* && $(json_get behind.count <"$WORK/order.json") == 1 ]]
+        [[ $(json_get behind.threads <"$WORK/order.json") == *2.0* && $(json_get behind.count <"$WORK/order.json") == 1 &&
+            $(json_get behind.in <"$WORK/order.json") == get_norm && $(json_get behind.iterations.0 <"$WORK/order.json") == 1 ]]
 }
 
 live() { # level of optimisation
