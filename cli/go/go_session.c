@@ -205,16 +205,6 @@ uint32_t go_session_hits(const struct go_session *session, uint32_t index, unsig
     return recorder_hits(session->recorder, index, worker, execution);
 }
 
-int go_session_tag(struct go_session *session, const char *key, const char *value, struct error *err)
-{
-    return recorder_tag(session->recorder, key, value, err);
-}
-
-int go_session_exit_status(const struct go_session *session)
-{
-    return recorder_exit_status(session->recorder);
-}
-
 /* Why no goroutine was recorded; 0: some were. */
 static int nothing_recorded(const struct recorder *recorder, struct error *err)
 {

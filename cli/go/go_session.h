@@ -56,13 +56,8 @@ void go_session_hold_by(struct go_session *session, pid_t pid, const struct go_h
 uint32_t go_session_hits(const struct go_session *session, uint32_t index, unsigned worker,
                          uint32_t execution);
 
-/* Attaches a key and a value to the run. */
-int go_session_tag(struct go_session *session, const char *key, const char *value, struct error *err);
-
 /* Ends the run. Fails with -ENOTSUP, and a reason, when no goroutines of any program could be recorded. */
 int go_session_close(struct go_session *session, int64_t *ret_run_id, struct error *err);
-
-int go_session_exit_status(const struct go_session *session);
 
 /* Accepts NULL. */
 void go_session_free(struct go_session *session);

@@ -2,7 +2,6 @@
 #include "collector/sync/probes.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,6 @@ struct sync_probes {
     struct uprobe_backend *backend;
     struct streams *streams;
     struct sync_function_spec *declared;
-    bool *defined; /* of each declared function: some image has it */
     size_t declared_count;
     struct known_image *images;
     struct placement *placements;
@@ -68,8 +66,7 @@ int sync_probes_new(struct uprobe_backend *backend, struct streams *streams,
     probes->backend = backend;
     probes->streams = streams;
     probes->declared = calloc(count + 1, sizeof(*probes->declared));
-    probes->defined = calloc(count + 1, sizeof(*probes->defined));
-    if (!probes->declared || !probes->defined)
+    if (!probes->declared)
         return error_no_memory(err), -ENOMEM;
     probes->declared_count = count;
     for (size_t i = 0; i < count; i++)
@@ -91,7 +88,6 @@ void sync_probes_free(struct sync_probes *probes)
         free(known);
     }
     free(probes->declared);
-    free(probes->defined);
     free(probes->placements);
     free(probes);
 }
@@ -104,16 +100,6 @@ static bool is_c_library(const struct traced_image *image)
 
     return !strncmp(name, "libc.", 5) || !strncmp(name, "libc-", 5) || !strncmp(name, "libpthread", 10) ||
            !strncmp(name, "ld-musl", 7);
-}
-
-static void note_defined(struct sync_probes *probes, const struct sync_targets *targets)
-{
-    for (size_t i = 0; i < targets->count; i++) {
-        size_t number = targets->cookies[i] >> SYNC_COOKIE_DECLARED_SHIFT & 0xffff;
-
-        if (number)
-            probes->defined[number - 1] = true;
-    }
 }
 
 static int look_into(struct sync_probes *probes, struct known_image *known, struct error *err)
@@ -129,7 +115,6 @@ static int look_into(struct sync_probes *probes, struct known_image *known, stru
         r = sync_targets_find(image->elf, probes->declared, probes->declared_count, NULL, &known->declared,
                               err);
     known->has_library = known->library.found;
-    note_defined(probes, &known->declared);
     return r;
 }
 
@@ -271,19 +256,4 @@ void sync_probes_end(struct sync_probes *probes, pid_t pid)
         if (probes->placements[i].pid != pid)
             probes->placements[kept++] = probes->placements[i];
     probes->placement_count = kept;
-}
-
-char *sync_probes_undefined(const struct sync_probes *probes)
-{
-    char *text = NULL, *longer;
-
-    for (size_t i = 0; i < probes->declared_count; i++) {
-        if (probes->defined[i])
-            continue;
-        if (asprintf(&longer, "%s%s%s", text ? text : "", text ? ", " : "", probes->declared[i].name) < 0)
-            break;
-        free(text);
-        text = longer;
-    }
-    return text;
 }

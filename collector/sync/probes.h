@@ -42,7 +42,4 @@ int sync_probes_fork(struct sync_probes *probes, pid_t parent, pid_t child, stru
 /* A process has ended; the links are the backend's to close. */
 void sync_probes_end(struct sync_probes *probes, pid_t pid);
 
-/* Which declared functions no program had, with commas between them; NULL: none. Free with free(). */
-char *sync_probes_undefined(const struct sync_probes *probes);
-
 #endif

@@ -117,13 +117,11 @@ struct go_event {
     uint8_t kind, operation, flags;
 };
 
-/* "create", "operate"... and "chan send", "mutex lock"...; "?" for what is not known. And back: 0. */
+/* "create", "operate"... and "chan send", "mutex lock"...; "?" for what is not known. */
 const char *go_event_kind_name(unsigned kind);
 const char *go_op_name(unsigned operation);
 /* Whether a goroutine can be waiting in the operation. */
 bool go_op_can_wait(unsigned operation);
-enum go_event_kind go_event_kind_parse(const char *name);
-enum go_op go_op_parse(const char *name);
 
 /* ------------------------------------------------------------------------------------------ writing */
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The words for kinds of events and operations: those of SQL and of all output. */
-#include <string.h>
-
-#include "base/array.h"
 #include "store/streams/go_events.h"
 
 static const char *const kind_names[GO_EVENT_KINDS] = {
@@ -43,15 +40,6 @@ static const char *const op_names[GO_OPS] = {
     [GO_OP_BLOCK] = "block",
 };
 
-/* The index of a name, 0: it is none. */
-static unsigned find_name(const char *const *names, unsigned count, const char *name)
-{
-    for (unsigned i = 1; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return 0;
-}
-
 const char *go_event_kind_name(unsigned kind)
 {
     return kind && kind < GO_EVENT_KINDS ? kind_names[kind] : "?";
@@ -60,11 +48,6 @@ const char *go_event_kind_name(unsigned kind)
 const char *go_op_name(unsigned operation)
 {
     return operation && operation < GO_OPS ? op_names[operation] : "?";
-}
-
-enum go_event_kind go_event_kind_parse(const char *name)
-{
-    return (enum go_event_kind)find_name(kind_names, GO_EVENT_KINDS, name);
 }
 
 bool go_op_can_wait(unsigned operation)
@@ -86,9 +69,4 @@ bool go_op_can_wait(unsigned operation)
     default:
         return false;
     }
-}
-
-enum go_op go_op_parse(const char *name)
-{
-    return (enum go_op)find_name(op_names, GO_OPS, name);
 }

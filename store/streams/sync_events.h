@@ -106,9 +106,8 @@ struct sync_event {
     uint8_t kind, phase;
 };
 
-/* "mutex lock"..., "at", "begin", "end"; "?" for what is not known. And back: 0. */
+/* "mutex lock"..., "at", "begin", "end"; "?" for what is not known. */
 const char *sync_event_kind_name(unsigned kind);
-enum sync_event_kind sync_event_kind_parse(const char *name);
 const char *sync_phase_name(unsigned phase);
 
 /* ------------------------------------------------------------------------------------------ channels */

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <string.h>
-
 #include "base/array.h"
 #include "store/streams/sync_events.h"
 
@@ -13,14 +11,6 @@ static const char *const kinds[] = {
 const char *sync_event_kind_name(unsigned kind)
 {
     return kind < ARRAY_SIZE(kinds) && kinds[kind] ? kinds[kind] : "?";
-}
-
-enum sync_event_kind sync_event_kind_parse(const char *name)
-{
-    for (unsigned kind = 1; kind < ARRAY_SIZE(kinds); kind++)
-        if (kinds[kind] && !strcmp(kinds[kind], name))
-            return (enum sync_event_kind)kind;
-    return (enum sync_event_kind)0;
 }
 
 const char *sync_phase_name(unsigned phase)
