@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "collector/uprobe/bpf_messages.h"
@@ -117,6 +118,34 @@ unsigned long cli_parse_number(const struct argp_state *state, const char *optio
     if (*text < '0' || *text > '9' || *end || errno || number < low || number > high)
         argp_error(state, "%s must be a number from %lu to %lu, not '%s'", option, low, high, text);
     return number;
+}
+
+uint64_t cli_parse_duration_in(const struct argp_state *state, const char *option, const char *text,
+                               uint64_t low_ns, double bare)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", bare}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                 {"m", 60},  {"h", 3600},  {"d", 86400}, {"w", 604800}};
+    char *end;
+    double number = strtod(text, &end);
+
+    for (size_t i = 0; end != text && i < ARRAY_SIZE(units); i++) {
+        double ns = number * units[i].seconds * 1e9 + 0.5;
+
+        if (!strcmp(end, units[i].name) && number >= 0 && ns >= (double)low_ns && ns <= 1e18)
+            return (uint64_t)ns;
+    }
+    argp_error(state, "%s must be a time such as 200ms, 30s, 5m or 1h, of %g s or more, not '%s'", option,
+               (double)low_ns / 1e9, text);
+    return 0;
+}
+
+uint64_t cli_parse_duration(const struct argp_state *state, const char *option, const char *text,
+                            uint64_t low_ns)
+{
+    return cli_parse_duration_in(state, option, text, low_ns, 1);
 }
 
 error_t cli_parse_no_arguments(int key, char *arg, struct argp_state *state)

@@ -13,6 +13,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -70,6 +71,16 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
 /* The number that an option's argument is; a usage error when it is none from `low` to `high`. */
 unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
                                unsigned long low, unsigned long high);
+
+/* The time that an option's argument is, in nanoseconds: "200ms", "30s", "5m", "1h", or a number without a
+ * unit, which are seconds. A usage error when it is none, or shorter than `low_ns`, or longer than 30 years.
+ */
+uint64_t cli_parse_duration(const struct argp_state *state, const char *option, const char *text,
+                            uint64_t low_ns);
+
+/* The same for an option whose numbers without a unit are in `bare` seconds. */
+uint64_t cli_parse_duration_in(const struct argp_state *state, const char *option, const char *text,
+                               uint64_t low_ns, double bare);
 
 /* Whether the argument that is being parsed stands behind a "--". */
 static inline bool cli_is_behind_dashes(const struct argp_state *state)

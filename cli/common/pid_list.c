@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "cli/common/command.h"
@@ -40,4 +41,12 @@ void pid_list_parse(struct pid_list *list, const char *text, const struct argp_s
             return;
         at = end + 1;
     }
+}
+
+bool pid_list_add_word(struct pid_list *list, const char *word, const struct argp_state *state)
+{
+    if (!list->count || cli_is_behind_dashes(state) || word[strspn(word, "0123456789")])
+        return false;
+    pid_list_parse(list, word, state);
+    return true;
 }

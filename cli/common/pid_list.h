@@ -22,4 +22,8 @@ bool pid_list_add(struct pid_list *list, pid_t pid);
 /* Adds the processes that an option's argument names; a usage error when it names none. */
 void pid_list_parse(struct pid_list *list, const char *text, const struct argp_state *state);
 
+/* Takes a word behind -p PID that is a number for a further process, as in -p $(pidof nginx). False: -p was
+ * not given, the word stands behind "--", or it is not a number. */
+bool pid_list_add_word(struct pid_list *list, const char *word, const struct argp_state *state);
+
 #endif

@@ -31,6 +31,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &arguments->service;
         return 0;
     case ARGP_KEY_ARG:
+        if (pid_list_add_word(&arguments->service.pids, arg, state))
+            return 0;
         if (cli_is_behind_dashes(state)) {
             arguments->session.command = state->argv + state->next - 1;
             state->next = state->argc;
@@ -131,7 +133,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run,
 /* Records the command; the run is the store's newest then. */
 static int record(const struct go_session_options *options, char *ret_name, size_t size, struct error *err)
 {
-    const struct go_conduct conduct = {.stop_exit = options->drain > 0};
+    const struct go_conduct conduct = {.stop_exit = options->drain_ns > 0};
     AUTO_STORE struct tracestore *store = NULL;
     struct go_session *session = NULL;
     int64_t run_id = 0;

@@ -301,7 +301,7 @@ static int learn(struct exploration *exploration, unsigned number)
 /* All holds of an execution together must not make it a timeout. */
 static uint64_t longest_hold(const struct go_explore_arguments *arguments)
 {
-    double share = arguments->session.limit * 1e9 / (double)(2 * arguments->yields + 2);
+    double share = (double)arguments->session.limit_ns / (double)(2 * arguments->yields + 2);
 
     return share > 0 && share < GO_HOLD_LONGEST_NS ? (uint64_t)share : GO_HOLD_LONGEST_NS;
 }
@@ -333,7 +333,7 @@ static int begin(struct exploration *exploration, unsigned number, const struct 
 
     *worker = (struct go_explore_worker){.execution = ++exploration->begun};
     conduct.execution = worker->execution;
-    conduct.stop_exit = exploration->arguments->session.drain > 0;
+    conduct.stop_exit = exploration->arguments->session.drain_ns > 0;
     if (!conduct.choice_count)
         go_strategy_choose(exploration->strategy, &conduct);
     go_strategy_holds(exploration->strategy, longest_hold(exploration->arguments), &worker->rule);

@@ -75,18 +75,13 @@ static double parse_percent(const char *text, const struct argp_state *state)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct go_service_options *options = state->input;
-    char *end;
-    double seconds;
 
     switch (key) {
     case 'p':
         pid_list_parse(&options->pids, arg, state);
         return 0;
     case KEY_DURATION:
-        seconds = strtod(arg, &end);
-        if (end == arg || *end || !(seconds > 0) || seconds > 1e6)
-            argp_error(state, "'%s' is not a number of seconds", arg);
-        options->duration_ns = (uint64_t)(seconds * 1e9);
+        options->duration_ns = cli_parse_duration(state, "--duration", arg, 1);
         return 0;
     case KEY_BUDGET:
         options->budget = parse_percent(arg, state) / 100;

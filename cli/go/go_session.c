@@ -40,17 +40,8 @@ static const struct argp_option session_options[] = {
 
 void go_session_defaults(struct go_session_options *options)
 {
-    *options = (struct go_session_options){.limit = 30, .patience = 0.5, .drain = 0.2};
-}
-
-static double parse_seconds(const struct argp_state *state, const char *text)
-{
-    char *end;
-    double seconds = strtod(text, &end);
-
-    if (end == text || *end || !(seconds >= 0) || seconds > 1e6)
-        argp_error(state, "'%s' is not a number of seconds", text);
-    return seconds;
+    *options =
+        (struct go_session_options){.limit_ns = 30000000000, .patience_ns = 500000000, .drain_ns = 200000000};
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -62,13 +53,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         options->name = arg;
         return 0;
     case KEY_TIMEOUT:
-        options->limit = parse_seconds(state, arg);
+        options->limit_ns = cli_parse_duration(state, "--timeout", arg, 0);
         return 0;
     case KEY_PATIENCE:
-        options->patience = parse_seconds(state, arg);
+        options->patience_ns = cli_parse_duration(state, "--patience", arg, 0);
         return 0;
     case KEY_DRAIN:
-        options->drain = parse_seconds(state, arg);
+        options->drain_ns = cli_parse_duration(state, "--drain", arg, 0);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -137,9 +128,9 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
     session->options = options;
     session->command = options->command ? strdup(options->command[0]) : NULL; /* arguments may be passwords */
     session->watch = (struct go_watch_options){
-        .patience_ns = (uint64_t)(options->patience * 1e9),
-        .limit_ns = (uint64_t)(options->limit * 1e9),
-        .drain_ns = (uint64_t)(options->drain * 1e9),
+        .patience_ns = options->patience_ns,
+        .limit_ns = options->limit_ns,
+        .drain_ns = options->drain_ns,
     };
     recorder.watch = &session->watch;
     recorder.watcher.context = session;

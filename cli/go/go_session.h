@@ -16,10 +16,10 @@
 struct go_session_options {
     const char *name; /* of the run; NULL: made from the command */
     char **command;
-    double limit;    /* seconds that one execution may take */
-    double patience; /* seconds without anybody running, before a deadlock is said */
-    double drain;    /* seconds that a process is held at its end, at most */
-    bool delays;     /* goroutines are held up */
+    uint64_t limit_ns;    /* that one execution may take; 0: any time */
+    uint64_t patience_ns; /* without a running goroutine before a deadlock is reported */
+    uint64_t drain_ns;    /* that a process is held at its end, at most */
+    bool delays;          /* goroutines are held up */
     struct go_watch_observer observer;
 };
 

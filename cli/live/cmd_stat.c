@@ -45,8 +45,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         input->svg = arg;
         return 0;
     case ARGP_KEY_ARG:
+        if (pid_list_add_word(&input->live.pids, arg, state))
+            return 0;
         if (input->run)
-            argp_usage(state);
+            argp_error(state, "unexpected argument '%s'", arg);
         input->run = arg;
         return 0;
     case ARGP_KEY_END:
@@ -54,7 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state,
                        "stat needs processes to look at (-p PID), or a run (tracectl runs lists them)");
         if (input->live.pids.count && input->run)
-            argp_error(state, "stat looks at processes or at a run, not at both");
+            argp_error(state, "unexpected argument '%s' (name either processes or a run)", input->run);
         if (input->at_ns && !input->run)
             argp_error(state, "--at is of runs");
         if (input->svg && input->stacks)

@@ -18,6 +18,8 @@ struct top_input {
     struct top_options live;
 };
 
+enum { DELAY_MIN_NS = 100000000 };
+
 enum { KEY_DELAY = 256, KEY_ITERATIONS, KEY_BUDGET, KEY_FUNCTIONS, KEY_EXCLUDE, KEY_IMAGES };
 
 static double parse_decimal(const char *option, const char *text, double low, double high,
@@ -62,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         live->batch = true;
         return 0;
     case KEY_DELAY:
-        live->delay_ns = (uint64_t)(1e9 * parse_decimal("--delay", arg, 0.1, 86400, state));
+        live->delay_ns = cli_parse_duration(state, "--delay", arg, DELAY_MIN_NS);
         return 0;
     case KEY_ITERATIONS:
         live->iterations = cli_parse_number(state, "--iterations", arg, 1, 1000000000);
@@ -80,8 +82,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         function_choice_parse(function_choice_images, &live->choice, arg, state);
         return 0;
     case ARGP_KEY_ARG:
+        if (pid_list_add_word(&live->pids, arg, state))
+            return 0;
         if (input->run)
-            argp_usage(state);
+            argp_error(state, "unexpected argument '%s'", arg);
         input->run = arg;
         return 0;
     case ARGP_KEY_END:

@@ -12,7 +12,7 @@
 #include "cli/common/output.h"
 #include "collector/process/rank_processes.h"
 
-enum { SAMPLES_DEFAULT = 2, INTERVAL_MS_DEFAULT = 100, SAMPLES_MAX = 1000, INTERVAL_MS_MAX = 3600000 };
+enum { SAMPLES_DEFAULT = 2, INTERVAL_MS_DEFAULT = 100, SAMPLES_MAX = 1000, NS_PER_MS = 1000000 };
 
 static const struct argp_option option_table[] = {
     {"pid", 'p', "PID[,PID...]", 0,
@@ -40,7 +40,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         input->samples = (unsigned)cli_parse_number(state, "--samples", arg, 1, SAMPLES_MAX);
         return 0;
     case 'I':
-        input->interval_ms = (unsigned)cli_parse_number(state, "--interval", arg, 0, INTERVAL_MS_MAX);
+        input->interval_ms = (unsigned)(cli_parse_duration_in(state, "--interval", arg, 0, 1e-3) / NS_PER_MS);
         return 0;
     case 'Y':
         input->system = true;

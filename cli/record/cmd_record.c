@@ -20,6 +20,7 @@
 #include "cli/record/record_preview.h"
 #include "cli/record/record_selection.h"
 #include "cli/record/record_stacks.h"
+#include "cli/record/selection_arguments.h"
 #include "collector/process/limits.h"
 #include "collector/recording/recorder.h"
 

@@ -5,20 +5,29 @@
 #include <stdlib.h>
 
 #include "cli/common/command.h"
+#include "cli/common/retention_arguments.h"
+#include "cli/record/record_arguments.h"
 
-void flight_arguments_set_window(struct record_arguments *arguments, const char *text,
-                                 struct argp_state *state)
-{
-    char *end;
-    double minutes = strtod(text, &end);
+enum { KEY_FLIGHT = 360, KEY_FLIGHT_ON, KEY_FLIGHT_SIZE };
 
-    if (end == text || *end || !(minutes >= 1e-3) || minutes > 1e6)
-        argp_error(state, "--flight is a number of minutes, as 5 or 0.5, not '%s'", text);
-    arguments->flight.window_ns = (uint64_t)(minutes * 60e9);
-}
+enum { WINDOW_MIN_NS = 60000000 };
 
-void flight_arguments_add_trigger(struct record_arguments *arguments, const char *text,
-                                  struct argp_state *state)
+static const struct argp_option flight_options[] = {
+    {"flight", KEY_FLIGHT, "MIN", 0,
+     "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when "
+     "a "
+     "trigger fires, at each SIGUSR1, and as --flight-on says",
+     1},
+    {"flight-on", KEY_FLIGHT_ON, "TRIGGER", 0,
+     "With --flight, may be repeated: crash, end, exit:nonzero, exit:STATUS, call:REGEX, slow:REGEX:200ms "
+     "(default: crash and end)",
+     1},
+    {"flight-size", KEY_FLIGHT_SIZE, "BYTES", 0,
+     "With --flight: what the window may take; when it would be more, it gets shorter (default 64M)", 1},
+    {0},
+};
+
+static void add_trigger(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     struct error err = {0};
     struct flight_trigger *triggers =
@@ -39,7 +48,7 @@ void flight_arguments_add_trigger(struct record_arguments *arguments, const char
         arguments->recorder.go_functions = true;
 }
 
-void flight_arguments_check(struct record_arguments *arguments, struct argp_state *state)
+static void check(struct record_arguments *arguments, struct argp_state *state)
 {
     if (!arguments->flight.window_ns) {
         if (arguments->flight.trigger_count || arguments->flight.window_bytes)
@@ -50,9 +59,33 @@ void flight_arguments_check(struct record_arguments *arguments, struct argp_stat
         argp_error(state, "--flight keeps calls: it does not go with --go or --sync");
     if (arguments->flight.trigger_count)
         return;
-    flight_arguments_add_trigger(arguments, "crash", state);
-    flight_arguments_add_trigger(arguments, "end", state);
+    add_trigger(arguments, "crash", state);
+    add_trigger(arguments, "end", state);
 }
+
+static error_t parse_flight(int key, char *arg, struct argp_state *state)
+{
+    struct record_arguments *arguments = state->input;
+
+    switch (key) {
+    case KEY_FLIGHT:
+        arguments->flight.window_ns = cli_parse_duration_in(state, "--flight", arg, WINDOW_MIN_NS, 60);
+        return 0;
+    case KEY_FLIGHT_ON:
+        add_trigger(arguments, arg, state);
+        return 0;
+    case KEY_FLIGHT_SIZE:
+        arguments->flight.window_bytes = cli_parse_bytes(arg, state);
+        return 0;
+    case ARGP_KEY_END:
+        check(arguments, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp flight_argp = {.options = flight_options, .parser = parse_flight};
 
 void flight_arguments_release(struct record_arguments *arguments)
 {

@@ -36,15 +36,6 @@ extern const struct argp record_argp;
 void record_arguments_init(struct record_arguments *arguments);
 void record_arguments_release(struct record_arguments *arguments);
 
-/* Whether a function is probed: it was chosen, or opens windows. The signature is that of
- * recorder_options.want. */
-bool record_arguments_wants(void *arguments, struct elf_image *image, const struct image_function *function);
-
-/* The name by which a function was asked for, as function_choice_name(). */
-const char *record_arguments_name(void *arguments, struct elf_image *image,
-                                  const struct image_function *function);
-bool record_arguments_wants_image(void *arguments, const char *path, enum image_kind kind);
-
 /* `words` with `separator` between them; NULL: no memory. The caller frees it. */
 char *join_words(char **words, const char *separator);
 

@@ -13,25 +13,11 @@
 #include "cli/common/output.h"
 #include "cli/common/table.h"
 
+enum { TIMEOUT_MIN_NS = 1000000 };
+
 uint64_t sql_parse_timeout(const char *text, const struct argp_state *state)
 {
-    char *end;
-    double seconds = strtod(text, &end), factor = 1;
-
-    if (!strcmp(text, "none"))
-        return 0;
-    if (!strcmp(end, "ms"))
-        factor = 0.001;
-    else if (!strcmp(end, "m"))
-        factor = 60;
-    else if (!strcmp(end, "h"))
-        factor = 3600;
-    else if (*end && strcmp(end, "s") != 0)
-        end = (char *)text;
-    seconds *= factor;
-    if (end == text || !(seconds >= 0.001 && seconds <= 1e8))
-        argp_error(state, "--timeout: '%s' is no time (as 30s, 5m, 1h or none)", text);
-    return (uint64_t)(seconds * 1e9);
+    return strcmp(text, "none") ? cli_parse_duration(state, "--timeout", text, TIMEOUT_MIN_NS) : 0;
 }
 
 int sql_open(struct tracestore **ret_store, struct statement_guard *guard, struct error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl export RUN [P.T]: a run in the format of another tool. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,8 @@ struct export_input {
     const char *run, *path;
     const struct export_format *format;
     struct export_options options;
-    double from, to; /* seconds since the run began; negative: not given */
+    uint64_t from_ns, to_ns; /* since the run began */
+    bool has_from, has_to;   /* whether they were given */
 };
 
 /* "FIRST..LAST", "FIRST.." or "..LAST". False: it is none, or the first event alone, without its end. */
@@ -34,16 +34,6 @@ static bool parse_seq(const char *arg, struct export_options *options)
         return false;
     options->last_seq = strtoull(dots + 2, &end, 10);
     return !*end && (!dots[2] || (options->last_seq && options->last_seq >= options->first_seq));
-}
-
-static double parse_seconds(const char *arg, struct argp_state *state)
-{
-    char *end;
-    double seconds = strtod(arg, &end);
-
-    if (!*arg || *end || !isfinite(seconds) || seconds < 0 || seconds > 1e9)
-        argp_error(state, "'%s' is not a number of seconds", arg);
-    return seconds;
 }
 
 static void check(struct export_input *input, struct argp_state *state)
@@ -76,10 +66,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "'%s' is not FIRST..LAST", arg);
         return 0;
     case KEY_FROM:
-        input->from = parse_seconds(arg, state);
+        input->from_ns = cli_parse_duration(state, "--from", arg, 0);
+        input->has_from = true;
         return 0;
     case KEY_TO:
-        input->to = parse_seconds(arg, state);
+        input->to_ns = cli_parse_duration(state, "--to", arg, 0);
+        input->has_to = true;
         return 0;
     case KEY_WEIGHT:
         if (strcmp(arg, "calls") != 0 && strcmp(arg, "time") != 0)
@@ -170,15 +162,15 @@ static int write_to(struct export_input *input, struct tracestore *store, const 
 
 static void set_times(struct export_input *input, const struct tracestore_run *run)
 {
-    if (input->from >= 0)
-        input->options.from_ns = run->started_ns + (uint64_t)(input->from * 1e9 + 0.5);
-    if (input->to >= 0)
-        input->options.to_ns = run->started_ns + (uint64_t)(input->to * 1e9 + 0.5);
+    if (input->has_from)
+        input->options.from_ns = run->started_ns + input->from_ns;
+    if (input->has_to)
+        input->options.to_ns = run->started_ns + input->to_ns;
 }
 
 static int run(int argc, char **argv)
 {
-    struct export_input input = {.from = -1, .to = -1};
+    struct export_input input = {0};
     AUTO_STORE struct tracestore *store = NULL;
     AUTO_RUN struct tracestore_run run = {0};
     struct export_totals totals = {0};
