@@ -180,7 +180,7 @@ static void cause_begin(struct finder *finder, const struct waited *made, uint32
     add_cause(finder, made->made != HB_NONE ? made->made : maker, HB_CREATE);
 }
 
-static void cause_receive(struct finder *finder, const struct sync_event *event)
+static void cause_receive(struct finder *finder, const struct process_event *event)
 {
     uint32_t nodes[MOST_SENDS];
     size_t count = channels_receive(finder->channels, event, nodes, MOST_SENDS);
@@ -232,7 +232,7 @@ static void cause_recognised(struct finder *finder, uint32_t woken)
 }
 
 /* A handler begins: after its event was queued, and after the beginnings of those queued before. */
-static int cause_handler(struct finder *finder, const struct sync_event *event, struct waited *queued)
+static int cause_handler(struct finder *finder, const struct process_event *event, struct waited *queued)
 {
     struct thread_state *state = &finder->threads[event->thread];
     uint32_t enqueued = HB_NONE;
@@ -251,11 +251,11 @@ static int cause_handler(struct finder *finder, const struct sync_event *event, 
 
 /* Whether the thread at once waits for the same condition again: then it was not the last signal that it
  * needed to go on, but a later one. */
-static bool waits_again(const struct finder *finder, const struct sync_event *event)
+static bool waits_again(const struct finder *finder, const struct process_event *event)
 {
     const struct trace_thread *thread = &finder->trace->threads[event->thread];
     size_t next = finder->threads[event->thread].seen;
-    const struct sync_event *after;
+    const struct process_event *after;
 
     if (next >= thread->count)
         return false;
@@ -265,7 +265,7 @@ static bool waits_again(const struct finder *finder, const struct sync_event *ev
 }
 
 /* What the event's node comes after, in finder->causes, apart from its line. */
-static int find_causes(struct finder *finder, const struct sync_event *event, struct waited *waited)
+static int find_causes(struct finder *finder, const struct process_event *event, struct waited *waited)
 {
     struct thread_state *state = &finder->threads[event->thread];
     uint32_t process = finder->trace->threads[event->thread].process;
@@ -323,7 +323,7 @@ static int find_causes(struct finder *finder, const struct sync_event *event, st
 /* ------------------------------------------------------------------------------------------ effects */
 
 /* What others will wait for. */
-static int leave_mark(struct finder *finder, const struct sync_event *event, struct waited *waited,
+static int leave_mark(struct finder *finder, const struct process_event *event, struct waited *waited,
                       uint32_t number, uint32_t node)
 {
     struct thread_state *state = &finder->threads[event->thread];
@@ -360,7 +360,7 @@ static int leave_mark(struct finder *finder, const struct sync_event *event, str
 }
 
 /* The object that the event is about. NULL: no memory. */
-static struct waited *waited_of(struct finder *finder, const struct sync_event *event)
+static struct waited *waited_of(struct finder *finder, const struct process_event *event)
 {
     const struct trace_thread *thread = &finder->trace->threads[event->thread];
 
@@ -404,7 +404,7 @@ static struct waited *waited_of(struct finder *finder, const struct sync_event *
 }
 
 /* Queued events are many, each with an object of its own. */
-static bool is_used_up(const struct sync_event *event, const struct waited *waited)
+static bool is_used_up(const struct process_event *event, const struct waited *waited)
 {
     return (event->kind == SYNC_DEQUEUE || (event->kind == SYNC_HANDLER && event->phase == SYNC_BEGIN)) &&
            waited->first == waited->count;
@@ -449,7 +449,7 @@ static int get_line(struct finder *finder, struct thread_state *state, uint32_t 
 
 static int add_event(struct finder *finder, uint32_t number)
 {
-    const struct sync_event *event = &finder->trace->events[number];
+    const struct process_event *event = &finder->trace->events[number];
     struct thread_state *state = &finder->threads[event->thread];
     struct waited *waited = NULL;
     bool after_end = state->over;

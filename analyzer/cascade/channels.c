@@ -214,12 +214,12 @@ int channels_new(const struct cascade_trace *trace, struct channels **ret_channe
 /* ------------------------------------------------------------------------------------------ sending */
 
 static struct direction *find(struct direction *const *directions, size_t count,
-                              const struct sync_event *event)
+                              const struct process_event *event)
 {
     return event->object && event->object <= count ? directions[event->object - 1] : NULL;
 }
 
-int channels_send(struct channels *channels, const struct sync_event *event, uint32_t node)
+int channels_send(struct channels *channels, const struct process_event *event, uint32_t node)
 {
     struct direction *direction = find(channels->outgoing, channels->count, event);
 
@@ -278,7 +278,7 @@ static size_t take_datagram(struct direction *direction, uint64_t size, uint32_t
     return 0;
 }
 
-size_t channels_receive(struct channels *channels, const struct sync_event *event, uint32_t *ret_nodes,
+size_t channels_receive(struct channels *channels, const struct process_event *event, uint32_t *ret_nodes,
                         size_t most)
 {
     struct direction *direction = find(channels->incoming, channels->count, event);

@@ -19,10 +19,10 @@ int channels_new(const struct cascade_trace *trace, struct channels **ret_channe
 void channels_free(struct channels *channels);
 
 /* A send has happened, as the node `node`. -ENOMEM. */
-int channels_send(struct channels *channels, const struct sync_event *event, uint32_t node);
+int channels_send(struct channels *channels, const struct process_event *event, uint32_t node);
 
 /* The nodes of the sends that the receive has bytes of, the youngest `most` of them; returns how many. */
-size_t channels_receive(struct channels *channels, const struct sync_event *event, uint32_t *ret_nodes,
+size_t channels_receive(struct channels *channels, const struct process_event *event, uint32_t *ret_nodes,
                         size_t most);
 
 #endif

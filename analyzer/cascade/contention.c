@@ -86,7 +86,7 @@ static int add_section(struct contention *contention, const struct section *sect
     return 0;
 }
 
-static int take(struct reading *reading, const struct sync_event *event, uint32_t number,
+static int take(struct reading *reading, const struct process_event *event, uint32_t number,
                 enum lock_action action)
 {
     struct held *held = &reading->held[event->thread];
@@ -111,7 +111,7 @@ static int take(struct reading *reading, const struct sync_event *event, uint32_
 }
 
 /* The youngest section of the lock ends. */
-static void give_up(struct reading *reading, const struct sync_event *event, uint32_t number)
+static void give_up(struct reading *reading, const struct process_event *event, uint32_t number)
 {
     struct contention *contention = reading->contention;
     struct held *held = &reading->held[event->thread];
@@ -131,7 +131,7 @@ static void give_up(struct reading *reading, const struct sync_event *event, uin
 }
 
 /* What is done, and where. The same once more, as in a loop, is nothing new: a set, not a sequence. */
-static uint64_t kind_bit(const struct sync_event *event)
+static uint64_t kind_bit(const struct process_event *event)
 {
     uint64_t what = (uint64_t)event->site << 8 | event->kind;
 
@@ -139,7 +139,7 @@ static uint64_t kind_bit(const struct sync_event *event)
 }
 
 /* An event inside sections makes them of another kind. */
-static void note_inside(struct reading *reading, const struct sync_event *event, uint32_t number)
+static void note_inside(struct reading *reading, const struct process_event *event, uint32_t number)
 {
     const struct held *held = &reading->held[event->thread];
 
@@ -171,7 +171,7 @@ static void note_amounts(struct reading *reading)
 static int read_locks(struct reading *reading)
 {
     for (uint32_t i = 0; i < reading->trace->count; i++) {
-        const struct sync_event *event = &reading->trace->events[i];
+        const struct process_event *event = &reading->trace->events[i];
         enum lock_action action = trace_lock_action(event);
         int r = 0;
 

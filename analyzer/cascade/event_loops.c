@@ -67,7 +67,7 @@ struct doing {
     bool works; /* does more than wait and take locks */
 };
 
-static bool is_wait(const struct sync_event *event)
+static bool is_wait(const struct process_event *event)
 {
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_POLL:
@@ -83,7 +83,7 @@ static bool is_wait(const struct sync_event *event)
     }
 }
 
-static bool is_lock(const struct sync_event *event)
+static bool is_lock(const struct process_event *event)
 {
     return trace_lock_action(event) != LOCK_NOTHING;
 }
@@ -94,7 +94,7 @@ static struct doing look(const struct event_loop_reader *reader, uint32_t thread
     struct doing doing = {false, false};
 
     for (size_t i = from; i < to; i++) {
-        const struct sync_event *event = &reader->trace->events[of->events[i]];
+        const struct process_event *event = &reader->trace->events[of->events[i]];
 
         if (is_wait(event))
             doing.waits = true;
@@ -280,7 +280,7 @@ static size_t make_marks(const struct cascade_trace *trace, const struct executi
     const struct trace_thread *of = &trace->threads[execution->thread];
     size_t first = cascade_trace_before(trace, execution->thread, execution->seq),
            behind = cascade_trace_before(trace, execution->thread, execution->end);
-    struct sync_event mark = {.kind = SYNC_HANDLER, .thread = execution->thread};
+    struct process_event mark = {.kind = SYNC_HANDLER, .thread = execution->thread};
 
     if (first == behind)
         return 0;

@@ -89,7 +89,7 @@ static bool takes_time(const struct frame_reader *reader, uint32_t thread, uint6
     const struct trace_thread *of = &trace->threads[thread];
 
     for (size_t i = cascade_trace_before(trace, thread, seq); i < of->count; i++) {
-        const struct sync_event *event = &trace->events[of->events[i]];
+        const struct process_event *event = &trace->events[of->events[i]];
 
         if (event->position > end)
             return false;
@@ -114,7 +114,7 @@ static struct doing look(const struct frame_reader *reader, uint32_t thread, uin
     int64_t most = 0;
 
     for (size_t i = cascade_trace_before(trace, thread, seq); i < of->count; i++) {
-        const struct sync_event *event = &trace->events[of->events[i]];
+        const struct process_event *event = &trace->events[of->events[i]];
 
         if (event->position > end)
             break;
@@ -208,7 +208,7 @@ static bool is_handler(const struct frame_reader *reader, uint32_t thread, uint6
 {
     const struct trace_thread *of = &reader->trace->threads[thread];
     size_t behind = cascade_trace_before(reader->trace, thread, seq);
-    const struct sync_event *before = behind ? &reader->trace->events[of->events[behind - 1]] : NULL;
+    const struct process_event *before = behind ? &reader->trace->events[of->events[behind - 1]] : NULL;
 
     return before && before->kind == SYNC_HANDLER && before->phase == SYNC_BEGIN && before->position == seq;
 }

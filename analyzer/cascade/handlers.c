@@ -22,7 +22,7 @@ struct inside {
     uint32_t handler, depth;
 };
 
-static int follow(struct handlers *handlers, struct inside *inside, const struct sync_event *event,
+static int follow(struct handlers *handlers, struct inside *inside, const struct process_event *event,
                   uint32_t number)
 {
     struct inside *here = &inside[event->thread];

@@ -29,7 +29,7 @@ static size_t channel_limit(const struct cascade_trace *trace)
 }
 
 /* Notes what the event says of its channel; returns whether it is the receipt of a request. */
-static bool note_channel(uint8_t *channels, size_t count, const struct sync_event *event)
+static bool note_channel(uint8_t *channels, size_t count, const struct process_event *event)
 {
     uint8_t *channel = event->object < count ? &channels[event->object] : NULL;
 

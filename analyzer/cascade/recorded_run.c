@@ -82,7 +82,7 @@ static const struct site_name *find_site(const struct recorded_run *run, uint32_
 /* A declared handler's own function, since it begins before it is called; NULL: another event. */
 static const char *handler_name(const struct recorded_run *run, uint32_t event)
 {
-    const struct sync_event *of = &run->trace.events[event];
+    const struct process_event *of = &run->trace.events[event];
 
     for (size_t i = 0; of->kind == SYNC_HANDLER && i < run->trace.function_count; i++)
         if (run->trace.functions[i].number == of->other)
@@ -95,7 +95,7 @@ struct event_place recorded_run_place(const struct recorded_run *run, uint32_t e
     const char *handler = handler_name(run, event);
     const struct site_name *site = find_site(run, run->trace.events[event].site);
     const struct tracestore_function *function = recorded_run_find(run, run->frames.function_of[event]);
-    const struct sync_event *of = &run->trace.events[event];
+    const struct process_event *of = &run->trace.events[event];
 
     if (of->kind == SYNC_HANDLER && of->other >= TRACE_RECOGNISED)
         function = recorded_run_find(run, (uint32_t)(of->other - TRACE_RECOGNISED));

@@ -39,7 +39,7 @@ void cascade_report_release(struct cascade_report *report)
 static int make_place(struct cascade_place *place, const struct recorded_run *run, uint32_t event,
                       const char *function)
 {
-    const struct sync_event *of = &run->trace.events[event];
+    const struct process_event *of = &run->trace.events[event];
     const struct trace_process *process = &run->trace.processes[run->trace.threads[of->thread].process];
     struct event_place known = recorded_run_place(run, event);
     bool other = function && strcmp(function, known.function) != 0;

@@ -230,7 +230,7 @@ static int add_cause(struct search *search, uint32_t number, uint32_t event, con
  * before; in the handler of an event that somebody else has polled for there is nothing to wait for. */
 static bool waited_for_causes(const struct search *search, uint32_t event, bool polled)
 {
-    const struct sync_event *of = &search->input->trace->events[event];
+    const struct process_event *of = &search->input->trace->events[event];
 
     return of->kind != SYNC_RECEIVE || polled || !search->at_once[of->thread];
 }
@@ -372,7 +372,7 @@ static int find_threads(struct search *search)
     if (!search->at_once)
         return -ENOMEM;
     for (size_t i = 0; i < trace->count; i++) {
-        const struct sync_event *event = &trace->events[i];
+        const struct process_event *event = &trace->events[i];
 
         if (event->kind == SYNC_RECEIVE && event->result == -EAGAIN)
             search->at_once[event->thread] = true;

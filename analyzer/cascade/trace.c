@@ -173,7 +173,7 @@ static enum keep keep_of(enum sync_event_kind kind)
     }
 }
 
-static bool is_kept(enum keep keep, const struct sync_event *event)
+static bool is_kept(enum keep keep, const struct process_event *event)
 {
     if (keep == KEEP_BOTH || event->phase == SYNC_AT)
         return keep != KEEP_NONE;
@@ -183,9 +183,10 @@ static bool is_kept(enum keep keep, const struct sync_event *event)
 }
 
 /* Gives the beginning, which is kept, what is known at the end. */
-static void complete(struct cascade_trace *trace, struct trace_thread *thread, const struct sync_event *event)
+static void complete(struct cascade_trace *trace, struct trace_thread *thread,
+                     const struct process_event *event)
 {
-    struct sync_event *begin = thread->open == TRACE_NONE ? NULL : &trace->events[thread->open];
+    struct process_event *begin = thread->open == TRACE_NONE ? NULL : &trace->events[thread->open];
 
     if (!begin || begin->kind != event->kind)
         return;
@@ -198,7 +199,7 @@ static void complete(struct cascade_trace *trace, struct trace_thread *thread, c
     thread->open = TRACE_NONE;
 }
 
-int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const struct sync_event *event)
+int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const struct process_event *event)
 {
     enum keep keep = keep_of(event->kind);
     struct trace_thread *thread;
@@ -243,7 +244,7 @@ static int compare_insertions(const void *a, const void *b)
 int cascade_trace_insert(struct cascade_trace *trace, struct trace_insertion *insertions, size_t count)
 {
     size_t total = trace->count + count, from = 0, inserted = 0;
-    struct sync_event *events;
+    struct process_event *events;
 
     if (total >= TRACE_NONE)
         return -EOVERFLOW;
@@ -282,7 +283,7 @@ int cascade_trace_insert(struct cascade_trace *trace, struct trace_insertion *in
 
 /* ------------------------------------------------------------------------------------------ kinds */
 
-enum lock_action trace_lock_action(const struct sync_event *event)
+enum lock_action trace_lock_action(const struct process_event *event)
 {
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_MUTEX_LOCK:
@@ -312,14 +313,14 @@ enum lock_action trace_lock_action(const struct sync_event *event)
     }
 }
 
-uint64_t trace_lock(const struct sync_event *event)
+uint64_t trace_lock(const struct process_event *event)
 {
     bool condition = event->kind == SYNC_COND_WAIT || event->kind == SYNC_COND_TIMEDWAIT;
 
     return condition ? event->other : event->object;
 }
 
-bool trace_only_waits(const struct sync_event *event)
+bool trace_only_waits(const struct process_event *event)
 {
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_SLEEP:
@@ -335,13 +336,13 @@ bool trace_only_waits(const struct sync_event *event)
     }
 }
 
-bool trace_reads(const struct sync_event *event)
+bool trace_reads(const struct process_event *event)
 {
     return event->kind == SYNC_READ || event->kind == SYNC_RECEIVE ||
            (event->kind == SYNC_IO && event->other == SYS_getdents64);
 }
 
-bool trace_takes_time(const struct sync_event *event)
+bool trace_takes_time(const struct process_event *event)
 {
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_SEND:

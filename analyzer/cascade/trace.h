@@ -41,7 +41,8 @@ struct trace_thread {
 };
 
 struct cascade_trace {
-    struct sync_event *events; /* `thread` is a number of `threads`, others' numbers (T) stay as they are */
+    struct process_event
+        *events; /* `thread` is a number of `threads`, others' numbers (T) stay as they are */
     size_t count, capacity;
     struct trace_process *processes;
     size_t process_count, process_capacity;
@@ -63,12 +64,12 @@ int cascade_trace_process(struct cascade_trace *trace, const struct trace_proces
                           uint32_t *ret_process);
 
 /* Appends the next event of a process; of all processes, they come by time. -ENOMEM, -EOVERFLOW (2^32). */
-int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const struct sync_event *event);
+int cascade_trace_append(struct cascade_trace *trace, uint32_t process, const struct process_event *event);
 
 /* An event that comes before the event `at` of the trace, or behind its last one. */
 struct trace_insertion {
     uint32_t at;
-    struct sync_event event; /* `thread` is a number of `threads` */
+    struct process_event event; /* `thread` is a number of `threads` */
 };
 
 /* Puts events in between, which numbers all of them anew; the insertions are sorted, ends first. -ENOMEM,
@@ -109,14 +110,14 @@ static inline void trace_key(unsigned char key[TRACE_KEY_SIZE], uint64_t a, uint
 
 /* What an event does to a lock. A wait on a condition gives up its mutex when it begins. */
 enum lock_action { LOCK_NOTHING, LOCK_TAKE, LOCK_TAKE_SHARED, LOCK_TRY, LOCK_TRY_SHARED, LOCK_GIVE_UP };
-enum lock_action trace_lock_action(const struct sync_event *event);
+enum lock_action trace_lock_action(const struct process_event *event);
 /* The address of the lock that it does it to. */
-uint64_t trace_lock(const struct sync_event *event);
+uint64_t trace_lock(const struct process_event *event);
 
 /* Input, output, sleeping and waiting for others, locks not among them; and of these what does nothing but
  * wait; what reads, and how much it read decides what is done next. */
-bool trace_takes_time(const struct sync_event *event);
-bool trace_only_waits(const struct sync_event *event);
-bool trace_reads(const struct sync_event *event);
+bool trace_takes_time(const struct process_event *event);
+bool trace_only_waits(const struct process_event *event);
+bool trace_reads(const struct process_event *event);
 
 #endif

@@ -7,28 +7,28 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-struct process_stream {
-    struct sync_event_iter *iter;
-    struct sync_event next;
+struct stream_reader {
+    struct process_event_iter *iter;
+    struct process_event next;
     bool ended;
     uint64_t channels, functions; /* of the runs before */
 };
 
 /* By process of the trace. */
 struct streams {
-    struct process_stream *items;
+    struct stream_reader *items;
     size_t count, capacity;
 };
 
 static void free_streams(struct streams *streams)
 {
     for (size_t i = 0; i < streams->count; i++)
-        sync_event_iter_free(streams->items[i].iter);
+        process_event_iter_free(streams->items[i].iter);
     free(streams->items);
 }
 
 /* The numbers that several runs have used for different things. */
-static void number_anew(const struct process_stream *stream, struct sync_event *event)
+static void number_anew(const struct stream_reader *stream, struct process_event *event)
 {
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_SEND:
@@ -51,9 +51,9 @@ static void number_anew(const struct process_stream *stream, struct sync_event *
     }
 }
 
-static int advance(struct process_stream *stream, struct error *err)
+static int advance(struct stream_reader *stream, struct error *err)
 {
-    int r = sync_event_iter_next(stream->iter, &stream->next, err);
+    int r = process_event_iter_next(stream->iter, &stream->next, err);
 
     if (r < 0)
         return r;
@@ -63,7 +63,7 @@ static int advance(struct process_stream *stream, struct error *err)
 }
 
 /* Merges the processes' sequences by time; of equal times the first process's comes first. */
-static int merge(struct cascade_trace *trace, struct process_stream *streams, size_t count, struct error *err)
+static int merge(struct cascade_trace *trace, struct stream_reader *streams, size_t count, struct error *err)
 {
     for (;;) {
         size_t first = count;
@@ -86,7 +86,7 @@ static int merge(struct cascade_trace *trace, struct process_stream *streams, si
 }
 
 static int add_process(struct cascade_trace *trace, struct tracestore *store, const struct sync_process *from,
-                       const struct process_stream *bases, bool joined, struct streams *streams,
+                       const struct stream_reader *bases, bool joined, struct streams *streams,
                        struct error *err)
 {
     AUTO_FREE char *label = NULL;
@@ -97,7 +97,7 @@ static int add_process(struct cascade_trace *trace, struct tracestore *store, co
         .from_start = from->from_start,
         .locks = from->library,
     };
-    struct process_stream *stream;
+    struct stream_reader *stream;
     uint32_t number;
     int r = joined ? asprintf(&label, "%" PRId64 ":%s", from->run_id, from->label)
                    : asprintf(&label, "%s", from->label);
@@ -110,7 +110,7 @@ static int add_process(struct cascade_trace *trace, struct tracestore *store, co
         return error_no_memory(err), -ENOMEM;
     stream = &streams->items[streams->count];
     *stream = *bases;
-    r = sync_event_iter_open(store, from->process_id, &stream->iter, err);
+    r = process_event_iter_open(store, PROCESS_STREAM_SYNC, from->process_id, &stream->iter, err);
     if (r < 0)
         return r;
     streams->count++;
@@ -119,7 +119,7 @@ static int add_process(struct cascade_trace *trace, struct tracestore *store, co
 
 /* Appends the run's channels and declared functions to those of the runs before. */
 static int add_names(struct cascade_trace *trace, struct tracestore *store, int64_t run_id,
-                     struct process_stream *bases, struct error *err)
+                     struct stream_reader *bases, struct error *err)
 {
     AUTO_FREE struct sync_function *functions = NULL;
     AUTO_FREE struct sync_channel *channels = NULL;
@@ -157,7 +157,7 @@ static int add_names(struct cascade_trace *trace, struct tracestore *store, int6
 }
 
 static int add_run(struct cascade_trace *trace, struct tracestore *store, int64_t run_id, bool joined,
-                   struct process_stream *bases, struct streams *streams, struct error *err)
+                   struct stream_reader *bases, struct streams *streams, struct error *err)
 {
     struct sync_process *processes = NULL;
     size_t count = 0;
@@ -180,7 +180,7 @@ int cascade_trace_read(struct cascade_trace *trace, struct tracestore *store, co
                        struct error *err)
 {
     CLEANUP(free_streams) struct streams streams = {0};
-    struct process_stream bases = {0};
+    struct stream_reader bases = {0};
     int r = 0;
 
     for (size_t i = 0; i < parts->count && r == 0; i++)

@@ -104,7 +104,7 @@ int go_coverage_observer_new(struct go_coverage *coverage, uint32_t run, struct 
                              struct go_coverage_observer **ret_observer);
 void go_coverage_observer_free(struct go_coverage_observer *observer);
 int go_coverage_observer_event(struct go_coverage_observer *observer, const struct go_replay *replay,
-                               const struct go_event *event);
+                               const struct process_event *event);
 int go_coverage_observer_action(struct go_coverage_observer *observer, const struct go_goroutine *goroutine,
                                 const struct go_action *action);
 

@@ -388,7 +388,7 @@ static int meet_go(struct go_coverage_observer *observer, uint32_t site, const s
 }
 
 static int created(struct go_coverage_observer *observer, const struct go_replay *replay,
-                   const struct go_event *event)
+                   const struct process_event *event)
 {
     const struct go_goroutine *child = go_replay_goroutine(replay, event->other);
     struct resident *parent = NULL, *resident = NULL;
@@ -476,7 +476,7 @@ static int blocked(struct go_coverage_observer *observer, const struct go_replay
 }
 
 int go_coverage_observer_event(struct go_coverage_observer *observer, const struct go_replay *replay,
-                               const struct go_event *event)
+                               const struct process_event *event)
 {
     switch (event->kind) {
     case GO_EVENT_CREATE:

@@ -9,7 +9,7 @@
 DEFINE_CLEANUP(cleanup_observer, struct go_coverage_observer *, go_coverage_observer_free)
 DEFINE_CLEANUP(cleanup_places, struct go_places *, go_places_free)
 
-static int on_event(void *context, const struct go_replay *replay, const struct go_event *event)
+static int on_event(void *context, const struct go_replay *replay, const struct process_event *event)
 {
     return go_coverage_observer_event(context, replay, event);
 }

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 DEFINE_CLEANUP(cleanup_replay, struct go_replay *, go_replay_free)
-DEFINE_CLEANUP(cleanup_iter, struct go_event_iter *, go_event_iter_free)
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 
 struct feeding {
     const struct go_listener *listener;
@@ -30,13 +30,13 @@ static int on_action(void *context, const struct go_goroutine *goroutine, const 
     return feeding->listener->action(feeding->listener->context, goroutine, action);
 }
 
-static int feed_all(struct go_replay *replay, struct go_event_iter *iter, const struct go_listener *listener,
-                    struct error *err)
+static int feed_all(struct go_replay *replay, struct process_event_iter *iter,
+                    const struct go_listener *listener, struct error *err)
 {
-    struct go_event event;
+    struct process_event event;
     int r;
 
-    while ((r = go_event_iter_next(iter, &event, err)) == 0) {
+    while ((r = process_event_iter_next(iter, &event, err)) == 0) {
         int failed = go_replay_event(replay, &event);
 
         if (!failed && listener->event)
@@ -60,11 +60,11 @@ int go_feed(struct tracestore *store, const struct go_program *program, struct g
                                         .wait_reason_count = program->wait_reason_count,
                                         .context = &feeding};
     CLEANUP(cleanup_replay) struct go_replay *replay = NULL;
-    CLEANUP(cleanup_iter) struct go_event_iter *iter = NULL;
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
     int r = go_replay_new(&options, &replay);
 
     if (r < 0)
         return error_set(err, r, NULL, "replaying the events of goroutines");
-    r = go_event_iter_open(store, program->process_id, &iter, err);
+    r = process_event_iter_open(store, PROCESS_STREAM_GO, program->process_id, &iter, err);
     return r < 0 ? r : feed_all(replay, iter, listener, err);
 }

@@ -12,7 +12,7 @@
 /* Each may be NULL. What they return other than 0 ends the feeding. */
 struct go_listener {
     /* Behind the replay that was fed the event. */
-    int (*event)(void *context, const struct go_replay *replay, const struct go_event *event);
+    int (*event)(void *context, const struct go_replay *replay, const struct process_event *event);
     /* As the replay's on_action, which comes before the event that it is told by. */
     int (*action)(void *context, const struct go_goroutine *goroutine, const struct go_action *action);
     void *context;

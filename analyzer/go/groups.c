@@ -174,7 +174,7 @@ static int set_state(struct go_groups *groups, struct member *member, enum go_st
 
 /* ------------------------------------------------------------------------------------------ events */
 
-static int on_create(struct go_groups *groups, struct member *parent, const struct go_event *event)
+static int on_create(struct go_groups *groups, struct member *parent, const struct process_event *event)
 {
     struct member *child = meet(groups, event->other);
     uint32_t origin;
@@ -221,7 +221,7 @@ static void forget_operation(struct member *member)
     member->offers = NULL;
 }
 
-static int on_operate(struct go_groups *groups, struct member *member, const struct go_event *event)
+static int on_operate(struct go_groups *groups, struct member *member, const struct process_event *event)
 {
     int r = set_state(groups, member, GO_STATE_RUNNING, true);
 
@@ -245,7 +245,7 @@ static int on_timers_channel(struct go_groups *groups, struct member *member, ui
     return r;
 }
 
-static int on_case(struct go_groups *groups, struct member *member, const struct go_event *event)
+static int on_case(struct go_groups *groups, struct member *member, const struct process_event *event)
 {
     size_t count = member->offer_count;
     struct offer *offers;
@@ -261,7 +261,7 @@ static int on_case(struct go_groups *groups, struct member *member, const struct
                        member->site);
 }
 
-static int on_block(struct go_groups *groups, struct member *member, const struct go_event *event)
+static int on_block(struct go_groups *groups, struct member *member, const struct process_event *event)
 {
     struct stop_key key = {.origin = member->origin, .state = GO_STATE_BLOCKED};
     int r = set_state(groups, member, GO_STATE_BLOCKED, true);
@@ -288,7 +288,7 @@ static int on_wake(struct go_groups *groups, uint64_t waker, struct member *woke
     return set_state(groups, woken, GO_STATE_RUNNABLE, true);
 }
 
-static void on_timer(const struct go_groups *groups, struct member *member, const struct go_event *event)
+static void on_timer(const struct go_groups *groups, struct member *member, const struct process_event *event)
 {
     const struct go_groups_options *options = &groups->options;
 
@@ -336,7 +336,7 @@ static int on_detail(struct go_groups *groups, enum go_detail detail)
     return detail < GO_DETAIL_SCHEDULE ? on_lost(groups, 0) : 0;
 }
 
-static int of_member(struct go_groups *groups, struct member *member, const struct go_event *event)
+static int of_member(struct go_groups *groups, struct member *member, const struct process_event *event)
 {
     switch ((enum go_event_kind)event->kind) {
     case GO_EVENT_END:
@@ -357,7 +357,7 @@ static int of_member(struct go_groups *groups, struct member *member, const stru
     }
 }
 
-int go_groups_event(struct go_groups *groups, const struct go_event *event)
+int go_groups_event(struct go_groups *groups, const struct process_event *event)
 {
     struct member *member = event->goroutine ? meet(groups, event->goroutine) : NULL;
     struct member *woken;

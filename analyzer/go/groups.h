@@ -50,7 +50,7 @@ int go_groups_new(const struct go_groups_options *options, struct go_groups **re
 void go_groups_free(struct go_groups *groups);
 
 /* 0 or -ENOMEM. */
-int go_groups_event(struct go_groups *groups, const struct go_event *event);
+int go_groups_event(struct go_groups *groups, const struct process_event *event);
 
 struct go_origin {
     uint32_t parent;               /* an origin; of GO_ORIGIN_BEFORE itself */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "analyzer/go/lock_order.h"
 
-int go_lock_order_event(struct lock_order *order, const struct go_event *event)
+int go_lock_order_event(struct lock_order *order, const struct process_event *event)
 {
     lock_order_tick(order);
     if (event->kind == GO_EVENT_CREATE)

@@ -10,6 +10,6 @@
 /* For a replay's on_action, and behind the replay for each event. -ENOMEM. */
 int go_lock_order_action(struct lock_order *order, const struct go_goroutine *goroutine,
                          const struct go_action *action);
-int go_lock_order_event(struct lock_order *order, const struct go_event *event);
+int go_lock_order_event(struct lock_order *order, const struct process_event *event);
 
 #endif

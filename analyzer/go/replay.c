@@ -35,7 +35,7 @@ struct go_replay_totals go_replay_totals(const struct go_replay *replay)
 
 /* ------------------------------------------------------------------------------------------ events */
 
-static int create(struct go_replay *replay, struct goroutine *parent, const struct go_event *event)
+static int create(struct go_replay *replay, struct goroutine *parent, const struct process_event *event)
 {
     const struct go_replay_options *options = &replay->options;
     uint32_t function = (uint32_t)event->value;
@@ -79,7 +79,7 @@ static enum go_wait wait_of(const struct go_replay *replay, const struct gorouti
     return actions_wait(goroutine);
 }
 
-static int block(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event)
+static int block(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event)
 {
     enum go_wait wait = wait_of(replay, goroutine, event->value);
     int r = actions_block(replay, goroutine, wait);
@@ -94,7 +94,7 @@ static int block(struct go_replay *replay, struct goroutine *goroutine, const st
     return 0;
 }
 
-static int wake(struct go_replay *replay, struct goroutine *waker, const struct go_event *event)
+static int wake(struct go_replay *replay, struct goroutine *waker, const struct process_event *event)
 {
     struct goroutine *woken;
     int r = goroutine_get(replay, event->other, &woken);
@@ -135,7 +135,7 @@ static void lose(struct go_replay *replay, uint64_t count)
 
 /* Operations are not seen any more: what is done to objects is not known, and only goroutines that wait are
  * known to be in one. */
-static int reduce(struct go_replay *replay, const struct go_event *event)
+static int reduce(struct go_replay *replay, const struct process_event *event)
 {
     struct goroutine *goroutine, *next;
     enum go_detail before = replay->detail;
@@ -154,7 +154,7 @@ static int reduce(struct go_replay *replay, const struct go_event *event)
 }
 
 /* What the event says of the process, not of the goroutine that it is of. */
-static int note(struct go_replay *replay, const struct go_event *event)
+static int note(struct go_replay *replay, const struct process_event *event)
 {
     struct go_replay_totals *totals = &replay->totals;
 
@@ -194,7 +194,7 @@ static int note(struct go_replay *replay, const struct go_event *event)
 }
 
 /* What a goroutine does; by doing it, it shows that it runs. */
-static int act(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event)
+static int act(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event)
 {
     int r = run(replay, goroutine, event->tid);
 
@@ -236,7 +236,7 @@ static bool is_act(unsigned kind)
     return kind != GO_EVENT_LOST && kind != GO_EVENT_FATAL && kind != GO_EVENT_EXIT;
 }
 
-int go_replay_event(struct go_replay *replay, const struct go_event *event)
+int go_replay_event(struct go_replay *replay, const struct process_event *event)
 {
     struct goroutine *goroutine;
     int r;

@@ -124,7 +124,7 @@ int go_replay_new(const struct go_replay_options *options, struct go_replay **re
 void go_replay_free(struct go_replay *replay);
 
 /* 0, -ENOMEM, or what a callback returned. */
-int go_replay_event(struct go_replay *replay, const struct go_event *event);
+int go_replay_event(struct go_replay *replay, const struct process_event *event);
 
 /* The sequence is over: reports the operations that goroutines are still in, as not finished unless they are
  * of a kind that never waits. The state stays what it is. */

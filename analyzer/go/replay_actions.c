@@ -198,7 +198,7 @@ void actions_release(struct goroutine *goroutine)
 }
 
 /* Ends what the operation that begins is no part of. */
-static int make_way(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event)
+static int make_way(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event)
 {
     bool inner = event->flags & GO_FLAG_INNER;
     int r = 0;
@@ -230,7 +230,7 @@ static int apply(struct go_replay *replay, struct goroutine *goroutine, struct g
     return object_lock(replay, goroutine, action, action->flags & GO_FLAG_DONE);
 }
 
-int actions_begin(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event)
+int actions_begin(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event)
 {
     struct go_action action = {
         .goroutine = event->goroutine,
@@ -258,7 +258,7 @@ int actions_begin(struct go_replay *replay, struct goroutine *goroutine, const s
     return r == 0 && action.flags & GO_FLAG_DONE ? finish(replay, goroutine, true) : r;
 }
 
-int actions_add_case(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event)
+int actions_add_case(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event)
 {
     struct go_action *action = innermost(goroutine);
     enum go_op operation = event->flags & GO_FLAG_SEND ? GO_OP_CHAN_SEND : GO_OP_CHAN_RECV;

@@ -93,8 +93,9 @@ void goroutines_free(struct go_replay *replay);
 /* -------------------------------------------------------------------- replay_actions.c */
 
 /* An operation begins (GO_EVENT_OPERATE). */
-int actions_begin(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event);
-int actions_add_case(struct go_replay *replay, struct goroutine *goroutine, const struct go_event *event);
+int actions_begin(struct go_replay *replay, struct goroutine *goroutine, const struct process_event *event);
+int actions_add_case(struct go_replay *replay, struct goroutine *goroutine,
+                     const struct process_event *event);
 int actions_result(struct go_replay *replay, struct goroutine *goroutine, int64_t result);
 /* The goroutine stops for `wait`. */
 int actions_block(struct go_replay *replay, struct goroutine *goroutine, enum go_wait wait);
@@ -131,7 +132,7 @@ void objects_free(struct go_replay *replay);
 
 /* -------------------------------------------------------------------- replay_timers.c */
 
-int timer_set(struct go_replay *replay, const struct go_event *event);
+int timer_set(struct go_replay *replay, const struct process_event *event);
 void timer_channel(struct go_replay *replay, uint64_t channel);
 void timer_stop(struct go_replay *replay, uint64_t timer);
 /* The runtime does on thread `tid` what the timer is for. */

@@ -74,7 +74,7 @@ static int timer_get(struct go_replay *replay, uint64_t key, struct timer **ret_
     return 0;
 }
 
-int timer_set(struct go_replay *replay, const struct go_event *event)
+int timer_set(struct go_replay *replay, const struct process_event *event)
 {
     struct timer *timer;
     int r;

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-DEFINE_CLEANUP(cleanup_iter, struct go_event_iter *, go_event_iter_free)
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 
 void go_timeline_release(struct go_timeline *timeline)
 {
@@ -108,7 +108,7 @@ static struct go_timeline_row *open_operation(struct go_timeline *timeline, uint
                : NULL;
 }
 
-static struct go_timeline_row row_of(const struct go_event *event, enum go_moment moment)
+static struct go_timeline_row row_of(const struct process_event *event, enum go_moment moment)
 {
     return (struct go_timeline_row){
         .ns = event->ns,
@@ -119,14 +119,14 @@ static struct go_timeline_row row_of(const struct go_event *event, enum go_momen
     };
 }
 
-static int add_plain(struct go_timeline *timeline, const struct go_event *event, enum go_moment moment)
+static int add_plain(struct go_timeline *timeline, const struct process_event *event, enum go_moment moment)
 {
     struct go_timeline_row row = row_of(event, moment);
 
     return append(timeline, &row);
 }
 
-static int add_test(struct go_timeline *timeline, const struct go_event *event)
+static int add_test(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_row row = row_of(event, GO_MOMENT_TEST);
 
@@ -146,7 +146,7 @@ static int is_foreign(const struct go_timeline *timeline, uint32_t site, bool te
     return r;
 }
 
-static int add_operation(struct go_timeline *timeline, const struct go_event *event)
+static int add_operation(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_row row = row_of(event, GO_MOMENT_OPERATES);
     struct go_timeline_column *column = own_column(timeline, event->goroutine);
@@ -171,7 +171,7 @@ static int add_operation(struct go_timeline *timeline, const struct go_event *ev
     return append(timeline, &row);
 }
 
-static int add_creation(struct go_timeline *timeline, const struct go_event *event)
+static int add_creation(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_row row = row_of(event, GO_MOMENT_OPERATES);
     bool foreign = false;
@@ -187,14 +187,14 @@ static int add_creation(struct go_timeline *timeline, const struct go_event *eve
     return append(timeline, &row);
 }
 
-static void add_case(struct go_timeline *timeline, const struct go_event *event)
+static void add_case(struct go_timeline *timeline, const struct process_event *event)
 {
     if ((event->flags & GO_FLAG_SEND) && event->value >= 0 && event->value < 64)
         own_column(timeline, event->goroutine)->case_sends |= UINT64_C(1) << event->value;
 }
 
 /* The answer of an operation belongs to the last row of its goroutine. */
-static void add_result(struct go_timeline *timeline, const struct go_event *event)
+static void add_result(struct go_timeline *timeline, const struct process_event *event)
 {
     for (size_t i = timeline->row_count; i-- > 0 && timeline->row_count - i <= GO_TIMELINE_LONGEST;) {
         struct go_timeline_row *row = &timeline->rows[i];
@@ -230,7 +230,7 @@ static bool is_own_stop(const struct go_timeline *timeline, const struct go_time
     return go_operation_waits(column->operation, wait);
 }
 
-static int add_stop(struct go_timeline *timeline, const struct go_event *event)
+static int add_stop(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_row *row = open_operation(timeline, event->goroutine);
     struct go_timeline_column *column = own_column(timeline, event->goroutine);
@@ -246,7 +246,7 @@ static int add_stop(struct go_timeline *timeline, const struct go_event *event)
 }
 
 /* A goroutine that did not wait, as far as is told, only goes on where it was. */
-static int add_run(struct go_timeline *timeline, const struct go_event *event)
+static int add_run(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_column *column = own_column(timeline, event->goroutine);
     struct go_timeline_row row = row_of(event, GO_MOMENT_GOES_ON);
@@ -263,7 +263,7 @@ static int add_run(struct go_timeline *timeline, const struct go_event *event)
     return append(timeline, &row);
 }
 
-static void add_wake(struct go_timeline *timeline, const struct go_event *event)
+static void add_wake(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_row *row = open_operation(timeline, event->goroutine);
     long woken = go_timeline_column_of(timeline, event->other);
@@ -275,7 +275,7 @@ static void add_wake(struct go_timeline *timeline, const struct go_event *event)
 }
 
 /* An event of a goroutine that has a column. */
-static int add_own(struct go_timeline *timeline, const struct go_event *event)
+static int add_own(struct go_timeline *timeline, const struct process_event *event)
 {
     switch (event->kind) {
     case GO_EVENT_RUN:
@@ -303,7 +303,7 @@ static int add_own(struct go_timeline *timeline, const struct go_event *event)
     }
 }
 
-int go_timeline_add(struct go_timeline *timeline, const struct go_event *event)
+int go_timeline_add(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_column *created;
 
@@ -341,13 +341,13 @@ void go_timeline_end(struct go_timeline *timeline)
 static int pass_over(struct tracestore *store, const struct go_program *program, struct go_timeline *timeline,
                      struct go_replay *replay, struct error *err)
 {
-    CLEANUP(cleanup_iter) struct go_event_iter *iter = NULL;
-    struct go_event event;
-    int r = go_event_iter_open(store, program->process_id, &iter, err);
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
+    struct process_event event;
+    int r = process_event_iter_open(store, PROCESS_STREAM_GO, program->process_id, &iter, err);
 
     if (r < 0)
         return r;
-    while ((r = go_event_iter_next(iter, &event, err)) == 0) {
+    while ((r = process_event_iter_next(iter, &event, err)) == 0) {
         r = replay ? go_timeline_meet(timeline, replay, &event) : go_timeline_add(timeline, &event);
         if (r < 0)
             return error_set(err, r, NULL, "making the timeline of goroutines");

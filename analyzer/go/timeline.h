@@ -105,8 +105,9 @@ void go_timeline_release(struct go_timeline *timeline);
 int go_timeline_begin(struct go_timeline *timeline, const struct go_program *program,
                       struct go_place_source places, struct go_replay *replay,
                       const struct go_verdict *verdict, const struct go_timeline_options *options);
-int go_timeline_meet(struct go_timeline *timeline, struct go_replay *replay, const struct go_event *event);
-int go_timeline_add(struct go_timeline *timeline, const struct go_event *event);
+int go_timeline_meet(struct go_timeline *timeline, struct go_replay *replay,
+                     const struct process_event *event);
+int go_timeline_add(struct go_timeline *timeline, const struct process_event *event);
 void go_timeline_end(struct go_timeline *timeline);
 
 /* The index of a goroutine's column; -1: it has none. */

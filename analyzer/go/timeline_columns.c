@@ -167,7 +167,8 @@ static int add_all_partners(struct go_timeline *timeline, const struct go_replay
     return r;
 }
 
-int go_timeline_meet(struct go_timeline *timeline, struct go_replay *replay, const struct go_event *event)
+int go_timeline_meet(struct go_timeline *timeline, struct go_replay *replay,
+                     const struct process_event *event)
 {
     const struct go_timeline_column *one, *other;
 

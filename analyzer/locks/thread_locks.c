@@ -128,13 +128,13 @@ static int take(struct thread_locks *locks, struct lock_thread *thread, struct w
 
 /* ------------------------------------------------------------------------------------------ events */
 
-static struct wanted wanted_by(const struct sync_event *event, bool shared)
+static struct wanted wanted_by(const struct process_event *event, bool shared)
 {
     return (struct wanted){.object = event->object, .ns = event->ns, .site = event->site, .shared = shared};
 }
 
 /* An attempt that may fail; EOWNERDEAD has the lock, too. */
-static int tried(struct lock_thread *thread, const struct sync_event *event, bool shared)
+static int tried(struct lock_thread *thread, const struct process_event *event, bool shared)
 {
     struct wanted lock = wanted_by(event, shared);
 
@@ -145,7 +145,8 @@ static int tried(struct lock_thread *thread, const struct sync_event *event, boo
                                                                                        : 0;
 }
 
-static int condition(struct thread_locks *locks, struct lock_thread *thread, const struct sync_event *event)
+static int condition(struct thread_locks *locks, struct lock_thread *thread,
+                     const struct process_event *event)
 {
     if (event->phase == SYNC_BEGIN) {
         thread->waiting = (struct wanted){.object = event->other, .ns = event->ns, .site = event->site};
@@ -157,7 +158,7 @@ static int condition(struct thread_locks *locks, struct lock_thread *thread, con
 }
 
 /* What has become of the threads. */
-static int life(struct thread_locks *locks, struct lock_thread *thread, const struct sync_event *event)
+static int life(struct thread_locks *locks, struct lock_thread *thread, const struct process_event *event)
 {
     switch (event->kind) {
     case SYNC_THREAD_CREATE:
@@ -182,7 +183,7 @@ static int life(struct thread_locks *locks, struct lock_thread *thread, const st
     }
 }
 
-int thread_locks_event(struct thread_locks *locks, const struct sync_event *event)
+int thread_locks_event(struct thread_locks *locks, const struct process_event *event)
 {
     struct lock_thread *thread = thread_of(locks, event->thread);
     int r = 0;
@@ -238,22 +239,22 @@ int thread_locks_end(struct thread_locks *locks, struct lock_cycle **ret_cycles,
 }
 
 DEFINE_CLEANUP(cleanup_locks, struct thread_locks *, thread_locks_free)
-DEFINE_CLEANUP(cleanup_iter, struct sync_event_iter *, sync_event_iter_free)
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 
 int thread_locks_cycles(struct tracestore *store, int64_t process_id, struct lock_cycle **ret_cycles,
                         size_t *ret_count, bool *ret_complete, struct error *err)
 {
     CLEANUP(cleanup_locks) struct thread_locks *locks = NULL;
-    CLEANUP(cleanup_iter) struct sync_event_iter *iter = NULL;
-    struct sync_event event;
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
+    struct process_event event;
     int r = thread_locks_new(&locks);
 
     if (r)
         return error_no_memory(err), -ENOMEM;
-    r = sync_event_iter_open(store, process_id, &iter, err);
+    r = process_event_iter_open(store, PROCESS_STREAM_SYNC, process_id, &iter, err);
     if (r)
         return r;
-    while ((r = sync_event_iter_next(iter, &event, err)) == 0)
+    while ((r = process_event_iter_next(iter, &event, err)) == 0)
         if (thread_locks_event(locks, &event))
             return error_no_memory(err), -ENOMEM;
     if (r < 0)

@@ -183,7 +183,7 @@ static int observe(struct exploration *exploration, const struct go_process *pro
     return 0;
 }
 
-static void note_delay(struct exploration *exploration, unsigned worker, const struct go_event *event)
+static void note_delay(struct exploration *exploration, unsigned worker, const struct process_event *event)
 {
     struct go_conduct *taken = &exploration->workers[worker].taken;
 
@@ -195,7 +195,7 @@ static void note_delay(struct exploration *exploration, unsigned worker, const s
 }
 
 static int on_event(void *context, const struct go_process *process, struct go_replay *replay,
-                    const struct go_event *event)
+                    const struct process_event *event)
 {
     struct exploration *exploration = context;
     struct go_observed *observed;

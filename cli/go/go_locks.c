@@ -86,7 +86,7 @@ json_t *go_locks_json(const struct lock_cycle *cycle, const char *label, struct 
 
 /* ------------------------------------------------------------------------------------------ the run */
 
-static int on_event(void *context, const struct go_replay *replay, const struct go_event *event)
+static int on_event(void *context, const struct go_replay *replay, const struct process_event *event)
 {
     (void)replay;
     return go_lock_order_event(context, event);

@@ -80,7 +80,7 @@ static void find_probe(const struct go_meanwhile *meanwhile, enum go_op operatio
     }
 }
 
-static struct site *get_site(struct go_meanwhile *meanwhile, const struct go_event *event)
+static struct site *get_site(struct go_meanwhile *meanwhile, const struct process_event *event)
 {
     struct site *site;
 
@@ -108,7 +108,7 @@ static void end_hold(struct go_meanwhile *meanwhile, uint64_t goroutine)
             meanwhile->held[i--] = meanwhile->held[--meanwhile->held_count];
 }
 
-static int on_operation(struct go_meanwhile *meanwhile, const struct go_event *event,
+static int on_operation(struct go_meanwhile *meanwhile, const struct process_event *event,
                         struct go_strategy *strategy)
 {
     struct site *site = get_site(meanwhile, event);
@@ -129,7 +129,7 @@ static int on_operation(struct go_meanwhile *meanwhile, const struct go_event *e
     return r;
 }
 
-int go_meanwhile_event(struct go_meanwhile *meanwhile, const struct go_event *event,
+int go_meanwhile_event(struct go_meanwhile *meanwhile, const struct process_event *event,
                        struct go_strategy *strategy)
 {
     if (!event->goroutine || event->kind == GO_EVENT_EXIT)

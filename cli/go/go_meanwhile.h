@@ -27,7 +27,7 @@ int go_meanwhile_new(const struct go_meanwhile_options *options, struct go_meanw
 void go_meanwhile_free(struct go_meanwhile *meanwhile);
 
 /* The next event of the process. Pairs go to `strategy`. -ENOMEM. */
-int go_meanwhile_event(struct go_meanwhile *meanwhile, const struct go_event *event,
+int go_meanwhile_event(struct go_meanwhile *meanwhile, const struct process_event *event,
                        struct go_strategy *strategy);
 
 #endif

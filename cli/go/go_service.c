@@ -13,7 +13,7 @@
 
 enum { KEY_DURATION = 0x400, KEY_DETAIL, KEY_BUDGET, FIRST_SIGNAL = 128 };
 
-DEFINE_CLEANUP(cleanup_iter, struct go_event_iter *, go_event_iter_free)
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 DEFINE_CLEANUP(cleanup_recorder, struct recorder *, recorder_free)
 
 /* ------------------------------------------------------------------------------------ arguments */
@@ -180,7 +180,7 @@ static bool is_timer(void *context, uint32_t site)
 
 static int group(struct tracestore *store, struct go_service *service, struct error *err)
 {
-    CLEANUP(cleanup_iter) struct go_event_iter *iter = NULL;
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
     const struct go_program *program = service->program;
     const struct go_groups_options options = {
         .from_ns = service->from_ns,
@@ -191,11 +191,11 @@ static int group(struct tracestore *store, struct go_service *service, struct er
         .is_timer = is_timer,
         .context = service,
     };
-    struct go_event event;
-    int r = go_event_iter_open(store, program->process_id, &iter, err);
+    struct process_event event;
+    int r = process_event_iter_open(store, PROCESS_STREAM_GO, program->process_id, &iter, err);
     int failed = r < 0 ? 0 : go_groups_new(&options, &service->groups);
 
-    while (r >= 0 && !failed && (r = go_event_iter_next(iter, &event, err)) == 0)
+    while (r >= 0 && !failed && (r = process_event_iter_next(iter, &event, err)) == 0)
         failed = go_groups_event(service->groups, &event);
     if (r >= 0 && !failed)
         failed = go_groups_judge(service->groups, &service->grouping);

@@ -90,7 +90,7 @@ static int on_end(void *context, const struct go_process *process, const struct 
 }
 
 static int on_event(void *context, const struct go_process *process, struct go_replay *replay,
-                    const struct go_event *event)
+                    const struct process_event *event)
 {
     const struct go_session *session = context;
     const struct go_watch_observer *observer = &session->options->observer;

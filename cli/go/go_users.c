@@ -41,7 +41,7 @@ static struct go_user_place *get(struct go_users *users, uint32_t site, const st
 }
 
 int go_users_add(struct go_users *users, pid_t pid, const struct go_replay *replay,
-                 const struct go_event *event, const struct go_place_source *source)
+                 const struct process_event *event, const struct go_place_source *source)
 {
     const struct go_goroutine *goroutine = go_replay_goroutine(replay, event->goroutine);
     struct go_user_place *place;

@@ -18,7 +18,7 @@ struct go_users {
 
 /* An operation of process `pid`, which `replay` has just been fed. -ENOMEM. */
 int go_users_add(struct go_users *users, pid_t pid, const struct go_replay *replay,
-                 const struct go_event *event, const struct go_place_source *source);
+                 const struct process_event *event, const struct go_place_source *source);
 
 /* Who has come to a line of the source so far. */
 struct go_place_users go_users_of(const struct go_users *users, const char *file, int line);

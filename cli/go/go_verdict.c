@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "cli/common/output.h"
 
-DEFINE_CLEANUP(cleanup_iter, struct go_event_iter *, go_event_iter_free)
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 
 /* ------------------------------------------------------------------------------------------ judging */
 
@@ -53,13 +53,13 @@ static int on_action(void *context, const struct go_goroutine *goroutine, const 
 static int replay_all(struct tracestore *store, int64_t process_id, struct go_replay *replay,
                       struct error *err)
 {
-    CLEANUP(cleanup_iter) struct go_event_iter *iter = NULL;
-    struct go_event event;
-    int r = go_event_iter_open(store, process_id, &iter, err);
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
+    struct process_event event;
+    int r = process_event_iter_open(store, PROCESS_STREAM_GO, process_id, &iter, err);
 
     if (r < 0)
         return r;
-    while ((r = go_event_iter_next(iter, &event, err)) == 0) {
+    while ((r = process_event_iter_next(iter, &event, err)) == 0) {
         r = go_replay_event(replay, &event);
         if (r < 0)
             return error_set(err, r, NULL, "replaying the events of goroutines");

@@ -260,7 +260,7 @@ static void drop_hold(struct go_watch *watch, struct hold *hold)
 }
 
 static void announce(struct go_watch *watch, const struct watched_process *process,
-                     const struct go_event *event)
+                     const struct process_event *event)
 {
     struct hold *hold = hold_of(watch, (pid_t)event->tid);
 
@@ -494,7 +494,7 @@ bool go_watch_round(struct go_watch *watch, bool idle)
 
 /* ------------------------------------------------------------------------------------ the observer */
 
-static int on_event(void *context, const struct go_process *met, const struct go_event *event)
+static int on_event(void *context, const struct go_process *met, const struct process_event *event)
 {
     struct go_watch *watch = context;
     struct watched_process *process = meet(watch, met);

@@ -48,7 +48,7 @@ struct go_watched {
 struct go_watch_observer {
     /* An event that `replay` has just been fed; NULL: nobody wants to know, here and below. */
     int (*event)(void *context, const struct go_process *process, struct go_replay *replay,
-                 const struct go_event *event);
+                 const struct process_event *event);
     /* An operation that is over, from within the replay. */
     int (*action)(void *context, const struct go_process *process, const struct go_goroutine *goroutine,
                   const struct go_action *action);

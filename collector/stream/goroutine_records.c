@@ -164,7 +164,7 @@ static int append_cases(struct translation *at)
 static void read_operation(struct translation *at)
 {
     const struct wire_go *record = at->record;
-    struct go_event *event = &at->event;
+    struct process_event *event = &at->event;
 
     event->object = record->object;
     switch (at->target->probe.kind) {

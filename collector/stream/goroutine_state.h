@@ -50,7 +50,7 @@ struct translation {
     const struct wire_go *record;
     const struct go_target *target;
     uint64_t bias;
-    struct go_event event;
+    struct process_event event;
 };
 
 /* -------------------------------------------------------------------- goroutine_streams.c */

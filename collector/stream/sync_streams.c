@@ -147,7 +147,7 @@ int streams_set_sync_library(struct streams *streams, pid_t pid, const char *pat
 
 /* ------------------------------------------------------------------------------------------ appending */
 
-static int append(struct streams *streams, struct traced_thread *thread, struct sync_event *event)
+static int append(struct streams *streams, struct traced_thread *thread, struct process_event *event)
 {
     struct thread_writer *writer = streams_thread_writer(streams, thread);
     int r;
@@ -165,7 +165,7 @@ static int append(struct streams *streams, struct traced_thread *thread, struct 
 static int begin_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
     bool first = thread->process->from_start && !thread->number;
-    struct sync_event event = {.ns = streams_realtime(streams, ns), .kind = SYNC_THREAD_BEGIN};
+    struct process_event event = {.ns = streams_realtime(streams, ns), .kind = SYNC_THREAD_BEGIN};
 
     thread->sync = calloc(1, sizeof(*thread->sync));
     if (!thread->sync)
@@ -190,7 +190,7 @@ static int enter(struct streams *streams, struct traced_thread *thread, uint64_t
 static int append_at(struct streams *streams, struct traced_thread *thread, uint64_t ns,
                      enum sync_event_kind kind, uint64_t other, int64_t result)
 {
-    struct sync_event event = {.ns = streams_realtime(streams, ns), .kind = (uint8_t)kind};
+    struct process_event event = {.ns = streams_realtime(streams, ns), .kind = (uint8_t)kind};
     int r = enter(streams, thread, ns);
 
     event.other = other;
@@ -261,10 +261,10 @@ static uint64_t thread_of_block(const struct sync_stream *sync, uint64_t address
 static int function_begins(struct streams *streams, struct traced_thread *thread,
                            const struct wire_sync *record)
 {
-    struct sync_event event = {.ns = streams_realtime(streams, record->header.ns),
-                               .kind = record->operation,
-                               .phase = record->phase == SYNC_WIRE_AT ? SYNC_AT : SYNC_BEGIN,
-                               .object = record->object};
+    struct process_event event = {.ns = streams_realtime(streams, record->header.ns),
+                                  .kind = record->operation,
+                                  .phase = record->phase == SYNC_WIRE_AT ? SYNC_AT : SYNC_BEGIN,
+                                  .object = record->object};
     struct open_operation operation = {.kind = record->operation, .function = true, .sp = record->sp};
 
     event.other = record->declared ? record->declared : record->other;
@@ -287,7 +287,7 @@ static int function_returns(struct streams *streams, struct traced_thread *threa
                             const struct wire_sync *record)
 {
     struct open_operation operation;
-    struct sync_event event = {.ns = streams_realtime(streams, record->header.ns), .phase = SYNC_END};
+    struct process_event event = {.ns = streams_realtime(streams, record->header.ns), .phase = SYNC_END};
 
     if (!take_function(thread->sync, record->sp, &operation))
         return 0; /* a function that is not recorded, or that began before the recording */
@@ -315,7 +315,7 @@ static uint8_t kind_of_call(const struct wire_sync *record, const struct wire_sy
 }
 
 static int fill_channel(struct streams *streams, struct traced_thread *thread, const struct wire_sync *record,
-                        const struct wire_sync_file *file, struct sync_event *event)
+                        const struct wire_sync_file *file, struct process_event *event)
 {
     bool sends = event->kind == SYNC_SEND;
     struct sync_known_channel *channel;
@@ -337,11 +337,11 @@ static int system_call(struct streams *streams, struct traced_thread *thread, co
 {
     static const uint8_t phases[] = {
         [SYNC_WIRE_AT] = SYNC_AT, [SYNC_WIRE_BEGIN] = SYNC_BEGIN, [SYNC_WIRE_END] = SYNC_END};
-    struct sync_event event = {.ns = streams_realtime(streams, record->header.ns),
-                               .kind = kind_of_call(record, file),
-                               .phase = phases[record->phase],
-                               .object = record->object,
-                               .result = record->result};
+    struct process_event event = {.ns = streams_realtime(streams, record->header.ns),
+                                  .kind = kind_of_call(record, file),
+                                  .phase = phases[record->phase],
+                                  .object = record->object,
+                                  .result = record->result};
 
     event.other = record->other;
     if (record->fd >= 0 && fill_channel(streams, thread, record, file, &event))

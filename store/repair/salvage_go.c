@@ -29,7 +29,7 @@ enum {
 static int decode_all(struct census *named, const uint8_t *data, size_t size, uint64_t events)
 {
     struct go_decoder *decoder = NULL;
-    struct go_event event;
+    struct process_event event;
     int code = go_decoder_open(data, size, events, &decoder);
 
     while (!code && (code = go_decoder_next(decoder, &event)) == 0) {

@@ -26,7 +26,7 @@ enum {
 static int note_sites(struct salvage *salvage, const uint8_t *data, size_t size, uint64_t events)
 {
     struct sync_decoder *decoder = NULL;
-    struct sync_event event;
+    struct process_event event;
     uint32_t noted = 0;
     int code = sync_decoder_open(data, size, events, &decoder);
 

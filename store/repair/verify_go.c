@@ -93,7 +93,7 @@ static void check_list(struct verifier *verifier, const struct census *named)
 
 /* ------------------------------------------------------------------------------------------ events */
 
-static int count_functions(struct census *named, const struct go_event *event)
+static int count_functions(struct census *named, const struct process_event *event)
 {
     bool function = event->kind == GO_EVENT_CREATE || event->kind == GO_EVENT_TEST;
 
@@ -107,7 +107,7 @@ static int decode_all(struct verifier *verifier, struct go_decoder *decoder, str
 {
     uint64_t first_ns = (uint64_t)sqlite3_column_int64(verifier->row, FIRST_NS);
     uint64_t last_ns = (uint64_t)sqlite3_column_int64(verifier->row, LAST_NS);
-    struct go_event event = {.ns = first_ns};
+    struct process_event event = {.ns = first_ns};
     bool first = true, in_time = true;
     int code;
 

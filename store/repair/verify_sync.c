@@ -50,7 +50,7 @@ static int check_events(struct sync_verification *verification, sqlite3_stmt *ro
                         struct sync_decoder *decoder)
 {
     uint64_t first_ns = (uint64_t)sqlite3_column_int64(row, FIRST_NS), count = 0;
-    struct sync_event event = {.ns = first_ns};
+    struct process_event event = {.ns = first_ns};
     uint32_t site = 0;
     bool known = true;
     int code = 0;

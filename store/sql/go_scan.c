@@ -58,7 +58,7 @@ int go_scan_start(struct go_scan *scan, sqlite3 *db, const char *index_text, int
 
 static void leave_process(struct go_scan *scan)
 {
-    go_event_iter_free(take_pointer(scan->iter));
+    process_event_iter_free(take_pointer(scan->iter));
     free(take_pointer(scan->process));
     for (int i = 0; i < GO_WAIT_REASONS; i++)
         free(take_pointer(scan->reasons[i]));
@@ -113,15 +113,17 @@ int go_scan_next_process(struct go_scan *scan, struct error *err)
     if (!scan->process)
         return error_no_memory(err);
     code = read_reasons(scan, err);
-    return code ? code : go_event_iter_open_db(scan->db, scan->process_id, &scan->range, &scan->iter, err);
+    return code ? code
+                : process_event_iter_open_db(scan->db, PROCESS_STREAM_GO, scan->process_id, &scan->range,
+                                             &scan->iter, err);
 }
 
 int go_scan_next_event(struct go_scan *scan, struct error *err)
 {
-    int code = go_event_iter_next(scan->iter, &scan->event, err);
+    int code = process_event_iter_next(scan->iter, &scan->event, err);
 
     if (!code)
-        scan->seq = go_event_iter_seq(scan->iter);
+        scan->seq = process_event_iter_seq(scan->iter);
     return code;
 }
 

@@ -18,11 +18,11 @@ struct go_scan {
     sqlite3 *db;
     struct process_range range;
     sqlite3_stmt *programs; /* NULL: there are no further ones */
-    struct go_event_iter *iter;
+    struct process_event_iter *iter;
     int64_t run_id, process_id;
     char *process;                  /* its number, P of P.gN */
     char *reasons[GO_WAIT_REASONS]; /* of the process; NULL where there is none of that number */
-    struct go_event event;          /* the last one, and its place */
+    struct process_event event;     /* the last one, and its place */
     uint64_t seq;
 };
 

@@ -88,7 +88,7 @@ static int go_events_filter(sqlite3_vtab_cursor *base, int index_number, const c
 static int go_events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct go_scan *scan = &((struct events_cursor *)base)->scan;
-    const struct go_event *event = &scan->event;
+    const struct process_event *event = &scan->event;
 
     switch (column) {
     case SEQ:

@@ -28,10 +28,10 @@ struct events_cursor {
     sqlite3 *db;
     struct process_range range;
     sqlite3_stmt *processes; /* NULL: there are no further ones */
-    struct sync_event_iter *iter;
+    struct process_event_iter *iter;
     int64_t run_id, process_id;
     char *process; /* its number, P of P.T */
-    struct sync_event event;
+    struct process_event event;
 };
 
 static int sync_events_connect(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -56,7 +56,7 @@ static int sync_events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_curso
 
 static void leave_process(struct events_cursor *cursor)
 {
-    sync_event_iter_free(take_pointer(cursor->iter));
+    process_event_iter_free(take_pointer(cursor->iter));
     free(take_pointer(cursor->process));
 }
 
@@ -91,9 +91,9 @@ static int next_process(struct events_cursor *cursor, struct error *err)
     cursor->run_id = sqlite3_column_int64(cursor->processes, 0);
     cursor->process_id = sqlite3_column_int64(cursor->processes, 1);
     cursor->process = db_text(cursor->processes, 2);
-    return cursor->process
-               ? sync_event_iter_open_db(cursor->db, cursor->process_id, &cursor->range, &cursor->iter, err)
-               : error_no_memory(err);
+    return cursor->process ? process_event_iter_open_db(cursor->db, PROCESS_STREAM_SYNC, cursor->process_id,
+                                                        &cursor->range, &cursor->iter, err)
+                           : error_no_memory(err);
 }
 
 static int sync_events_next(sqlite3_vtab_cursor *base)
@@ -103,7 +103,7 @@ static int sync_events_next(sqlite3_vtab_cursor *base)
     int code;
 
     do {
-        code = cursor->iter ? sync_event_iter_next(cursor->iter, &cursor->event, &err) : 1;
+        code = cursor->iter ? process_event_iter_next(cursor->iter, &cursor->event, &err) : 1;
         if (code != 1)
             break;
         code = next_process(cursor, &err);
@@ -157,7 +157,7 @@ static int sync_events_filter(sqlite3_vtab_cursor *base, int index_number, const
 
 static void result_label(sqlite3_context *context, const struct events_cursor *cursor)
 {
-    char *label = sqlite3_mprintf("%s.%u", cursor->process, cursor->event.thread);
+    char *label = sqlite3_mprintf("%s.%llu", cursor->process, (unsigned long long)cursor->event.thread);
 
     if (label)
         sqlite3_result_text(context, label, -1, sqlite3_free);
@@ -168,11 +168,11 @@ static void result_label(sqlite3_context *context, const struct events_cursor *c
 static int sync_events_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct events_cursor *cursor = (const struct events_cursor *)base;
-    const struct sync_event *event = &cursor->event;
+    const struct process_event *event = &cursor->event;
     const int64_t numbers[] = {
         [RUN] = cursor->run_id,
         [PROCESS] = cursor->process_id,
-        [SEQ] = (int64_t)sync_event_iter_seq(cursor->iter),
+        [SEQ] = (int64_t)process_event_iter_seq(cursor->iter),
         [NS] = (int64_t)event->ns,
         [OBJECT] = (int64_t)event->object,
         [OTHER] = (int64_t)event->other,

@@ -39,7 +39,7 @@ void go_encoder_clear(struct go_encoder *encoder);
 /* Appends an event; its time is not before the last one's. Of GO_EVENT_CREATE and GO_EVENT_TEST `value` is a
  * function, the lowest 32 bits of it. -E2BIG: the segment is full; -ENOMEM. In both cases nothing has
  * changed. */
-int go_encoder_add(struct go_encoder *encoder, const struct go_event *event);
+int go_encoder_add(struct go_encoder *encoder, const struct process_event *event);
 
 /* Of the events so far. */
 struct go_extent {
@@ -72,6 +72,6 @@ struct go_decoder;
 int go_decoder_open(const uint8_t *data, size_t size, uint64_t events, struct go_decoder **ret_decoder);
 void go_decoder_free(struct go_decoder *decoder); /* accepts NULL */
 /* 0 with the next event, 1 behind the last one, -EBADMSG. */
-int go_decoder_next(struct go_decoder *decoder, struct go_event *ret_event);
+int go_decoder_next(struct go_decoder *decoder, struct process_event *ret_event);
 
 #endif

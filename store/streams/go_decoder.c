@@ -66,12 +66,12 @@ static inline __attribute__((always_inline)) void get_field(struct go_decoder *d
 
 /* Whether the values fit the event's fields. */
 static bool fill_event(const struct go_decoder *decoder, const uint64_t values[GO_FIELDS],
-                       struct go_event *event)
+                       struct process_event *event)
 {
     uint64_t head = values[GO_FIELD_HEAD];
     uint32_t function;
 
-    *event = (struct go_event){
+    *event = (struct process_event){
         .ns = decoder->in.ns,
         .goroutine = values[GO_FIELD_GOROUTINE],
         .other = values[GO_FIELD_OTHER],
@@ -93,10 +93,10 @@ static bool fill_event(const struct go_decoder *decoder, const uint64_t values[G
     return true;
 }
 
-int go_decoder_next(struct go_decoder *decoder, struct go_event *ret_event)
+int go_decoder_next(struct go_decoder *decoder, struct process_event *ret_event)
 {
     uint64_t values[GO_FIELDS] = {0}, step;
-    struct go_event event;
+    struct process_event event;
     unsigned missed;
 
     if (!decoder->in.left)

@@ -127,7 +127,7 @@ static bool is_full(const struct go_encoder *encoder)
            (encoder->events % ROOM_EVENTS == 0 && go_encoder_extent(encoder).bytes >= GO_SEGMENT_BYTES);
 }
 
-int go_encoder_add(struct go_encoder *encoder, const struct go_event *event)
+int go_encoder_add(struct go_encoder *encoder, const struct process_event *event)
 {
     uint64_t values[GO_FIELDS] = {
         [GO_FIELD_GOROUTINE] = event->goroutine,

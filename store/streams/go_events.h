@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "store/api/tracestore.h"
+#include "store/streams/process_events.h"
 
 enum go_event_kind {
     GO_EVENT_CREATE =
@@ -106,17 +107,6 @@ enum go_fatal {
     GO_FATAL_PANIC,    /* a panic that nobody recovered */
 };
 
-struct go_event {
-    uint64_t ns;               /* CLOCK_REALTIME; never decreases in a process's sequence */
-    uint64_t goroutine, other; /* goids as the runtime counts them, from 1; 0: none */
-    uint64_t object;           /* address of the channel, mutex... in the process; 0: none, or nil */
-    int64_t value;
-    uint32_t site; /* function_id of the place in the source (its name is "FUNCTION:operation", such as
-                      "main.send:chan send", with file and line); 0: not known */
-    uint32_t tid;  /* the thread that it happened on */
-    uint8_t kind, operation, flags;
-};
-
 /* "create", "operate"... and "chan send", "mutex lock"...; "?" for what is not known. */
 const char *go_event_kind_name(unsigned kind);
 const char *go_op_name(unsigned operation);
@@ -145,7 +135,7 @@ int trace_writer_go_program(struct trace_writer *writer, const struct go_program
 
 /* Appends one event; -ENOMEM is the only failure. Events whose time is before the last one's are given its
  * time. Of GO_EVENT_CREATE and GO_EVENT_TEST the lowest 32 bits of `value` are kept. */
-int go_writer_append(struct go_writer *go, const struct go_event *event);
+int go_writer_append(struct go_writer *go, const struct process_event *event);
 
 /* An entry of the program's concurrency-usage model, for coverage; kept once for an image. */
 struct go_usage_description {
@@ -179,15 +169,6 @@ struct go_program {
 int go_programs(struct tracestore *store, int64_t run_id, struct go_program **ret_programs, size_t *ret_count,
                 struct error *err);
 void go_programs_free(struct go_program *programs, size_t count);
-
-/* Iterates a process's events in order, in memory bounded by one segment; as event_iter does. */
-struct go_event_iter;
-int go_event_iter_open(struct tracestore *store, int64_t process_id, struct go_event_iter **ret_iter,
-                       struct error *err);
-int go_event_iter_next(struct go_event_iter *iter, struct go_event *ret_event, struct error *err);
-/* Of the event given last: its place in the process's sequence, from 0. */
-uint64_t go_event_iter_seq(const struct go_event_iter *iter);
-void go_event_iter_free(struct go_event_iter *iter);
 
 struct go_usage_row {
     int64_t usage_id;

@@ -56,7 +56,7 @@ static bool can_wait(const struct go_life_operation *operation)
     return go_op_can_wait(operation->operation) && !(operation->flags & (GO_FLAG_TRY | GO_FLAG_DONE));
 }
 
-static void begin_block(const struct go_lives *lives, struct go_life *life, const struct go_event *event,
+static void begin_block(const struct go_lives *lives, struct go_life *life, const struct process_event *event,
                         uint64_t seq)
 {
     bool in_operation = !lives->operations_unseen && event->value >= 0 &&
@@ -102,7 +102,7 @@ static void set_state(struct go_life *life, enum go_life_state state, uint64_t n
     life->state = state;
 }
 
-static void note_operation(struct go_life *life, const struct go_event *event)
+static void note_operation(struct go_life *life, const struct process_event *event)
 {
     struct go_life_operation operation = {event->object, event->site, event->operation, event->flags};
 
@@ -115,7 +115,7 @@ static void note_operation(struct go_life *life, const struct go_event *event)
 }
 
 /* To the goroutine that an event is of. */
-static void act(struct go_lives *lives, struct go_life *life, const struct go_event *event, uint64_t seq,
+static void act(struct go_lives *lives, struct go_life *life, const struct process_event *event, uint64_t seq,
                 struct go_lives_news *news)
 {
     end_block(life, event->ns, NULL, news);
@@ -131,7 +131,7 @@ static void act(struct go_lives *lives, struct go_life *life, const struct go_ev
         begin_block(lives, life, event, seq);
 }
 
-static void be_created(struct go_life *life, const struct go_event *event)
+static void be_created(struct go_life *life, const struct process_event *event)
 {
     life->parent = event->goroutine;
     life->created_ns = event->ns;
@@ -148,7 +148,7 @@ static void lose(struct go_lives *lives, uint64_t ns)
 }
 
 /* Less is recorded from now on, or more again: what was begun last is not known. */
-static void change_detail(struct go_lives *lives, const struct go_event *event)
+static void change_detail(struct go_lives *lives, const struct process_event *event)
 {
     lives->states_unseen = event->value < GO_DETAIL_SCHEDULE;
     lives->operations_unseen = event->value < GO_DETAIL_WAITING;
@@ -158,7 +158,7 @@ static void change_detail(struct go_lives *lives, const struct go_event *event)
         lose(lives, event->ns);
 }
 
-int go_lives_event(struct go_lives *lives, const struct go_event *event, uint64_t seq,
+int go_lives_event(struct go_lives *lives, const struct process_event *event, uint64_t seq,
                    struct go_lives_news *ret_news)
 {
     bool moves = event->kind == GO_EVENT_CREATE || event->kind == GO_EVENT_WAKE;

@@ -63,7 +63,7 @@ struct go_lives_news {
 bool go_reason_in_operation(const char *name);
 
 /* -ENOMEM. */
-int go_lives_event(struct go_lives *lives, const struct go_event *event, uint64_t seq,
+int go_lives_event(struct go_lives *lives, const struct process_event *event, uint64_t seq,
                    struct go_lives_news *ret_news);
 /* Forgets the goroutine that came first, giving it out; false: there is none. */
 bool go_lives_take(struct go_lives *lives, struct go_lives_news *ret_news);

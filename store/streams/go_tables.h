@@ -19,8 +19,4 @@
     " (SELECT count(*) FROM main.processes p JOIN main.processes q ON q.run_id = p.run_id" \
     " AND q.process_id < p.process_id WHERE p.process_id = " process "))"
 
-/* go_event_iter_open for a part of the events. */
-int go_event_iter_open_db(sqlite3 *db, int64_t process_id, const struct process_range *range,
-                          struct go_event_iter **ret_iter, struct error *err);
-
 #endif

@@ -4,36 +4,80 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "store/db/store.h"
 #include "store/segment/event_iter.h"
 
 enum { SEGMENT_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, DATA };
 
-int process_iter_init(struct process_iter *iter, const struct process_event_kind *kind, sqlite3 *db,
-                      int64_t process_id, const struct process_range *range, struct error *err)
+struct process_event_iter {
+    const struct process_event_kind *kind;
+    sqlite3 *db;
+    int64_t process_id;
+    struct process_range range;
+    sqlite3_stmt *find; /* NULL: the store has no events of the stream */
+    uint64_t next_seq;  /* of the next event to give */
+    bool ended;
+
+    int64_t segment_id;
+    uint64_t seq, behind; /* of the decoder's next event; of the event behind the segment */
+    void *decoder;        /* NULL: between two segments */
+};
+
+DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
+
+int process_event_iter_open_db(sqlite3 *db, enum process_stream stream, int64_t process_id,
+                               const struct process_range *range, struct process_event_iter **ret_iter,
+                               struct error *err)
 {
+    static const struct process_event_kind *const kinds[] = {
+        [PROCESS_STREAM_GO] = &process_events_of_go, [PROCESS_STREAM_SYNC] = &process_events_of_sync};
+    CLEANUP(cleanup_iter) struct process_event_iter *iter = calloc(1, sizeof(*iter));
     bool has_table = false;
     int code;
 
-    *iter = (struct process_iter){
-        .kind = kind, .db = db, .process_id = process_id, .range = *range, .next_seq = range->first_seq};
-    code = kind->has_table(db, &has_table, err);
-    return code || !has_table ? code : db_prepare(db, kind->find, "cannot read events", &iter->find, err);
+    if (!iter)
+        return error_no_memory(err);
+    *iter = (struct process_event_iter){.kind = kinds[stream],
+                                        .db = db,
+                                        .process_id = process_id,
+                                        .range = *range,
+                                        .next_seq = range->first_seq};
+    code = iter->kind->has_table(db, &has_table, err);
+    if (!code && has_table)
+        code = db_prepare(db, iter->kind->find, "cannot read events", &iter->find, err);
+    if (!code)
+        *ret_iter = take_pointer(iter);
+    return code;
 }
 
-static void free_decoder(struct process_iter *iter)
+int process_event_iter_open(struct tracestore *store, enum process_stream stream, int64_t process_id,
+                            struct process_event_iter **ret_iter, struct error *err)
+{
+    return process_event_iter_open_db(store->db, stream, process_id, &PROCESS_RANGE_ALL, ret_iter, err);
+}
+
+static void free_decoder(struct process_event_iter *iter)
 {
     if (iter->decoder)
         iter->kind->free(take_pointer(iter->decoder));
 }
 
-void process_iter_release(struct process_iter *iter)
+void process_event_iter_free(struct process_event_iter *iter)
 {
+    if (!iter)
+        return;
     free_decoder(iter);
-    sqlite3_finalize(take_pointer(iter->find));
+    sqlite3_finalize(iter->find);
+    free(iter);
+}
+
+uint64_t process_event_iter_seq(const struct process_event_iter *iter)
+{
+    return iter->next_seq - 1;
 }
 
 /* The segment is of no use: says so, and goes on behind it. */
-static int damaged(struct process_iter *iter, int code, struct error *err)
+static int damaged(struct process_event_iter *iter, int code, struct error *err)
 {
     free_decoder(iter);
     iter->next_seq = iter->behind;
@@ -47,7 +91,7 @@ static int damaged(struct process_iter *iter, int code, struct error *err)
 }
 
 /* Whether events before the segment are gone, told once. What a range of times leaves out is no gap. */
-static bool behind_gap(struct process_iter *iter, uint64_t first_seq, struct error *err)
+static bool behind_gap(struct process_event_iter *iter, uint64_t first_seq, struct error *err)
 {
     uint64_t from = iter->next_seq;
 
@@ -63,7 +107,7 @@ static bool behind_gap(struct process_iter *iter, uint64_t first_seq, struct err
 }
 
 /* Unpacks the row that `find` stands at. */
-static int load_segment(struct process_iter *iter, struct error *err)
+static int load_segment(struct process_event_iter *iter, struct error *err)
 {
     const uint8_t *data = sqlite3_column_blob(iter->find, DATA);
     size_t size = (size_t)sqlite3_column_bytes(iter->find, DATA);
@@ -94,7 +138,7 @@ static int load_segment(struct process_iter *iter, struct error *err)
 }
 
 /* 1: no further segment. A failure behind which nothing is known to follow ends the walk. */
-static int start_next(struct process_iter *iter, struct error *err)
+static int start_next(struct process_event_iter *iter, struct error *err)
 {
     uint64_t from = iter->next_seq;
     int result, code;
@@ -113,7 +157,7 @@ static int start_next(struct process_iter *iter, struct error *err)
 }
 
 /* The next event of the segment, wanted or not. 1: it is at its end. */
-static int step(struct process_iter *iter, void *event, uint64_t *ns, struct error *err)
+static int step(struct process_event_iter *iter, struct process_event *event, uint64_t *ns, struct error *err)
 {
     int code = iter->kind->next(iter->decoder, event, ns);
 
@@ -128,7 +172,8 @@ static int step(struct process_iter *iter, void *event, uint64_t *ns, struct err
     return 0;
 }
 
-int process_iter_next(struct process_iter *iter, void *ret_event, struct error *err)
+int process_event_iter_next(struct process_event_iter *iter, struct process_event *ret_event,
+                            struct error *err)
 {
     const struct process_range *range = &iter->range;
     uint64_t ns;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "store/db/db.h"
+#include "store/streams/process_events.h"
 
 /* What is different from kind to kind. */
 struct process_event_kind {
@@ -39,34 +40,11 @@ struct process_range {
 };
 #define PROCESS_RANGE_ALL ((struct process_range){.last_seq = UINT64_MAX, .to_ns = INT64_MAX})
 
-/* Part of the iterator of a kind. */
-struct process_iter {
-    const struct process_event_kind *kind;
-    sqlite3 *db;
-    int64_t process_id;
-    struct process_range range;
-    sqlite3_stmt *find; /* NULL: the store has no events of the kind */
-    uint64_t next_seq;  /* of the next event to give */
-    bool ended;
+extern const struct process_event_kind process_events_of_go, process_events_of_sync;
 
-    int64_t segment_id;
-    uint64_t seq, behind; /* of the decoder's next event; of the event behind the segment */
-    void *decoder;        /* NULL: between two segments */
-};
-
-/* Whatever it returns, release it with process_iter_release. */
-int process_iter_init(struct process_iter *iter, const struct process_event_kind *kind, sqlite3 *db,
-                      int64_t process_id, const struct process_range *range, struct error *err);
-void process_iter_release(struct process_iter *iter);
-
-/* 0 with the next event, 1 behind the last one, <0: events are missing or damaged, told once; the next call
- * goes on behind them. */
-int process_iter_next(struct process_iter *iter, void *ret_event, struct error *err);
-
-/* The number of the event that was given last. */
-static inline uint64_t process_iter_seq(const struct process_iter *iter)
-{
-    return iter->next_seq - 1;
-}
+/* process_event_iter_open for a part of the events. */
+int process_event_iter_open_db(sqlite3 *db, enum process_stream stream, int64_t process_id,
+                               const struct process_range *range, struct process_event_iter **ret_iter,
+                               struct error *err);
 
 #endif

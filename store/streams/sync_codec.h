@@ -34,7 +34,7 @@ void sync_encoder_clear(struct sync_encoder *encoder);
 
 /* Appends an event; its time is not before the last one's. -E2BIG: the segment is full; -ENOMEM. In both
  * cases nothing has changed. */
-int sync_encoder_add(struct sync_encoder *encoder, const struct sync_event *event);
+int sync_encoder_add(struct sync_encoder *encoder, const struct process_event *event);
 
 /* Of the events so far. */
 struct sync_extent {
@@ -65,6 +65,6 @@ struct sync_decoder;
 int sync_decoder_open(const uint8_t *data, size_t size, uint64_t events, struct sync_decoder **ret_decoder);
 void sync_decoder_free(struct sync_decoder *decoder); /* accepts NULL */
 /* 0 with the next event, 1 behind the last one, -EBADMSG. */
-int sync_decoder_next(struct sync_decoder *decoder, struct sync_event *ret_event);
+int sync_decoder_next(struct sync_decoder *decoder, struct process_event *ret_event);
 
 #endif

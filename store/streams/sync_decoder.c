@@ -37,7 +37,7 @@ int sync_decoder_open(const uint8_t *data, size_t size, uint64_t events, struct 
 
 /* Whether the values fit the event's fields. */
 static bool fill_event(const struct sync_decoder *decoder, const uint64_t values[SYNC_FIELDS],
-                       struct sync_event *event)
+                       struct process_event *event)
 {
     uint64_t head = values[SYNC_FIELD_HEAD];
     uint32_t site;
@@ -46,7 +46,7 @@ static bool fill_event(const struct sync_decoder *decoder, const uint64_t values
         !event_reader_id(&decoder->in, values[SYNC_FIELD_SITE], &site) ||
         values[SYNC_FIELD_NS] > INT64_MAX - decoder->in.ns)
         return false;
-    *event = (struct sync_event){
+    *event = (struct process_event){
         .ns = decoder->in.ns + values[SYNC_FIELD_NS],
         .object = values[SYNC_FIELD_OBJECT],
         .other = values[SYNC_FIELD_OTHER],
@@ -60,10 +60,10 @@ static bool fill_event(const struct sync_decoder *decoder, const uint64_t values
     return true;
 }
 
-int sync_decoder_next(struct sync_decoder *decoder, struct sync_event *ret_event)
+int sync_decoder_next(struct sync_decoder *decoder, struct process_event *ret_event)
 {
     uint64_t values[SYNC_FIELDS] = {0};
-    struct sync_event event;
+    struct process_event event;
 
     if (!decoder->in.left)
         return event_reader_has_failed(&decoder->in, true) ? -EBADMSG : 1;

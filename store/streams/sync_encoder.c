@@ -75,7 +75,7 @@ static void put(struct bytes *column, uint64_t value)
     column->size += varint_put(column->data + column->size, value);
 }
 
-int sync_encoder_add(struct sync_encoder *encoder, const struct sync_event *event)
+int sync_encoder_add(struct sync_encoder *encoder, const struct process_event *event)
 {
     struct sync_extent *extent = &encoder->extent;
     uint64_t values[SYNC_FIELDS] = {

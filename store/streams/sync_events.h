@@ -30,6 +30,7 @@
 
 #include "base/error.h"
 #include "store/api/tracestore.h"
+#include "store/streams/process_events.h"
 
 /* Kinds, with their names. O: object, R: result (of the END, where there is one), T: other. Where nothing is
  * said, O is the address of the lock and the like in its process, R is what the function returned: 0 or an
@@ -96,16 +97,6 @@ enum sync_phase { SYNC_AT, SYNC_BEGIN, SYNC_END };
 
 #define SYNC_NOBODY UINT64_MAX /* `other` where it is a thread that nobody knows */
 
-struct sync_event {
-    uint64_t ns; /* CLOCK_REALTIME, the same clock in all processes and runs; never decreases in a sequence */
-    uint64_t object, other;
-    int64_t result;
-    uint64_t position; /* events of the thread's stream of calls before it: the `seq` of the next one there */
-    uint32_t thread;   /* T of the label P.T; of THREAD_END and the like, whose it is */
-    uint32_t site;     /* site_id (call_sites) that the function was called from; 0: not known */
-    uint8_t kind, phase;
-};
-
 /* "mutex lock"..., "at", "begin", "end"; "?" for what is not known. */
 const char *sync_event_kind_name(unsigned kind);
 const char *sync_phase_name(unsigned phase);
@@ -169,7 +160,7 @@ int sync_writer_library(struct sync_writer *sync, const char *library, const cha
 
 /* Appends one event; -ENOMEM is the only failure. One whose time is before the last one's is given its time.
  */
-int sync_writer_append(struct sync_writer *sync, const struct sync_event *event);
+int sync_writer_append(struct sync_writer *sync, const struct process_event *event);
 
 /* Enters a channel, whose number the callee chooses; strings are copied. A later call with the same `channel`
  * says it anew, as when a socket has been connected: then the number stays. 0: a new one. */
@@ -198,16 +189,6 @@ struct sync_process {
 int sync_processes(struct tracestore *store, int64_t run_id, struct sync_process **ret_processes,
                    size_t *ret_count, struct error *err);
 void sync_processes_free(struct sync_process *processes, size_t count);
-
-/* Iterates a process's events in order, in memory bounded by one segment; as event_iter does. */
-struct sync_event_iter;
-int sync_event_iter_open(struct tracestore *store, int64_t process_id, struct sync_event_iter **ret_iter,
-                         struct error *err);
-/* 0: an event; 1: there is none; <0: what follows is behind damage. */
-int sync_event_iter_next(struct sync_event_iter *iter, struct sync_event *ret_event, struct error *err);
-/* Of the event given last: its place in the process's sequence, from 0. */
-uint64_t sync_event_iter_seq(const struct sync_event_iter *iter);
-void sync_event_iter_free(struct sync_event_iter *iter); /* accepts NULL */
 
 /* The channels of a run, by number. Free with sync_channels_free. */
 int sync_channels(struct tracestore *store, int64_t run_id, struct sync_channel **ret_channels,

@@ -7,10 +7,6 @@
 #include "store/streams/process_iter.h"
 #include "store/streams/sync_events.h"
 
-/* sync_event_iter_open for a part of the events. */
-int sync_event_iter_open_db(sqlite3 *db, int64_t process_id, const struct process_range *range,
-                            struct sync_event_iter **ret_iter, struct error *err);
-
 extern const sqlite3_module vtab_sync_events_module;
 
 #endif

@@ -125,9 +125,9 @@ static int close_segment(struct go_writer *go)
     return 0;
 }
 
-int go_writer_append(struct go_writer *go, const struct go_event *event)
+int go_writer_append(struct go_writer *go, const struct process_event *event)
 {
-    struct go_event timed = *event;
+    struct process_event timed = *event;
     int code;
 
     if (timed.ns < go->last_ns)

@@ -145,9 +145,9 @@ static int close_segment(struct sync_writer *sync)
     return 0;
 }
 
-int sync_writer_append(struct sync_writer *sync, const struct sync_event *event)
+int sync_writer_append(struct sync_writer *sync, const struct process_event *event)
 {
-    struct sync_event timed = *event;
+    struct process_event timed = *event;
     int code;
 
     if (timed.ns < sync->last_ns)

@@ -51,15 +51,15 @@ static uint32_t below(struct bench *bench, uint32_t limit)
 static void say(struct bench *bench, uint32_t process, uint32_t thread, enum sync_event_kind kind,
                 enum sync_phase phase, uint64_t object, uint64_t other, int64_t result)
 {
-    const struct sync_event event = {.ns = ++bench->ns,
-                                     .object = object,
-                                     .other = other,
-                                     .result = result,
-                                     .position = bench->ns,
-                                     .thread = thread,
-                                     .site = 1 + below(bench, 100),
-                                     .kind = (uint8_t)kind,
-                                     .phase = (uint8_t)phase};
+    const struct process_event event = {.ns = ++bench->ns,
+                                        .object = object,
+                                        .other = other,
+                                        .result = result,
+                                        .position = bench->ns,
+                                        .thread = thread,
+                                        .site = 1 + below(bench, 100),
+                                        .kind = (uint8_t)kind,
+                                        .phase = (uint8_t)phase};
 
     if (cascade_trace_append(&bench->trace, process, &event) < 0)
         fail("no memory");

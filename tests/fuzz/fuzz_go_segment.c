@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool same(const struct go_event *a, const struct go_event *b)
+static bool same(const struct process_event *a, const struct process_event *b)
 {
     return a->ns == b->ns && a->goroutine == b->goroutine && a->other == b->other && a->object == b->object &&
            a->value == b->value && a->site == b->site && a->tid == b->tid && a->kind == b->kind &&
@@ -21,12 +21,12 @@ static bool same(const struct go_event *a, const struct go_event *b)
 }
 
 /* The payload of what the encoder has must give `events`, which begin with what is there. */
-static void expect(const struct go_encoder *encoder, const struct go_event *events, size_t count)
+static void expect(const struct go_encoder *encoder, const struct process_event *events, size_t count)
 {
     struct bytes payload = {0}, list = {0};
     struct go_decoder *decoder = NULL;
     struct go_sealed sealed;
-    struct go_event event;
+    struct process_event event;
 
     if (go_encoder_seal(encoder, &sealed) || go_sealed_write(&sealed, NULL, &payload, &list) ||
         go_decoder_open(payload.data, payload.size, count, &decoder))
@@ -42,7 +42,7 @@ static void expect(const struct go_encoder *encoder, const struct go_event *even
     bytes_release(&list);
 }
 
-static void encode(const struct go_event *events, size_t count)
+static void encode(const struct process_event *events, size_t count)
 {
     struct go_encoder *encoder = go_encoder_new();
     size_t taken = 0;
@@ -57,7 +57,7 @@ static void encode(const struct go_event *events, size_t count)
 static void decode(const uint8_t *data, size_t size, uint64_t count)
 {
     struct go_decoder *decoder = NULL;
-    struct go_event *events = NULL;
+    struct process_event *events = NULL;
     size_t decoded = 0;
     int code;
 
@@ -76,9 +76,9 @@ static void decode(const uint8_t *data, size_t size, uint64_t count)
     free(events);
 }
 
-static struct go_event event_of(const uint8_t bytes[16], uint64_t ns)
+static struct process_event event_of(const uint8_t bytes[16], uint64_t ns)
 {
-    struct go_event event = {
+    struct process_event event = {
         .ns = ns + bytes[0],
         .kind = bytes[1],
         .operation = bytes[2],
@@ -100,7 +100,7 @@ static struct go_event event_of(const uint8_t bytes[16], uint64_t ns)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct go_event events[256];
+    struct process_event events[256];
     size_t count = 0;
 
     if (size < 4)

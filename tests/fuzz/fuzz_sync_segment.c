@@ -9,19 +9,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool same(const struct sync_event *a, const struct sync_event *b)
+static bool same(const struct process_event *a, const struct process_event *b)
 {
     return a->ns == b->ns && a->object == b->object && a->other == b->other && a->result == b->result &&
            a->position == b->position && a->thread == b->thread && a->site == b->site && a->kind == b->kind &&
            a->phase == b->phase;
 }
 
-static void expect(const struct sync_encoder *encoder, const struct sync_event *events, size_t count)
+static void expect(const struct sync_encoder *encoder, const struct process_event *events, size_t count)
 {
     struct bytes payload = {0};
     struct sync_decoder *decoder = NULL;
     struct sync_sealed sealed;
-    struct sync_event event;
+    struct process_event event;
 
     if (sync_encoder_seal(encoder, &sealed) || sync_sealed_write(&sealed, NULL, &payload) ||
         sync_decoder_open(payload.data, payload.size, count, &decoder))
@@ -36,7 +36,7 @@ static void expect(const struct sync_encoder *encoder, const struct sync_event *
     bytes_release(&payload);
 }
 
-static void encode(const struct sync_event *events, size_t count)
+static void encode(const struct process_event *events, size_t count)
 {
     struct sync_encoder *encoder = sync_encoder_new();
     size_t taken = 0;
@@ -51,7 +51,7 @@ static void encode(const struct sync_event *events, size_t count)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sync_decoder *decoder = NULL;
-    struct sync_event *events;
+    struct process_event *events;
     size_t count = size < 2 ? 0 : (size_t)data[0] | (size_t)data[1] << 8, decoded = 0;
     int code;
 

@@ -80,7 +80,7 @@ static struct script_thread *thread_of(struct script *script, unsigned number)
 static void append(struct script *script, enum sync_event_kind kind, enum sync_phase phase, uint64_t object,
                    uint64_t other, int64_t result)
 {
-    const struct sync_event event = {
+    const struct process_event event = {
         .ns = script->ns += STEP_NS,
         .object = object,
         .other = other,

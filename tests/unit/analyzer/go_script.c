@@ -115,7 +115,7 @@ static int64_t number(const char *word)
 
 /* ------------------------------------------------------------------------------------------ a statement */
 
-static void read_verb(struct go_event *event, const char *verb)
+static void read_verb(struct process_event *event, const char *verb)
 {
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         if (!strcmp(kinds[i].verb, verb)) {
@@ -141,7 +141,7 @@ static int64_t reason_number(const char *word)
 }
 
 /* A word that stands for itself. False: it does not. */
-static bool read_flag(struct go_event *event, const char *word)
+static bool read_flag(struct process_event *event, const char *word)
 {
     if (!strcmp(word, "done"))
         event->flags |= GO_FLAG_DONE;
@@ -158,7 +158,7 @@ static bool read_flag(struct go_event *event, const char *word)
     return true;
 }
 
-static void read_word(struct go_event *event, const char *word, const char *before)
+static void read_word(struct process_event *event, const char *word, const char *before)
 {
     if (event->kind == GO_EVENT_BLOCK)
         event->value = reason_number(word);
@@ -184,9 +184,9 @@ static void read_word(struct go_event *event, const char *word, const char *befo
         event->value = number(word);
 }
 
-static struct go_event read_statement(char **words, size_t count)
+static struct process_event read_statement(char **words, size_t count)
 {
-    struct go_event event = {0};
+    struct process_event event = {0};
 
     cr_assert(count >= 2 && is_numbered(words[0], 'g'), "no statement: '%s'", words[0]);
     event.goroutine = (uint64_t)number(words[0] + 1);

@@ -29,7 +29,7 @@ extern char *const go_script_reasons[]; /* the runtime's names, by number */
 extern const size_t go_script_reason_count;
 
 struct go_script {
-    struct go_event *events;
+    struct process_event *events;
     size_t count;
 };
 

@@ -135,11 +135,11 @@ static char base[128] = "base.db";
 static void write_run(struct fixture *fixture, bool ended)
 {
     struct generator generator = {7};
-    AUTO_FREE struct go_event *events = calloc(400, sizeof(*events));
+    AUTO_FREE struct process_event *events = calloc(400, sizeof(*events));
     struct go_writer *go = fixture_go_program(fixture);
     const struct sync_process_description process = {.process_id = fixture->process_id, .from_ns = 7};
     struct sync_writer *sync = NULL;
-    struct sync_event event = {.ns = 1000, .kind = SYNC_MUTEX_LOCK};
+    struct process_event event = {.ns = 1000, .kind = SYNC_MUTEX_LOCK};
 
     for (int i = 0; i < 3; i++) {
         const char *const labels[] = {"0.0", "0.1", "0.2"};

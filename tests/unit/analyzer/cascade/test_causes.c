@@ -30,12 +30,12 @@ TestSuite(causes, .init = set_up, .fini = tear_down);
 /* Appends an event of process 0 and returns its number. */
 static uint32_t say(uint32_t thread, enum sync_event_kind kind, enum sync_phase phase, uint64_t object)
 {
-    const struct sync_event event = {.ns = ++now,
-                                     .object = object,
-                                     .other = kind == SYNC_ENQUEUE ? 2 : 1,
-                                     .thread = thread,
-                                     .kind = (uint8_t)kind,
-                                     .phase = (uint8_t)phase};
+    const struct process_event event = {.ns = ++now,
+                                        .object = object,
+                                        .other = kind == SYNC_ENQUEUE ? 2 : 1,
+                                        .thread = thread,
+                                        .kind = (uint8_t)kind,
+                                        .phase = (uint8_t)phase};
 
     cr_assert_eq(cascade_trace_append(&trace, 0, &event), 0);
     return (uint32_t)trace.count - 1;

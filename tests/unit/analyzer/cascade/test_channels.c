@@ -34,7 +34,8 @@ static void add(uint64_t number, enum sync_channel_kind kind, const char *local,
 
 static void sends(uint64_t channel, uint64_t position, int64_t size, uint32_t node)
 {
-    const struct sync_event event = {.kind = SYNC_SEND, .object = channel, .other = position, .result = size};
+    const struct process_event event = {
+        .kind = SYNC_SEND, .object = channel, .other = position, .result = size};
 
     cr_assert_eq(channels_send(channels, &event, node), 0);
 }
@@ -42,7 +43,7 @@ static void sends(uint64_t channel, uint64_t position, int64_t size, uint32_t no
 /* The node that the receive is from; NOBODY: none, and one is the most. */
 static uint32_t receives(uint64_t channel, uint64_t position, int64_t size)
 {
-    const struct sync_event event = {
+    const struct process_event event = {
         .kind = SYNC_RECEIVE, .object = channel, .other = position, .result = size};
     uint32_t nodes[MOST];
     size_t count = channels_receive(channels, &event, nodes, MOST);

@@ -319,7 +319,7 @@ static void write_events(struct go_writer *go, const char *text, const uint32_t 
     struct go_script script = go_script_read(text);
 
     for (size_t i = 0; i < script.count; i++) {
-        struct go_event *event = &script.events[i];
+        struct process_event *event = &script.events[i];
 
         event->site = event->site ? ids[event->site] : 0;
         if (event->kind == GO_EVENT_CREATE)

@@ -320,7 +320,7 @@ Test(go_groups, memory_goes_with_those_that_live)
 
     cr_assert_eq(go_groups_new(&options, &groups), 0);
     for (uint64_t i = 0; i < MANY; i++) {
-        const struct go_event events[] = {
+        const struct process_event events[] = {
             {.kind = GO_EVENT_CREATE, .ns = i, .goroutine = 1, .other = 2 + i, .site = 12, .value = 99},
             {.kind = GO_EVENT_OPERATE,
              .ns = i,

@@ -512,7 +512,7 @@ static int count_one(void *context, const struct go_goroutine *goroutine)
     return goroutine->goroutine == 0;
 }
 
-static void feed(struct go_replay *replay, struct go_event event)
+static void feed(struct go_replay *replay, struct process_event event)
 {
     cr_assert_eq(go_replay_event(replay, &event), 0);
 }
@@ -530,12 +530,12 @@ static size_t left_over(uint64_t count, bool chain)
         uint64_t parent = chain ? i - 1 : 1;
 
         feed(replay,
-             (struct go_event){.kind = GO_EVENT_CREATE, .goroutine = parent, .other = i, .value = 99});
+             (struct process_event){.kind = GO_EVENT_CREATE, .goroutine = parent, .other = i, .value = 99});
         if (chain)
-            feed(replay, (struct go_event){.kind = GO_EVENT_END, .goroutine = parent});
-        feed(replay, (struct go_event){.kind = GO_EVENT_RUN, .goroutine = i, .tid = 5});
+            feed(replay, (struct process_event){.kind = GO_EVENT_END, .goroutine = parent});
+        feed(replay, (struct process_event){.kind = GO_EVENT_RUN, .goroutine = i, .tid = 5});
         if (!chain)
-            feed(replay, (struct go_event){.kind = GO_EVENT_END, .goroutine = i});
+            feed(replay, (struct process_event){.kind = GO_EVENT_END, .goroutine = i});
     }
     cr_assert_eq(go_replay_each(replay, count_one, &left), 0);
     cr_assert_eq(go_replay_totals(replay).ended, count);
@@ -556,10 +556,10 @@ Test(go_replay, forgets_objects_that_nobody_holds_or_waits_for)
     uint64_t first = 0x100000;
 
     for (uint64_t i = 0; i < 400000; i++)
-        feed(replay, (struct go_event){.kind = GO_EVENT_OPERATE,
-                                       .operation = GO_OP_CHAN_SEND,
-                                       .goroutine = 1,
-                                       .object = first + i * 8});
+        feed(replay, (struct process_event){.kind = GO_EVENT_OPERATE,
+                                            .operation = GO_OP_CHAN_SEND,
+                                            .goroutine = 1,
+                                            .object = first + i * 8});
     for (uint64_t i = 0; i < 400000; i++)
         left += go_replay_object(replay, first + i * 8) != NULL;
     cr_assert_leq(left, 200000);

@@ -78,7 +78,7 @@ static void begin(struct recording *recording)
     recording->ns = 1000;
 }
 
-static void add(struct recording *recording, struct go_event event)
+static void add(struct recording *recording, struct process_event event)
 {
     event.ns = recording->ns += 1000;
     event.tid = (uint32_t)event.goroutine;
@@ -87,27 +87,27 @@ static void add(struct recording *recording, struct go_event event)
 
 static void make(struct recording *recording, uint64_t goroutine, enum place function, enum place at)
 {
-    add(recording, (struct go_event){.kind = GO_EVENT_CREATE,
-                                     .goroutine = 1,
-                                     .other = goroutine,
-                                     .value = recording->sites[function],
-                                     .site = recording->sites[at]});
+    add(recording, (struct process_event){.kind = GO_EVENT_CREATE,
+                                          .goroutine = 1,
+                                          .other = goroutine,
+                                          .value = recording->sites[function],
+                                          .site = recording->sites[at]});
 }
 
 static void operate(struct recording *recording, uint64_t goroutine, enum go_op operation, uint64_t object,
                     enum place at, unsigned flags)
 {
-    add(recording, (struct go_event){.kind = GO_EVENT_OPERATE,
-                                     .goroutine = goroutine,
-                                     .operation = (uint8_t)operation,
-                                     .object = object,
-                                     .site = recording->sites[at],
-                                     .flags = (uint8_t)flags});
+    add(recording, (struct process_event){.kind = GO_EVENT_OPERATE,
+                                          .goroutine = goroutine,
+                                          .operation = (uint8_t)operation,
+                                          .object = object,
+                                          .site = recording->sites[at],
+                                          .flags = (uint8_t)flags});
 }
 
 static void event(struct recording *recording, uint64_t goroutine, enum go_event_kind kind, int64_t value)
 {
-    add(recording, (struct go_event){.kind = (uint8_t)kind, .goroutine = goroutine, .value = value});
+    add(recording, (struct process_event){.kind = (uint8_t)kind, .goroutine = goroutine, .value = value});
 }
 
 /* The interleaving of listing 1 that leaks; Monitor has tried to receive before. */

@@ -26,14 +26,14 @@ static struct {
     struct traced_image image;
     struct go_symbol *symbols;
     size_t symbol_count;
-    struct go_event events[EVENTS_MAX];
+    struct process_event events[EVENTS_MAX];
     size_t count;
     unsigned ends;
     int status;
     uint64_t ns;
 } world;
 
-static int keep_event(void *context, const struct go_process *process, const struct go_event *event)
+static int keep_event(void *context, const struct go_process *process, const struct process_event *event)
 {
     (void)context;
     cr_expect_eq(process->pid, PID);
@@ -191,7 +191,7 @@ static void operates(uint32_t probe, uint64_t object, uint64_t value)
     happens(record);
 }
 
-static const struct go_event *last(void)
+static const struct process_event *last(void)
 {
     cr_assert(world.count);
     return &world.events[world.count - 1];

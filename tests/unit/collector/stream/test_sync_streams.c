@@ -142,21 +142,22 @@ static struct wire_sync_file tcp(uint32_t position)
 static void expect_events(int64_t process, const char *wanted)
 {
     char got[2048] = "";
-    struct sync_event_iter *iter;
-    struct sync_event event;
+    struct process_event_iter *iter;
+    struct process_event event;
     struct error err = {0};
 
     cr_assert_eq(trace_writer_flush(world.writer, streams_realtime(world.streams, world.ns), &err), 0, "%s",
                  err.message);
-    cr_assert_eq(sync_event_iter_open(world.store, process, &iter, &err), 0, "%s", err.message);
-    while (sync_event_iter_next(iter, &event, &err) == 0) {
+    cr_assert_eq(process_event_iter_open(world.store, PROCESS_STREAM_SYNC, process, &iter, &err), 0, "%s",
+                 err.message);
+    while (process_event_iter_next(iter, &event, &err) == 0) {
         size_t used = strlen(got);
 
-        snprintf(got + used, sizeof(got) - used, "%u %s %s %lu %ld %ld; ", event.thread,
+        snprintf(got + used, sizeof(got) - used, "%lu %s %s %lu %ld %ld; ", event.thread,
                  sync_event_kind_name(event.kind), sync_phase_name(event.phase), (unsigned long)event.object,
                  event.other == SYNC_NOBODY ? -1 : (long)event.other, (long)event.result);
     }
-    sync_event_iter_free(iter);
+    process_event_iter_free(iter);
     cr_expect_str_eq(got, wanted);
 }
 

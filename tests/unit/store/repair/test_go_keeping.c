@@ -10,7 +10,7 @@
 
 #define COUNT 70000u /* two segments */
 
-static struct go_event *events;
+static struct process_event *events;
 
 static void append(struct go_writer *go, size_t count)
 {
@@ -191,12 +191,12 @@ Test(go_keeping, salvaging_takes_them_along)
 Test(go_keeping, older_stores_have_no_programs)
 {
     struct go_program *programs = NULL;
-    struct go_event_iter *iter = NULL;
+    struct process_event_iter *iter = NULL;
     struct go_usage_row *rows = NULL;
     struct tracestore_totals totals;
     struct tracestore *store = NULL;
     struct tracestore_problem problem = {0};
-    struct go_event event;
+    struct process_event event;
     struct fixture fixture;
     struct error err = {0};
     size_t count = 1;
@@ -212,9 +212,9 @@ Test(go_keeping, older_stores_have_no_programs)
     cr_assert_eq(count, 0);
     cr_assert_eq(go_usage_rows(store, 1, &rows, &count, &err), 0, "%s", err.message);
     cr_assert_eq(count, 0);
-    cr_assert_eq(go_event_iter_open(store, 1, &iter, &err), 0, "%s", err.message);
-    cr_assert_eq(go_event_iter_next(iter, &event, &err), 1);
-    go_event_iter_free(iter);
+    cr_assert_eq(process_event_iter_open(store, PROCESS_STREAM_GO, 1, &iter, &err), 0, "%s", err.message);
+    cr_assert_eq(process_event_iter_next(iter, &event, &err), 1);
+    process_event_iter_free(iter);
     cr_assert_eq(tracestore_run_totals(store, 1, &totals, &err), 0, "%s", err.message);
     cr_assert_eq(tracestore_verify(store, keep_problem, &problem, NULL, &err), 0, "%s", problem.text);
     tracestore_free(store);

@@ -14,7 +14,7 @@
 static void make_run(struct fixture *fixture)
 {
     static const struct trace_writer_options small_segments = {.segment_bytes = 400};
-    static struct go_event events[3000];
+    static struct process_event events[3000];
     struct generator generator = {5};
     struct stream stream = {0};
     struct go_writer *go;
@@ -53,14 +53,15 @@ static int failures_of_calls(struct fixture *fixture, int64_t thread_id)
 
 static int failures_of_goroutines(struct fixture *fixture)
 {
-    struct go_event_iter *iter = NULL;
-    struct go_event event;
-    int failures = 0, code = go_event_iter_open(fixture->store, fixture->process_id, &iter, NULL);
+    struct process_event_iter *iter = NULL;
+    struct process_event event;
+    int failures = 0,
+        code = process_event_iter_open(fixture->store, PROCESS_STREAM_GO, fixture->process_id, &iter, NULL);
 
     cr_assert_eq(code, 0);
-    while ((code = go_event_iter_next(iter, &event, NULL)) != 1)
+    while ((code = process_event_iter_next(iter, &event, NULL)) != 1)
         cr_assert_leq(failures += code < 0, 100);
-    go_event_iter_free(iter);
+    process_event_iter_free(iter);
     return failures;
 }
 

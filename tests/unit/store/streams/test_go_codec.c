@@ -17,10 +17,10 @@ static void seal(const struct go_encoder *encoder, const struct numbering *numbe
     go_sealed_release(&sealed);
 }
 
-static void expect_payload(const struct bytes *payload, const struct go_event *events, size_t count)
+static void expect_payload(const struct bytes *payload, const struct process_event *events, size_t count)
 {
     struct go_decoder *decoder = NULL;
-    struct go_event event;
+    struct process_event event;
 
     cr_assert_eq(go_decoder_open(payload->data, payload->size, count, &decoder), 0);
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +34,7 @@ static void expect_payload(const struct bytes *payload, const struct go_event *e
 /* Every event that can be written comes back, whatever stands in it, from segments of any length. */
 Test(go_codec, decoding_gives_what_was_encoded)
 {
-    struct go_event events[3000];
+    struct process_event events[3000];
     struct generator generator = {5};
 
     for (size_t count = 0; count < 3000; count = count * 3 + 1) {
@@ -57,7 +57,7 @@ Test(go_codec, decoding_gives_what_was_encoded)
 Test(go_codec, an_encoder_goes_on_after_sealing)
 {
     struct go_encoder *encoder = go_encoder_new();
-    struct go_event *events = calloc(2000, sizeof(*events));
+    struct process_event *events = calloc(2000, sizeof(*events));
     struct generator generator = {6};
 
     go_events_of_program(&generator, 4, events, 2000);
@@ -82,7 +82,7 @@ Test(go_codec, an_encoder_goes_on_after_sealing)
 Test(go_codec, a_program_takes_few_bytes)
 {
     struct go_encoder *encoder = go_encoder_new();
-    struct go_event *events = calloc(20000, sizeof(*events));
+    struct process_event *events = calloc(20000, sizeof(*events));
     struct generator generator = {7};
     AUTO_BYTES payload = {0}, list = {0};
 
@@ -98,7 +98,7 @@ Test(go_codec, a_program_takes_few_bytes)
 Test(go_codec, a_segment_becomes_full)
 {
     struct go_encoder *encoder = go_encoder_new();
-    struct go_event event = {.kind = GO_EVENT_RUN, .goroutine = 3, .ns = 5};
+    struct process_event event = {.kind = GO_EVENT_RUN, .goroutine = 3, .ns = 5};
     struct generator generator = {8};
     uint64_t count = 0;
 
@@ -121,12 +121,12 @@ Test(go_codec, a_segment_becomes_full)
 /* Numbers that have become other ids do so in the events and in the list of functions. */
 Test(go_codec, numbers_become_ids)
 {
-    const struct go_event create = {
+    const struct process_event create = {
         .kind = GO_EVENT_CREATE, .goroutine = 1, .other = 2, .value = 11, .site = 10, .ns = 1};
-    const struct go_event operate = {
+    const struct process_event operate = {
         .kind = GO_EVENT_OPERATE, .goroutine = 2, .value = 11, .site = 10, .ns = 2};
     struct go_encoder *encoder = go_encoder_new();
-    struct go_event expected[2] = {create, operate};
+    struct process_event expected[2] = {create, operate};
     struct call_list_reader reader;
     struct function_calls named;
     struct numbering numbering;
@@ -155,7 +155,7 @@ Test(go_codec, numbers_become_ids)
 static int decode_to_end(const uint8_t *data, size_t size, uint64_t count)
 {
     struct go_decoder *decoder = NULL;
-    struct go_event event;
+    struct process_event event;
     int code = go_decoder_open(data, size, count, &decoder);
 
     while (!code)
@@ -168,7 +168,7 @@ static int decode_to_end(const uint8_t *data, size_t size, uint64_t count)
 Test(go_codec, damage_is_an_error)
 {
     struct go_encoder *encoder = go_encoder_new();
-    struct go_event events[200];
+    struct process_event events[200];
     struct generator generator = {9};
     AUTO_BYTES payload = {0}, list = {0};
 

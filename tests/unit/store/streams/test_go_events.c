@@ -12,7 +12,7 @@
 struct program {
     struct fixture fixture;
     struct go_writer *go;
-    struct go_event *events;
+    struct process_event *events;
 };
 
 /* The store has functions 1 to 30, and `events` name some of them. */
@@ -94,21 +94,23 @@ Test(go_events, small_flushes_share_a_segment)
 /* A reader that is at the end of the last segment goes on when that has grown. */
 Test(go_events, a_reader_follows_a_growing_segment)
 {
-    struct go_event_iter *iter = NULL;
+    struct process_event_iter *iter = NULL;
     struct program program;
-    struct go_event event;
+    struct process_event event;
     struct error err = {0};
 
     open_program(&program);
-    cr_assert_eq(go_event_iter_open(program.fixture.store, program.fixture.process_id, &iter, &err), 0);
+    cr_assert_eq(process_event_iter_open(program.fixture.store, PROCESS_STREAM_GO, program.fixture.process_id,
+                                         &iter, &err),
+                 0);
     for (size_t i = 0; i < 300; i++) {
-        cr_assert_eq(go_event_iter_next(iter, &event, &err), 1);
+        cr_assert_eq(process_event_iter_next(iter, &event, &err), 1);
         append(&program, i, i + 1);
         flush(&program);
-        cr_assert_eq(go_event_iter_next(iter, &event, &err), 0);
+        cr_assert_eq(process_event_iter_next(iter, &event, &err), 0);
         cr_assert(go_event_same(&event, &program.events[i]));
     }
-    go_event_iter_free(iter);
+    process_event_iter_free(iter);
     close_program(&program);
 }
 
@@ -156,10 +158,10 @@ Test(go_events, a_program_says_what_it_is)
 
 Test(go_events, a_damaged_segment_is_passed)
 {
-    struct go_event_iter *iter = NULL;
+    struct process_event_iter *iter = NULL;
     struct program program;
     struct error err = {0};
-    struct go_event event;
+    struct process_event event;
     uint64_t behind, count = 0;
 
     open_program(&program);
@@ -169,20 +171,24 @@ Test(go_events, a_damaged_segment_is_passed)
                            "SELECT event_count FROM go_segments WHERE first_seq = 0");
     cr_assert(behind && behind < COUNT);
     run_sql(tracestore_db(program.fixture.store), "UPDATE go_segments SET checksum = 1 WHERE first_seq = 0");
-    cr_assert_eq(go_event_iter_open(program.fixture.store, program.fixture.process_id, &iter, &err), 0);
-    cr_assert_eq(go_event_iter_next(iter, &event, &err), -EBADMSG);
-    while (go_event_iter_next(iter, &event, &err) == 0) {
-        cr_assert_eq(go_event_iter_seq(iter), behind + count);
+    cr_assert_eq(process_event_iter_open(program.fixture.store, PROCESS_STREAM_GO, program.fixture.process_id,
+                                         &iter, &err),
+                 0);
+    cr_assert_eq(process_event_iter_next(iter, &event, &err), -EBADMSG);
+    while (process_event_iter_next(iter, &event, &err) == 0) {
+        cr_assert_eq(process_event_iter_seq(iter), behind + count);
         cr_assert(go_event_same(&event, &program.events[behind + count++]));
     }
     cr_assert_eq(behind + count, COUNT);
-    go_event_iter_free(iter);
+    process_event_iter_free(iter);
     run_sql(tracestore_db(program.fixture.store), "DELETE FROM go_segments WHERE first_seq = 0");
-    cr_assert_eq(go_event_iter_open(program.fixture.store, program.fixture.process_id, &iter, &err), 0);
-    cr_assert_eq(go_event_iter_next(iter, &event, &err), -EBADMSG); /* a gap is told, too */
-    cr_assert_eq(go_event_iter_next(iter, &event, &err), 0);
-    cr_assert_eq(go_event_iter_seq(iter), behind);
-    go_event_iter_free(iter);
+    cr_assert_eq(process_event_iter_open(program.fixture.store, PROCESS_STREAM_GO, program.fixture.process_id,
+                                         &iter, &err),
+                 0);
+    cr_assert_eq(process_event_iter_next(iter, &event, &err), -EBADMSG); /* a gap is told, too */
+    cr_assert_eq(process_event_iter_next(iter, &event, &err), 0);
+    cr_assert_eq(process_event_iter_seq(iter), behind);
+    process_event_iter_free(iter);
     close_program(&program);
 }
 

@@ -11,7 +11,7 @@
  * Goroutine 1 makes 2, which waits for its channel and is woken; 2 waits for the network; 3, of before, waits
  * for a mutex inside a Cond.Wait and for the condition before; 2 ends; 3 waits for good.
  */
-static const struct go_event story[] = {
+static const struct process_event story[] = {
     {.ns = 10, .goroutine = 1, .other = 2, .kind = GO_EVENT_CREATE, .site = 5, .value = 7},
     {.ns = 20, .goroutine = 2, .kind = GO_EVENT_RUN, .tid = 99},
     {.ns = 30,
@@ -58,7 +58,7 @@ static const struct go_event story[] = {
     {.ns = 90, .goroutine = 3, .kind = GO_EVENT_BLOCK, .value = 21},
 };
 
-static void open_story(struct fixture *fixture, const struct go_event *events, size_t count)
+static void open_story(struct fixture *fixture, const struct process_event *events, size_t count)
 {
     static const char *const reasons[] = {
         [2] = "IO wait", [14] = "chan receive", [20] = "sync.Cond.Wait", [21] = "sync.Mutex.Lock"};
@@ -149,7 +149,7 @@ Test(go_tables, blocks_know_their_operation_and_who_ended_them)
 /* Who wakes others has gone on itself, even if that was not seen: both are rows. */
 Test(go_tables, one_event_may_end_two_blocks)
 {
-    static const struct go_event events[] = {
+    static const struct process_event events[] = {
         {.ns = 10, .goroutine = 1, .kind = GO_EVENT_BLOCK, .value = 14},
         {.ns = 11, .goroutine = 2, .kind = GO_EVENT_BLOCK, .value = 14},
         {.ns = 12, .goroutine = 1, .other = 2, .kind = GO_EVENT_WAKE},
@@ -164,7 +164,7 @@ Test(go_tables, one_event_may_end_two_blocks)
 /* Where events are missing, neither states nor the ends of what was waited for are known. */
 Test(go_tables, what_is_lost_is_unknown)
 {
-    static const struct go_event events[] = {
+    static const struct process_event events[] = {
         {.ns = 10, .goroutine = 1, .kind = GO_EVENT_BLOCK, .value = 14},
         {.ns = 11, .goroutine = 2, .kind = GO_EVENT_RUN},
         {.ns = 12, .kind = GO_EVENT_LOST, .value = 5},
@@ -182,7 +182,7 @@ Test(go_tables, what_is_lost_is_unknown)
 /* With less detail the states are known that are seen, and no operation that somebody waits in. */
 Test(go_tables, what_is_not_recorded_is_unknown)
 {
-    static const struct go_event events[] = {
+    static const struct process_event events[] = {
         {.ns = 9, .goroutine = 1, .kind = GO_EVENT_OPERATE, .operation = GO_OP_CHAN_RECV, .object = 8},
         {.ns = 10, .goroutine = 1, .kind = GO_EVENT_BLOCK, .value = 14},
         {.ns = 11, .kind = GO_EVENT_DETAIL, .value = GO_DETAIL_SCHEDULE},
@@ -205,14 +205,14 @@ Test(go_tables, what_is_not_recorded_is_unknown)
 Test(go_tables, many_goroutines_come_and_go)
 {
     const size_t many = 30000;
-    struct go_event *events = calloc(2 * many, sizeof(*events));
+    struct process_event *events = calloc(2 * many, sizeof(*events));
     struct fixture fixture;
     int64_t most;
 
     for (size_t i = 0; i < many; i++) {
-        events[2 * i] = (struct go_event){
+        events[2 * i] = (struct process_event){
             .ns = 5 + i, .goroutine = 1, .other = 2 + i, .kind = GO_EVENT_CREATE, .site = 3, .value = 4};
-        events[2 * i + 1] = (struct go_event){.ns = 5 + i, .goroutine = 2 + i, .kind = GO_EVENT_END};
+        events[2 * i + 1] = (struct process_event){.ns = 5 + i, .goroutine = 2 + i, .kind = GO_EVENT_END};
     }
     open_story(&fixture, events, 2 * many);
     expect_rows(&fixture, "SELECT state, count(*) FROM goroutines GROUP BY state", "ended 30000;running 1");

@@ -9,11 +9,11 @@
 #include "store/streams/sync_codec.h"
 #include "tests/unit/store/fixture.h"
 
-static struct sync_event random_event(struct generator *generator, uint64_t ns)
+static struct process_event random_event(struct generator *generator, uint64_t ns)
 {
     static const uint64_t extremes[] = {0, 1, 0x7f0000001000, UINT64_MAX, 1ull << 63};
 
-    return (struct sync_event){
+    return (struct process_event){
         .ns = ns + generator_below(generator, 5000),
         .object = extremes[generator_below(generator, 5)] + generator_below(generator, 3),
         .other = extremes[generator_below(generator, 5)],
@@ -26,7 +26,7 @@ static struct sync_event random_event(struct generator *generator, uint64_t ns)
     };
 }
 
-static bool same(const struct sync_event *a, const struct sync_event *b)
+static bool same(const struct process_event *a, const struct process_event *b)
 {
     return a->ns == b->ns && a->object == b->object && a->other == b->other && a->result == b->result &&
            a->position == b->position && a->thread == b->thread && a->site == b->site && a->kind == b->kind &&
@@ -42,10 +42,10 @@ static void seal(const struct sync_encoder *encoder, struct bytes *payload)
     sync_sealed_release(&sealed);
 }
 
-static void expect_payload(const struct bytes *payload, const struct sync_event *events, size_t count)
+static void expect_payload(const struct bytes *payload, const struct process_event *events, size_t count)
 {
     struct sync_decoder *decoder = NULL;
-    struct sync_event event;
+    struct process_event event;
 
     cr_assert_eq(sync_decoder_open(payload->data, payload->size, count, &decoder), 0);
     for (size_t i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ static void expect_payload(const struct bytes *payload, const struct sync_event 
 Test(sync_codec, decoding_gives_what_was_encoded)
 {
     struct sync_encoder *encoder = sync_encoder_new();
-    struct sync_event events[2000];
+    struct process_event events[2000];
     struct generator generator = {11};
     uint64_t ns = 1ull << 60;
 
@@ -91,7 +91,7 @@ Test(sync_codec, plain_locking_takes_few_bytes)
 
     for (size_t i = 0; i < 20000; i++) {
         unsigned thread = generator_below(&generator, 4), at = (unsigned)(seq[thread]++ % 4);
-        struct sync_event event = {.ns = ns += 200 + generator_below(&generator, 100), .thread = thread};
+        struct process_event event = {.ns = ns += 200 + generator_below(&generator, 100), .thread = thread};
 
         event.kind = at == 0 ? SYNC_MUTEX_LOCK : at == 3 ? SYNC_MUTEX_UNLOCK : SYNC_SEND;
         event.phase = at == 1 ? SYNC_BEGIN : at == 2 ? SYNC_END : SYNC_AT;
@@ -113,7 +113,7 @@ Test(sync_codec, plain_locking_takes_few_bytes)
 Test(sync_codec, a_segment_becomes_full)
 {
     struct sync_encoder *encoder = sync_encoder_new();
-    struct sync_event event = {.kind = SYNC_SEM_POST, .ns = 5};
+    struct process_event event = {.kind = SYNC_SEM_POST, .ns = 5};
     uint64_t count = 0;
 
     while (sync_encoder_add(encoder, &event) == 0)
@@ -128,7 +128,7 @@ Test(sync_codec, damage_is_survived)
 {
     struct sync_encoder *encoder = sync_encoder_new();
     struct generator generator = {13};
-    struct sync_event event = {0};
+    struct process_event event = {0};
     AUTO_BYTES payload = {0};
 
     for (size_t i = 0; i < 300; i++) {
@@ -155,7 +155,7 @@ Test(sync_codec, damage_is_survived)
 
 #define EVENTS 3000
 
-static struct sync_event *write_run(struct fixture *fixture)
+static struct process_event *write_run(struct fixture *fixture)
 {
     const struct sync_process_description process = {
         .process_id = fixture->process_id, .from_ns = 7, .from_start = true};
@@ -165,7 +165,7 @@ static struct sync_event *write_run(struct fixture *fixture)
                                          .remote = "127.0.0.1:4000",
                                          .inode = 99,
                                          .net = 5};
-    struct sync_event *events = calloc(EVENTS, sizeof(*events));
+    struct process_event *events = calloc(EVENTS, sizeof(*events));
     struct trace_call_site_description site = {.image_id = fixture->image_id};
     struct generator generator = {14};
     struct sync_writer *sync = NULL;
@@ -193,13 +193,13 @@ static struct sync_event *write_run(struct fixture *fixture)
     return events;
 }
 
-static void expect_run(struct tracestore *store, const struct sync_event *events)
+static void expect_run(struct tracestore *store, const struct process_event *events)
 {
     struct sync_process *processes = NULL;
     struct sync_channel *channels = NULL;
     struct sync_function *functions = NULL;
-    struct sync_event_iter *iter = NULL;
-    struct sync_event event;
+    struct process_event_iter *iter = NULL;
+    struct process_event event;
     struct error err = {0};
     size_t count = 0;
 
@@ -214,14 +214,15 @@ static void expect_run(struct tracestore *store, const struct sync_event *events
     cr_assert_eq(sync_functions(store, 1, &functions, &count, &err), 0, "%s", err.message);
     cr_assert_eq(count, 1);
     cr_assert_str_eq(functions[0].role, "sink");
-    cr_assert_eq(sync_event_iter_open(store, processes[0].process_id, &iter, &err), 0, "%s", err.message);
+    cr_assert_eq(process_event_iter_open(store, PROCESS_STREAM_SYNC, processes[0].process_id, &iter, &err), 0,
+                 "%s", err.message);
     for (size_t i = 0; i < EVENTS; i++) {
-        cr_assert_eq(sync_event_iter_next(iter, &event, &err), 0, "event %zu: %s", i, err.message);
-        cr_assert_eq(sync_event_iter_seq(iter), i);
+        cr_assert_eq(process_event_iter_next(iter, &event, &err), 0, "event %zu: %s", i, err.message);
+        cr_assert_eq(process_event_iter_seq(iter), i);
         cr_assert(same(&event, &events[i]), "event %zu is another one", i);
     }
-    cr_assert_eq(sync_event_iter_next(iter, &event, &err), 1);
-    sync_event_iter_free(iter);
+    cr_assert_eq(process_event_iter_next(iter, &event, &err), 1);
+    process_event_iter_free(iter);
     sync_processes_free(processes, 1);
     sync_channels_free(channels, 1);
     sync_functions_free(functions, 1);
@@ -230,7 +231,7 @@ static void expect_run(struct tracestore *store, const struct sync_event *events
 Test(sync_events, a_run_is_written_read_and_deleted)
 {
     struct fixture fixture;
-    struct sync_event *events;
+    struct process_event *events;
     struct error err = {0};
     int64_t left = -1;
 
@@ -256,7 +257,7 @@ Test(sync_events, damage_is_found_and_salvaged)
     struct fixture fixture;
     struct tracestore *store = NULL;
     struct trace_salvaged salvaged;
-    struct sync_event *events;
+    struct process_event *events;
     struct error err = {0};
     char path[128];
 
