@@ -50,7 +50,8 @@ endif
 PKG_CFLAGS = $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 PKG_LIBS = $(shell pkg-config --libs $(LIBS) 2>/dev/null) -liberty -lm -lpthread -ldl
 
-sources = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
+ARCH ?= $(shell uname -m)
+sources = $(sort $(wildcard $(1)/*.c $(1)/*/*.c $(1)/arch/$(ARCH)/*.c))
 objects = $(patsubst %.c,$(O)/%.o,$(call sources,$(1)))
 
 BASE := $(call objects,base)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 #include "image/flow/flow_values.h"
 
 /* A place that every iteration of a loop changes by the same constant. */
@@ -113,7 +113,7 @@ static int begin(struct order_code *code, struct order_function *function)
 static bool is_step(const struct flow_value *value, size_t place)
 {
     return value->kind == FLOW_VALUE_SUM && value->place == place && value->size >= 4 &&
-           value->constant != 0 && place != FLOW_PLACE_FRAME && place != FLOW_RSP;
+           value->constant != 0 && place != FLOW_PLACE_FRAME && place != REGISTER_STACK;
 }
 
 static int add_counter(struct known_loop *known, size_t place, const struct flow_value *value)
@@ -235,8 +235,8 @@ static bool is_readable(const struct loop_order *loops, size_t place, bool inner
     size_t count;
 
     if (place < FLOW_PLACE_FRAME)
-        return place != FLOW_RSP &&
-               (innermost || (calls_keep && (place == 3 || place == FLOW_RBP || place >= 12)));
+        return place != REGISTER_STACK &&
+               (innermost || (calls_keep && (place == 3 || place == REGISTER_FRAME || place >= 12)));
     slots = flow_values_slots(loops->values, &count);
     return place >= FLOW_PLACE_SLOTS && !slots[place - FLOW_PLACE_SLOTS].shared;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/displace/relocate_x86_64.h"
 
-#include "image/arch/flow_length.h"
+#include "image/arch/x86_64/flow_length.h"
 
 #define INSTRUCTION_BYTES 15
 #define MODRM_RIP 0x05 /* mod 0, r/m 5: a displacement from RIP */

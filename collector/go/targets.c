@@ -13,17 +13,16 @@
 
 #define BIT(register) (1u << (register))
 enum {
-    RBX = 3,
     LONGEST_INSTRUCTION = 16,
     RESULT_REACH = 128, /* so many bytes behind a call its result is looked at */
 };
-#define ARGUMENT_1 BIT(FLOW_RAX)
-#define ARGUMENT_2 BIT(RBX)
-#define ARGUMENT_3 BIT(FLOW_RCX)
-#define ARGUMENT_4 BIT(FLOW_RDI)
-#define ARGUMENT_5 BIT(FLOW_RSI)
-#define ARGUMENT_6 BIT(FLOW_R8)
-#define OPERATION_REGISTERS (ARGUMENT_1 | BIT(FLOW_RBP)) /* RBP leads to the caller's caller */
+#define ARGUMENT_1 BIT(REGISTER_GO_ARGUMENT_1)
+#define ARGUMENT_2 BIT(REGISTER_GO_ARGUMENT_2)
+#define ARGUMENT_3 BIT(REGISTER_GO_ARGUMENT_3)
+#define ARGUMENT_4 BIT(REGISTER_GO_ARGUMENT_4)
+#define ARGUMENT_5 BIT(REGISTER_GO_ARGUMENT_5)
+#define ARGUMENT_6 BIT(REGISTER_GO_ARGUMENT_6)
+#define OPERATION_REGISTERS (ARGUMENT_1 | BIT(REGISTER_FRAME)) /* RBP leads to the caller's caller */
 
 /* Functions whose entry is probed. `registers`: what a hit is read from, beside R14 and RSP. The locking ones
  * are inlined as a rule (find_locks), but not by the race detector, and they are called through interfaces
@@ -43,11 +42,12 @@ static const struct entry_target {
     {GO_GOSCHED_IMPL, GO_AT_QUEUE, GO_OP_NONE, ARGUMENT_1, GO_DETAIL_SCHEDULE},
     {GO_GOYIELD_M, GO_AT_QUEUE, GO_OP_NONE, ARGUMENT_1, GO_DETAIL_SCHEDULE},
     {GO_CHANSEND, GO_AT_SEND, GO_OP_CHAN_SEND, ARGUMENT_1 | ARGUMENT_3 | ARGUMENT_4, GO_DETAIL_WAITING},
-    {GO_CHANRECV, GO_AT_RECV, GO_OP_CHAN_RECV, ARGUMENT_1 | ARGUMENT_3 | BIT(FLOW_RBP), GO_DETAIL_WAITING},
+    {GO_CHANRECV, GO_AT_RECV, GO_OP_CHAN_RECV, ARGUMENT_1 | ARGUMENT_3 | BIT(REGISTER_FRAME),
+     GO_DETAIL_WAITING},
     {GO_CLOSECHAN, GO_AT_OPERATION, GO_OP_CHAN_CLOSE, OPERATION_REGISTERS, GO_DETAIL_WAITING},
     {GO_SELECTGO, GO_AT_SELECT, GO_OP_SELECT, ARGUMENT_1 | ARGUMENT_4 | ARGUMENT_5 | ARGUMENT_6,
      GO_DETAIL_WAITING},
-    {GO_BLOCK, GO_AT_OPERATION, GO_OP_BLOCK, BIT(FLOW_RBP), GO_DETAIL_WAITING},
+    {GO_BLOCK, GO_AT_OPERATION, GO_OP_BLOCK, BIT(REGISTER_FRAME), GO_DETAIL_WAITING},
     {GO_MUTEX_LOCK, GO_AT_OPERATION, GO_OP_MUTEX_LOCK, OPERATION_REGISTERS, GO_DETAIL_OPERATIONS},
     {GO_MUTEX_LOCK_SLOW, GO_AT_OPERATION, GO_OP_MUTEX_LOCK, OPERATION_REGISTERS, GO_DETAIL_WAITING},
     {GO_MUTEX_TRYLOCK, GO_AT_OPERATION, GO_OP_MUTEX_TRYLOCK, OPERATION_REGISTERS, GO_DETAIL_OPERATIONS},
@@ -113,10 +113,10 @@ static struct go_target *add_target(struct finder *finder, uint64_t address, enu
 /* `cmp REG, [r14 + 16]`: how much stack there is left. */
 static bool compares_with_stack_guard(const struct instruction *instruction)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    return instruction->opcode[0] == 0x3b && flow_memory_operand(instruction, &memory) &&
-           memory.base == GO_G_REGISTER && memory.index == FLOW_NO_REGISTER;
+    return instruction->opcode[0] == 0x3b && instruction_memory(instruction, &memory) &&
+           memory.base == GO_G_REGISTER && memory.index == REGISTER_NONE;
 }
 
 static bool is_below_or_equal(const struct instruction *branch)
@@ -132,7 +132,7 @@ bool go_is_stack_check(const struct go_code *code, size_t at)
 
 static bool leaves_registers(const struct instruction *instruction, uint32_t registers)
 {
-    for (unsigned reg = 0; reg < FLOW_RIP; reg++)
+    for (unsigned reg = 0; reg < REGISTER_PC; reg++)
         if (registers & BIT(reg) && go_may_write(instruction, (uint8_t)reg))
             return false;
     return true;
@@ -170,7 +170,7 @@ static size_t emulated_place(const struct go_code *code, size_t from, uint32_t r
         if (is_emulated(instruction))
             return i;
         if (!runs_on(instruction) || !leaves_registers(instruction, registers) ||
-            flow_stack_effect(instruction, &moved) == FLOW_STACK_LOST)
+            instruction_stack_effect(instruction, &moved) == STACK_LOST)
             break;
         *sp_offset -= moved;
     }
@@ -257,7 +257,7 @@ static int find_spawned(struct finder *finder, struct error *err)
             return add_spawned(finder, instruction->address, err);
         if (made && instruction->length == sizeof(copy) && !memcmp(instruction->code, copy, sizeof(copy)))
             copied = true;
-        else if (copied && go_may_write(instruction, RBX))
+        else if (copied && go_may_write(instruction, REGISTER_GO_ARGUMENT_2))
             break;
         made |= instruction->kind == INSTRUCTION_CALL && instruction->target == maker;
     }

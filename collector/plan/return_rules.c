@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 /* ---------------------------------------------------------------------------------------------- names */
 
@@ -77,12 +77,12 @@ static bool is_pop(const struct instruction *instruction)
 }
 
 /* Source and destination of a mov between registers. */
-static bool is_copy(const struct instruction *instruction, enum flow_register *ret_from,
-                    enum flow_register *ret_to)
+static bool is_copy(const struct instruction *instruction, enum machine_register *ret_from,
+                    enum machine_register *ret_to)
 {
-    enum flow_register reg = flow_reg_operand(instruction), rm = flow_rm_operand(instruction);
+    enum machine_register reg = flow_reg_operand(instruction), rm = flow_rm_operand(instruction);
 
-    if (!is_mov(instruction) || rm == FLOW_NO_REGISTER)
+    if (!is_mov(instruction) || rm == REGISTER_NONE)
         return false;
     *ret_from = instruction->opcode[0] == 0x89 ? reg : rm;
     *ret_to = instruction->opcode[0] == 0x89 ? rm : reg;
@@ -92,15 +92,15 @@ static bool is_copy(const struct instruction *instruction, enum flow_register *r
 /* Whether the operand reaches the return address. A `lea` reaches what it points to. */
 static bool reaches_return_address(const struct walk *walk, const struct instruction *instruction)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
     int64_t from_entry;
 
-    if (instruction->kind == INSTRUCTION_NOP || !flow_memory_operand(instruction, &memory) ||
-        memory.index != FLOW_NO_REGISTER)
+    if (instruction->kind == INSTRUCTION_NOP || !instruction_memory(instruction, &memory) ||
+        memory.index != REGISTER_NONE)
         return false;
-    if (memory.base == FLOW_RSP && walk->knows_stack)
+    if (memory.base == REGISTER_STACK && walk->knows_stack)
         from_entry = memory.displacement - walk->sp_offset;
-    else if (memory.base == FLOW_RBP && walk->has_frame)
+    else if (memory.base == REGISTER_FRAME && walk->has_frame)
         from_entry = memory.displacement - 8;
     else
         return false;
@@ -111,17 +111,18 @@ static bool reaches_return_address(const struct walk *walk, const struct instruc
 static bool trades_stack(const struct instruction *instruction)
 {
     uint8_t opcode = instruction->opcode[0];
-    struct flow_memory memory;
+    struct memory_operand memory;
 
     if (instruction->vex)
         return false;
     if (opcode == 0x94 && !(instruction->rex & 1))
         return true;
     if (opcode == 0x87 &&
-        (flow_reg_operand(instruction) == FLOW_RSP || flow_rm_operand(instruction) == FLOW_RSP))
+        (flow_reg_operand(instruction) == REGISTER_STACK || flow_rm_operand(instruction) == REGISTER_STACK))
         return true;
-    return is_mov(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
-           flow_memory_operand(instruction, &memory) && memory.base != FLOW_RBP && memory.base != FLOW_RSP;
+    return is_mov(instruction) && flow_reg_operand(instruction) == REGISTER_STACK &&
+           instruction_memory(instruction, &memory) && memory.base != REGISTER_FRAME &&
+           memory.base != REGISTER_STACK;
 }
 
 /* rt_sigreturn, clone, vfork, clone3 */
@@ -135,11 +136,11 @@ static bool is_special_call(const struct walk *walk, const struct instruction *i
 static bool is_harmful(const struct walk *walk, const struct instruction *instruction)
 {
     bool at_entry = walk->knows_stack && walk->sp_offset == 0;
-    enum flow_register from, to;
+    enum machine_register from, to;
 
     if (at_entry && is_pop(instruction))
         return true;
-    if (at_entry && is_copy(instruction, &from, &to) && from == FLOW_RSP)
+    if (at_entry && is_copy(instruction, &from, &to) && from == REGISTER_STACK)
         return true;
     if (walk->is_foreign && (is_pop(instruction) || instruction->kind == INSTRUCTION_RETURN ||
                              instruction->kind == INSTRUCTION_JUMP_INDIRECT))
@@ -151,27 +152,27 @@ static bool is_harmful(const struct walk *walk, const struct instruction *instru
 /* leave, or lea N(%rbp), %rsp */
 static bool finds_frame(const struct instruction *instruction)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
     if (instruction->vex)
         return false;
     return instruction->opcode[0] == 0xc9 ||
-           (is_lea(instruction) && flow_reg_operand(instruction) == FLOW_RSP &&
-            flow_memory_operand(instruction, &memory) && memory.base == FLOW_RBP);
+           (is_lea(instruction) && flow_reg_operand(instruction) == REGISTER_STACK &&
+            instruction_memory(instruction, &memory) && memory.base == REGISTER_FRAME);
 }
 
 /* Where rsp came from: a register, or the frame. */
 static void follow_origin(struct walk *walk, const struct instruction *instruction)
 {
-    enum flow_register from, to;
+    enum machine_register from, to;
 
     if (finds_frame(instruction))
         walk->is_foreign = false;
     if (!is_copy(instruction, &from, &to))
         return;
-    if (to == FLOW_RSP)
-        walk->is_foreign = from != FLOW_RBP;
-    if (from == FLOW_RSP && to == FLOW_RBP && walk->knows_stack && walk->sp_offset == 8)
+    if (to == REGISTER_STACK)
+        walk->is_foreign = from != REGISTER_FRAME;
+    if (from == REGISTER_STACK && to == REGISTER_FRAME && walk->knows_stack && walk->sp_offset == 8)
         walk->has_frame = true;
 }
 
@@ -185,7 +186,7 @@ static void follow(struct walk *walk, const struct instruction *instruction)
          (instruction->opcode[0] == 0xc7 && instruction->modrm == 0xc0)))
         memcpy(&walk->eax, immediate, sizeof(walk->eax));
     follow_origin(walk, instruction);
-    if (flow_stack_effect(instruction, &bytes) == FLOW_STACK_LOST)
+    if (instruction_stack_effect(instruction, &bytes) == STACK_LOST)
         walk->knows_stack = false;
     walk->sp_offset -= bytes;
     switch (instruction->kind) {
@@ -223,15 +224,15 @@ bool return_code_forbids(const uint8_t *code, size_t size, uint64_t address)
  * functions pop the saved frame pointer. */
 static bool takes_frame(const struct walk *walk, const struct instruction *instruction)
 {
-    enum flow_register from, to;
-    struct flow_memory memory;
+    enum machine_register from, to;
+    struct memory_operand memory;
 
     if (!walk->has_frame || instruction->vex)
         return false;
     if (is_copy(instruction, &from, &to))
-        return from == FLOW_RBP && to != FLOW_RSP;
-    return instruction->opcode[0] == 0x8b && flow_memory_operand(instruction, &memory) &&
-           memory.base == FLOW_RBP && memory.index == FLOW_NO_REGISTER && memory.displacement == 0;
+        return from == REGISTER_FRAME && to != REGISTER_STACK;
+    return instruction->opcode[0] == 0x8b && instruction_memory(instruction, &memory) &&
+           memory.base == REGISTER_FRAME && memory.index == REGISTER_NONE && memory.displacement == 0;
 }
 
 /* The last constants that went into the registers of the first two arguments, since the last call. */

@@ -23,7 +23,7 @@
 
 #include "base/array.h"
 #include "collector/plan/stack_check.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 /* How far a site may lie behind the entry, or behind a check for room on the stack. */
 #define STRETCH_BYTES 160
@@ -220,7 +220,7 @@ static bool follow_stack(struct search *search, const struct instruction *instru
 {
     int64_t bytes;
 
-    if (flow_stack_effect(instruction, &bytes) == FLOW_STACK_LOST)
+    if (instruction_stack_effect(instruction, &bytes) == STACK_LOST)
         return false;
     search->sp_offset -= bytes;
     return search->sp_offset >= 0 && search->sp_offset <= SITE_SP_OFFSET_MAX && search->sp_offset % 8 == 0;

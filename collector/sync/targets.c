@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "collector/plan/return_sites.h"
 #include "collector/plan/site.h"
+#include "image/arch/operands.h"
 #include "image/flow/flow_image.h"
-#include "image/flow/flow_stack.h"
 #include "image/functions/functions.h"
 
 #define TAIL_CALLS_MAX 3 /* so many jumps from function to function are followed for their returns */
@@ -66,7 +66,7 @@ static int add_place(struct finder *finder, uint64_t address, uint64_t cookie)
     return 0;
 }
 
-/* The register that the instruction writes, beside flags and memory. FLOW_NO_REGISTER: none. -EILSEQ: not one
+/* The register that the instruction writes, beside flags and memory. REGISTER_NONE: none. -EILSEQ: not one
  * of those whose effect is known here. */
 static int written_register(const struct instruction *instruction)
 {
@@ -74,7 +74,7 @@ static int written_register(const struct instruction *instruction)
 
     if (instruction->kind == INSTRUCTION_PUSH || instruction->kind == INSTRUCTION_NOP ||
         instruction->kind == INSTRUCTION_ENDBR)
-        return FLOW_NO_REGISTER;
+        return REGISTER_NONE;
     if (instruction->kind != INSTRUCTION_OTHER || instruction->vex || instruction->lock ||
         instruction->repeat)
         return -EILSEQ;
@@ -84,7 +84,7 @@ static int written_register(const struct instruction *instruction)
                    : -EILSEQ;
     if (opcode < 0x40 && (opcode & 7) < 6) { /* the arithmetic of two operands; cmp writes none */
         if (opcode >= 0x38)
-            return FLOW_NO_REGISTER;
+            return REGISTER_NONE;
         if (!(opcode & 1))
             return -EILSEQ; /* of bytes: %ah and the like would have to be told apart */
         return (opcode & 7) >= 4 ? 0
@@ -95,15 +95,15 @@ static int written_register(const struct instruction *instruction)
         return (opcode & 7) | (instruction->rex & 1) << 3;
     switch (opcode) {
     case 0x80:
-        return group == 7 ? FLOW_NO_REGISTER : -EILSEQ;
+        return group == 7 ? REGISTER_NONE : -EILSEQ;
     case 0x81:
     case 0x83:
-        return group == 7 ? FLOW_NO_REGISTER : (int)flow_rm_operand(instruction);
+        return group == 7 ? REGISTER_NONE : (int)flow_rm_operand(instruction);
     case 0x84:
     case 0x85:
     case 0xa8:
     case 0xa9: /* test */
-        return FLOW_NO_REGISTER;
+        return REGISTER_NONE;
     case 0x89:
     case 0xc7:
     case 0xc1:
@@ -114,7 +114,7 @@ static int written_register(const struct instruction *instruction)
         return (int)flow_reg_operand(instruction);
     case 0xf6:
     case 0xf7:
-        return group < 2 ? FLOW_NO_REGISTER : -EILSEQ;
+        return group < 2 ? REGISTER_NONE : -EILSEQ;
     default:
         return -EILSEQ;
     }

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 #define UNSEEN INT64_MIN /* nothing has led to the block yet */
 #define LOST INT64_MAX   /* not known */
@@ -41,7 +41,7 @@ static int follow_block(const struct flow_graph *graph, const struct flow_block 
         if (calls && is_call(instruction) && depth != LOST && depth >= 0 &&
             add_call(calls, instruction, depth))
             return -ENOMEM;
-        if (flow_stack_effect(instruction, &bytes) == FLOW_STACK_LOST)
+        if (instruction_stack_effect(instruction, &bytes) == STACK_LOST)
             depth = LOST;
         else if (depth != LOST)
             depth -= bytes;

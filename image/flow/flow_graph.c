@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "image/arch/operands.h"
 #include "image/flow/flow_loops.h"
 #include "image/flow/flow_reader.h"
-#include "image/flow/flow_stack.h"
 
 /* ---------------------------------------------------------------------------------------------- blocks */
 
@@ -72,9 +72,9 @@ static int add_successor(struct flow_graph *graph, struct flow_block *block, uin
  * nothing is known. */
 static unsigned indirect_flags(const struct instruction *jump)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    return flow_memory_operand(jump, &memory) && memory.index == FLOW_NO_REGISTER && memory.base == FLOW_RIP
+    return instruction_memory(jump, &memory) && memory.index == REGISTER_NONE && memory.base == REGISTER_PC
                ? FLOW_BLOCK_TAIL
                : FLOW_BLOCK_UNKNOWN;
 }

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "image/arch/disasm.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 struct region {
     struct flow_region code;
@@ -205,11 +205,11 @@ static int note_branch(struct flow_map *map, const struct instruction *instructi
 
 static int note_lea(struct flow_map *map, const struct instruction *instruction)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
     uint64_t address;
 
-    if (instruction->vex || instruction->opcode[0] != 0x8d || !flow_memory_operand(instruction, &memory) ||
-        memory.base != FLOW_RIP)
+    if (instruction->vex || instruction->opcode[0] != 0x8d || !instruction_memory(instruction, &memory) ||
+        memory.base != REGISTER_PC)
         return 0;
     address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
     flow_map_take(map, address);

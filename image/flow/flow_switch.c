@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 /* How far before the jump the comparison and the table may stand, in instructions. */
 #define REACH 24
@@ -29,10 +29,10 @@ static const struct instruction *before(const struct flow_run *run, size_t steps
 
 static bool is_lea_of_data(const struct instruction *instruction, uint64_t *ret_address)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    if (instruction->vex || instruction->opcode[0] != 0x8d || !flow_memory_operand(instruction, &memory) ||
-        memory.base != FLOW_RIP)
+    if (instruction->vex || instruction->opcode[0] != 0x8d || !instruction_memory(instruction, &memory) ||
+        memory.base != REGISTER_PC)
         return false;
     *ret_address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
     return true;
@@ -95,7 +95,7 @@ static size_t entries_of(const struct flow_run *run)
 }
 
 /* The one address of data that the function puts into `reg`; 0 when there are several. */
-static uint64_t base_in_function(const struct flow_run *run, enum flow_register reg)
+static uint64_t base_in_function(const struct flow_run *run, enum machine_register reg)
 {
     uint64_t found = 0, address;
 
@@ -113,7 +113,7 @@ static uint64_t base_in_function(const struct flow_run *run, enum flow_register 
 static bool find_distances(const struct flow_run *run, struct table *table)
 {
     const struct instruction *jump = before(run, 0), *add = before(run, 1), *instruction;
-    enum flow_register base;
+    enum machine_register base;
 
     if (!add || add->opcode[0] != 0x01 || flow_rm_operand(add) != flow_rm_operand(jump))
         return false;
@@ -129,10 +129,10 @@ static bool find_distances(const struct flow_run *run, struct table *table)
 /* A memory operand that is a table of addresses: no base register and an index of 8 bytes. */
 static bool names_table(const struct instruction *instruction, struct table *table)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    if (!flow_memory_operand(instruction, &memory) || memory.base != FLOW_NO_REGISTER ||
-        memory.index == FLOW_NO_REGISTER || memory.scale != 8 || memory.displacement <= 0)
+    if (!instruction_memory(instruction, &memory) || memory.base != REGISTER_NONE ||
+        memory.index == REGISTER_NONE || memory.scale != 8 || memory.displacement <= 0)
         return false;
     table->address = (uint64_t)memory.displacement;
     table->distances = false;
@@ -145,7 +145,7 @@ static bool find_addresses(const struct flow_run *run, struct table *table)
 
     if (names_table(jump, table))
         return true;
-    return flow_rm_operand(jump) != FLOW_NO_REGISTER && load && load->opcode[0] == 0x8b &&
+    return flow_rm_operand(jump) != REGISTER_NONE && load && load->opcode[0] == 0x8b &&
            flow_reg_operand(load) == flow_rm_operand(jump) && names_table(load, table);
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/flow/flow_stack.h"
-#include "image/flow/flow_step.h"
+#include "image/arch/operands.h"
+#include "image/arch/values.h"
 
 struct variable {
     int64_t offset;
@@ -16,7 +16,7 @@ struct variable {
 
 struct flow_values {
     const struct flow_graph *graph;
-    struct flow_machine *machine;
+    struct value_machine *machine;
     bool calls_keep;
     bool lost;               /* the stack pointer is not known somewhere, and is used */
     struct flow_slot *slots; /* followed: none before they are all found */
@@ -52,7 +52,7 @@ int flow_values_new(const struct flow_graph *graph, bool calls_keep, struct flow
     values->entry = calloc((size_t)graph->block_count * 2, sizeof(*values->entry));
     if (!values->reached || !values->entry)
         return error_no_memory(err), -ENOMEM;
-    r = flow_machine_new(&values->machine, err);
+    r = value_machine_new(&values->machine, err);
     if (r == 0)
         *ret_values = take_pointer(values);
     return r;
@@ -62,7 +62,7 @@ void flow_values_free(struct flow_values *values)
 {
     if (!values)
         return;
-    flow_machine_free(values->machine);
+    value_machine_free(values->machine);
     free(values->found);
     free(values->escapes);
     free(values->variables);
@@ -99,14 +99,15 @@ static struct flow_value *row_of(struct flow_values *values, uint32_t block)
 /* The values behind `block`, from those before it. What it reaches in the frame goes to `note`, if there is
  * one. */
 static int step_block(struct flow_values *values, uint32_t index, struct flow_value *state,
-                      int (*note)(struct flow_values *values, const struct flow_touch *touch))
+                      int (*note)(struct flow_values *values, const struct frame_touch *touch))
 {
     const struct flow_block *block = &values->graph->blocks[index];
-    struct flow_touch touches[2];
+    struct frame_touch touches[2];
 
     for (size_t i = block->first; i < block->first + block->count; i++) {
-        size_t count = flow_step(values->machine, &values->graph->instructions[i], values->slots,
-                                 values->slot_count, values->calls_keep, state, touches, &values->lost);
+        size_t count =
+            value_machine_step(values->machine, &values->graph->instructions[i], values->slots,
+                               values->slot_count, values->calls_keep, state, touches, &values->lost);
 
         for (size_t k = 0; note && k < count; k++)
             if (note(values, &touches[k]) < 0)
@@ -212,11 +213,11 @@ static int follow_function(struct flow_values *values)
         return -ENOMEM;
     values->loop = FLOW_NONE;
     set_itself(values, start);
-    start[FLOW_RSP] = itself(FLOW_PLACE_FRAME, 8);
+    start[REGISTER_STACK] = itself(FLOW_PLACE_FRAME, 8);
     r = follow(values, values->graph->first, start);
     for (uint32_t i = 0; r == 0 && i < values->graph->block_count; i++) {
-        values->entry[i * 2] = values->reached[i] ? row_of(values, i)[FLOW_RSP] : unknown;
-        values->entry[i * 2 + 1] = values->reached[i] ? row_of(values, i)[FLOW_RBP] : unknown;
+        values->entry[i * 2] = values->reached[i] ? row_of(values, i)[REGISTER_STACK] : unknown;
+        values->entry[i * 2 + 1] = values->reached[i] ? row_of(values, i)[REGISTER_FRAME] : unknown;
     }
     return r;
 }
@@ -231,15 +232,15 @@ static int follow_loop(struct flow_values *values, uint32_t loop)
         return -ENOMEM;
     values->loop = loop;
     set_itself(values, start);
-    start[FLOW_RSP] = stack[0];
+    start[REGISTER_STACK] = stack[0];
     if (stack[1].kind == FLOW_VALUE_SUM && stack[1].place == FLOW_PLACE_FRAME)
-        start[FLOW_RBP] = stack[1];
+        start[REGISTER_FRAME] = stack[1];
     return follow(values, header, start);
 }
 
 /* ---------------------------------------------------------------------------------------------- slots */
 
-static int note_escape(struct flow_values *values, const struct flow_touch *touch)
+static int note_escape(struct flow_values *values, const struct frame_touch *touch)
 {
     for (size_t i = 0; i < values->escape_count; i++)
         if (values->escapes[i] == touch->offset)
@@ -250,7 +251,7 @@ static int note_escape(struct flow_values *values, const struct flow_touch *touc
     return 0;
 }
 
-static int note_touch(struct flow_values *values, const struct flow_touch *touch)
+static int note_touch(struct flow_values *values, const struct frame_touch *touch)
 {
     if (touch->size == 0)
         return note_escape(values, touch);
@@ -334,7 +335,7 @@ bool flow_values_before(struct flow_values *values, uint64_t address, struct flo
 {
     const struct flow_graph *graph = values->graph;
     uint32_t block = flow_graph_block(graph, address);
-    struct flow_touch touches[2];
+    struct frame_touch touches[2];
 
     if (block == FLOW_NONE || !values->in || !values->reached[block])
         return false;
@@ -344,8 +345,8 @@ bool flow_values_before(struct flow_values *values, uint64_t address, struct flo
 
         if (address - instruction->address < instruction->length)
             return true;
-        flow_step(values->machine, instruction, values->slots, values->slot_count, values->calls_keep,
-                  ret_state, touches, &values->lost);
+        value_machine_step(values->machine, instruction, values->slots, values->slot_count,
+                           values->calls_keep, ret_state, touches, &values->lost);
     }
 }
 

@@ -13,31 +13,8 @@
 #ifndef TRACECTL_IMAGE_FLOW_FLOW_VALUES_H
 #define TRACECTL_IMAGE_FLOW_FLOW_VALUES_H
 
+#include "image/arch/values.h"
 #include "image/flow/flow_graph.h"
-
-enum flow_value_kind {
-    FLOW_VALUE_UNKNOWN,
-    FLOW_VALUE_CONSTANT,
-    FLOW_VALUE_SUM, /* what `place` held at the beginning, plus the constant */
-};
-
-struct flow_value {
-    int64_t constant;
-    uint16_t place;
-    uint8_t kind; /* enum flow_value_kind */
-    uint8_t size; /* the bytes, counted from the lowest, for which this is true: 4 or 8 */
-};
-
-/* Places: the registers as numbered in machine code (enum flow_register), the frame's address, then slots. */
-#define FLOW_PLACE_FRAME 16 /* rsp at the function's entry, where the return address lies */
-#define FLOW_PLACE_SLOTS 17
-#define FLOW_SLOTS_MAX 200
-
-struct flow_slot {
-    int64_t offset;       /* from rsp at the function's entry; the canonical frame address is 8 higher */
-    uint8_t size;         /* 4 or 8 */
-    bool vouched, shared; /* a variable of its own; somebody else may write it */
-};
 
 struct flow_values;
 

@@ -53,39 +53,39 @@ static bool is_plain(const struct instruction *instruction, uint8_t opcode, bool
            !(instruction->rex & GO_REX_W) == !wide;
 }
 
-bool go_is_load(const struct instruction *instruction, bool wide, enum flow_register *ret_register,
-                struct flow_memory *ret_memory)
+bool go_is_load(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                struct memory_operand *ret_memory)
 {
     *ret_register = flow_reg_operand(instruction);
-    return is_plain(instruction, 0x8b, wide) && flow_memory_operand(instruction, ret_memory);
+    return is_plain(instruction, 0x8b, wide) && instruction_memory(instruction, ret_memory);
 }
 
-bool go_is_store(const struct instruction *instruction, bool wide, enum flow_register *ret_register,
-                 struct flow_memory *ret_memory)
+bool go_is_store(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                 struct memory_operand *ret_memory)
 {
     *ret_register = flow_reg_operand(instruction);
-    return is_plain(instruction, 0x89, wide) && flow_memory_operand(instruction, ret_memory);
+    return is_plain(instruction, 0x89, wide) && instruction_memory(instruction, ret_memory);
 }
 
-bool go_is_lea(const struct instruction *instruction, enum flow_register *ret_register,
-               struct flow_memory *ret_memory)
+bool go_is_lea(const struct instruction *instruction, enum machine_register *ret_register,
+               struct memory_operand *ret_memory)
 {
     *ret_register = flow_reg_operand(instruction);
-    return is_plain(instruction, 0x8d, true) && flow_memory_operand(instruction, ret_memory);
+    return is_plain(instruction, 0x8d, true) && instruction_memory(instruction, ret_memory);
 }
 
-uint64_t go_lea_target(const struct instruction *instruction, enum flow_register *ret_register)
+uint64_t go_lea_target(const struct instruction *instruction, enum machine_register *ret_register)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    if (!go_is_lea(instruction, ret_register, &memory) || memory.base != FLOW_RIP)
+    if (!go_is_lea(instruction, ret_register, &memory) || memory.base != REGISTER_PC)
         return 0;
     return instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
 }
 
-bool go_is_field(const struct flow_memory *memory)
+bool go_is_field(const struct memory_operand *memory)
 {
-    return memory->base < FLOW_RIP && memory->index == FLOW_NO_REGISTER;
+    return memory->base < REGISTER_PC && memory->index == REGISTER_NONE;
 }
 
 int64_t go_immediate(const struct instruction *instruction, size_t width)

@@ -8,11 +8,11 @@
 #define TRACECTL_IMAGE_GO_GO_CODE_H
 
 #include "image/arch/disasm.h"
+#include "image/arch/operands.h"
 #include "image/elf/elf_image.h"
-#include "image/flow/flow_stack.h"
 
 /* The goroutine (struct g) in functions that Go compiled, since go 1.17. */
-#define GO_G_REGISTER FLOW_R14
+#define GO_G_REGISTER REGISTER_GO_G
 
 enum { GO_REX_W = 8 };
 
@@ -30,22 +30,22 @@ void go_code_release(struct go_code *code);
 size_t go_code_find(const struct go_code *code, uint64_t address);
 
 /* Whether it is `mov REG, [memory]`, of 64 bits if `wide`, otherwise of 32. */
-bool go_is_load(const struct instruction *instruction, bool wide, enum flow_register *ret_register,
-                struct flow_memory *ret_memory);
+bool go_is_load(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                struct memory_operand *ret_memory);
 
 /* Whether it is `mov [memory], REG`. */
-bool go_is_store(const struct instruction *instruction, bool wide, enum flow_register *ret_register,
-                 struct flow_memory *ret_memory);
+bool go_is_store(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                 struct memory_operand *ret_memory);
 
 /* Whether it is `lea REG, [memory]`. */
-bool go_is_lea(const struct instruction *instruction, enum flow_register *ret_register,
-               struct flow_memory *ret_memory);
+bool go_is_lea(const struct instruction *instruction, enum machine_register *ret_register,
+               struct memory_operand *ret_memory);
 
 /* The address that a `lea REG, [rip + X]` makes; 0: it is another instruction. */
-uint64_t go_lea_target(const struct instruction *instruction, enum flow_register *ret_register);
+uint64_t go_lea_target(const struct instruction *instruction, enum machine_register *ret_register);
 
 /* Whether memory is [base + displacement] alone. */
-bool go_is_field(const struct flow_memory *memory);
+bool go_is_field(const struct memory_operand *memory);
 
 /* The number of `width` bytes that the instruction ends in, sign-extended. */
 int64_t go_immediate(const struct instruction *instruction, size_t width);

@@ -14,7 +14,8 @@ enum {
 /* ---------------------------------------------------------------------------------------------- select */
 
 /* The constant that `reg` has before instruction `before`; false: it is none. */
-static bool constant_of(const struct go_code *code, size_t before, enum flow_register reg, int64_t *ret_value)
+static bool constant_of(const struct go_code *code, size_t before, enum machine_register reg,
+                        int64_t *ret_value)
 {
     for (size_t i = before; i-- > 0 && before - i <= ARGUMENT_REACH;) {
         const struct instruction *instruction = &code->items[i];
@@ -23,7 +24,7 @@ static bool constant_of(const struct go_code *code, size_t before, enum flow_reg
         if (instruction->kind == INSTRUCTION_CALL)
             return false;
         if ((opcode & 0xf8) == 0xb8 &&
-            (enum flow_register)((opcode & 7) | (instruction->rex & 1 ? 8 : 0)) == reg) {
+            (enum machine_register)((opcode & 7) | (instruction->rex & 1 ? 8 : 0)) == reg) {
             *ret_value = go_immediate(instruction, 4);
             return true;
         }
@@ -34,7 +35,7 @@ static bool constant_of(const struct go_code *code, size_t before, enum flow_reg
         if (opcode == 0x89 && flow_rm_operand(instruction) == reg)
             return constant_of(code, i, flow_reg_operand(instruction), ret_value);
         if (opcode == 0x8b && flow_reg_operand(instruction) == reg) {
-            if (flow_rm_operand(instruction) == FLOW_NO_REGISTER)
+            if (flow_rm_operand(instruction) == REGISTER_NONE)
                 return false;
             return constant_of(code, i, flow_rm_operand(instruction), ret_value);
         }
@@ -45,14 +46,14 @@ static bool constant_of(const struct go_code *code, size_t before, enum flow_reg
 /* The displacement of the array of cases on the stack, which rax has at the call. */
 static bool array_of(const struct go_code *code, size_t call, int32_t *ret_displacement)
 {
-    struct flow_memory memory;
-    enum flow_register reg;
+    struct memory_operand memory;
+    enum machine_register reg;
 
     for (size_t i = call; i-- > 0 && call - i <= ARGUMENT_REACH;) {
-        if (!go_is_lea(&code->items[i], &reg, &memory) || reg != FLOW_RAX)
+        if (!go_is_lea(&code->items[i], &reg, &memory) || reg != REGISTER_GO_ARGUMENT_1)
             continue;
         *ret_displacement = memory.displacement;
-        return go_is_field(&memory) && memory.base == FLOW_RSP;
+        return go_is_field(&memory) && memory.base == REGISTER_STACK;
     }
     return false;
 }
@@ -62,15 +63,15 @@ static bool array_of(const struct go_code *code, size_t call, int32_t *ret_displ
 static unsigned line_of_case(struct elf_image *image, const struct go_code *code, size_t call,
                              uint64_t setter, int32_t place)
 {
-    struct flow_memory memory;
+    struct memory_operand memory;
     struct go_frame frame;
-    enum flow_register reg;
+    enum machine_register reg;
 
     for (size_t i = call; i-- > 0;) {
         if (code->items[i].kind == INSTRUCTION_CALL && (!setter || code->items[i].target != setter))
             break;
         if (go_is_store(&code->items[i], true, &reg, &memory) && go_is_field(&memory) &&
-            memory.base == FLOW_RSP && memory.displacement == place &&
+            memory.base == REGISTER_STACK && memory.displacement == place &&
             gopclntab_frames(image, code->items[i].address, &frame, 1))
             return frame.line;
     }
@@ -83,9 +84,10 @@ int go_select_cases(struct elf_image *image, const struct go_code *code, size_t 
     int64_t sends, receives, blocks;
     int32_t array;
 
-    if (!constant_of(code, call, FLOW_RDI, &sends) || !constant_of(code, call, FLOW_RSI, &receives) ||
-        !constant_of(code, call, FLOW_R8, &blocks) || !array_of(code, call, &array) || sends < 0 ||
-        receives < 0 || sends + receives > CASES_MAX || (uint64_t)(sends + receives) > capacity)
+    if (!constant_of(code, call, REGISTER_GO_ARGUMENT_4, &sends) ||
+        !constant_of(code, call, REGISTER_GO_ARGUMENT_5, &receives) ||
+        !constant_of(code, call, REGISTER_GO_ARGUMENT_6, &blocks) || !array_of(code, call, &array) ||
+        sends < 0 || receives < 0 || sends + receives > CASES_MAX || (uint64_t)(sends + receives) > capacity)
         return -1;
     *ret_blocks = blocks & 1;
     for (int32_t i = 0; i < sends + receives; i++)
@@ -142,10 +144,10 @@ static size_t predecessor(const struct go_code *code, size_t at)
 
 /* Whether a following instruction stores `reg` at the begin of what it points to: a new closure's function.
  */
-static bool begins_closure(const struct go_code *code, size_t at, enum flow_register reg)
+static bool begins_closure(const struct go_code *code, size_t at, enum machine_register reg)
 {
-    struct flow_memory memory;
-    enum flow_register stored;
+    struct memory_operand memory;
+    enum machine_register stored;
 
     for (size_t i = at + 1; i < code->count && i < at + RESULT_REACH; i++)
         if (go_is_store(&code->items[i], true, &stored, &memory) && stored == reg && go_is_field(&memory) &&
@@ -161,14 +163,14 @@ uint64_t go_started(struct elf_image *image, const struct go_code *code, size_t 
     size_t at = predecessor(code, call);
 
     for (unsigned steps = 0; at < code->count && steps < CLOSURE_REACH; steps++) {
-        enum flow_register reg;
+        enum machine_register reg;
         uint64_t target = go_lea_target(&code->items[at], &reg), function;
         size_t available;
 
         if (target && elf_image_code(image, target, &available)) {
             if (begins_closure(code, at, reg))
                 return target;
-        } else if (target && reg == FLOW_RAX && image_pointer_at(image, target, &function) &&
+        } else if (target && reg == REGISTER_GO_ARGUMENT_1 && image_pointer_at(image, target, &function) &&
                    elf_image_code(image, function, &available)) {
             return function;
         }

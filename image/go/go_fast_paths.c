@@ -32,7 +32,7 @@ bool go_is_atomic(const struct instruction *instruction)
 {
     bool exchanges = !instruction->vex && (instruction->opcode[0] == 0x86 || instruction->opcode[0] == 0x87);
 
-    return instruction->lock || (exchanges && flow_rm_operand(instruction) == FLOW_NO_REGISTER);
+    return instruction->lock || (exchanges && flow_rm_operand(instruction) == REGISTER_NONE);
 }
 
 static bool is_exchange_add(const struct instruction *instruction)
@@ -83,9 +83,9 @@ static bool leads_to_call(const struct go_code *code, size_t at, size_t call)
 bool go_may_write(const struct instruction *instruction, uint8_t reg)
 {
     uint8_t opcode = instruction->opcode[0], second = instruction->opcode[1];
-    enum flow_register rm = flow_rm_operand(instruction);
+    enum machine_register rm = flow_rm_operand(instruction);
 
-    if (instruction->kind == INSTRUCTION_NOP || reg >= FLOW_RIP)
+    if (instruction->kind == INSTRUCTION_NOP || reg >= REGISTER_PC)
         return false;
     switch (opcode) {
     case 0x84: /* test, cmp */
@@ -138,9 +138,10 @@ static bool is_kept(const struct go_code *code, size_t atomic, size_t branch, ui
 {
     const struct instruction *instruction = &code->items[atomic];
 
-    if (reg >= FLOW_RIP)
+    if (reg >= REGISTER_PC)
         return true;
-    if (is_exchange_add(instruction) ? (uint8_t)flow_reg_operand(instruction) == reg : reg == FLOW_RAX)
+    if (is_exchange_add(instruction) ? (uint8_t)flow_reg_operand(instruction) == reg
+                                     : reg == REGISTER_GO_ARGUMENT_1)
         return false;
     for (size_t i = atomic + 1; i < branch; i++)
         if (go_may_write(&code->items[i], reg))
@@ -152,9 +153,9 @@ static bool describe(const struct go_code *code, size_t atomic, size_t branch, b
                      struct go_fast_path *ret_fast)
 {
     const struct instruction *jump = &code->items[branch];
-    struct flow_memory memory;
+    struct memory_operand memory;
 
-    if (!flow_memory_operand(&code->items[atomic], &memory))
+    if (!instruction_memory(&code->items[atomic], &memory))
         return false;
     *ret_fast = (struct go_fast_path){
         .atomic = code->items[atomic].address,

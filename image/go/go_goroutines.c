@@ -20,12 +20,12 @@ enum {
 /* The address of the 64-bit word that an instruction loads or stores, if it names it relative to rip. */
 static bool word_at(const struct instruction *instruction, uint64_t *ret_address)
 {
-    enum flow_register other;
-    struct flow_memory memory;
+    enum machine_register other;
+    struct memory_operand memory;
 
     if ((!go_is_load(instruction, true, &other, &memory) &&
          !go_is_store(instruction, true, &other, &memory)) ||
-        memory.base != FLOW_RIP)
+        memory.base != REGISTER_PC)
         return false;
     *ret_address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
     return true;

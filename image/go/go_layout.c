@@ -274,16 +274,15 @@ static uint64_t find_table(const struct go_code *code, size_t *ret_count)
 
     for (size_t i = 0; i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
-        struct flow_memory memory;
-        enum flow_register reg;
+        struct memory_operand memory;
+        enum machine_register reg;
         uint64_t target = go_lea_target(instruction, &reg);
 
         if (!count && instruction->opcode[0] == 0x3c)
             count = (uint8_t)go_immediate(instruction, 1);
         if (target)
             table = target;
-        if (count && table && go_is_load(instruction, true, &reg, &memory) &&
-            memory.index != FLOW_NO_REGISTER) {
+        if (count && table && go_is_load(instruction, true, &reg, &memory) && memory.index != REGISTER_NONE) {
             *ret_count = count;
             return table;
         }

@@ -26,7 +26,7 @@ enum {
 
 /* Whether `instruction` writes all of `reg` from memory or from another register: its value before is gone.
  */
-static bool is_written(const struct instruction *instruction, enum flow_register reg)
+static bool is_written(const struct instruction *instruction, enum machine_register reg)
 {
     uint8_t opcode = instruction->opcode[0];
 
@@ -41,10 +41,10 @@ static bool is_written(const struct instruction *instruction, enum flow_register
 
 /* The field that `reg` was loaded from before instruction `before`: the load's index, code->count: it was not
  * loaded from a field. */
-static size_t loaded_from(const struct go_code *code, size_t before, enum flow_register reg, bool wide,
-                          struct flow_memory *ret_memory)
+static size_t loaded_from(const struct go_code *code, size_t before, enum machine_register reg, bool wide,
+                          struct memory_operand *ret_memory)
 {
-    enum flow_register loaded;
+    enum machine_register loaded;
 
     for (size_t i = before; i-- > 0 && before - i <= REACH;) {
         if (!is_written(&code->items[i], reg))
@@ -57,21 +57,21 @@ static size_t loaded_from(const struct go_code *code, size_t before, enum flow_r
 }
 
 /* `inc dword [memory]` or `add dword [memory], 1`; of 64 bits if `wide`. */
-static bool is_increment(const struct instruction *instruction, bool wide, struct flow_memory *ret_memory)
+static bool is_increment(const struct instruction *instruction, bool wide, struct memory_operand *ret_memory)
 {
     bool counts = instruction->opcode[0] == 0xff ||
                   (instruction->opcode[0] == 0x83 && go_immediate(instruction, 1) == 1);
 
     return counts && go_group(instruction) == 0 && !instruction->lock &&
-           !(instruction->rex & GO_REX_W) == !wide && flow_memory_operand(instruction, ret_memory) &&
+           !(instruction->rex & GO_REX_W) == !wide && instruction_memory(instruction, ret_memory) &&
            go_is_field(ret_memory);
 }
 
 /* `cmp dword [memory], 0` */
-static bool is_compared_with_zero(const struct instruction *instruction, struct flow_memory *ret_memory)
+static bool is_compared_with_zero(const struct instruction *instruction, struct memory_operand *ret_memory)
 {
     return instruction->opcode[0] == 0x83 && go_group(instruction) == 7 && !instruction->rex &&
-           go_immediate(instruction, 1) == 0 && flow_memory_operand(instruction, ret_memory) &&
+           go_immediate(instruction, 1) == 0 && instruction_memory(instruction, ret_memory) &&
            go_is_field(ret_memory);
 }
 
@@ -80,7 +80,7 @@ static bool is_compared_with_zero(const struct instruction *instruction, struct 
 /* mov M, [g + m]; ... inc [M + locks] */
 static void find_locks(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory counter, field;
+    struct memory_operand counter, field;
 
     for (size_t i = 0; i < code->count; i++) {
         if (!is_increment(&code->items[i], false, &counter) ||
@@ -93,15 +93,15 @@ static void find_locks(const struct go_code *code, int32_t *offsets)
 }
 
 /* mov M, [g + m]; ... mov G, [M + curg]; ... mov S, [G + atomicstatus]; ... cmp S, 2. The register G. */
-static enum flow_register find_status(const struct go_code *code, int32_t *offsets)
+static enum machine_register find_status(const struct go_code *code, int32_t *offsets)
 {
     for (size_t i = 0; i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
-        enum flow_register status = flow_rm_operand(instruction);
-        struct flow_memory status_field, g_field, m_field;
+        enum machine_register status = flow_rm_operand(instruction);
+        struct memory_operand status_field, g_field, m_field;
         size_t at;
 
-        if (instruction->opcode[0] != 0x83 || go_group(instruction) != 7 || status == FLOW_NO_REGISTER ||
+        if (instruction->opcode[0] != 0x83 || go_group(instruction) != 7 || status == REGISTER_NONE ||
             go_immediate(instruction, 1) != STATUS_RUNNING)
             continue;
         at = loaded_from(code, i, status, false, &status_field);
@@ -115,18 +115,18 @@ static enum flow_register find_status(const struct go_code *code, int32_t *offse
         offsets[GO_G_ATOMICSTATUS] = status_field.displacement;
         return status_field.base;
     }
-    return FLOW_NO_REGISTER;
+    return REGISTER_NONE;
 }
 
 /* mov byte [G + waitreason], cl */
-static void find_wait_reason(const struct go_code *code, enum flow_register g, int32_t *offsets)
+static void find_wait_reason(const struct go_code *code, enum machine_register g, int32_t *offsets)
 {
-    for (size_t i = 0; g != FLOW_NO_REGISTER && i < code->count; i++) {
+    for (size_t i = 0; g != REGISTER_NONE && i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
-        struct flow_memory field;
+        struct memory_operand field;
 
-        if (instruction->opcode[0] != 0x88 || flow_reg_operand(instruction) != FLOW_RCX ||
-            !flow_memory_operand(instruction, &field) || !go_is_field(&field) || field.base != g)
+        if (instruction->opcode[0] != 0x88 || flow_reg_operand(instruction) != REGISTER_GO_ARGUMENT_3 ||
+            !instruction_memory(instruction, &field) || !go_is_field(&field) || field.base != g)
             continue;
         offsets[GO_G_WAITREASON] = field.displacement;
         return;
@@ -136,17 +136,17 @@ static void find_wait_reason(const struct go_code *code, enum flow_register g, i
 /* cmp byte [g + preempt], 0; ... mov qword [g + stackguard0], stackPreempt */
 static void find_preempt(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory field;
+    struct memory_operand field;
 
     for (size_t i = 0; i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
 
         if (instruction->opcode[0] == 0x80 && go_group(instruction) == 7 &&
-            go_immediate(instruction, 1) == 0 && flow_memory_operand(instruction, &field) &&
+            go_immediate(instruction, 1) == 0 && instruction_memory(instruction, &field) &&
             field.base == GO_G_REGISTER)
             offsets[GO_G_PREEMPT] = field.displacement;
         if (instruction->opcode[0] == 0xc7 && go_group(instruction) == 0 && (instruction->rex & GO_REX_W) &&
-            go_immediate(instruction, 4) == STACK_PREEMPT && flow_memory_operand(instruction, &field) &&
+            go_immediate(instruction, 4) == STACK_PREEMPT && instruction_memory(instruction, &field) &&
             field.base == GO_G_REGISTER) {
             offsets[GO_G_STACKGUARD0] = field.displacement;
             return;
@@ -167,8 +167,8 @@ static void read_gopark(const struct go_code *code, int32_t *offsets)
 /* mov C, [P + goidcache]; mov [newg + goid], C; inc qword [P + goidcache] */
 static void find_goid(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory counter, loaded, field;
-    enum flow_register value;
+    struct memory_operand counter, loaded, field;
+    enum machine_register value;
 
     for (size_t i = 0; i < code->count; i++) {
         if (!is_increment(&code->items[i], true, &counter))
@@ -187,13 +187,13 @@ static void find_goid(const struct go_code *code, int32_t *offsets)
 /* mov C, [callergp + goid]; mov [newg + parentGoid], C */
 static void find_parent(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory loaded, field;
-    enum flow_register value;
+    struct memory_operand loaded, field;
+    enum machine_register value;
 
     for (size_t i = 0; i < code->count; i++) {
         if (!go_is_store(&code->items[i], true, &value, &field) || !go_is_field(&field) ||
-            field.base == FLOW_RSP || field.displacement == offsets[GO_G_GOID] ||
-            loaded_from(code, i, value, true, &loaded) == code->count || loaded.base == FLOW_RSP ||
+            field.base == REGISTER_STACK || field.displacement == offsets[GO_G_GOID] ||
+            loaded_from(code, i, value, true, &loaded) == code->count || loaded.base == REGISTER_STACK ||
             loaded.displacement != offsets[GO_G_GOID])
             continue;
         offsets[GO_G_PARENT_GOID] = field.displacement;
@@ -211,7 +211,7 @@ static void read_newproc1(const struct go_code *code, int32_t *offsets)
 /* cmp dword [M + locks], 0; jcc; cmp dword [M + mallocing], 0 */
 static void read_newstack(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory locks = {0}, field;
+    struct memory_operand locks = {0}, field;
     size_t since = REACH;
 
     for (size_t i = 0; i < code->count; i++, since++) {
@@ -230,8 +230,8 @@ static void read_newstack(const struct go_code *code, int32_t *offsets)
 /* mov M, [g + m]; mov G, [M + g0] */
 static void read_mcall(const struct go_code *code, int32_t *offsets)
 {
-    struct flow_memory m_field, field;
-    enum flow_register reg;
+    struct memory_operand m_field, field;
+    enum machine_register reg;
 
     for (size_t i = 0; i < code->count; i++) {
         if (!go_is_load(&code->items[i], true, &reg, &field) || !go_is_field(&field) ||

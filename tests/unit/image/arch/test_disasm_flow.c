@@ -8,9 +8,9 @@
 
 #include "base/array.h"
 #include "image/arch/disasm.h"
-#include "image/arch/flow_length.h"
+#include "image/arch/operands.h"
+#include "image/arch/x86_64/flow_length.h"
 #include "image/flow/flow_image.h"
-#include "image/flow/flow_stack.h"
 #include "tests/unit/image/tiny_elf.h"
 
 #define AT 0x1000u
@@ -107,46 +107,46 @@ Test(flow_stack, effects)
 {
     static const struct {
         const char *text;
-        enum flow_stack effect;
+        enum stack_effect effect;
         int bytes;
         uint8_t code[15];
     } table[] = {
-        {"push %rbp", FLOW_STACK_MOVED, -8, {0x55}},
-        {"push %r12", FLOW_STACK_MOVED, -8, {0x41, 0x54}},
-        {"push $1", FLOW_STACK_MOVED, -8, {0x6a, 0x01}},
-        {"push (%rdi)", FLOW_STACK_MOVED, -8, {0xff, 0x37}},
-        {"push %bp", FLOW_STACK_LOST, 0, {0x66, 0x55}},
-        {"pop %rbp", FLOW_STACK_MOVED, 8, {0x5d}},
-        {"pop %rsp", FLOW_STACK_LOST, 0, {0x5c}},
-        {"pop %r12", FLOW_STACK_MOVED, 8, {0x41, 0x5c}},
-        {"pop (%rdi)", FLOW_STACK_MOVED, 8, {0x8f, 0x07}},
-        {"sub $8, %rsp", FLOW_STACK_MOVED, -8, {0x48, 0x83, 0xec, 0x08}},
-        {"sub $-128, %rsp", FLOW_STACK_MOVED, 128, {0x48, 0x83, 0xec, 0x80}},
-        {"add $4096, %rsp", FLOW_STACK_MOVED, 4096, {0x48, 0x81, 0xc4, 0, 0x10}},
-        {"sub $8, %r12", FLOW_STACK_KEPT, 0, {0x49, 0x83, 0xec, 0x08}},
-        {"cmp $8, %rsp", FLOW_STACK_KEPT, 0, {0x48, 0x83, 0xfc, 0x08}},
-        {"sub $8, %esp", FLOW_STACK_LOST, 0, {0x83, 0xec, 0x08}},
-        {"sub %rax, %rsp", FLOW_STACK_LOST, 0, {0x48, 0x29, 0xc4}},
-        {"and $-16, %rsp", FLOW_STACK_LOST, 0, {0x48, 0x83, 0xe4, 0xf0}},
-        {"lea 16(%rsp), %rsp", FLOW_STACK_MOVED, 16, {0x48, 0x8d, 0x64, 0x24, 0x10}},
-        {"lea -8(%rbp), %rsp", FLOW_STACK_LOST, 0, {0x48, 0x8d, 0x65, 0xf8}},
-        {"lea (%rsp, %rax), %rsp", FLOW_STACK_LOST, 0, {0x48, 0x8d, 0x24, 0x04}},
-        {"lea 16(%rsp), %rax", FLOW_STACK_KEPT, 0, {0x48, 0x8d, 0x44, 0x24, 0x10}},
-        {"mov %rsp, %rbp", FLOW_STACK_KEPT, 0, {0x48, 0x89, 0xe5}},
-        {"mov %rbp, %rsp", FLOW_STACK_LOST, 0, {0x48, 0x89, 0xec}},
-        {"mov (%rdi), %rsp", FLOW_STACK_LOST, 0, {0x48, 0x8b, 0x27}},
-        {"mov (%rsp), %rdi", FLOW_STACK_KEPT, 0, {0x48, 0x8b, 0x3c, 0x24}},
-        {"xchg %rax, %rsp", FLOW_STACK_LOST, 0, {0x48, 0x94}},
-        {"xchg %rsp, (%rdi)", FLOW_STACK_LOST, 0, {0x48, 0x87, 0x27}},
-        {"mov $1, %esp", FLOW_STACK_LOST, 0, {0xbc, 0x01}},
-        {"leave", FLOW_STACK_LOST, 0, {0xc9}},
-        {"enter", FLOW_STACK_LOST, 0, {0xc8}},
-        {"cmove %rax, %rsp", FLOW_STACK_LOST, 0, {0x48, 0x0f, 0x44, 0xe0}},
-        {"movups %xmm4, (%rax)", FLOW_STACK_KEPT, 0, {0x0f, 0x11, 0x20}},
-        {"movaps %xmm4, %xmm4", FLOW_STACK_KEPT, 0, {0x0f, 0x28, 0xe4}},
-        {"push %fs", FLOW_STACK_MOVED, -8, {0x0f, 0xa0}},
-        {"call", FLOW_STACK_KEPT, 0, {0xe8}},
-        {"vzeroupper", FLOW_STACK_KEPT, 0, {0xc5, 0xf8, 0x77}},
+        {"push %rbp", STACK_MOVED, -8, {0x55}},
+        {"push %r12", STACK_MOVED, -8, {0x41, 0x54}},
+        {"push $1", STACK_MOVED, -8, {0x6a, 0x01}},
+        {"push (%rdi)", STACK_MOVED, -8, {0xff, 0x37}},
+        {"push %bp", STACK_LOST, 0, {0x66, 0x55}},
+        {"pop %rbp", STACK_MOVED, 8, {0x5d}},
+        {"pop %rsp", STACK_LOST, 0, {0x5c}},
+        {"pop %r12", STACK_MOVED, 8, {0x41, 0x5c}},
+        {"pop (%rdi)", STACK_MOVED, 8, {0x8f, 0x07}},
+        {"sub $8, %rsp", STACK_MOVED, -8, {0x48, 0x83, 0xec, 0x08}},
+        {"sub $-128, %rsp", STACK_MOVED, 128, {0x48, 0x83, 0xec, 0x80}},
+        {"add $4096, %rsp", STACK_MOVED, 4096, {0x48, 0x81, 0xc4, 0, 0x10}},
+        {"sub $8, %r12", STACK_KEPT, 0, {0x49, 0x83, 0xec, 0x08}},
+        {"cmp $8, %rsp", STACK_KEPT, 0, {0x48, 0x83, 0xfc, 0x08}},
+        {"sub $8, %esp", STACK_LOST, 0, {0x83, 0xec, 0x08}},
+        {"sub %rax, %rsp", STACK_LOST, 0, {0x48, 0x29, 0xc4}},
+        {"and $-16, %rsp", STACK_LOST, 0, {0x48, 0x83, 0xe4, 0xf0}},
+        {"lea 16(%rsp), %rsp", STACK_MOVED, 16, {0x48, 0x8d, 0x64, 0x24, 0x10}},
+        {"lea -8(%rbp), %rsp", STACK_LOST, 0, {0x48, 0x8d, 0x65, 0xf8}},
+        {"lea (%rsp, %rax), %rsp", STACK_LOST, 0, {0x48, 0x8d, 0x24, 0x04}},
+        {"lea 16(%rsp), %rax", STACK_KEPT, 0, {0x48, 0x8d, 0x44, 0x24, 0x10}},
+        {"mov %rsp, %rbp", STACK_KEPT, 0, {0x48, 0x89, 0xe5}},
+        {"mov %rbp, %rsp", STACK_LOST, 0, {0x48, 0x89, 0xec}},
+        {"mov (%rdi), %rsp", STACK_LOST, 0, {0x48, 0x8b, 0x27}},
+        {"mov (%rsp), %rdi", STACK_KEPT, 0, {0x48, 0x8b, 0x3c, 0x24}},
+        {"xchg %rax, %rsp", STACK_LOST, 0, {0x48, 0x94}},
+        {"xchg %rsp, (%rdi)", STACK_LOST, 0, {0x48, 0x87, 0x27}},
+        {"mov $1, %esp", STACK_LOST, 0, {0xbc, 0x01}},
+        {"leave", STACK_LOST, 0, {0xc9}},
+        {"enter", STACK_LOST, 0, {0xc8}},
+        {"cmove %rax, %rsp", STACK_LOST, 0, {0x48, 0x0f, 0x44, 0xe0}},
+        {"movups %xmm4, (%rax)", STACK_KEPT, 0, {0x0f, 0x11, 0x20}},
+        {"movaps %xmm4, %xmm4", STACK_KEPT, 0, {0x0f, 0x28, 0xe4}},
+        {"push %fs", STACK_MOVED, -8, {0x0f, 0xa0}},
+        {"call", STACK_KEPT, 0, {0xe8}},
+        {"vzeroupper", STACK_KEPT, 0, {0xc5, 0xf8, 0x77}},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -154,7 +154,7 @@ Test(flow_stack, effects)
         int64_t bytes = 99;
 
         cr_assert_eq(disasm_skim(table[i].code, 15, AT, &instruction), 0, "%s", table[i].text);
-        cr_expect_eq(flow_stack_effect(&instruction, &bytes), table[i].effect, "%s", table[i].text);
+        cr_expect_eq(instruction_stack_effect(&instruction, &bytes), table[i].effect, "%s", table[i].text);
         cr_expect_eq(bytes, table[i].bytes, "%s: %ld", table[i].text, bytes);
     }
 }
@@ -190,7 +190,7 @@ static void compare_effects(const uint8_t *code, size_t size, size_t *moves)
                 written[i] != X86_REG_SPL)
                 continue;
             ++*moves;
-            cr_expect_neq(flow_stack_effect(&instruction, &bytes), FLOW_STACK_KEPT, "%s %s", insn->mnemonic,
+            cr_expect_neq(instruction_stack_effect(&instruction, &bytes), STACK_KEPT, "%s %s", insn->mnemonic,
                           insn->op_str);
         }
     }
@@ -219,24 +219,24 @@ Test(flow_stack, memory_operands)
 {
     static const struct {
         const char *text;
-        struct flow_memory memory;
+        struct memory_operand memory;
         uint8_t code[15];
     } table[] = {
-        {"(%rsp)", {FLOW_RSP, FLOW_NO_REGISTER, 1, 0}, {0x48, 0x8b, 0x04, 0x24}},
-        {"-8(%rbp)", {FLOW_RBP, FLOW_NO_REGISTER, 1, -8}, {0x48, 0x8b, 0x45, 0xf8}},
-        {"16(%r14)", {14, FLOW_NO_REGISTER, 1, 16}, {0x49, 0x3b, 0x66, 0x10}},
-        {"256(%rip)", {FLOW_RIP, FLOW_NO_REGISTER, 1, 256}, {0x48, 0x8d, 0x05, 0, 1, 0, 0}},
-        {"8(%rsp, %r12, 4)", {FLOW_RSP, 12, 4, 8}, {0x4a, 0x8b, 0x44, 0xa4, 0x08}},
-        {"512(, %rax, 8)", {FLOW_NO_REGISTER, FLOW_RAX, 8, 512}, {0xff, 0x24, 0xc5, 0, 2, 0, 0}},
-        {"(%r12)", {12, FLOW_NO_REGISTER, 1, 0}, {0x49, 0x8b, 0x04, 0x24}},
+        {"(%rsp)", {REGISTER_STACK, REGISTER_NONE, 1, 0}, {0x48, 0x8b, 0x04, 0x24}},
+        {"-8(%rbp)", {REGISTER_FRAME, REGISTER_NONE, 1, -8}, {0x48, 0x8b, 0x45, 0xf8}},
+        {"16(%r14)", {14, REGISTER_NONE, 1, 16}, {0x49, 0x3b, 0x66, 0x10}},
+        {"256(%rip)", {REGISTER_PC, REGISTER_NONE, 1, 256}, {0x48, 0x8d, 0x05, 0, 1, 0, 0}},
+        {"8(%rsp, %r12, 4)", {REGISTER_STACK, 12, 4, 8}, {0x4a, 0x8b, 0x44, 0xa4, 0x08}},
+        {"512(, %rax, 8)", {REGISTER_NONE, 0, 8, 512}, {0xff, 0x24, 0xc5, 0, 2, 0, 0}},
+        {"(%r12)", {12, REGISTER_NONE, 1, 0}, {0x49, 0x8b, 0x04, 0x24}},
     };
     static const uint8_t none[][15] = {{0x48, 0x89, 0xe5}, {0x55}, {0xc5, 0xf8, 0x77}, {0xe8}};
     struct instruction instruction;
-    struct flow_memory memory;
+    struct memory_operand memory;
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         cr_assert_eq(disasm_skim(table[i].code, 15, AT, &instruction), 0, "%s", table[i].text);
-        cr_assert(flow_memory_operand(&instruction, &memory), "%s", table[i].text);
+        cr_assert(instruction_memory(&instruction, &memory), "%s", table[i].text);
         cr_expect(memory.base == table[i].memory.base && memory.index == table[i].memory.index &&
                       memory.scale == table[i].memory.scale &&
                       memory.displacement == table[i].memory.displacement,
@@ -244,7 +244,7 @@ Test(flow_stack, memory_operands)
     }
     for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
         cr_assert_eq(disasm_skim(none[i], 15, AT, &instruction), 0);
-        cr_expect_not(flow_memory_operand(&instruction, &memory), "%zu", i);
+        cr_expect_not(instruction_memory(&instruction, &memory), "%zu", i);
     }
 }
 

@@ -10,8 +10,8 @@
  * alone. Two forms have no one answer: a 16-bit displacement behind E8, E9 and 0F 8x with prefix 66 (Intel
  * ignores the prefix, AMD does not) is called undecodable.
  */
-#ifndef TRACECTL_IMAGE_ARCH_FLOW_LENGTH_H
-#define TRACECTL_IMAGE_ARCH_FLOW_LENGTH_H
+#ifndef TRACECTL_IMAGE_ARCH_X86_64_FLOW_LENGTH_H
+#define TRACECTL_IMAGE_ARCH_X86_64_FLOW_LENGTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "image/arch/flow_length.h"
+#include "image/arch/x86_64/flow_length.h"
 
 struct disasm {
     csh handle;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
 #include <string.h>
 
-#include "image/arch/flow_length.h"
+#include "image/arch/x86_64/flow_length.h"
 
 #define REX_W 8
 #define REX_R 4
@@ -18,16 +18,16 @@ static bool has_modrm(const struct instruction *instruction)
            flow_has_modrm(instruction->opcode[0], instruction->opcode[1]);
 }
 
-enum flow_register flow_reg_operand(const struct instruction *instruction)
+enum machine_register flow_reg_operand(const struct instruction *instruction)
 {
-    return (enum flow_register)(((instruction->modrm >> 3) & 7) | (instruction->rex & REX_R ? 8 : 0));
+    return (enum machine_register)(((instruction->modrm >> 3) & 7) | (instruction->rex & REX_R ? 8 : 0));
 }
 
-enum flow_register flow_rm_operand(const struct instruction *instruction)
+enum machine_register flow_rm_operand(const struct instruction *instruction)
 {
     if (instruction->modrm < 0xc0)
-        return FLOW_NO_REGISTER;
-    return (enum flow_register)((instruction->modrm & 7) | (instruction->rex & REX_B ? 8 : 0));
+        return REGISTER_NONE;
+    return (enum machine_register)((instruction->modrm & 7) | (instruction->rex & REX_B ? 8 : 0));
 }
 
 static int32_t read_displacement(const uint8_t *at, size_t bytes)
@@ -41,27 +41,27 @@ static int32_t read_displacement(const uint8_t *at, size_t bytes)
     return value;
 }
 
-bool flow_memory_operand(const struct instruction *instruction, struct flow_memory *ret_memory)
+bool instruction_memory(const struct instruction *instruction, struct memory_operand *ret_memory)
 {
     uint8_t mod = instruction->modrm >> 6, low = instruction->modrm & 7;
     const uint8_t *at = instruction->code + instruction->modrm_at + 1;
-    struct flow_memory memory = {.index = FLOW_NO_REGISTER, .scale = 1};
+    struct memory_operand memory = {.index = REGISTER_NONE, .scale = 1};
     size_t bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
 
     if (!has_modrm(instruction) || mod == 3)
         return false;
-    memory.base = (enum flow_register)(low | (instruction->rex & REX_B ? 8 : 0));
+    memory.base = (enum machine_register)(low | (instruction->rex & REX_B ? 8 : 0));
     if (low == 4) {
         uint8_t sib = *at++, index = ((sib >> 3) & 7) | (instruction->rex & REX_X ? 8 : 0);
 
         low = sib & 7;
-        memory.base = (enum flow_register)(low | (instruction->rex & REX_B ? 8 : 0));
-        memory.index = index == 4 ? FLOW_NO_REGISTER : (enum flow_register)index;
+        memory.base = (enum machine_register)(low | (instruction->rex & REX_B ? 8 : 0));
+        memory.index = index == 4 ? REGISTER_NONE : (enum machine_register)index;
         memory.scale = (uint8_t)(1 << (sib >> 6));
         if (low == 5 && mod == 0)
-            memory.base = FLOW_NO_REGISTER;
+            memory.base = REGISTER_NONE;
     } else if (low == 5 && mod == 0) {
-        memory.base = FLOW_RIP;
+        memory.base = REGISTER_PC;
     }
     if (low == 5 && mod == 0)
         bytes = 4;
@@ -74,10 +74,10 @@ bool flow_memory_operand(const struct instruction *instruction, struct flow_memo
 
 /* ---------------------------------------------------------------------------------------------- rsp */
 
-static enum flow_stack moved(int64_t *ret_bytes, int64_t bytes)
+static enum stack_effect moved(int64_t *ret_bytes, int64_t bytes)
 {
     *ret_bytes = bytes;
-    return bytes ? FLOW_STACK_MOVED : FLOW_STACK_KEPT;
+    return bytes ? STACK_MOVED : STACK_KEPT;
 }
 
 /* Opcodes of one byte whose ModRM.reg is written to; of the first 64 these are the odd quarters. */
@@ -190,48 +190,48 @@ static bool writes_rm_0f(uint8_t second)
 }
 
 /* add and sub of an immediate, and lea of a sum with rsp, are what compilers move rsp with. */
-static enum flow_stack effect_of_sum(const struct instruction *instruction, int64_t *ret_bytes)
+static enum stack_effect effect_of_sum(const struct instruction *instruction, int64_t *ret_bytes)
 {
     uint8_t opcode = instruction->opcode[0], group = (instruction->modrm >> 3) & 7;
     const uint8_t *immediate = instruction->code + instruction->modrm_at + 1;
-    struct flow_memory memory;
+    struct memory_operand memory;
 
     if (!(instruction->rex & REX_W) || instruction->operand_size)
-        return FLOW_STACK_LOST;
-    if (opcode == 0x8d && flow_memory_operand(instruction, &memory) && memory.base == FLOW_RSP &&
-        memory.index == FLOW_NO_REGISTER)
+        return STACK_LOST;
+    if (opcode == 0x8d && instruction_memory(instruction, &memory) && memory.base == REGISTER_STACK &&
+        memory.index == REGISTER_NONE)
         return moved(ret_bytes, memory.displacement);
     if ((opcode == 0x81 || opcode == 0x83) && (group == 0 || group == 5)) {
         int64_t bytes = read_displacement(immediate, opcode == 0x81 ? 4 : 1);
 
         return moved(ret_bytes, group == 0 ? bytes : -bytes);
     }
-    return FLOW_STACK_LOST;
+    return STACK_LOST;
 }
 
-static enum flow_stack effect_of_modrm(const struct instruction *instruction, int64_t *ret_bytes)
+static enum stack_effect effect_of_modrm(const struct instruction *instruction, int64_t *ret_bytes)
 {
     uint8_t first = instruction->opcode[0], second = instruction->opcode[1];
     bool reg, rm;
 
     if (!has_modrm(instruction))
-        return FLOW_STACK_KEPT;
+        return STACK_KEPT;
     reg = first == 0x0f ? writes_reg_0f(second) : writes_reg(first);
     rm = first == 0x0f ? writes_rm_0f(second) : writes_rm(instruction);
-    if ((reg && flow_reg_operand(instruction) == FLOW_RSP) ||
-        (rm && flow_rm_operand(instruction) == FLOW_RSP))
+    if ((reg && flow_reg_operand(instruction) == REGISTER_STACK) ||
+        (rm && flow_rm_operand(instruction) == REGISTER_STACK))
         return effect_of_sum(instruction, ret_bytes);
-    return FLOW_STACK_KEPT;
+    return STACK_KEPT;
 }
 
 /* push and pop; prefix 66 makes them move by two bytes, which nobody wants to follow. */
-static enum flow_stack effect_of_push(const struct instruction *instruction, int64_t bytes,
-                                      int64_t *ret_bytes)
+static enum stack_effect effect_of_push(const struct instruction *instruction, int64_t bytes,
+                                        int64_t *ret_bytes)
 {
-    return instruction->operand_size ? FLOW_STACK_LOST : moved(ret_bytes, bytes);
+    return instruction->operand_size ? STACK_LOST : moved(ret_bytes, bytes);
 }
 
-static enum flow_stack effect_of_two_bytes(const struct instruction *instruction, int64_t *ret_bytes)
+static enum stack_effect effect_of_two_bytes(const struct instruction *instruction, int64_t *ret_bytes)
 {
     uint8_t third = instruction->modrm; /* behind 0F 38 and 0F 3A */
 
@@ -243,23 +243,23 @@ static enum flow_stack effect_of_two_bytes(const struct instruction *instruction
     case 0xa9:
         return effect_of_push(instruction, 8, ret_bytes);
     case 0xcc: /* bswap %esp */
-        return instruction->rex & REX_B ? FLOW_STACK_KEPT : FLOW_STACK_LOST;
+        return instruction->rex & REX_B ? STACK_KEPT : STACK_LOST;
     case 0x38: /* movbe, crc32, adcx and others of a map of their own */
-        return third >= 0xf0 ? FLOW_STACK_LOST : FLOW_STACK_KEPT;
+        return third >= 0xf0 ? STACK_LOST : STACK_KEPT;
     case 0x3a: /* pextrb, pextrd, extractps */
-        return third >= 0x14 && third <= 0x17 ? FLOW_STACK_LOST : FLOW_STACK_KEPT;
+        return third >= 0x14 && third <= 0x17 ? STACK_LOST : STACK_KEPT;
     default:
         return effect_of_modrm(instruction, ret_bytes);
     }
 }
 
-enum flow_stack flow_stack_effect(const struct instruction *instruction, int64_t *ret_bytes)
+enum stack_effect instruction_stack_effect(const struct instruction *instruction, int64_t *ret_bytes)
 {
     uint8_t group = (instruction->modrm >> 3) & 7;
 
     *ret_bytes = 0;
     if (instruction->vex)
-        return FLOW_STACK_KEPT;
+        return STACK_KEPT;
     switch (instruction->opcode[0]) {
     case 0x0f:
         return effect_of_two_bytes(instruction, ret_bytes);
@@ -269,21 +269,21 @@ enum flow_stack flow_stack_effect(const struct instruction *instruction, int64_t
     case 0x9c: /* pushf */
         return effect_of_push(instruction, -8, ret_bytes);
     case 0x5c: /* pop %rsp or %r12 */
-        return instruction->rex & REX_B ? effect_of_push(instruction, 8, ret_bytes) : FLOW_STACK_LOST;
+        return instruction->rex & REX_B ? effect_of_push(instruction, 8, ret_bytes) : STACK_LOST;
     case 0x58 ... 0x5b:
     case 0x5d ... 0x5f:
     case 0x9d: /* popf */
         return effect_of_push(instruction, 8, ret_bytes);
     case 0x8f:
-        return flow_rm_operand(instruction) == FLOW_RSP ? FLOW_STACK_LOST
-                                                        : effect_of_push(instruction, 8, ret_bytes);
+        return flow_rm_operand(instruction) == REGISTER_STACK ? STACK_LOST
+                                                              : effect_of_push(instruction, 8, ret_bytes);
     case 0xff:
         return group == 6 ? effect_of_push(instruction, -8, ret_bytes)
                           : effect_of_modrm(instruction, ret_bytes);
     case 0x94: /* xchg with %rsp or %r12 */
     case 0xb4: /* mov of an immediate to %ah or %spl, %rsp */
     case 0xbc:
-        return instruction->rex & REX_B ? FLOW_STACK_KEPT : FLOW_STACK_LOST;
+        return instruction->rex & REX_B ? STACK_KEPT : STACK_LOST;
     case 0xc8: /* enter, leave */
     case 0xc9:
     case 0xc2: /* returns */
@@ -292,7 +292,7 @@ enum flow_stack flow_stack_effect(const struct instruction *instruction, int64_t
     case 0xcb:
     case 0xcd: /* int, iret */
     case 0xcf:
-        return FLOW_STACK_LOST;
+        return STACK_LOST;
     default:
         return effect_of_modrm(instruction, ret_bytes);
     }

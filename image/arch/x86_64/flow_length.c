@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "image/arch/flow_length.h"
+#include "image/arch/x86_64/flow_length.h"
 
 #include <errno.h>
 

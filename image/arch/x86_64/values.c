@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "image/flow/flow_step.h"
+#include "image/arch/values.h"
 
 #include <capstone/capstone.h>
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/flow/flow_stack.h"
+#include "image/arch/operands.h"
 
-struct flow_machine {
+struct value_machine {
     csh handle;
     cs_insn *scratch;
 };
@@ -19,23 +19,23 @@ struct step {
     const struct flow_slot *slots;
     size_t slot_count;
     struct flow_value *state;
-    struct flow_touch *touches;
+    struct frame_touch *touches;
     size_t touch_count;
     bool lost;
 };
 
 static const struct flow_value unknown = {.kind = FLOW_VALUE_UNKNOWN};
 
-int flow_machine_new(struct flow_machine **ret_machine, struct error *err)
+int value_machine_new(struct value_machine **ret_machine, struct error *err)
 {
-    struct flow_machine *machine = calloc(1, sizeof(*machine));
+    struct value_machine *machine = calloc(1, sizeof(*machine));
 
     if (!machine)
         return error_no_memory(err), -ENOMEM;
     if (cs_open(CS_ARCH_X86, CS_MODE_64, &machine->handle) != CS_ERR_OK ||
         cs_option(machine->handle, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK ||
         !(machine->scratch = cs_malloc(machine->handle))) {
-        flow_machine_free(machine);
+        value_machine_free(machine);
         return error_say(err, -ENOTSUP,
                          "cannot start the disassembler (is libcapstone built with x86 support?)");
     }
@@ -43,7 +43,7 @@ int flow_machine_new(struct flow_machine **ret_machine, struct error *err)
     return 0;
 }
 
-void flow_machine_free(struct flow_machine *machine)
+void value_machine_free(struct value_machine *machine)
 {
     if (!machine)
         return;
@@ -150,7 +150,7 @@ static enum reach reach_of(const struct step *step, const x86_op_mem *memory, in
     int base = number_of(memory->base, &size);
     const struct flow_value *value = base >= 0 ? &step->state[base] : NULL;
 
-    if (base == FLOW_RSP && value->kind != FLOW_VALUE_SUM)
+    if (base == REGISTER_STACK && value->kind != FLOW_VALUE_SUM)
         return REACH_LOST;
     if (!value || value->kind != FLOW_VALUE_SUM || value->place != FLOW_PLACE_FRAME)
         return REACH_ELSEWHERE;
@@ -161,7 +161,7 @@ static enum reach reach_of(const struct step *step, const x86_op_mem *memory, in
 static void touch(struct step *step, int64_t offset, uint8_t size, bool write)
 {
     if (step->touch_count < 2)
-        step->touches[step->touch_count++] = (struct flow_touch){offset, size, write};
+        step->touches[step->touch_count++] = (struct frame_touch){offset, size, write};
 }
 
 static struct flow_value load_frame(struct step *step, int64_t offset, uint8_t size)
@@ -300,7 +300,7 @@ static void do_add(struct step *step, const cs_x86 *x86, int sign)
 
 static void move_stack(struct step *step, int64_t bytes)
 {
-    step->state[FLOW_RSP] = sum(step->state[FLOW_RSP], constant(bytes, 8), 1);
+    step->state[REGISTER_STACK] = sum(step->state[REGISTER_STACK], constant(bytes, 8), 1);
 }
 
 static void do_push(struct step *step, const cs_x86 *x86)
@@ -309,21 +309,21 @@ static void do_push(struct step *step, const cs_x86 *x86)
 
     /* `push %rbp` of a frame pointer is no escape: what it points at is above the locals. */
     move_stack(step, -8);
-    if (step->state[FLOW_RSP].kind == FLOW_VALUE_SUM)
-        store_frame(step, step->state[FLOW_RSP].constant, 8, value);
+    if (step->state[REGISTER_STACK].kind == FLOW_VALUE_SUM)
+        store_frame(step, step->state[REGISTER_STACK].constant, 8, value);
 }
 
 static void do_pop(struct step *step, const cs_x86_op *to)
 {
     struct flow_value value = unknown;
 
-    if (step->state[FLOW_RSP].kind == FLOW_VALUE_SUM)
-        value = load_frame(step, step->state[FLOW_RSP].constant, 8);
+    if (step->state[REGISTER_STACK].kind == FLOW_VALUE_SUM)
+        value = load_frame(step, step->state[REGISTER_STACK].constant, 8);
     move_stack(step, 8);
     if (to)
         write_operand(step, to, value);
     else
-        step->state[FLOW_RBP] = value;
+        step->state[REGISTER_FRAME] = value;
 }
 
 static void do_call(struct step *step, bool calls_keep)
@@ -375,7 +375,7 @@ static void do_instruction(struct step *step, csh handle, const cs_insn *insn, b
         do_move(step, x86);
         break;
     case X86_INS_CDQE: /* what is true of the lower half of rax stays so */
-        step->state[FLOW_RAX] = narrowed(step->state[FLOW_RAX], 4);
+        step->state[0] = narrowed(step->state[0], 4);
         break;
     case X86_INS_LEA:
         do_lea(step, x86);
@@ -404,7 +404,7 @@ static void do_instruction(struct step *step, csh handle, const cs_insn *insn, b
         do_pop(step, &x86->operands[0]);
         break;
     case X86_INS_LEAVE:
-        step->state[FLOW_RSP] = step->state[FLOW_RBP];
+        step->state[REGISTER_STACK] = step->state[REGISTER_FRAME];
         do_pop(step, NULL);
         break;
     case X86_INS_CALL:
@@ -423,9 +423,9 @@ static void do_instruction(struct step *step, csh handle, const cs_insn *insn, b
     }
 }
 
-size_t flow_step(struct flow_machine *machine, const struct instruction *instruction,
-                 const struct flow_slot *slots, size_t slot_count, bool calls_keep, struct flow_value *state,
-                 struct flow_touch ret_touches[2], bool *ret_lost)
+size_t value_machine_step(struct value_machine *machine, const struct instruction *instruction,
+                          const struct flow_slot *slots, size_t slot_count, bool calls_keep,
+                          struct flow_value *state, struct frame_touch ret_touches[2], bool *ret_lost)
 {
     struct step step = {.slots = slots, .slot_count = slot_count, .state = state, .touches = ret_touches};
     const uint8_t *code = instruction->code;
