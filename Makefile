@@ -12,6 +12,8 @@
 # make bench-sync     what record --sync takes from a service and from PostgreSQL (ten minutes; BENCH_QUICK=1: three)
 # make bench-inline   what recording every call of whole programs costs, with inline probes and without (BENCH_QUICK=1)
 # make bench-store    what storing and asking costs beside other compressors, plain SQLite and uftrace
+# make compdb     compile_commands.json, for clangd and other tools
+# make hooks      the pre-commit hook of this clone: tools/pre-commit
 # make lint       clang-format, clang-tidy, cppcheck, warnings of gcc and clang
 # make install    PREFIX (/usr/local), DESTDIR
 #
@@ -159,16 +161,17 @@ $(AGENT): $(wildcard collector/inline/agent/*) collector/inline/record.h
 
 # BPF programs: bpf/X.bpf.c is one object and one skeleton, bpf/X.skel.h with the struct X_bpf.
 SKELETONS := $(patsubst %.bpf.c,$(O)/%.skel.h,$(wildcard bpf/*.bpf.c))
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) vmlinux.h
+BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_x86 -I.
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(say) BPF $@
 	@mkdir -p $(dir $@)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. -c -o $@ $<
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 	$(say) SKEL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 
-$(COLLECTOR): $(SKELETONS) $(AGENT)
+$(COLLECTOR): | $(SKELETONS) $(AGENT)
 
 # Man pages come out of the option tables that --help prints.
 COMMANDS := $(patsubst cmd_%.c,%,$(notdir $(wildcard cli/*/cmd_*.c)))
@@ -203,10 +206,28 @@ install: all
 	sed 's|@PREFIX@|$(PREFIX)|' $(O)/tracestore.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tracestore.pc
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
 
+# What each source is compiled with, as a line of JSON each.
+COMPDB_FLAGS = $(subst ",\",$(CC) $(1) $(ALL_CFLAGS) $(PKG_CFLAGS) $(2))
+COMPDB_SOURCES := $(foreach layer,base store image collector analyzer cli,$(call sources,$(layer))) $(all_test_sources)
+compdb: export FLAGS = $(call COMPDB_FLAGS)
+compdb: export HOST_FLAGS = $(call COMPDB_FLAGS,-Itests/bpf_host,-Wno-missing-prototypes)
+compdb: export UNIT_FLAGS = $(call COMPDB_FLAGS,,-Wno-missing-prototypes)
+compdb: export BPF_FLAGS = $(CLANG) $(BPF_CFLAGS)
+compdb: $(SKELETONS) $(AGENT) $(STORE_SQL) $(REPORT_CSS)
+	$(say) COMPDB compile_commands.json
+	$(Q){ echo '['; for file in $(COMPDB_SOURCES) $(wildcard bpf/*.bpf.c); do \
+		case $$file in bpf/*) flags=$$BPF_FLAGS ;; tests/bpf_host/*) flags=$$HOST_FLAGS ;; \
+			tests/*) flags=$$UNIT_FLAGS ;; *) flags=$$FLAGS ;; esac; \
+		printf '{"directory": "%s", "file": "%s", "command": "%s -c %s"},\n' '$(CURDIR)' "$$file" "$$flags" "$$file"; \
+	done | sed '$$s/,$$//'; echo ']'; } > compile_commands.json
+
+hooks:
+	ln -sf ../../tools/pre-commit .git/hooks/pre-commit
+
 clean:
 	rm -rf $(O)
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
-.PHONY: all library man install clean
+.PHONY: all library man compdb hooks install clean
 .DELETE_ON_ERROR:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/debug.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/manual.h"
@@ -100,13 +101,15 @@ static int run_help(int argc, char **argv, bool manual)
 int main(int argc, char **argv)
 {
     const struct command *command;
-    const char *environment = getenv("TRACECTL_DB");
+    const char *environment = getenv("TRACECTL_DB"), *logged = getenv("TRACECTL_DEBUG");
     char name[64], tool[] = "tracectl";
     int index = 0;
 
     argv[0] = tool; /* what getopt begins its messages with */
     argp_err_exit_status = EXIT_USAGE;
     cli.store_path = environment && *environment ? environment : "tracectl.db";
+    if (logged && *logged)
+        debug_start(logged);
     if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &index) || !index)
         return EXIT_USAGE;
     if (!strcmp(argv[index], "help") || !strcmp(argv[index], "manual"))

@@ -3,7 +3,8 @@
 # Included by the Makefile: everything that tests, measures and demonstrates.
 #
 # make test       packages, build, then all of the following; the last line is "N passed, N failed"
-# make unit       Criterion tests of every folder, and of the BPF logic compiled for the host
+# make unit       Criterion tests of every folder, and of the BPF logic compiled for the host; T=NAME builds and runs those
+#                 with NAME in their path, and shows all that they print
 # make e2e        tests/e2e/*.sh: record, query and compare real programs; E2E="record.sh signals.sh" picks some
 # make harm       tests/harm/run: programs that probes might hurt, and what tracectl says of them; HARM=REGEX picks rows
 # make fuzz       every fuzzer for FUZZ_SECONDS (5)
@@ -162,6 +163,9 @@ $(foreach layer,$(LAYERS),$(eval $(call archive_rule,$(layer))))
 all_test_sources := $(shell find tests/unit tests/bpf_host -name '*.c' 2>/dev/null | sort)
 test_sources := $(filter $(foreach s,$(all_test_sources),$(if $(filter test_%,$(notdir $(s))),$(s))),$(all_test_sources))
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(test_sources))
+ifneq ($(T),)
+UNIT_TESTS := $(foreach t,$(UNIT_TESTS),$(if $(findstring $(T),$(t)),$(t)))
+endif
 # Sources without test_ beside a test, or at the top of its layer, are helpers of that test.
 test_helpers := $(filter-out $(test_sources),$(all_test_sources))
 folders_of_helpers = $(dir $(1)) tests/unit/$(word 3,$(subst /, ,$(1)))/
@@ -245,7 +249,12 @@ e2e: $(O)/tracectl
 	$(Q)O=$(O) PROGRAMS=$(PLAIN_O)/tests/programs tests/run e2e $(E2E)
 else
 unit: unit-build
+ifneq ($(T),)
+	$(Q)$(if $(UNIT_TESTS),,echo "no unit test has '$(T)' in its path" >&2; exit 1;) status=0; \
+		for test in $(UNIT_TESTS); do $$test --verbose=1 || status=1; done; exit $$status
+else
 	$(Q)$(RUN_TESTS) unit
+endif
 e2e: all programs
 	$(Q)$(RUN_TESTS) e2e $(E2E)
 endif

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/debug.h"
 #include "base/text.h"
 #include "collector/uprobe/bpf_messages.h"
 
@@ -59,6 +60,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         cli.verbosity = -1;
         return 0;
     case 'v':
+        if (cli.verbosity > 0) /* the second one */
+            debug_start(getenv("TRACECTL_DEBUG"));
         cli.verbosity = 1;
         bpf_messages_show(print_message);
         return 0;

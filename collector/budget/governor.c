@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/debug.h"
 
 #define SECOND_NS 1000000000.0
 #define BUCKET_NS 500000000.0 /* so much of the target's time may be saved up for a burst of hits */
@@ -170,6 +171,8 @@ static void take_out(struct govern_unit *unit, uint64_t now_ns)
     unit->out = true;
     unit->trial = false;
     unit->expected = rate_of(unit);
+    debug_log("excludes functions that take %.4f of a processor, for %.1f s", unit->expected,
+              (double)unit->pause_ns / SECOND_NS);
     unit->changed_ns = now_ns;
     unit->retry_ns = now_ns + unit->pause_ns;
 }
@@ -255,6 +258,7 @@ static int next_first(const void *left, const void *right)
 
 static void begin_trial(struct govern_unit *unit, uint64_t now_ns)
 {
+    debug_log("tries functions again that took %.4f of a processor", unit->expected);
     unit->out = unit->waits = false;
     unit->trial = true;
     unit->changed_ns = now_ns;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/debug.h"
 #include "collector/inline/leftover.h"
 #include "collector/inline/live_area.h"
 #include "collector/inline/text_pages.h"
@@ -208,6 +209,7 @@ static int apply(void *context, struct remote *remote, struct error *err)
 
 int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err)
 {
+    debug_log("process %d: %zu functions are patched", (int)pid, patch->count);
     return remote_session(pid, apply, (void *)patch, err);
 }
 

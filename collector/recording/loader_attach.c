@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/debug.h"
 #include "collector/inline/leftover.h"
 #include "collector/memory/code_mover.h"
 #include "collector/plan/rewrite_gates.h"
@@ -251,6 +252,8 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
     if (!why.code)
         r = patch(loader, image, pid, &why, err);
     image->patched |= !r && !why.code;
+    debug_log("process %d: inline probes in %s: %s", (int)pid, image->path,
+              why.code ? why.message : "placed");
     if (r || !why.code)
         return r;
     if (!image->patched && !image->everywhere)

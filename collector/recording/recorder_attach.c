@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/debug.h"
 #include "collector/inline/leftover.h"
 #include "collector/process/process.h"
 #include "collector/recording/recorder_flight.h"
@@ -107,6 +108,7 @@ static int attach_process(struct recorder *recorder, pid_t pid, double part,
 {
     int r = loader_program(recorder->loader, pid, false, ret_image, err);
 
+    debug_log("process %d: attached (%d)", (int)pid, r);
     if (!r && recorder->budget && recorder->inlined && inline_backend_has(recorder->inlined, pid))
         r = budget_meet_process(recorder->budget, pid, part, err);
     return r ? r : recorder_note_skipped(recorder, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Appending events: the hot path. */
+#include "base/debug.h"
 #include "store/writer/writer.h"
 
 void writer_queue_segment(struct thread_writer *thread, struct closed_segment *closed)
@@ -22,6 +23,7 @@ int writer_close_segment(struct thread_writer *thread)
 
     if (code)
         return code;
+    debug_log("thread %lld: segment of %zu bytes", (long long)thread->number, closed->payload.size);
     writer_queue_segment(thread, closed);
     thread->window.opened_ns = 0;
     writer->journal_live -= thread->journal_bytes;

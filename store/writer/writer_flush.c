@@ -6,6 +6,7 @@
  */
 #include <zlib.h>
 
+#include "base/debug.h"
 #include "store/segment/segment_row.h"
 #include "store/writer/writer.h"
 
@@ -256,6 +257,7 @@ int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writ
     code = db_commit(writer->db, what, err);
     if (code)
         return code;
+    debug_log("run %lld: committed, %zu bytes in the journal", (long long)writer->run_id, journal_total);
     writer->journal_total = journal_total;
     advance(writer, rewrite);
     return 0;
