@@ -17,6 +17,7 @@
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_inline.h"
 #include "collector/recording/recorder_probes.h"
+#include "collector/recording/recorder_records.h"
 #include "collector/recording/recorder_rewrites.h"
 #include "collector/uprobe/kernel_features.h"
 
@@ -89,111 +90,6 @@ int recorder_budget_functions(const struct recorder *recorder, struct govern_fun
     *ret_functions = NULL;
     *ret_count = 0;
     return recorder->budget ? budget_functions(recorder->budget, ret_functions, ret_count, err) : 0;
-}
-
-/* ------------------------------------------------------------------------------------ new code in targets */
-
-/* A stretch that nobody saw, of unknown length. */
-static int blind_stretch(struct recorder *recorder, const char *cause, struct error *err)
-{
-    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, cause, err);
-}
-
-/* Whether a process that was not held has run without probes: its program was not known before, or has probes
- * that each process gets by itself, or it has ended before anybody could look at it. */
-static bool began_unseen(const struct recorder *recorder, const struct traced_image *newest_before,
-                         const struct traced_image *image, bool gone)
-{
-    const struct traced_image *newest = image_table_images(recorder->images);
-
-    return gone || image->inlined || image->shared || (newest != newest_before && image_is_traced(newest));
-}
-
-int recorder_note_skipped(struct recorder *recorder, struct error *err)
-{
-    int r = 0;
-
-    r = loader_store_unopened(recorder->loader, recorder->writer, err);
-    if (!r && loader_take_unpatched(recorder->loader))
-        r = blind_stretch(recorder, "a process could not be given inline probes", err);
-    if (!r && loader_take_skipped(recorder->loader))
-        r = blind_stretch(recorder, "libraries not probed: too many processes at once", err);
-    if (!r && loader_take_differing(recorder->loader))
-        r = blind_stretch(recorder, "a library not probed: its code in memory is not that of the file", err);
-    return r;
-}
-
-/* A process has a new program. Whatever happens here, a held one must be let go. */
-static int on_exec(void *context, pid_t pid, bool held, bool by_thread, struct error *err)
-{
-    struct recorder *recorder = context;
-    const struct traced_image *newest = image_table_images(recorder->images), *image = NULL;
-    struct error why = {0};
-    int r = 0;
-
-    if (by_thread)
-        loader_replace_thread(recorder->loader, pid);
-    if (!recorder->closing)
-        r = loader_program(recorder->loader, pid, true, &image, &why);
-    if (!r && !recorder->closing && recorder->watch && held && image->go)
-        r = go_watch_seize(recorder->watch, pid, &why);
-    if (held)
-        held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
-    if (!held && !recorder->closing && (!r || recorder_is_gone(r)) &&
-        began_unseen(recorder, newest, image, recorder_is_gone(r)))
-        return blind_stretch(recorder, "a program began before its probes", err);
-    r = recorder_pass_over(recorder, pid, r, &why, err);
-    return r ? r : recorder_note_skipped(recorder, err);
-}
-
-static int on_libraries(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err)
-{
-    struct recorder *recorder = context;
-    bool news = false, in_time = false;
-    struct error why = {0};
-    int r = 0;
-
-    if (!recorder->closing)
-        r = loader_libraries(recorder->loader, pid, &news, &why);
-    if (flags & WIRE_HELD)
-        in_time = uprobe_backend_release(recorder->backend, pid);
-    if (flags & WIRE_WAITING)
-        in_time = uprobe_backend_end_wait(recorder->backend, tid);
-    r = recorder_pass_over(recorder, pid, r, &why, err);
-    if (!r && news && !in_time)
-        r = blind_stretch(recorder, "a library ran before its probes", err);
-    return r ? r : recorder_note_skipped(recorder, err);
-}
-
-static int on_fork(void *context, pid_t parent, pid_t child, bool held, struct error *err)
-{
-    struct recorder *recorder = context;
-    struct error why = {0};
-    bool news = false;
-    int r = recorder->closing ? 0 : loader_fork(recorder->loader, parent, child, &news, &why);
-
-    if (held)
-        held = uprobe_backend_release(recorder->backend, child);
-    r = recorder_pass_over(recorder, child, r, &why, err);
-    if (!r)
-        r = recorder_note_skipped(recorder, err);
-    if (r || !news || held)
-        return r;
-    return blind_stretch(recorder, "a forked child ran before its probes", err);
-}
-
-static int on_limited(void *context, uint32_t function, uint64_t ns, struct error *err)
-{
-    struct recorder *recorder = context;
-
-    return recorder->budget ? budget_limited(recorder->budget, function, ns, err) : 0;
-}
-
-static void on_end(void *context, pid_t pid)
-{
-    struct recorder *recorder = context;
-
-    loader_end(recorder->loader, pid);
 }
 
 static struct wire_losses take_losses(void *context, uint32_t tid)
@@ -305,12 +201,6 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     struct stream_options stream = {
         .times = options->times,
         .call_sites = options->call_sites,
-        .on_exec = on_exec,
-        .on_libraries = on_libraries,
-        .on_rewrite = recorder_note_rewrite,
-        .on_fork = on_fork,
-        .on_end = on_end,
-        .on_limited = on_limited,
         .take_losses = take_losses,
         .context = recorder,
         .sync = options->sync,
@@ -401,14 +291,16 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
 
 int recorder_consume(struct recorder *recorder, struct error *err)
 {
-    int r = recorder->inlined ? recorder_inline_consume(recorder, RECORDER_ROUND)
-                              : uprobe_backend_consume(recorder->backend, RECORDER_ROUND, streams_handle,
-                                                       recorder->streams);
+    const struct error *why;
+    int r = recorder->inlined
+                ? recorder_inline_consume(recorder, RECORDER_ROUND)
+                : uprobe_backend_consume(recorder->backend, RECORDER_ROUND, recorder_handle, recorder);
 
     if (r >= 0)
         return r;
-    if (streams_error(recorder->streams)->code && err)
-        *err = *streams_error(recorder->streams);
+    why = recorder->failure.code ? &recorder->failure : streams_error(recorder->streams);
+    if (why->code && err)
+        *err = *why;
     else
         error_set(err, r, NULL, "cannot read the ring buffer");
     return r;

@@ -52,10 +52,8 @@ static bool is_named(const struct recorder *recorder, pid_t pid)
     return false;
 }
 
-static void on_death(void *context, pid_t pid, int wait_status)
+void recorder_flight_ended(struct recorder *recorder, pid_t pid, int wait_status)
 {
-    struct recorder *recorder = context;
-
     flight_process_ended(recorder->options.flight, pid, wait_status, is_named(recorder, pid));
 }
 
@@ -63,7 +61,6 @@ int recorder_flight_open(struct recorder *recorder, struct stream_options *strea
 {
     const struct call_watch_options options = {.asks = asks, .hit = on_hit, .context = recorder};
 
-    stream->on_death = on_death;
     if (!flight_has_functions(recorder->options.flight, false))
         return 0;
     recorder->call_watch = call_watch_new(&options);

@@ -11,6 +11,9 @@ int recorder_flight_open(struct recorder *recorder, struct stream_options *strea
 /* The process is one that exits are told of. -ENOMEM. */
 int recorder_flight_name(struct recorder *recorder, pid_t pid);
 
+/* A process has ended, with a wait status. */
+void recorder_flight_ended(struct recorder *recorder, pid_t pid, int wait_status);
+
 /* Once a round: takes note of what was asked for, and commits when it is time. */
 int recorder_flight_round(struct recorder *recorder, uint64_t now_ns,
                           int (*flush)(void *context, struct error *err), struct error *err);

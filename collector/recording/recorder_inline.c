@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collector/recording/recorder_records.h"
 
 static uint16_t tick_of(const struct agent_record *record)
 {
@@ -108,64 +109,7 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
 
 /* ------------------------------------------------------------------------------------ reading */
 
-static int on_exit_record(struct recorder *recorder, const struct wire_exit *record, size_t size)
-{
-    pid_t pid = (pid_t)record->tgid;
-    bool last = record->header.flags & WIRE_LAST_THREAD;
-    int r = inline_backend_end_thread(recorder->inlined, pid, record->header.tid);
-
-    if (!r)
-        r = streams_handle(recorder->streams, record, size);
-    if (last)
-        inline_backend_end_process(recorder->inlined, pid);
-    return r;
-}
-
-/* The old program is gone, with its stubs; the new one may get others right now. */
-static int on_exec_record(struct recorder *recorder, const struct wire_exec *record, size_t size)
-{
-    pid_t pid = (pid_t)record->header.tid;
-    int r = inline_backend_end_thread(recorder->inlined, pid, record->old_tid);
-
-    inline_backend_end_process(recorder->inlined, pid);
-    return r ? r : streams_handle(recorder->streams, record, size);
-}
-
-/* Two threads run on one thread control block. The new one stands still, or it may have run on slots that the
- * other one works on. */
-static int on_shared_block(struct recorder *recorder, const struct wire_fork *record)
-{
-    int r = inline_backend_share_block(recorder->inlined, record->parent_tid, record->header.tid,
-                                       record->thread_block);
-    bool in_time = record->header.flags & WIRE_HELD;
-
-    if (in_time)
-        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
-    if (r == -ENOMEM)
-        return r;
-    if (r > 0 || (!r && in_time) || recorder->closing)
-        return 0;
-    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
-                             "threads ran on one thread control block", NULL);
-}
-
-static int on_fork_record(struct recorder *recorder, const struct wire_fork *record, size_t size)
-{
-    const struct inline_birth birth = {
-        .parent = (pid_t)record->parent_tgid,
-        .child = (pid_t)record->tgid,
-        .ns = record->header.ns,
-        .shares_memory = record->shares & FORK_SHARES_MEMORY,
-    };
-    bool joins = birth.child != birth.parent && !(record->shares & FORK_IS_LEFT);
-    int r = joins ? inline_backend_fork(recorder->inlined, &birth) : 0;
-
-    if (!r && record->shares & FORK_SHARES_BLOCK)
-        r = on_shared_block(recorder, record);
-    return r || record->shares & FORK_IS_LEFT ? r : streams_handle(recorder->streams, record, size);
-}
-
-static int on_slots_lent(struct recorder *recorder, const struct wire_slots *record)
+static int lend(struct recorder *recorder, const struct wire_slots *record)
 {
     const struct inline_loan loan = {
         .pid = streams_process_of(recorder->streams, record->parent_tid),
@@ -178,72 +122,59 @@ static int on_slots_lent(struct recorder *recorder, const struct wire_slots *rec
     return inline_backend_lend(recorder->inlined, &loan);
 }
 
-static int on_claim(struct recorder *recorder, const struct wire_claim *record)
+static int join(struct recorder *recorder, const struct wire_fork *record)
 {
-    uint32_t tid = record->header.tid;
+    const struct inline_birth birth = {
+        .parent = (pid_t)record->parent_tgid,
+        .child = (pid_t)record->tgid,
+        .ns = record->header.ns,
+        .shares_memory = record->shares & FORK_SHARES_MEMORY,
+    };
+    bool joins = birth.child != birth.parent && !(record->shares & FORK_IS_LEFT);
 
-    return inline_backend_claim(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
-                                record->ticket, record->area);
+    return joins ? inline_backend_fork(recorder->inlined, &birth) : 0;
 }
 
-/* What is not known of a process whose rights have changed, and which shared its parent's buffers; NULL:
- * nothing. `parted`: what inline_backend_part() returned. */
-static const char *after_parting(const struct recorder *recorder, pid_t pid, bool held, int parted)
+/* The thread has ended, and with it (`last`) its process, or the program that this had: its stubs are gone,
+ * and it may get others right now. */
+static int leave(struct recorder *recorder, pid_t pid, uint32_t tid, bool last)
 {
-    if (!parted)
-        return NULL;
-    if (parted < 0 && parted != -EBUSY)
-        return "its rights have changed, and it still shares its parent's buffers: calls of both may be made "
-               "up";
-    if (!inline_backend_has(recorder->inlined, pid))
-        return "its rights have changed: it has no inline probes any more";
-    return held ? NULL : "its rights had changed a moment before it got buffers of its own";
+    int r = inline_backend_end_thread(recorder->inlined, pid, tid);
+
+    if (last)
+        inline_backend_end_process(recorder->inlined, pid);
+    return r;
 }
 
-static int on_rights(struct recorder *recorder, const struct wire_rights *record)
+int recorder_inline_note(struct recorder *recorder, const void *record)
 {
-    pid_t pid = (pid_t)record->tgid;
-    struct error why = {0};
-    bool news, held = record->header.flags & WIRE_HELD;
-    const char *loss;
-    int parted = recorder->closing ? 0 : inline_backend_part(recorder->inlined, pid, &why), r = 0;
-
-    if (parted == -ENOMEM)
-        return parted;
-    if (parted > 0)
-        r = loader_give_inline(recorder->loader, pid, &news, &why);
-    loss = after_parting(recorder, pid, held, parted);
-    if (held)
-        uprobe_backend_release(recorder->backend, pid);
-    if (r == -ENOMEM)
-        return r;
-    return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
-}
-
-static int handle_record(void *context, const void *record, size_t size)
-{
-    struct recorder *recorder = context;
     const struct wire_header *header = record;
+    const struct wire_exec *exec = record;
+    const struct wire_exit *exit = record;
+    const struct wire_claim *claim = record;
     const struct wire_inline *place = record;
+    uint32_t tid = header->tid;
 
-    if (header->kind == WIRE_EXIT && size >= sizeof(struct wire_exit))
-        return on_exit_record(recorder, record, size);
-    if (header->kind == WIRE_EXEC && size >= sizeof(struct wire_exec))
-        return on_exec_record(recorder, record, size);
-    if (header->kind == WIRE_FORK && size >= sizeof(struct wire_fork))
-        return on_fork_record(recorder, record, size);
-    if (header->kind == WIRE_CLAIM && size >= sizeof(struct wire_claim))
-        return on_claim(recorder, record);
-    if (header->kind == WIRE_RIGHTS && size >= sizeof(struct wire_rights))
-        return on_rights(recorder, record);
-    if (header->kind == WIRE_SLOTS_LENT && size >= sizeof(struct wire_slots))
-        return on_slots_lent(recorder, record);
-    if (header->kind == WIRE_SLOTS_BACK && size >= sizeof(struct wire_inline))
-        return inline_backend_take_back(recorder->inlined, header->tid, agent_cursor_offset(place->cursor));
-    if (header->kind == WIRE_INLINE && size >= sizeof(struct wire_inline))
-        return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, header->tid),
-                                      header->tid, agent_cursor_offset(place->cursor));
-    return streams_handle(recorder->streams, record, size);
+    switch ((enum wire_kind)header->kind) {
+    case WIRE_FORK:
+        return join(recorder, record);
+    case WIRE_EXEC:
+        return leave(recorder, (pid_t)tid, exec->old_tid, true);
+    case WIRE_EXIT:
+        return leave(recorder, (pid_t)exit->tgid, tid, header->flags & WIRE_LAST_THREAD);
+    case WIRE_CLAIM:
+        return inline_backend_claim(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
+                                    claim->ticket, claim->area);
+    case WIRE_SLOTS_LENT:
+        return lend(recorder, record);
+    case WIRE_SLOTS_BACK:
+        return inline_backend_take_back(recorder->inlined, tid, agent_cursor_offset(place->cursor));
+    case WIRE_INLINE:
+        return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
+                                      agent_cursor_offset(place->cursor));
+    default:
+        return 0;
+    }
 }
 
 /* The records of one CPU may come into the ring a little later than their time. */
@@ -256,7 +187,7 @@ static int on_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;
     const struct wire_header *header = record;
-    int r = handle_record(context, record, size);
+    int r = recorder_handle(context, record, size);
 
     if ((recorder->inline_calls > RECORDER_ROUND || !recorder->flushed_ns) &&
         header->ns > recorder->inline_looked_ns + DISORDER_NS)

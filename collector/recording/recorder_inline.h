@@ -9,6 +9,10 @@
 /* Opens the inline backend if it is wanted and the recording's options allow for it. */
 int recorder_inline_open(struct recorder *recorder, struct error *err);
 
+/* Hands on the calls that come before a record, and takes note of what it says: of the kinds FORK, EXEC,
+ * EXIT, CLAIM, SLOTS_LENT, SLOTS_BACK and INLINE, whole ones. */
+int recorder_inline_note(struct recorder *recorder, const void *record);
+
 /* recorder_consume() with inline probes: one round of inline.h. Returns how many records there were of both
  * kinds, or a failure, which streams_error() may tell more of. */
 int recorder_inline_consume(struct recorder *recorder, unsigned limit);

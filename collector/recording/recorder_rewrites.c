@@ -16,10 +16,8 @@ static bool let_go(struct recorder *recorder, const struct wire_rewrite *record)
     return in_time;
 }
 
-int recorder_note_rewrite(void *context, const struct wire_rewrite *record, struct error *err)
+int recorder_note_rewrite(struct recorder *recorder, const struct wire_rewrite *record, struct error *err)
 {
-    struct recorder *recorder = context;
-
     if (recorder->closing) {
         let_go(recorder, record);
         return 0;

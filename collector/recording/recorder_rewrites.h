@@ -8,8 +8,8 @@
 
 #include "collector/recording/recorder_state.h"
 
-/* stream_options.on_rewrite of a recorder. */
-int recorder_note_rewrite(void *context, const struct wire_rewrite *record, struct error *err);
+/* A program asks for it: it is served soon, or let go at once when the recording ends. -ENOMEM. */
+int recorder_note_rewrite(struct recorder *recorder, const struct wire_rewrite *record, struct error *err);
 
 /* Serves those that wait. */
 int recorder_serve_rewrites(struct recorder *recorder, struct error *err);

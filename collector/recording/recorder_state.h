@@ -54,6 +54,7 @@ struct recorder {
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;
+    struct error failure; /* of what a record asked for; code 0: none */
     uint64_t life_cycle_losses, governed_ns;
     uint64_t images_looked_ns; /* recorder_release_images() */
     uint32_t images_looked_at; /* how many there were */

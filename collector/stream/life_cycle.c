@@ -42,7 +42,6 @@ static int end_process(struct streams *streams, struct traced_process *process, 
     if (!r && process->process_id)
         r = trace_writer_process_end(streams->writer, process->process_id, streams_realtime(streams, ns),
                                      status, &streams->error);
-    streams->options.on_end(streams->options.context, process->pid);
     registry_remove_process(&streams->registry, process);
     return r;
 }
@@ -86,10 +85,7 @@ int streams_fork(struct streams *streams, const struct wire_fork *record)
         return streams->error.code ? streams->error.code : error_no_memory(&streams->error);
     if (streams->options.sync && sync_stream_fork(streams, record, child))
         return streams->error.code;
-    return child ? streams->options.on_fork(streams->options.context, (pid_t)record->parent_tgid,
-                                            (pid_t)record->tgid, record->header.flags & WIRE_HELD,
-                                            &streams->error)
-                 : 0;
+    return 0;
 }
 
 /* The thread that called exec becomes the main thread, whatever it was; all others are gone. */
@@ -128,8 +124,7 @@ int streams_exec(struct streams *streams, const struct wire_exec *record)
     thread->watched.count = 0;
     process->image = NULL;
     process->epoch++;
-    return streams->options.on_exec(streams->options.context, pid, record->header.flags & WIRE_HELD,
-                                    record->old_tid != record->header.tid, &streams->error);
+    return 0;
 }
 
 /* What a thread is called when it ends: it may have got its name behind its first call, or have been gone
@@ -155,8 +150,6 @@ int streams_exit(struct streams *streams, const struct wire_exit *record)
         r = name_thread(streams, thread, record);
     if (!r && thread)
         r = end_thread(streams, thread, record->header.ns);
-    if (process && record->header.flags & WIRE_LAST_THREAD && streams->options.on_death)
-        streams->options.on_death(streams->options.context, process->pid, (int)record->exit_code);
     if (!r && process && record->header.flags & WIRE_LAST_THREAD)
         r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
     return r;

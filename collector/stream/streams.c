@@ -312,32 +312,6 @@ static int handle_sync(struct streams *streams, const struct wire_sync *record, 
 
 /* ------------------------------------------------------------------------------------ records */
 
-static int handle_libraries(struct streams *streams, const struct wire_libraries *record)
-{
-    return streams->options.on_libraries(streams->options.context, (pid_t)record->tgid,
-                                         (pid_t)record->header.tid, record->header.flags, &streams->error);
-}
-
-static int handle_limited(struct streams *streams, const struct wire_limited *record)
-{
-    uint32_t function = image_table_probed_function(streams->images, record->function);
-
-    if (function == NO_FUNCTION)
-        return error_say(&streams->error, -ENOENT, "a record names a probe that there is not");
-    if (streams_function_missed(streams, function))
-        return no_memory(streams);
-    return streams->options.on_limited ? streams->options.on_limited(streams->options.context, function,
-                                                                     record->header.ns, &streams->error)
-                                       : 0;
-}
-
-static int handle_rewrite(struct streams *streams, const struct wire_rewrite *record)
-{
-    return streams->options.on_rewrite
-               ? streams->options.on_rewrite(streams->options.context, record, &streams->error)
-               : 0;
-}
-
 /* The least that a record of each kind has. */
 static const size_t record_sizes[] = {
     [WIRE_CALL] = sizeof(struct wire_call),
@@ -382,8 +356,6 @@ int streams_handle(void *context, const void *record, size_t size)
         return streams_exec(streams, record);
     case WIRE_EXIT:
         return streams_exit(streams, record);
-    case WIRE_LIBRARIES:
-        return handle_libraries(streams, record);
     case WIRE_GO:
         return handle_go(streams, record, size);
     case WIRE_SYNC:
@@ -393,11 +365,10 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_SLOTS_BACK:
     case WIRE_CLAIM:
     case WIRE_RIGHTS:
-        return 0; /* the recorder's */
+    case WIRE_LIBRARIES:
     case WIRE_LIMITED:
-        return handle_limited(streams, record);
     case WIRE_REWRITE:
-        return handle_rewrite(streams, record);
+        return 0;     /* the recorder's */
     case WIRE_PACKED: /* the backend unpacks it */
         break;
     }

@@ -36,26 +36,9 @@ enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
 struct stream_options {
     enum stream_times times;
     bool call_sites; /* keep where each call came from */
-    /* A process has a new program: the callee looks at it, calls streams_set_program and, if it is held, lets
-     * it go. `by_thread`: it is another thread that has the process's id now, and probes of this process
-     * alone were those of the thread that had it before. */
-    int (*on_exec)(void *context, pid_t pid, bool held, bool by_thread, struct error *err);
-    /* A process has other libraries: the callee calls streams_set_code and lets it, or its thread, go.
-     * `flags`: those of struct wire_libraries. */
-    int (*on_libraries)(void *context, pid_t pid, pid_t tid, unsigned flags, struct error *err);
-    /* A process is about to change code that is mapped from a file: the callee lets it, or its thread, go.
-     * `record` is borrowed. */
-    int (*on_rewrite)(void *context, const struct wire_rewrite *record, struct error *err);
-    /* A process has a child that runs the same code: the callee lets it go if it is held. */
-    int (*on_fork)(void *context, pid_t parent, pid_t child, bool held, struct error *err);
-    void (*on_end)(void *context, pid_t pid);
-    /* Calls of a function are left out from `ns` on, CLOCK_MONOTONIC. */
-    int (*on_limited)(void *context, uint32_t function, uint64_t ns, struct error *err);
     /* What a thread has lost and could not report itself before it ended. */
     struct wire_losses (*take_losses)(void *context, uint32_t tid);
     void *context;
-    /* A process has ended, with a wait status; NULL: nobody wants to know. */
-    void (*on_death)(void *context, pid_t pid, int wait_status);
     struct call_watch *watch;      /* functions whose calls are looked at; NULL: none */
     bool sync;                     /* records of synchronisation come, too */
     struct go_observer goroutines; /* .event NULL: nobody */
@@ -97,8 +80,10 @@ int streams_set_code(struct streams *streams, pid_t pid, const struct stream_cod
 int streams_set_sync_library(struct streams *streams, pid_t pid, const char *path, const char *missed,
                              struct error *err);
 
-/* Translates one record; a wire_handler whose context is the streams. On failure streams_error() says more.
- */
+/* Translates one record; a wire_handler whose context is the streams. What happens to processes it takes note
+ * of as far as threads and their streams go: whoever reads the records brings probes to a new program
+ * (streams_set_program, streams_set_code), and acts on WIRE_LIBRARIES, WIRE_LIMITED, WIRE_REWRITE,
+ * WIRE_RIGHTS and those of inline probes, which are nothing here. On failure streams_error() says more. */
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
 

@@ -51,12 +51,6 @@ static int keep_end(void *context, const struct go_process *process, int exit_st
     return 0;
 }
 
-static void no_end(void *context, pid_t pid)
-{
-    (void)context;
-    (void)pid;
-}
-
 static struct wire_losses no_losses(void *context, uint32_t tid)
 {
     (void)context;
@@ -94,8 +88,8 @@ static void start_process(void)
 static void begin(void)
 {
     const struct go_program_options go = {.detail = GO_DETAIL_OPERATIONS, .first_probe = FIRST_PROBE};
-    const struct stream_options options = {
-        .on_end = no_end, .take_losses = no_losses, .goroutines = {.event = keep_event, .end = keep_end}};
+    const struct stream_options options = {.take_losses = no_losses,
+                                           .goroutines = {.event = keep_event, .end = keep_end}};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};
     char command[512];

@@ -27,15 +27,6 @@ static struct {
     uint64_t ns;
 } world;
 
-static void no_end(void *context, pid_t pid)
-{
-}
-
-static int lets_go(void *context, pid_t parent, pid_t child, bool held, struct error *err)
-{
-    return 0;
-}
-
 static struct wire_losses no_losses(void *context, uint32_t tid)
 {
     return (struct wire_losses){.calls = 0, .returns = 0};
@@ -43,8 +34,7 @@ static struct wire_losses no_losses(void *context, uint32_t tid)
 
 static void begin(void)
 {
-    const struct stream_options options = {
-        .on_end = no_end, .on_fork = lets_go, .take_losses = no_losses, .sync = true};
+    const struct stream_options options = {.take_losses = no_losses, .sync = true};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     const pid_t tids[] = {PID, OTHER_TID};
     struct stream_program program = {.exe = strdup("/bin/test"), .argv = strdup("test"), .rank = -1};

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recording/recorder_records.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "collector/recording/recorder_flight.h"
+#include "collector/recording/recorder_inline.h"
+#include "collector/recording/recorder_rewrites.h"
+
+/* A stretch that was not seen, of unknown length. */
+static int blind_stretch(struct recorder *recorder, const char *cause)
+{
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, cause, &recorder->failure);
+}
+
+int recorder_note_skipped(struct recorder *recorder, struct error *err)
+{
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    int r = loader_store_unopened(recorder->loader, recorder->writer, err);
+
+    if (!r && loader_take_unpatched(recorder->loader))
+        r = trace_writer_loss(recorder->writer, now, 0, "a process could not be given inline probes", err);
+    if (!r && loader_take_skipped(recorder->loader))
+        r = trace_writer_loss(recorder->writer, now, 0, "libraries not probed: too many processes at once",
+                              err);
+    if (!r && loader_take_differing(recorder->loader))
+        r = trace_writer_loss(recorder->writer, now, 0,
+                              "a library not probed: its code in memory is not that of the file", err);
+    return r;
+}
+
+/* A process was looked at, with the result `code`: the loss that it means, if it means one. */
+static int looked_at(struct recorder *recorder, pid_t pid, int code, const struct error *why,
+                     const char *cause)
+{
+    int r = recorder_pass_over(recorder, pid, code, why, &recorder->failure);
+
+    if (!r)
+        r = recorder_note_skipped(recorder, &recorder->failure);
+    return r || !cause ? r : blind_stretch(recorder, cause);
+}
+
+static int to_streams(struct recorder *recorder, const void *record, size_t size)
+{
+    return streams_handle(recorder->streams, record, size);
+}
+
+/* ------------------------------------------------------------------------------------ processes */
+
+/* Brings probes to a child that runs its parent's program. */
+static int bring_to_child(struct recorder *recorder, const struct wire_fork *record)
+{
+    pid_t child = (pid_t)record->tgid;
+    bool news = false, in_time = false;
+    struct error why = {0};
+    int r =
+        recorder->closing ? 0 : loader_fork(recorder->loader, (pid_t)record->parent_tgid, child, &news, &why);
+
+    if (record->header.flags & WIRE_HELD)
+        in_time = uprobe_backend_release(recorder->backend, child);
+    return looked_at(recorder, child, r, &why,
+                     news && !in_time ? "a forked child ran before its probes" : NULL);
+}
+
+/* Takes note of what concerns the inline probes, whose calls from before it are handed on. */
+static int note_inline(struct recorder *recorder, const void *record, size_t size)
+{
+    return recorder->inlined ? recorder_inline_note(recorder, record) : 0;
+}
+
+/* Two threads run on one thread control block. The new one stands still, or it may have run on slots that the
+ * other one works on. */
+static int share_block(struct recorder *recorder, const struct wire_fork *record)
+{
+    int r = inline_backend_share_block(recorder->inlined, record->parent_tid, record->header.tid,
+                                       record->thread_block);
+    bool in_time = record->header.flags & WIRE_HELD;
+
+    if (in_time)
+        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
+    if (r == -ENOMEM)
+        return error_no_memory(&recorder->failure);
+    return r > 0 || (!r && in_time) || recorder->closing
+               ? 0
+               : blind_stretch(recorder, "threads ran on one thread control block");
+}
+
+static int handle_fork(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_fork *record = data;
+    bool is_child = !streams_knows_process(recorder->streams, (pid_t)record->tgid);
+    int r = note_inline(recorder, record, size);
+
+    if (!r && recorder->inlined && record->shares & FORK_SHARES_BLOCK)
+        r = share_block(recorder, record);
+    if (r || record->shares & FORK_IS_LEFT)
+        return r;
+    r = to_streams(recorder, record, size);
+    return r || !is_child ? r : bring_to_child(recorder, record);
+}
+
+/* Whether a process that was not held has run without probes: its program was not known before, or has probes
+ * that each process gets separately, or it has ended before it could be looked at. */
+static bool began_unseen(const struct recorder *recorder, const struct traced_image *newest_before,
+                         const struct traced_image *image, bool gone)
+{
+    const struct traced_image *newest = image_table_images(recorder->images);
+
+    return gone || image->inlined || image->shared || (newest != newest_before && image_is_traced(newest));
+}
+
+/* A process has a new program. Whatever happens here, a held one must be let go. */
+static int handle_exec(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_exec *record = data;
+    const struct traced_image *newest = image_table_images(recorder->images), *image = NULL;
+    pid_t pid = (pid_t)record->header.tid;
+    bool held = record->header.flags & WIRE_HELD, unseen = false;
+    struct error why = {0};
+    int r = note_inline(recorder, record, size);
+
+    if (!r)
+        r = to_streams(recorder, record, size);
+    if (r)
+        return r;
+    if (record->old_tid != record->header.tid)
+        loader_replace_thread(recorder->loader, pid);
+    if (!recorder->closing)
+        r = loader_program(recorder->loader, pid, true, &image, &why);
+    if (!r && !recorder->closing && recorder->watch && held && image->go)
+        r = go_watch_seize(recorder->watch, pid, &why);
+    if (held)
+        held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
+    if (!held && !recorder->closing && (!r || recorder_is_gone(r)))
+        unseen = began_unseen(recorder, newest, image, recorder_is_gone(r));
+    return unseen ? blind_stretch(recorder, "a program began before its probes")
+                  : looked_at(recorder, pid, r, &why, NULL);
+}
+
+static int handle_exit(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_exit *record = data;
+    pid_t pid = (pid_t)record->tgid;
+    bool ends = record->header.flags & WIRE_LAST_THREAD && streams_knows_process(recorder->streams, pid);
+    int r = note_inline(recorder, record, size);
+
+    if (!r)
+        r = to_streams(recorder, record, size);
+    if (!ends)
+        return r;
+    if (recorder->options.flight)
+        recorder_flight_ended(recorder, pid, (int)record->exit_code);
+    loader_end(recorder->loader, pid);
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ their code */
+
+/* What is not known of a process whose rights have changed, and which shared its parent's buffers; NULL:
+ * nothing. `parted`: what inline_backend_part() returned. */
+static const char *after_parting(const struct recorder *recorder, pid_t pid, bool held, int parted)
+{
+    if (!parted)
+        return NULL;
+    if (parted < 0 && parted != -EBUSY)
+        return "its rights have changed, and it still shares its parent's buffers: calls of both may be made "
+               "up";
+    if (!inline_backend_has(recorder->inlined, pid))
+        return "its rights have changed: it has no inline probes any more";
+    return held ? NULL : "its rights had changed a moment before it got buffers of its own";
+}
+
+static int handle_rights(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_rights *record = data;
+    pid_t pid = (pid_t)record->tgid;
+    struct error why = {0};
+    bool news, held = record->header.flags & WIRE_HELD;
+    const char *loss;
+    int parted = 0, r = 0;
+
+    if (recorder->inlined && !recorder->closing)
+        parted = inline_backend_part(recorder->inlined, pid, &why);
+    if (parted == -ENOMEM)
+        return parted;
+    if (parted > 0)
+        r = loader_give_inline(recorder->loader, pid, &news, &why);
+    loss = after_parting(recorder, pid, held, parted);
+    if (held)
+        uprobe_backend_release(recorder->backend, pid);
+    if (r == -ENOMEM)
+        return r;
+    return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
+}
+
+static int handle_libraries(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_libraries *record = data;
+    pid_t pid = (pid_t)record->tgid;
+    bool news = false, in_time = false;
+    struct error why = {0};
+    int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &news, &why);
+
+    if (record->header.flags & WIRE_HELD)
+        in_time = uprobe_backend_release(recorder->backend, pid);
+    if (record->header.flags & WIRE_WAITING)
+        in_time = uprobe_backend_end_wait(recorder->backend, (pid_t)record->header.tid);
+    return looked_at(recorder, pid, r, &why, news && !in_time ? "a library ran before its probes" : NULL);
+}
+
+static int handle_rewrite(struct recorder *recorder, const void *record, size_t size)
+{
+    return recorder_note_rewrite(recorder, record, &recorder->failure);
+}
+
+/* Calls of a function are left out from here on. */
+static int handle_limited(struct recorder *recorder, const void *data, size_t size)
+{
+    const struct wire_limited *record = data;
+    uint32_t function = image_table_probed_function(recorder->images, record->function);
+
+    if (function == NO_FUNCTION)
+        return error_say(&recorder->failure, -ENOENT, "a record names a probe that there is not");
+    if (streams_function_missed(recorder->streams, function))
+        return error_no_memory(&recorder->failure);
+    return recorder->budget
+               ? budget_limited(recorder->budget, function, record->header.ns, &recorder->failure)
+               : 0;
+}
+
+/* ------------------------------------------------------------------------------------ all records */
+
+int recorder_handle(void *context, const void *record, size_t size)
+{
+    static const struct {
+        size_t size; /* the least */
+        int (*handle)(struct recorder *recorder, const void *record, size_t size);
+    } kinds[] = {
+        [WIRE_FORK] = {sizeof(struct wire_fork), handle_fork},
+        [WIRE_EXEC] = {sizeof(struct wire_exec), handle_exec},
+        [WIRE_EXIT] = {sizeof(struct wire_exit), handle_exit},
+        [WIRE_LIBRARIES] = {sizeof(struct wire_libraries), handle_libraries},
+        [WIRE_REWRITE] = {sizeof(struct wire_rewrite), handle_rewrite},
+        [WIRE_LIMITED] = {sizeof(struct wire_limited), handle_limited},
+        [WIRE_INLINE] = {sizeof(struct wire_inline), note_inline},
+        [WIRE_SLOTS_LENT] = {sizeof(struct wire_slots), note_inline},
+        [WIRE_SLOTS_BACK] = {sizeof(struct wire_inline), note_inline},
+        [WIRE_CLAIM] = {sizeof(struct wire_claim), note_inline},
+        [WIRE_RIGHTS] = {sizeof(struct wire_rights), handle_rights},
+    };
+    const struct wire_header *header = record;
+    struct recorder *recorder = context;
+
+    if (size >= sizeof(*header) && header->kind < ARRAY_SIZE(kinds) && kinds[header->kind].handle &&
+        size >= kinds[header->kind].size)
+        return kinds[header->kind].handle(recorder, record, size);
+    return to_streams(recorder, record, size);
+}
