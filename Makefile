@@ -142,7 +142,7 @@ $(REPORT_CSS): analyzer/report/style.css
 
 $(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(REPORT_CSS)
 
-$(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store) analyzer/order/kept_order.c)): | $(STORE_SQL)
+$(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store))): | $(STORE_SQL)
 
 # The agent, which runs inside targets (collector/inline/agent/): flat code without a C library, as the array
 # agent_code. General registers only: it runs between any two instructions of somebody else's.

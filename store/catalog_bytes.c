@@ -149,7 +149,7 @@ static const struct stored_rows run_rows[] = {
 /* The length of `data` in the row and the number of its first page of its own. */
 #define DATA_HEAD 8
 
-/* The same of goroutines, where the store has such tables. */
+/* The same of goroutines. */
 static const struct stored_rows go_rows[] = {
     {.sql =
          "SELECT process_id, run_id, image_id, version, operations, from_start, from_ns, run_id, process_id"
@@ -198,40 +198,19 @@ static const struct stored_rows sync_rows[] = {
 };
 
 static const struct stored_rows
-    packed_segments =
-        {.sql =
-             "SELECT segment_id, run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec,"
-             " checksum, raw_bytes, functions, thread_id, first_seq, segment_id, run_id, segment_id"
-             " FROM segments WHERE run_id = ?1",
-         .columns = 11,
-         .indexes = {3, 2},
-         .hidden = DATA_HEAD},
-    plain_segments =
-        {.sql =
-             "SELECT segment_id, run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec,"
-             " checksum, raw_bytes, thread_id, first_seq, segment_id, run_id, segment_id"
-             " FROM segments WHERE run_id = ?1",
-         .columns = 10,
-         .indexes = {3, 2},
-         .hidden = DATA_HEAD},
-    segment_functions = {.sql =
-                             "SELECT f.segment_id, f.function_id, f.calls FROM main.segments s"
-                             " CROSS JOIN main.segment_functions f USING (segment_id) WHERE s.run_id = ?1",
-                         .columns = 3,
-                         .indexes = {0},
-                         .keyed = true},
-    hashed_functions =
+    segments = {.sql =
+                    "SELECT segment_id, run_id, thread_id, first_seq, event_count, first_ns, last_ns, codec,"
+                    " checksum, raw_bytes, functions, thread_id, first_seq, segment_id, run_id, segment_id"
+                    " FROM segments WHERE run_id = ?1",
+                .columns = 11,
+                .indexes = {3, 2},
+                .hidden = DATA_HEAD},
+    functions_rows =
         {.sql =
              "SELECT function_id, image_id, name, demangled, address, size, file, line, name_hash, aliases,"
              " name_hash, function_id FROM functions WHERE function_id = ?1",
          .columns = 10,
          .indexes = {2}},
-    plain_functions = {.sql =
-                           "SELECT function_id, image_id, name, demangled, address, size, file, line,"
-                           " image_id, address, name, function_id, name, function_id FROM functions"
-                           " WHERE function_id = ?1",
-                       .columns = 8,
-                       .indexes = {4, 2}},
     images = {.sql =
                   "SELECT image_id, path, build_id, kind, path, build_id, kind, image_id FROM images"
                   " WHERE image_id = ?1",
@@ -242,36 +221,25 @@ static const struct stored_rows
         " FROM call_sites WHERE ?1 NOTNULL",
         .columns = 6, .indexes = {3}};
 
-static int add_go(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
+static int add_tables(sqlite3 *db, const struct stored_rows *rows, size_t count, int64_t run_id,
+                      struct catalog_bytes *bytes, struct error *err)
 {
-    bool has_go = false;
-    int code = store_has_go(db, &has_go, err);
+    int code = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(go_rows) && has_go && !code; i++)
-        code = add_table(db, &go_rows[i], run_id, bytes, err);
-    return code;
-}
-
-static int add_sync(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
-{
-    bool has_sync = false;
-    int code = store_has_sync(db, &has_sync, err);
-
-    for (size_t i = 0; i < ARRAY_SIZE(sync_rows) && has_sync && !code; i++)
-        code = add_table(db, &sync_rows[i], run_id, bytes, err);
+    for (size_t i = 0; i < count && !code; i++)
+        code = add_table(db, &rows[i], run_id, bytes, err);
     return code;
 }
 
 static int add_run(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, struct error *err)
 {
-    bool packed = store_has_packed_lists(db);
-    int code = 0;
+    int code = add_tables(db, run_rows, ARRAY_SIZE(run_rows), run_id, bytes, err);
 
-    for (size_t i = 0; i < ARRAY_SIZE(run_rows) && !code; i++)
-        code = add_table(db, &run_rows[i], run_id, bytes, err);
     if (!code)
-        code = add_table(db, packed ? &packed_segments : &plain_segments, run_id, bytes, err);
-    return code || packed ? code : add_table(db, &segment_functions, run_id, bytes, err);
+        code = add_table(db, &segments, run_id, bytes, err);
+    if (!code)
+        code = add_tables(db, go_rows, ARRAY_SIZE(go_rows), run_id, bytes, err);
+    return code ? code : add_tables(db, sync_rows, ARRAY_SIZE(sync_rows), run_id, bytes, err);
 }
 
 /* ------------------------------------------------------------------------------------------ shared rows */
@@ -280,7 +248,7 @@ static int add_run(sqlite3 *db, int64_t run_id, struct catalog_bytes *bytes, str
 static int add_functions(sqlite3 *db, const struct census *functions, struct catalog_bytes *bytes,
                          struct error *err)
 {
-    const struct stored_rows *rows = store_has_name_hash(db) ? &hashed_functions : &plain_functions;
+    const struct stored_rows *rows = &functions_rows;
     AUTO_STATEMENT *row = NULL;
     AUTO_CENSUS seen = {0};
     int code = db_prepare(db, rows->sql, what, &row, err);
@@ -332,18 +300,15 @@ static int add_trigrams(sqlite3 *db, const struct census *functions, struct cata
                         struct error *err)
 {
     int64_t size = 0, up_to = 0, indexed = 0, of_run = 0;
-    bool has_index = false;
-    int code = store_has_name_index(db, &has_index, err);
+    int code =
+        db_number(db, what, &size, err, "SELECT sum(length(block)) FROM main.function_trigrams_data", "");
 
-    if (!code && has_index)
-        code =
-            db_number(db, what, &size, err, "SELECT sum(length(block)) FROM main.function_trigrams_data", "");
-    if (!code && has_index)
+    if (!code)
         code = db_number(db, what, &up_to, err, "SELECT up_to FROM main.indexed_functions", "");
-    if (!code && has_index)
+    if (!code)
         code = db_number(db, what, &indexed, err,
                          "SELECT count(*) FROM main.functions WHERE function_id <= ?1", "i", up_to);
-    for (size_t i = 0; i < functions->table_size && !code && has_index; i++)
+    for (size_t i = 0; i < functions->table_size && !code; i++)
         of_run += functions->table[i].function && functions->table[i].function <= up_to;
     if (!code && indexed)
         bytes->indexes += (uint64_t)((double)size * (double)of_run / (double)indexed);
@@ -356,10 +321,6 @@ int catalog_bytes_count(sqlite3 *db, int64_t run_id, const struct census *functi
     struct catalog_bytes bytes = {0};
     int code = add_run(db, run_id, &bytes, err);
 
-    if (!code)
-        code = add_go(db, run_id, &bytes, err);
-    if (!code)
-        code = add_sync(db, run_id, &bytes, err);
     if (!code)
         code = add_functions(db, functions, &bytes, err);
     if (!code)

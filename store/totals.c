@@ -116,13 +116,10 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
 static int add_go(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
 {
     int64_t events = 0, bytes = 0;
-    bool has_go = false;
-    int code = store_has_go(db, &has_go, err);
-
-    if (!code && has_go)
-        code = db_number(db, what, &events, err, "SELECT sum(event_count) FROM go_segments WHERE run_id = ?1",
+    int code = db_number(db, what, &events, err, "SELECT sum(event_count) FROM go_segments WHERE run_id = ?1",
                          "i", run_id);
-    if (!code && has_go)
+
+    if (!code)
         code = db_number(db, what, &bytes, err, "SELECT sum(length(data)) FROM go_segments WHERE run_id = ?1",
                          "i", run_id);
     totals->go_events = (uint64_t)events;
@@ -134,13 +131,10 @@ static int add_go(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals,
 static int add_sync(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
 {
     int64_t events = 0, bytes = 0;
-    bool has_sync = false;
-    int code = store_has_sync(db, &has_sync, err);
-
-    if (!code && has_sync)
-        code = db_number(db, what, &events, err,
+    int code = db_number(db, what, &events, err,
                          "SELECT sum(event_count) FROM sync_segments WHERE run_id = ?1", "i", run_id);
-    if (!code && has_sync)
+
+    if (!code)
         code = db_number(db, what, &bytes, err,
                          "SELECT sum(length(data)) FROM sync_segments WHERE run_id = ?1", "i", run_id);
     totals->sync_events = (uint64_t)events;

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "store/db/db.h"
-#include "store/db/schema_order_sql.h"
 
 static const char write_what[] = "cannot keep where threads are";
 static const char read_what[] = "cannot read where threads were";
@@ -130,9 +129,7 @@ int kept_order_write(struct tracestore *store, int64_t run_id, const struct orde
 
     if (r < 0)
         return r;
-    r = db_exec(writing.db, schema_order_sql, write_what, err);
-    if (r == 0)
-        r = write_tree(&writing, err);
+    r = write_tree(&writing, err);
     if (r < 0) {
         db_rollback(writing.db);
         return r;
@@ -259,22 +256,17 @@ int kept_order_read(struct tracestore *store, int64_t run_id, struct sample_set 
                     struct kept_order *ret_kept, struct error *err)
 {
     struct reading reading = {.db = tracestore_db(store), .run_id = run_id, .set = set, .kept = ret_kept};
-    int64_t tables = 0;
-    int r = db_number(reading.db, read_what, &tables, err,
-                      "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN "
-                      "('end_nodes', 'end_iterations', 'end_threads')",
-                      "");
+    int r;
 
     memset(ret_kept, 0, sizeof(*ret_kept));
-    if (r == 0 && tables == 3)
-        r = read_rows(&reading,
-                      "SELECT node, parent, image, build_id, function, file, line, address, entry, flags, "
-                      "depth FROM main.end_nodes WHERE run_id = ?1 ORDER BY node",
-                      "nNTTTTNIInn", read_node, err);
-    if (r == 0 && tables == 3)
+    r = read_rows(&reading,
+                  "SELECT node, parent, image, build_id, function, file, line, address, entry, flags, "
+                  "depth FROM main.end_nodes WHERE run_id = ?1 ORDER BY node",
+                  "nNTTTTNIInn", read_node, err);
+    if (r == 0)
         r = read_rows(&reading, "SELECT node, depth, finished FROM main.end_iterations WHERE run_id = ?1",
                       "nnn", read_iteration, err);
-    if (r == 0 && tables == 3)
+    if (r == 0)
         r = read_rows(&reading,
                       "SELECT pid, tid, rank, label, name, state, flags, node FROM main.end_threads "
                       "WHERE run_id = ?1 ORDER BY thread",

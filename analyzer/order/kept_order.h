@@ -6,7 +6,7 @@
  * stream. Its threads' stacks have them, and their loops' variables the iterations: the ordered tree of a
  * look at the live processes, just before the probes go, is kept with the run.
  *
- * Tables, made with the first such run: end_nodes, end_iterations, end_threads (docs/sql.md). What is read is
+ * Tables: end_nodes, end_iterations, end_threads (docs/sql.md). What is read is
  * checked: rows that do not fit together are -EBADMSG.
  */
 #ifndef TRACECTL_ANALYZER_ORDER_KEPT_ORDER_H

@@ -15,9 +15,9 @@ static const char questions[] =
     "SELECT (SELECT CAST(value AS INTEGER) FROM tags WHERE run_id = ?1 AND key = 'budget: functions'),"
     " count(DISTINCT function_id), min(nullif(from_ns, 0)),"
     " (SELECT sum(calls) FROM function_calls WHERE run_id = ?1),"
-    " CASE WHEN count(*) = count(missed) THEN coalesce(sum(missed), 0) END,"
+    " CASE WHEN count(*) = count(calls_missed) THEN coalesce(sum(calls_missed), 0) END,"
     " count(DISTINCT CASE WHEN from_ns = 0 THEN function_id END),"
-    " EXISTS (SELECT 1 FROM losses WHERE run_id = ?1 AND cause <> 'unfinished') FROM " BLIND_ROWS
+    " EXISTS (SELECT 1 FROM losses WHERE run_id = ?1 AND cause <> 'unfinished') FROM blind"
     " WHERE run_id = ?1";
 
 int completeness_read(struct tracestore *store, int64_t run_id, struct completeness *ret_completeness,

@@ -12,12 +12,6 @@
 #include "base/error.h"
 #include "store/api/tracestore.h"
 
-/* SQL: the table `blind`, with calls_missed, which is NULL in a store of an older tracectl: there the name is
- * not found in the inner query and means the outer one's. */
-#define BLIND_ROWS \
-    "(SELECT o.*, (SELECT calls_missed FROM main.blind i WHERE i.rowid = o.rowid) AS missed" \
-    " FROM main.blind o, (SELECT NULL AS calls_missed))"
-
 struct completeness {
     int64_t run_id;
     int64_t functions; /* that were to be seen, -1: not known */

@@ -74,7 +74,7 @@ static const struct section sections[] = {
     {"muted",
      "SELECT coalesce(f.demangled, f.name) AS t_name, nullif(b.from_ns, 0) AS s_from, b.to_ns AS "
      "s_to, nullif(b.calls_per_second, 0) AS r_calls_per_second, b.cause AS t_cause, "
-     "b.missed AS n_calls_missed FROM " BLIND_ROWS " b "
+     "b.calls_missed AS n_calls_missed FROM blind b "
      "LEFT JOIN functions f ON f.function_id = b.function_id WHERE b.run_id = ?1 ORDER BY b.from_ns, f.name",
      blind_titles, 40},
     {"functions",

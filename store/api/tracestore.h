@@ -387,8 +387,7 @@ int thread_writer_lost_by_kind(struct thread_writer *thread, uint64_t ns, uint64
 
 /* Some of the thread's open calls may have returned unseen: its returns count as inferred from now on. */
 int thread_writer_infers(struct thread_writer *thread, struct error *err);
-/* The other way round: the open calls have been looked up on the thread's stack and are open. In a store that
- * was made by an older tracectl the thread stays as it is. */
+/* The other way round: the open calls have been looked up on the thread's stack and are open. */
 int thread_writer_settled(struct thread_writer *thread, struct error *err);
 
 /* The thread ended; its open calls never come back. */

@@ -11,12 +11,6 @@ uint32_t function_name_hash(const char *name)
     return (uint32_t)crc32(0, (const uint8_t *)name, (uInt)strlen(name)) & 0x7fffff;
 }
 
-bool store_has_name_hash(sqlite3 *db)
-{
-    return sqlite3_table_column_metadata(db, "main", "functions", "name_hash", NULL, NULL, NULL, NULL,
-                                         NULL) == SQLITE_OK;
-}
-
 int name_index_build(sqlite3 *db, struct error *err)
 {
     int code = db_begin(db, what, err);

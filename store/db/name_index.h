@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Indexes of the names of functions: by a hash of the name, functions.name_hash (schema.sql), and by what is
- * inside them, function_trigrams (schema_names.sql).
+ * inside them, function_trigrams (schema.sql).
  *
- * The second is brought up to date when a run ends and when an older store is completed, not when functions
+ * The second is brought up to date when a run ends, not when functions
  * are written: that is the first moment of a recording, when thousands come at once and a program waits. So
  * readers take functions behind indexed_functions.up_to as they are, and nothing is missed in between, or
  * where a recorder was killed.
@@ -19,9 +19,6 @@
  * index of it is a third of one of the names; whoever looks a name up compares the names of the few rows
  * found. */
 uint32_t function_name_hash(const char *name);
-
-/* Whether the store has the column; an older one has indexes of whole names. */
-bool store_has_name_hash(sqlite3 *db);
 
 /* So many functions are not worth an index: to look at all their names takes a few milliseconds, and an index
  * of them as many bytes as their rows. */

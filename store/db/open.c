@@ -12,16 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
 #include "store/db/create.h"
 #include "store/db/full_disk.h"
 #include "store/db/schema.h"
 #include "store/db/schema_check.h"
 #include "store/db/store.h"
-
-/* Incompatible features that this version knows; a store with another one is refused. */
-static const char *const known_features[] = {TRACESTORE_FEATURE_SEALED, TRACESTORE_FEATURE_EAGER,
-                                             TRACESTORE_FEATURE_LISTS, NULL};
 
 DEFINE_CLEANUP(cleanup_store, struct tracestore *, tracestore_free)
 
@@ -232,28 +227,6 @@ static int connect_db(struct tracestore *store)
     return result;
 }
 
-static int check_features(struct tracestore *store, struct error *err)
-{
-    AUTO_STATEMENT *row = NULL;
-
-    if (sqlite3_prepare_v2(store->db, "SELECT name FROM features WHERE kind = 'incompatible'", -1, &row,
-                           NULL))
-        return fail_db(err, store->path, store->db);
-    while (db_row(row, "t") == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(row, 0);
-        bool known = false;
-
-        for (size_t i = 0; known_features[i]; i++)
-            known |= name && strcmp(known_features[i], name) == 0;
-        if (!known)
-            return error_say(err, -ENOTSUP,
-                             "cannot open store %s: it uses the feature '%s' of a newer tracectl "
-                             "(read it with that version)",
-                             store->path, name ? name : "");
-    }
-    return sqlite3_finalize(take_pointer(row)) ? fail_db(err, store->path, store->db) : 0;
-}
-
 static int check_format(struct tracestore *store, struct error *err)
 {
     int64_t id, version;
@@ -263,12 +236,15 @@ static int check_format(struct tracestore *store, struct error *err)
         return fail_db(err, store->path, store->db);
     if (id != STORE_APPLICATION_ID)
         return fail(err, store->path, -EINVAL, "not a tracectl store", "name another file with -d");
-    if (version > STORE_VERSION)
-        return error_say(err, -ENOTSUP,
-                         "cannot open store %s: it has format version %lld of a newer tracectl "
-                         "(read it with that version)",
-                         store->path, (long long)version);
-    return check_features(store, err);
+    if (version != STORE_VERSION)
+        return error_say(
+            err, -ENOTSUP,
+            version > STORE_VERSION
+                ? "cannot open store %s: written by a newer tracectl: format %lld, this one reads "
+                  "%d (read it with that version)"
+                : "cannot open store %s: format %lld, this tracectl reads %d (record it anew)",
+            store->path, (long long)version, STORE_VERSION);
+    return 0;
 }
 
 int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err)
@@ -353,8 +329,6 @@ int store_open(const char *path, enum tracestore_mode mode, store_prepare prepar
             fail(err, path, -EBADMSG, "the file is cut short", "salvage it with tracectl recover -o NEW.db");
     if (!code)
         code = schema_check(store->db, path, err);
-    if (!code && mode != TRACESTORE_READ)
-        code = schema_complete(store->db, err);
     if (!code)
         code = set_up(store, prepare, err);
     if (code)

@@ -1,14 +1,9 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
--- The catalog: ordinary tables that any sqlite3 opens. docs/sql.md describes every column; times are nanoseconds
--- of CLOCK_REALTIME. `PRAGMA application_id` is 0x74726163 ("trac"), `PRAGMA user_version` the format's version.
-
--- Features that a reader must know (incompatible) or may ignore (compatible), one row each.
-CREATE TABLE features (
-    name TEXT PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('incompatible', 'compatible'))
-) WITHOUT ROWID;
--- segments.functions in place of a table of their own, functions.name_hash in place of indexes of names.
-INSERT INTO features VALUES ('function lists', 'incompatible');
+-- All tables of a store, format version 1 (docs/trace-format.md): docs/sql.md describes every column; times are
+-- nanoseconds of CLOCK_REALTIME. schema_check.c compares the tables of a store with these statements, so a change of
+-- them, but for comments and white space, is a new format version.
+PRAGMA application_id = 0x74726163; -- "trac"
+PRAGMA user_version = 1;            -- the format's version
 
 CREATE TABLE runs (
     run_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -77,9 +72,35 @@ CREATE TABLE functions (
     size INTEGER NOT NULL,
     file TEXT,
     line INTEGER,
-    name_hash INTEGER NOT NULL     -- CRC-32 of name, its lowest 23 bits
+    name_hash INTEGER NOT NULL,    -- CRC-32 of name, its lowest 23 bits
+    aliases TEXT                   -- the other names of the address, one per line; NULL: there are none
 );
 CREATE INDEX functions_by_name ON functions(name_hash);
+
+-- An index of the names of functions by what is inside them, for the virtual table function_names: FTS5's trigrams,
+-- without positions (detail = none: a third of the size) and without copies of the names.
+CREATE VIRTUAL TABLE function_trigrams USING fts5(
+    name, demangled, content = 'functions', content_rowid = 'function_id',
+    tokenize = 'trigram', detail = none, columnsize = 0
+);
+
+-- One row. Functions with greater numbers are not in the index yet: they get there when a run ends (name_index.c), and
+-- readers look at each of them until then.
+CREATE TABLE indexed_functions (
+    up_to INTEGER NOT NULL
+);
+INSERT INTO indexed_functions VALUES (0);
+
+-- Places that functions are called from, by the return address; shared by runs.
+CREATE TABLE call_sites (
+    site_id INTEGER PRIMARY KEY,
+    image_id INTEGER NOT NULL REFERENCES images ON DELETE CASCADE,
+    address INTEGER NOT NULL,      -- virtual address in the image's file: of the instruction behind the call
+    function_id INTEGER,           -- the function that it lies in, NULL: unknown
+    file TEXT,
+    line INTEGER,
+    UNIQUE (image_id, address)
+);
 
 CREATE TABLE segments (
     segment_id INTEGER PRIMARY KEY,
@@ -115,7 +136,9 @@ CREATE TABLE losses (
     seq INTEGER,                   -- the event of kind 'lost' in the thread's stream
     ns INTEGER NOT NULL,           -- when it was noticed; for 'unfinished': all after this is unknown
     count INTEGER,                 -- events missing, NULL: unknown
-    cause TEXT NOT NULL
+    cause TEXT NOT NULL,
+    calls INTEGER,                 -- of count: the calls, and the returns; both NULL: not known
+    returns INTEGER
 );
 CREATE INDEX losses_by_run ON losses(run_id);
 
@@ -125,6 +148,170 @@ CREATE TABLE blind (
     from_ns INTEGER NOT NULL,
     to_ns INTEGER,                 -- NULL: to the end of the run
     cause TEXT NOT NULL,
-    calls_per_second REAL
+    calls_per_second REAL,
+    calls_missed INTEGER           -- calls that were seen and not recorded, NULL: not counted
 );
 CREATE INDEX blind_by_run ON blind(run_id);
+CREATE INDEX blind_by_function ON blind(run_id, function_id, from_ns);
+
+-- The functions that were excluded when a recording with a budget ended, by binary: the next one begins with them
+-- excluded.
+CREATE TABLE budget_plans (
+    build_id TEXT NOT NULL,
+    address INTEGER NOT NULL,      -- virtual address in the image's file
+    calls_per_second REAL NOT NULL,
+    PRIMARY KEY (build_id, address)
+) WITHOUT ROWID;
+
+-- ------------------------------------------------------------------------------------------ goroutines
+
+-- A process whose goroutines are recorded.
+CREATE TABLE go_programs (
+    process_id INTEGER PRIMARY KEY REFERENCES processes ON DELETE CASCADE,
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    image_id INTEGER NOT NULL REFERENCES images,
+    version TEXT NOT NULL,         -- "go1.22.12"
+    operations INTEGER NOT NULL,   -- 0: only creation, waiting and ends are recorded
+    from_start INTEGER NOT NULL,   -- 1: no goroutine is older than from_ns
+    from_ns INTEGER NOT NULL
+);
+CREATE INDEX go_programs_by_run ON go_programs(run_id);
+
+-- The runtime's names of what a goroutine can wait for, by the numbers that GO_EVENT_BLOCK has.
+CREATE TABLE go_wait_reasons (
+    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (process_id, number)
+) WITHOUT ROWID;
+
+-- The events of a process, in their order. The last row of a process that is being recorded is written anew as it grows.
+CREATE TABLE go_segments (
+    segment_id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
+    first_seq INTEGER NOT NULL,
+    event_count INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    codec INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,     -- CRC-32 of data
+    functions BLOB NOT NULL,       -- with the number of events that name them, as segments.functions
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX go_segments_by_process ON go_segments(process_id, first_seq);
+CREATE INDEX go_segments_by_run ON go_segments(run_id);
+
+-- The places in an image where goroutines are made, communicate or synchronise; shared by runs.
+CREATE TABLE go_usages (
+    usage_id INTEGER PRIMARY KEY,
+    image_id INTEGER NOT NULL REFERENCES images ON DELETE CASCADE,
+    function TEXT NOT NULL,
+    file TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    operation INTEGER NOT NULL,    -- enum go_op
+    standard INTEGER NOT NULL,     -- 1: in the standard library
+    blocks INTEGER NOT NULL        -- 1: a select without a default
+);
+CREATE INDEX go_usages_by_image ON go_usages(image_id);
+
+CREATE TABLE go_usage_cases (
+    usage_id INTEGER NOT NULL REFERENCES go_usages ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    line INTEGER NOT NULL,         -- 0: not known
+    sends INTEGER NOT NULL,
+    PRIMARY KEY (usage_id, number)
+) WITHOUT ROWID;
+
+-- ------------------------------------------------------------------------------------------ synchronisation
+
+-- A process whose synchronisation is recorded (record --sync).
+CREATE TABLE sync_processes (
+    process_id INTEGER PRIMARY KEY REFERENCES processes ON DELETE CASCADE,
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    from_ns INTEGER NOT NULL,
+    from_start INTEGER NOT NULL,   -- 1: nothing is from before from_ns
+    library TEXT,                  -- the C library whose locks are seen; NULL: futexes only,
+    why_not TEXT                   -- for this reason
+);
+
+-- One end of a connection, or a file (struct sync_channel).
+CREATE TABLE sync_channels (
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    channel INTEGER NOT NULL,      -- from 1 in each run
+    kind INTEGER NOT NULL,         -- enum sync_channel_kind
+    name TEXT NOT NULL,            -- path of a file, '': not known
+    local TEXT NOT NULL,
+    remote TEXT NOT NULL,          -- the other end's `local`
+    device INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    net INTEGER NOT NULL,          -- network namespace, 0: none
+    from_start INTEGER NOT NULL,
+    PRIMARY KEY (run_id, channel)
+) WITHOUT ROWID;
+
+-- Functions that were declared as sinks and the like.
+CREATE TABLE sync_functions (
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+-- The events of a process, in their order. The last row of a process that is being recorded is written anew as it grows.
+CREATE TABLE sync_segments (
+    segment_id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
+    first_seq INTEGER NOT NULL,
+    event_count INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    codec INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,     -- CRC-32 of data
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX sync_segments_by_process ON sync_segments(process_id, first_seq);
+CREATE INDEX sync_segments_by_run ON sync_segments(run_id);
+
+-- ------------------------------------------------------------------------------------------ stacks at the end
+
+-- Where the threads of a run were when it ended (record --stacks, analyzer/order/kept_order.c).
+CREATE TABLE end_nodes (
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    node INTEGER NOT NULL,
+    parent INTEGER,                -- NULL: an outermost call
+    image TEXT,
+    build_id TEXT,
+    function TEXT,
+    file TEXT,
+    line INTEGER,
+    address INTEGER,
+    entry INTEGER,
+    flags INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    PRIMARY KEY (run_id, node)
+) WITHOUT ROWID;
+
+CREATE TABLE end_iterations (
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    node INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    finished INTEGER NOT NULL,
+    PRIMARY KEY (run_id, node, depth)
+) WITHOUT ROWID;
+
+CREATE TABLE end_threads (
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    thread INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    tid INTEGER NOT NULL,
+    rank INTEGER,
+    label TEXT NOT NULL,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    flags INTEGER NOT NULL,
+    node INTEGER,
+    PRIMARY KEY (run_id, thread)
+) WITHOUT ROWID;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * SQLite keeps the text of the statement that made each table and index. It is compared with the statements
- * of schema*.sql, both without comments and white space, so that what is known is written down once. A column
- * that was added (ALTER TABLE) stands at the end of its table's text.
+ * of schema.sql, both without comments and white space, so that the tables are described once.
  */
 #include "store/db/schema_check.h"
 
@@ -12,36 +11,31 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "store/db/schema_additions_sql.h"
-#include "store/db/schema_aliases_sql.h"
-#include "store/db/schema_budget_sql.h"
-#include "store/db/schema_go_sql.h"
-#include "store/db/schema_names_sql.h"
-#include "store/db/schema_older_sql.h"
-#include "store/db/schema_order_sql.h"
 #include "store/db/schema_sql.h"
-#include "store/db/schema_sync_sql.h"
 
-/* In the order in which they can be added. */
-static const char *const scripts[] = {schema_sql,       schema_older_sql,  schema_additions_sql,
-                                      schema_names_sql, schema_go_sql,     schema_sync_sql,
-                                      schema_order_sql, schema_budget_sql, schema_aliases_sql};
+/* The tables that SQLite makes itself: for AUTOINCREMENT, and for the table of FTS5. */
+static const char sqlite_tables[] =
+    "CREATE TABLE sqlite_sequence(name, seq);"
+    "CREATE TABLE 'function_trigrams_data'(id INTEGER PRIMARY KEY, block BLOB);"
+    "CREATE TABLE 'function_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;"
+    "CREATE TABLE 'function_trigrams_config'(k PRIMARY KEY, v) WITHOUT ROWID;";
 
 #define REMEDY "it was changed by something else; 'tracectl recover -o NEW.db' takes over what it knows"
 
-/* Statements that make something, as normalise() leaves them. */
+/* Statements that make something. */
 struct statements {
-    char **texts;
+    struct statement {
+        char *text; /* as normalise() leaves it */
+        bool seen;  /* the store has it */
+    } * list;
     size_t count, capacity;
-    size_t required; /* the first ones, at most 64, are in every store, in this form or in an older one */
-    uint64_t seen;   /* a bit for each of those that the store has */
 };
 
 static void statements_release(struct statements *statements)
 {
     for (size_t i = 0; i < statements->count; i++)
-        free(statements->texts[i]);
-    free(statements->texts);
+        free(statements->list[i].text);
+    free(statements->list);
 }
 
 /* ------------------------------------------------------------------------------------------ text of SQL */
@@ -100,15 +94,6 @@ static char *normalise(const char **sql, bool one_of_many)
     return text;
 }
 
-/* Takes the first `what` out of the text. */
-static void cut_out(char *text, const char *what)
-{
-    char *at = strstr(text, what);
-
-    if (at)
-        memmove(at, at + strlen(what), strlen(at + strlen(what)) + 1);
-}
-
 /* Whether what the statement makes has that name. */
 static bool makes(const char *statement, const char *name)
 {
@@ -130,72 +115,24 @@ static bool makes(const char *statement, const char *name)
 
 /* ------------------------------------------------------------------------------------------ what is known */
 
-static int add_text(struct statements *known, char *text)
-{
-    if (!text || array_reserve(&known->texts, &known->capacity, known->count + 1)) {
-        free(text);
-        return -ENOMEM;
-    }
-    known->texts[known->count++] = text;
-    return 0;
-}
-
-/* "ALTER TABLE name ADD COLUMN column": one more form for each form of the table. */
-static int add_column(struct statements *known, const char *alter)
-{
-    size_t forms = known->count;
-    const char *column = strstr(alter, " ADD COLUMN ");
-    char name[64] = "";
-    int r = 0;
-
-    if (sscanf(alter, "ALTER TABLE %63[a-z_]", name) != 1 || !column)
-        return 0;
-    column += strlen(" ADD COLUMN ");
-    for (size_t i = 0; i < forms && !r; i++) {
-        const char *form = known->texts[i];
-        char *text;
-
-        if (!makes(form, name) || form[strlen(form) - 1] != ')')
-            continue;
-        if (asprintf(&text, "%.*s,%s)", (int)strlen(form) - 1, form, column) < 0)
-            return -ENOMEM;
-        r = add_text(known, text);
-    }
-    return r;
-}
-
 static int add_script(struct statements *known, const char *sql)
 {
-    int r = 0;
-
-    while (*sql && !r) {
+    while (*sql) {
         char *text = normalise(&sql, true);
 
         if (!text)
             return -ENOMEM;
-        if (!strncmp(text, "CREATE ", strlen("CREATE "))) {
-            cut_out(text, "IF NOT EXISTS ");
-            cut_out(text, "main.");
-            r = add_text(known, text);
+        if (strncmp(text, "CREATE ", strlen("CREATE ")) != 0) {
+            free(text);
             continue;
         }
-        if (!strncmp(text, "ALTER ", strlen("ALTER ")))
-            r = add_column(known, text);
-        free(text);
+        if (array_reserve(&known->list, &known->capacity, known->count + 1)) {
+            free(text);
+            return -ENOMEM;
+        }
+        known->list[known->count++] = (struct statement){.text = text};
     }
-    return r;
-}
-
-static int know(struct statements *known)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(scripts) && !r; i++) {
-        r = add_script(known, scripts[i]);
-        if (!i)
-            known->required = known->count;
-    }
-    return r;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ the store's */
@@ -217,7 +154,7 @@ static bool is_automatic(sqlite3_stmt *row)
 }
 
 /* 1: the row is as tracectl would have written it, 0: it is not; -ENOMEM. */
-static int is_known(const struct statements *known, sqlite3_stmt *row)
+static int is_known(struct statements *known, sqlite3_stmt *row)
 {
     const char *sql = text_of(row, SQL), *name = text_of(row, NAME);
     AUTO_FREE char *text = NULL;
@@ -228,8 +165,10 @@ static int is_known(const struct statements *known, sqlite3_stmt *row)
     if (!text)
         return -ENOMEM;
     for (size_t i = 0; i < known->count; i++)
-        if (!strcmp(known->texts[i], text))
-            return makes(text, name);
+        if (!strcmp(known->list[i].text, text) && makes(text, name)) {
+            known->list[i].seen = true;
+            return 1;
+        }
     return 0;
 }
 
@@ -238,7 +177,7 @@ static int say_strange(const struct statements *known, sqlite3_stmt *row, const 
     const char *name = text_of(row, NAME);
 
     for (size_t i = 0; i < known->count; i++)
-        if (makes(known->texts[i], name))
+        if (makes(known->list[i].text, name))
             return error_say(err, -EINVAL,
                              "cannot open store %s: its %s '%.60s' is not as tracectl makes it (" REMEDY ")",
                              path, text_of(row, TYPE), name);
@@ -248,20 +187,12 @@ static int say_strange(const struct statements *known, sqlite3_stmt *row, const 
                      path, text_of(row, TYPE), name);
 }
 
-/* Notes which of the required statements made the thing of that name. */
-static void note_seen(struct statements *known, const char *name)
-{
-    for (size_t i = 0; i < known->required; i++)
-        if (makes(known->texts[i], name))
-            known->seen |= UINT64_C(1) << i;
-}
-
 static int check_seen(const struct statements *known, const char *path, struct error *err)
 {
-    for (size_t i = 0; i < known->required; i++)
-        if (!(known->seen >> i & 1))
+    for (size_t i = 0; i < known->count; i++)
+        if (!known->list[i].seen)
             return error_say(err, -EINVAL, "cannot open store %s: it lacks what '%.*s' makes (" REMEDY ")",
-                             path, (int)strcspn(known->texts[i], "("), known->texts[i]);
+                             path, (int)strcspn(known->list[i].text, "("), known->list[i].text);
     return 0;
 }
 
@@ -274,7 +205,7 @@ int schema_check(sqlite3 *db, const char *path, struct error *err)
 
     if (code)
         return code;
-    if (know(&known))
+    if (add_script(&known, schema_sql) || add_script(&known, sqlite_tables))
         return error_no_memory(err);
     while ((result = sqlite3_step(row)) == SQLITE_ROW) {
         code = is_known(&known, row);
@@ -282,7 +213,6 @@ int schema_check(sqlite3 *db, const char *path, struct error *err)
             return error_no_memory(err);
         if (!code)
             return say_strange(&known, row, path, err);
-        note_seen(&known, text_of(row, NAME));
     }
     if (result != SQLITE_DONE)
         return db_fail(db, err, "cannot read the tables");

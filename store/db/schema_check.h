@@ -16,9 +16,9 @@
 void schema_distrust(sqlite3 *db);
 
 /*
- * Compares the main database's list of tables, word by word and but for comments, with what this version and
- * earlier ones write. -EINVAL with an error line that names `path` and the first thing that is strange or
- * missing; an SQLite error as errno.
+ * Compares the main database's list of tables, word by word and but for comments, with schema.sql. -EINVAL
+ * with an error line that names `path` and the first thing that is strange or missing; an SQLite error as
+ * errno.
  */
 int schema_check(sqlite3 *db, const char *path, struct error *err);
 

@@ -8,16 +8,11 @@
 #include "store/api/tracestore.h"
 #include "store/db/db.h"
 
+/* schema.sql writes both. */
 #define STORE_APPLICATION_ID 0x74726163 /* "trac" */
 #define STORE_VERSION 1
-#define STORE_BUSY_TIMEOUT_MS 10000
 
-/* The incompatible features that a store may have: segments of codec 2, or with packed sections. */
-#define TRACESTORE_FEATURE_SEALED "sealed segments"
-/* Segments of codec 3. */
-#define TRACESTORE_FEATURE_EAGER "eager segments"
-/* segments.functions and functions.name_hash (schema.sql): in every store that was made with them. */
-#define TRACESTORE_FEATURE_LISTS "function lists"
+#define STORE_BUSY_TIMEOUT_MS 10000
 
 /* What is set aside for a full disk. */
 enum store_reserve {
@@ -37,7 +32,7 @@ struct tracestore {
 };
 
 /* Opens a store for reading that tracestore_open may refuse as damaged: as much of it as SQLite lets one see.
- * A store of a newer version is refused (-ENOTSUP). Close with sqlite3_close. */
+ * A store of another version is refused (-ENOTSUP). Close with sqlite3_close. */
 int store_open_damaged(const char *path, sqlite3 **ret_db, struct error *err);
 
 /* What a connection gets before it may no longer write: an SQLite result, and on failure why, in memory of
@@ -48,14 +43,6 @@ typedef int (*store_prepare)(sqlite3 *db, char **ret_message);
  * them. Close with tracestore_free(). */
 int store_open(const char *path, enum tracestore_mode mode, store_prepare prepare,
                struct tracestore **ret_store, struct error *err);
-
-/* Whether the store has what schema_additions.sql adds, what schema_names.sql does, and so on. */
-int store_has_call_sites(sqlite3 *db, bool *ret_has, struct error *err);
-int store_has_aliases(sqlite3 *db, bool *ret_has, struct error *err);
-int store_has_name_index(sqlite3 *db, bool *ret_has, struct error *err);
-int store_has_go(sqlite3 *db, bool *ret_has, struct error *err);
-int store_has_sync(sqlite3 *db, bool *ret_has, struct error *err);
-int store_has_budget(sqlite3 *db, bool *ret_has, struct error *err);
 
 /* The functions that a run calls, the journal included, in ascending order. Free with free(). */
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,

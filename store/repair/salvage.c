@@ -87,19 +87,6 @@ int salvage_copy_table(struct salvage *salvage, const char *table, const char *c
     return code;
 }
 
-/* `budget`: the store has what recordings with one leave. */
-static int copy_blind(struct salvage *salvage, bool budget)
-{
-    int code;
-
-    if (!budget)
-        return salvage_copy_table(salvage, "blind",
-                                  "run_id, function_id, from_ns, to_ns, cause, calls_per_second");
-    code = salvage_copy_table(salvage, "blind",
-                              "run_id, function_id, from_ns, to_ns, cause, calls_per_second, calls_missed");
-    return code ? code : salvage_copy_table(salvage, "budget_plans", "build_id, address, calls_per_second");
-}
-
 static int copy_catalog(struct salvage *salvage)
 {
     static const struct {
@@ -113,36 +100,18 @@ static int copy_catalog(struct salvage *salvage)
          "process_id, run_id, pid, parent_process_id, rank, exe, argv, started_ns, ended_ns, exit_status"},
         {"threads", "thread_id, run_id, process_id, tid, label, name, started_ns, ended_ns, returns"},
         {"images", "image_id, path, build_id, kind"},
+        {"functions", "function_id, image_id, name, demangled, address, size, file, line, aliases"},
+        {"blind", "run_id, function_id, from_ns, to_ns, cause, calls_per_second, calls_missed"},
+        {"budget_plans", "build_id, address, calls_per_second"},
+        {"losses", "loss_id, run_id, thread_id, seq, ns, count, cause, calls, returns"},
+        {"call_sites", "site_id, image_id, address, function_id, file, line"},
     };
-    bool complete = false, budget = false, aliases = false;
-    int code;
+    int code = 0;
 
-    store_has_call_sites(salvage->from, &complete, NULL);
-    store_has_budget(salvage->from, &budget, NULL);
-    store_has_aliases(salvage->from, &aliases, NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(tables) && !code; i++)
         code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
-        if (code)
-            return code;
-    }
-    code = salvage_copy_table(
-        salvage, "functions",
-        aliases ? "function_id, image_id, name, demangled, address, size, file, line, aliases"
-                : "function_id, image_id, name, demangled, address, size, file, line");
-    if (code)
-        return code;
-    code = copy_blind(salvage, budget);
-    if (code)
-        return code;
-    if (!complete)
-        return salvage_copy_table(salvage, "losses", "loss_id, run_id, thread_id, seq, ns, count, cause");
-    code = salvage_copy_table(salvage, "losses",
-                              "loss_id, run_id, thread_id, seq, ns, count, cause, calls, returns");
-    return code ? code
-                : salvage_copy_table(salvage, "call_sites",
-                                     "site_id, image_id, address, function_id, file, line");
+    return code;
 }
-
 /* ------------------------------------------------------------------------------------------ segments */
 
 enum {

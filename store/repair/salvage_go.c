@@ -149,16 +149,14 @@ int salvage_go_copy(struct salvage *salvage)
         {"go_usages", "usage_id, image_id, function, file, line, operation, standard, blocks"},
         {"go_usage_cases", "usage_id, number, line, sends"},
     };
-    bool has_go = false;
     int code = db_exec(salvage->db,
                        "CREATE TEMP TABLE lost_go (run_id, process_id, first_seq, event_count);"
                        "CREATE TEMP TABLE go_functions (function_id INTEGER PRIMARY KEY)",
                        what, salvage->err);
 
-    store_has_go(salvage->from, &has_go, NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(tables) && has_go && !code; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(tables) && !code; i++)
         code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
-    return code || !has_go ? code : copy_segments(salvage);
+    return code ? code : copy_segments(salvage);
 }
 
 int salvage_go_invent(struct salvage *salvage)

@@ -113,15 +113,13 @@ int salvage_sync_copy(struct salvage *salvage)
         {"sync_channels", "run_id, channel, kind, name, local, remote, device, inode, net, from_start"},
         {"sync_functions", "run_id, number, role, name"},
     };
-    bool has_sync = false;
     int code =
         db_exec(salvage->db, "CREATE TEMP TABLE lost_sync (run_id, process_id, first_seq, event_count)", what,
                 salvage->err);
 
-    store_has_sync(salvage->from, &has_sync, NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(tables) && has_sync && !code; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(tables) && !code; i++)
         code = salvage_copy_table(salvage, tables[i].table, tables[i].columns);
-    return code || !has_sync ? code : copy_segments(salvage);
+    return code ? code : copy_segments(salvage);
 }
 
 int salvage_sync_invent(struct salvage *salvage)

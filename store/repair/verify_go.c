@@ -210,17 +210,14 @@ static int check_segments(struct verifier *verifier)
 int verify_go_segments(struct go_verification *verification)
 {
     struct verifier verifier = {.of = verification};
-    bool has_go = false;
-    int code = store_has_go(verification->db, &has_go, NULL);
+    int code = db_prepare(verification->db, SEGMENTS_SQL, what, &verifier.row, NULL);
 
-    if (!code && has_go)
-        code = db_prepare(verification->db, SEGMENTS_SQL, what, &verifier.row, NULL);
-    if (!code && has_go)
+    if (!code)
         code = db_prepare(verification->db, "SELECT 1 FROM main.functions WHERE function_id = ?1", what,
                           &verifier.find_function, NULL);
-    if (!code && has_go)
+    if (!code)
         code = check_segments(&verifier);
-    else if (code && code != -ENOMEM)
+    else if (code != -ENOMEM)
         cannot_read(verification);
     sqlite3_finalize(verifier.row);
     sqlite3_finalize(verifier.find_function);

@@ -97,12 +97,9 @@ static int check_segment(struct sync_verification *verification, sqlite3_stmt *r
 int verify_sync_segments(struct sync_verification *verification)
 {
     AUTO_STATEMENT *row = NULL;
-    bool has_sync = false;
-    int result = SQLITE_DONE, code = store_has_sync(verification->db, &has_sync, NULL);
+    int result = SQLITE_DONE, code = db_prepare(verification->db, SEGMENTS_SQL, what, &row, NULL);
 
-    if (!code && has_sync)
-        code = db_prepare(verification->db, SEGMENTS_SQL, what, &row, NULL);
-    while (!code && row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+    while (!code && (result = sqlite3_step(row)) == SQLITE_ROW) {
         verification->segments++;
         code = check_segment(verification, row);
     }

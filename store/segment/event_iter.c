@@ -12,7 +12,6 @@
 #include "store/db/db.h"
 #include "store/db/store.h"
 #include "store/segment/journal.h"
-#include "store/segment/segment_counts.h"
 
 struct event_iter {
     sqlite3 *db;
@@ -53,18 +52,12 @@ void event_iter_count_decoded(void)
  * ?2 lies in, if any, by the index alone. */
 static int prepare_find(struct event_iter *iter, struct error *err)
 {
-#define FIND_SQL(names) \
-    "SELECT segment_id, first_seq, event_count, last_ns, codec, checksum, data FROM segments" \
-    " WHERE thread_id = ?1 AND first_seq >= coalesce((SELECT first_seq FROM segments WHERE thread_id = ?1" \
-    " AND first_seq <= ?2 ORDER BY first_seq DESC LIMIT 1), 0) AND first_seq + event_count > ?2" \
-    " AND (?3 = 0 OR first_ns IS NULL OR (first_ns <= ?3 AND coalesce(last_ns, ?4) >= ?4))" \
-    " AND (?5 ISNULL OR " names ") ORDER BY first_seq LIMIT 1"
-    const char *sql =
-        store_has_packed_lists(iter->db)
-            ? FIND_SQL("segment_names(functions, ?5)")
-            : FIND_SQL(
-                  "EXISTS (SELECT 1 FROM segment_functions f"
-                  " WHERE f.segment_id = segments.segment_id AND is_listed(f.function_id, ?5))");
+    static const char sql[] =
+        "SELECT segment_id, first_seq, event_count, last_ns, codec, checksum, data FROM segments"
+        " WHERE thread_id = ?1 AND first_seq >= coalesce((SELECT first_seq FROM segments WHERE thread_id = ?1"
+        " AND first_seq <= ?2 ORDER BY first_seq DESC LIMIT 1), 0) AND first_seq + event_count > ?2"
+        " AND (?3 = 0 OR first_ns IS NULL OR (first_ns <= ?3 AND coalesce(last_ns, ?4) >= ?4))"
+        " AND (?5 ISNULL OR segment_names(functions, ?5)) ORDER BY first_seq LIMIT 1";
     const struct function_set *functions = iter->range.functions;
     int code = db_prepare(iter->db, sql, what, &iter->find, err);
 

@@ -3,29 +3,18 @@
 
 static const char what[] = "cannot read the numbers of calls";
 
-bool store_has_packed_lists(sqlite3 *db)
-{
-    return sqlite3_table_column_metadata(db, "main", "segments", "functions", NULL, NULL, NULL, NULL, NULL) ==
-           SQLITE_OK;
-}
-
 int segment_counts_open(struct segment_counts *counts, sqlite3 *db, enum counts_of of, struct error *err)
 {
 #define LISTS "SELECT segment_id, functions FROM main.segments"
-#define ROWS \
-    "SELECT f.segment_id, f.function_id, f.calls FROM main.segments s" \
-    " CROSS JOIN main.segment_functions f ON f.segment_id = s.segment_id"
-    static const char *const sql[][2] = {
-        [COUNTS_OF_ALL] = {"SELECT segment_id, function_id, calls FROM main.segment_functions ORDER BY 1, 2",
-                           LISTS " ORDER BY segment_id"},
-        [COUNTS_OF_RUN] = {ROWS " WHERE s.run_id = ?1", LISTS " WHERE run_id = ?1"},
-        [COUNTS_OF_THREAD] = {ROWS " WHERE s.thread_id = ?1", LISTS " WHERE thread_id = ?1"},
-        [COUNTS_OF_SEGMENT] = {ROWS " WHERE s.segment_id = ?1", LISTS " WHERE segment_id = ?1"},
+    static const char *const sql[] = {
+        [COUNTS_OF_ALL] = LISTS " ORDER BY segment_id",
+        [COUNTS_OF_RUN] = LISTS " WHERE run_id = ?1",
+        [COUNTS_OF_THREAD] = LISTS " WHERE thread_id = ?1",
+        [COUNTS_OF_SEGMENT] = LISTS " WHERE segment_id = ?1",
     };
 
-    *counts =
-        (struct segment_counts){.db = db, .packed = store_has_packed_lists(db), .list = call_list_empty()};
-    return db_prepare(db, sql[of][counts->packed], what, &counts->rows, err);
+    *counts = (struct segment_counts){.db = db, .list = call_list_empty()};
+    return db_prepare(db, sql[of], what, &counts->rows, err);
 }
 
 void segment_counts_close(struct segment_counts *counts)
@@ -57,7 +46,7 @@ static int damaged(const struct segment_counts *counts, struct error *err)
 /* To the next row. 1: there is none. */
 static int step(struct segment_counts *counts, struct error *err)
 {
-    int result = db_row(counts->rows, counts->packed ? "ib" : "inn");
+    int result = db_row(counts->rows, "ib");
 
     if (result == SQLITE_DONE)
         return 1;
@@ -75,11 +64,6 @@ int segment_counts_next(struct segment_counts *counts, struct function_calls *re
         code = step(counts, err);
         if (code)
             return code;
-        if (!counts->packed) {
-            *ret_function = (struct function_calls){(uint32_t)sqlite3_column_int64(counts->rows, 1),
-                                                    (uint64_t)sqlite3_column_int64(counts->rows, 2)};
-            return 0;
-        }
         if (call_list_open(sqlite3_column_blob(counts->rows, 1),
                            (size_t)sqlite3_column_bytes(counts->rows, 1), &counts->list))
             return damaged(counts, err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What segments say of their functions, without decoding them: from the packed lists in `segments.functions`,
- * or, in a store made before there were these, from its table `segment_functions`.
- */
+/* The functions of segments and their numbers of calls, without decoding events: from the packed lists in
+ * `segments.functions`. */
 #ifndef TRACESTORE_SEGMENT_COUNTS_H
 #define TRACESTORE_SEGMENT_COUNTS_H
 
@@ -10,15 +8,11 @@
 #include "store/segment/call_list.h"
 #include "store/segment/census.h"
 
-/* Whether the store has packed lists: then SQL's `segment_functions` is the virtual table. */
-bool store_has_packed_lists(sqlite3 *db);
-
 enum counts_of { COUNTS_OF_ALL, COUNTS_OF_RUN, COUNTS_OF_THREAD, COUNTS_OF_SEGMENT };
 
 struct segment_counts {
     sqlite3 *db;
     sqlite3_stmt *rows;
-    bool packed;
     int64_t segment_id; /* that the function given last is in */
     struct call_list_reader list;
 };

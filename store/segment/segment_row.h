@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Segments as rows, in the form that the store has: with a packed list of functions, or with rows of
- * `segment_functions` beside it in a store made before there were these. */
+/* Writing segments as rows of `segments`, with their packed lists of functions. */
 #ifndef TRACESTORE_SEGMENT_ROW_H
 #define TRACESTORE_SEGMENT_ROW_H
 
@@ -18,10 +17,10 @@ struct segment_row {
     size_t function_count;
 };
 
-/* The statements, prepared for the store's form. Zero-initialised: none. */
+/* The prepared statement. Zero-initialised: none. */
 struct segment_inserter {
     sqlite3 *db;
-    sqlite3_stmt *segment, *function; /* function NULL: packed lists */
+    sqlite3_stmt *segment;
 };
 
 #define AUTO_SEGMENT_INSERTER __attribute__((cleanup(segment_inserter_close))) struct segment_inserter

@@ -35,7 +35,6 @@ int go_scan_start(struct go_scan *scan, sqlite3 *db, const char *index_text, int
                   struct error *err)
 {
     struct vtab_constraints constraints;
-    bool has_go = false;
     int code;
 
     go_scan_stop(scan);
@@ -45,9 +44,8 @@ int go_scan_start(struct go_scan *scan, sqlite3 *db, const char *index_text, int
     scan->range = (struct process_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
                                          constraints.to_ns};
     vtab_constraints_release(&constraints);
-    code = store_has_go(db, &has_go, err);
-    if (code || !has_go || constraints.nothing)
-        return code;
+    if (constraints.nothing)
+        return 0;
     code = db_prepare(db, PROGRAMS_SQL, what, &scan->programs, err);
     if (!code && constraints.has_run)
         sqlite3_bind_int64(scan->programs, 1, constraints.run_id);

@@ -13,56 +13,6 @@
 #include "store/sql/vtab_scan.h"
 #include "store/streams/sync_tables.h"
 
-/* What an older store lacks (schema_additions.sql), as empty as it would be there, so that a query need not
- * care.
- */
-static const char shims_sql[] =
-    "CREATE TEMP VIEW IF NOT EXISTS call_sites AS SELECT NULL AS site_id, NULL AS image_id, NULL AS address,"
-    " NULL AS function_id, NULL AS file, NULL AS line WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS losses AS SELECT *, NULL AS calls, NULL AS returns FROM main.losses";
-
-/* The same for schema_aliases.sql. */
-static const char alias_shims_sql[] =
-    "CREATE TEMP VIEW IF NOT EXISTS functions AS SELECT *, NULL AS aliases FROM main.functions";
-
-/* The same for schema_go.sql. */
-static const char go_shims_sql[] =
-    "CREATE TEMP VIEW IF NOT EXISTS go_programs AS SELECT NULL AS process_id, NULL AS run_id,"
-    " NULL AS image_id, NULL AS version, NULL AS operations, NULL AS from_start, NULL AS from_ns WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS go_wait_reasons AS SELECT NULL AS process_id, NULL AS number,"
-    " NULL AS name WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS go_usages AS SELECT NULL AS usage_id, NULL AS image_id,"
-    " NULL AS function, NULL AS file, NULL AS line, NULL AS operation, NULL AS standard, NULL AS blocks"
-    " WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS go_usage_cases AS SELECT NULL AS usage_id, NULL AS number, NULL AS line,"
-    " NULL AS sends WHERE 0";
-
-/* The same for schema_sync.sql. */
-static const char sync_shims_sql[] =
-    "CREATE TEMP VIEW IF NOT EXISTS sync_processes AS SELECT NULL AS process_id, NULL AS run_id,"
-    " NULL AS from_ns, NULL AS from_start, NULL AS library, NULL AS why_not WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS sync_channels AS SELECT NULL AS run_id, NULL AS channel, NULL AS kind,"
-    " NULL AS name, NULL AS local, NULL AS remote, NULL AS device, NULL AS inode, NULL AS net,"
-    " NULL AS from_start WHERE 0;"
-    "CREATE TEMP VIEW IF NOT EXISTS sync_functions AS SELECT NULL AS run_id, NULL AS number, NULL AS role,"
-    " NULL AS name WHERE 0";
-
-static int add_shims(struct sqlite3 *db, char **ret_message)
-{
-    bool complete;
-    int r = SQLITE_OK;
-
-    if (!store_has_call_sites(db, &complete, NULL) && !complete)
-        r = sqlite3_exec(db, shims_sql, NULL, NULL, ret_message);
-    if (r == SQLITE_OK && !store_has_aliases(db, &complete, NULL) && !complete)
-        r = sqlite3_exec(db, alias_shims_sql, NULL, NULL, ret_message);
-    if (r == SQLITE_OK && !store_has_go(db, &complete, NULL) && !complete)
-        r = sqlite3_exec(db, go_shims_sql, NULL, NULL, ret_message);
-    if (r == SQLITE_OK && !store_has_sync(db, &complete, NULL) && !complete)
-        r = sqlite3_exec(db, sync_shims_sql, NULL, NULL, ret_message);
-    return r;
-}
-
 /* decoded_segments(): how many segments this process has decoded so far. Whoever wants to know what a query
  * cost asks before and after. */
 static void decoded_segments(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -89,14 +39,6 @@ static void segment_names(sqlite3_context *context, int argc, sqlite3_value **ar
     sqlite3_result_int(context, call_list_may_name(data, (size_t)sqlite3_value_bytes(argv[0]), &set));
 }
 
-/* is_listed(function_id, set) */
-static void is_listed(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-    struct function_set set = set_of_value(argv[1]);
-
-    sqlite3_result_int(context, function_set_has(&set, (uint32_t)sqlite3_value_int64(argv[0])));
-}
-
 /* name_hash(name): what functions.name_hash has for a function of that name. */
 static void name_hash(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
@@ -115,7 +57,6 @@ static int register_functions(struct sqlite3 *db)
     } functions[] = {
         {"decoded_segments", 0, 0, decoded_segments},
         {"segment_names", 2, SQLITE_DETERMINISTIC, segment_names},
-        {"is_listed", 2, SQLITE_DETERMINISTIC, is_listed},
         {"name_hash", 1, SQLITE_DETERMINISTIC, name_hash},
     };
     int r = SQLITE_OK;
@@ -156,8 +97,7 @@ int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
             *ret_message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
         return r;
     }
-    r = sqlite3_exec(db, views_sql, NULL, NULL, ret_message);
-    return r == SQLITE_OK ? add_shims(db, ret_message) : r;
+    return sqlite3_exec(db, views_sql, NULL, NULL, ret_message);
 }
 
 int tracestore_register_in(struct sqlite3 *db, char **ret_message)

@@ -201,18 +201,16 @@ static int prepare_rows(struct names_cursor *cursor, const struct names_values *
         " WHERE name_hash = name_hash(?1) AND name = ?1";
     static const char all[] = "SELECT function_id, name, coalesce(demangled, name) FROM main.functions";
     sqlite3 *db = vtab_db(cursor->head.base.pVtab);
-    bool indexed = false;
     int r;
 
-    if (values->id || (values->name && store_has_name_hash(db))) {
+    if (values->id || values->name) {
         r = sqlite3_prepare_v2(db, values->id ? by_id : by_name, -1, &cursor->rows, NULL);
         return r == SQLITE_OK ? sqlite3_bind_value(cursor->rows, 1, values->id ? values->id : values->name)
                               : r;
     }
-    if (trigrams && store_has_name_index(db, &indexed, NULL) == 0 && indexed &&
-        sqlite3_prepare_v2(db, from_index, -1, &cursor->rows, NULL) == SQLITE_OK)
+    if (trigrams && sqlite3_prepare_v2(db, from_index, -1, &cursor->rows, NULL) == SQLITE_OK)
         return sqlite3_bind_text(cursor->rows, 1, trigrams, -1, SQLITE_TRANSIENT);
-    /* No index, or an SQLite without FTS5. */
+    /* An SQLite without FTS5. */
     return sqlite3_prepare_v2(db, all, -1, &cursor->rows, NULL);
 }
 

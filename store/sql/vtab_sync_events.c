@@ -122,7 +122,6 @@ static int start(struct events_cursor *cursor, const char *index_text, int argc,
                  struct error *err)
 {
     struct vtab_constraints constraints;
-    bool has_sync = false;
     int code;
 
     stop(cursor);
@@ -131,9 +130,8 @@ static int start(struct events_cursor *cursor, const char *index_text, int argc,
     cursor->range = (struct process_range){constraints.first_seq, constraints.last_seq, constraints.from_ns,
                                            constraints.to_ns};
     vtab_constraints_release(&constraints);
-    code = store_has_sync(cursor->db, &has_sync, err);
-    if (code || !has_sync || constraints.nothing)
-        return code;
+    if (constraints.nothing)
+        return 0;
     code = db_prepare(cursor->db, PROCESSES_SQL, what, &cursor->processes, err);
     if (!code && constraints.has_run)
         sqlite3_bind_int64(cursor->processes, 1, constraints.run_id);

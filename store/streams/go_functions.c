@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "store/db/store.h"
 #include "store/segment/call_list.h"
 
 static const char what[] = "cannot read the functions of goroutines";
@@ -26,13 +25,11 @@ static int take_list(sqlite3_stmt *row, struct census *functions, struct error *
 int go_functions_take(sqlite3 *db, int64_t run_id, struct census *functions, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
-    bool has_go = false;
-    int result = SQLITE_DONE, code = store_has_go(db, &has_go, err);
+    int result = SQLITE_DONE,
+        code =
+            db_prepare(db, "SELECT segment_id, functions FROM main.go_segments WHERE run_id = ?1 OR ?1 = 0",
+                       what, &row, err);
 
-    if (code || !has_go)
-        return code;
-    code = db_prepare(db, "SELECT segment_id, functions FROM main.go_segments WHERE run_id = ?1 OR ?1 = 0",
-                      what, &row, err);
     if (code)
         return code;
     db_bind(row, "i", run_id);

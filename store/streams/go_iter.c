@@ -30,7 +30,6 @@ static void free_decoder(void *decoder)
 const struct process_event_kind process_events_of_go = {
     .name = "goroutine events",
     .find = PROCESS_ITER_FIND("go_segments"),
-    .has_table = store_has_go,
     .open = open_decoder,
     .next = next_event,
     .free = free_decoder,

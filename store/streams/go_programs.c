@@ -141,11 +141,8 @@ int go_programs(struct tracestore *store, int64_t run_id, struct go_program **re
                 struct error *err)
 {
     CLEANUP(program_list_release) struct program_list list = {0};
-    bool has_go = false;
-    int code = store_has_go(store->db, &has_go, err);
+    int code = read_programs(store->db, run_id, &list, err);
 
-    if (!code && has_go)
-        code = read_programs(store->db, run_id, &list, err);
     if (code)
         return code;
     if (list.count)

@@ -14,8 +14,8 @@ struct process_event_iter {
     sqlite3 *db;
     int64_t process_id;
     struct process_range range;
-    sqlite3_stmt *find; /* NULL: the store has no events of the stream */
-    uint64_t next_seq;  /* of the next event to give */
+    sqlite3_stmt *find;
+    uint64_t next_seq; /* of the next event to give */
     bool ended;
 
     int64_t segment_id;
@@ -32,7 +32,6 @@ int process_event_iter_open_db(sqlite3 *db, enum process_stream stream, int64_t 
     static const struct process_event_kind *const kinds[] = {
         [PROCESS_STREAM_GO] = &process_events_of_go, [PROCESS_STREAM_SYNC] = &process_events_of_sync};
     CLEANUP(cleanup_iter) struct process_event_iter *iter = calloc(1, sizeof(*iter));
-    bool has_table = false;
     int code;
 
     if (!iter)
@@ -42,9 +41,7 @@ int process_event_iter_open_db(sqlite3 *db, enum process_stream stream, int64_t 
                                         .process_id = process_id,
                                         .range = *range,
                                         .next_seq = range->first_seq};
-    code = iter->kind->has_table(db, &has_table, err);
-    if (!code && has_table)
-        code = db_prepare(db, iter->kind->find, "cannot read events", &iter->find, err);
+    code = db_prepare(db, iter->kind->find, "cannot read events", &iter->find, err);
     if (!code)
         *ret_iter = take_pointer(iter);
     return code;
@@ -143,7 +140,7 @@ static int start_next(struct process_event_iter *iter, struct error *err)
     uint64_t from = iter->next_seq;
     int result, code;
 
-    if (!iter->find || iter->ended || iter->next_seq > iter->range.last_seq)
+    if (iter->ended || iter->next_seq > iter->range.last_seq)
         return 1;
     db_bind(iter->find, "iiii", iter->process_id, (int64_t)iter->next_seq, (int64_t)iter->range.from_ns,
             (int64_t)iter->range.to_ns);

@@ -18,7 +18,6 @@
 struct process_event_kind {
     const char *name; /* "goroutine events" */
     const char *find; /* PROCESS_ITER_FIND(table) */
-    int (*has_table)(sqlite3 *db, bool *ret_has, struct error *err);
     /* As go_decoder_open, go_decoder_next and go_decoder_free do it; `next` tells the event's time as well.
      */
     int (*open)(const uint8_t *data, size_t size, uint64_t events, void **ret_decoder);

@@ -23,12 +23,8 @@ static int read_rows(struct tracestore *store, int64_t run_id, const char *sql, 
                      struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
-    bool has_sync = false;
-    int result = SQLITE_DONE, code = store_has_sync(store->db, &has_sync, err);
+    int result = SQLITE_DONE, code = db_prepare(store->db, sql, what, &row, err);
 
-    if (code || !has_sync)
-        return code;
-    code = db_prepare(store->db, sql, what, &row, err);
     if (code)
         return code;
     db_bind(row, "i", run_id);

@@ -53,11 +53,8 @@ int tracestore_budget_plan(struct tracestore *store, const char *build_id,
 {
     struct trace_budget_plan *plan = NULL;
     size_t count = 0;
-    bool has = false;
-    int code = store_has_budget(tracestore_db(store), &has, err);
+    int code = read_plan(store, build_id, &plan, &count, err);
 
-    if (!code && has)
-        code = read_plan(store, build_id, &plan, &count, err);
     if (code) {
         free(plan);
         return code;

@@ -154,11 +154,8 @@ int go_usage_rows(struct tracestore *store, int64_t image_id, struct go_usage_ro
                   size_t *ret_count, struct error *err)
 {
     CLEANUP(usage_list_release) struct usage_list list = {0};
-    bool has_go = false;
-    int code = store_has_go(store->db, &has_go, err);
+    int code = read_rows(store->db, image_id, &list, err);
 
-    if (!code && has_go)
-        code = read_rows(store->db, image_id, &list, err);
     if (code)
         return code;
     *ret_rows = list.rows;

@@ -47,14 +47,11 @@ static int copy_plan_rows(sqlite3 *from, sqlite3 *to, struct error *err)
 static int copy_plans(const char *path, struct tracestore *window, struct error *err)
 {
     struct tracestore *store = NULL;
-    bool has_plans = false;
     int code = access(path, F_OK) ? -ENOENT : store_open(path, TRACESTORE_READ, NULL, &store, err);
 
     if (code)
         return code == -ENOENT ? 0 : code;
-    code = store_has_budget(store->db, &has_plans, err);
-    if (!code && has_plans)
-        code = copy_plan_rows(store->db, window->db, err);
+    code = copy_plan_rows(store->db, window->db, err);
     tracestore_free(store);
     return code;
 }

@@ -59,13 +59,6 @@ static int insert_run(struct trace_writer *writer, const struct trace_run_descri
     if (code)
         return code;
     writer->run_id = sqlite3_last_insert_rowid(writer->db);
-    code = db_run(writer->db, what, err,
-                  "INSERT OR IGNORE INTO features VALUES ('" TRACESTORE_FEATURE_SEALED
-                  "', 'incompatible'),"
-                  " ('" TRACESTORE_FEATURE_EAGER "', 'incompatible')",
-                  "");
-    if (code)
-        return code;
     if (!run->name)
         code = make_name(writer, run->command, err);
     if (!code)

@@ -127,7 +127,7 @@ int thread_writer_settled(struct thread_writer *thread, struct error *err)
 {
     static const struct catalog_statement update = {
         .what = "cannot write a thread",
-        .sql = "UPDATE OR IGNORE threads SET returns = 'settled' WHERE thread_id = ?1 AND returns <> 'none'",
+        .sql = "UPDATE threads SET returns = 'settled' WHERE thread_id = ?1 AND returns <> 'none'",
         .types = "h"};
 
     return catalog_queue_add(&thread->writer->catalog, &update, 0, thread->number) ? error_no_memory(err) : 0;

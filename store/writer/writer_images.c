@@ -131,10 +131,7 @@ static int find_function(struct trace_writer *writer, int64_t image_id,
     if (!is_settled(writer, image_id))
         return 0;
     if (!writer->find_function)
-        code = db_prepare(writer->db,
-                          store_has_name_hash(writer->db)
-                              ? SAME_FUNCTION("?1", "?2", "?3", "?5") " AND name_hash = ?4"
-                              : SAME_FUNCTION("?1", "?2", "?3", "coalesce(?5, demangled)") " AND ?4 NOTNULL",
+        code = db_prepare(writer->db, SAME_FUNCTION("?1", "?2", "?3", "?5") " AND name_hash = ?4",
                           "cannot read the functions", &writer->find_function, err);
     if (code)
         return code;
@@ -157,25 +154,10 @@ static int queue_function(struct trace_writer *writer, int64_t image_id, int64_t
         .types = "mtTiiTziT",
         .gives_id = true,
         .gives = NUMBER_FUNCTION};
-    /* In a store without name_hash names are unique by a constraint. */
-    static const struct catalog_statement insert_unique = {
-        .what = "cannot write a function",
-        .sql =
-            "INSERT INTO functions (image_id, name, demangled, address, size, file, line, aliases)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-            " ON CONFLICT (image_id, address, name) DO UPDATE SET size = excluded.size"
-            " RETURNING function_id",
-        .types = "mtTiiTzT",
-        .gives_id = true,
-        .gives = NUMBER_FUNCTION};
     AUTO_FREE char *aliases = NULL;
 
     if (aliases_join(function->aliases, &aliases))
         return -ENOMEM;
-    if (!store_has_name_hash(writer->db))
-        return catalog_queue_add(&writer->catalog, &insert_unique, number, image_id, function->name,
-                                 function->demangled, (int64_t)function->address, (int64_t)function->size,
-                                 function->file, (int64_t)function->line, aliases);
     return catalog_queue_add(&writer->catalog, &insert, number, image_id, function->name, function->demangled,
                              (int64_t)function->address, (int64_t)function->size, function->file,
                              (int64_t)function->line, (int64_t)function_name_hash(function->name), aliases);

@@ -22,7 +22,6 @@ from format_codecs import MASK32, MASK64, Arithmetic, Bytes, Damaged, K, Unpacki
 
 APPLICATION_ID = 0x74726163
 VERSION = 1
-KNOWN_FEATURES = {"sealed segments", "eager segments", "function lists"}
 LOST = 0xFFFFFFFF
 CALLS_ONLY, CALL_SITES, ASSUMED, PACKED = 1, 2, 4, 8
 # Of the numbers in packed sections.
@@ -390,12 +389,8 @@ class Store:
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.db.row_factory = sqlite3.Row
         need(self.pragma("application_id") == APPLICATION_ID, "not a store")
-        need(self.pragma("user_version") <= VERSION, "a store of a newer version")
-        features = {name for (name,) in self.db.execute("SELECT name FROM features WHERE kind = 'incompatible'")}
-        need(features <= KNOWN_FEATURES, f"unknown features: {features - KNOWN_FEATURES}")
-        self.has_lists = "function lists" in features
-        if self.has_lists:
-            self.check_names()
+        need(self.pragma("user_version") == VERSION, "a store of another version")
+        self.check_names()
         self.open_segments = {}
         for (run_id,) in self.db.execute("SELECT run_id FROM runs").fetchall():
             ends = dict(
@@ -446,7 +441,7 @@ class Store:
     def segments(self, thread_id):
         """Segments of a thread, each with a function of what the store says of their functions' calls."""
         for row in self.db.execute("SELECT * FROM segments WHERE thread_id = ? ORDER BY first_seq", (thread_id,)):
-            yield read_segment(row), lambda _, row=row: self.functions_of(row)
+            yield read_segment(row), lambda _, row=row: read_functions(row["functions"])
         opened = self.open_segments.get(thread_id)
         if opened:
             seen["open segments"] += 1
@@ -454,14 +449,6 @@ class Store:
                 **dict.fromkeys(events.calls, 0),
                 **opened.calls(events.functions),
             }
-
-    def functions_of(self, row):
-        if self.has_lists:
-            return read_functions(row["functions"])
-        rows = self.db.execute(
-            "SELECT function_id, calls FROM segment_functions WHERE segment_id = ?", (row["segment_id"],)
-        )
-        return dict(rows.fetchall())
 
 
 # ------------------------------------------------------------------------------------------------ known answers

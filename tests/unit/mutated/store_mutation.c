@@ -210,7 +210,7 @@ static void change_schema(sqlite3 *db, struct generator *generator)
         "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE rowid = abs(random() % 40)",
         "DROP INDEX segments_by_thread",
         "DROP TABLE go_usages",
-        "DELETE FROM features",
+        "PRAGMA user_version = 2",
         "INSERT INTO function_trigrams(function_trigrams) VALUES ('delete-all')"};
 
     sqlite3_exec(db, changes[generator_below(generator, ARRAY_SIZE(changes))], NULL, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/unit/store/model.h"
-#include "tests/unit/store/old_form.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -367,8 +366,6 @@ void model_init(struct model *model, const struct model_options *options)
     close(fd);
     unlink(model->path);
     must(tracestore_open(model->path, TRACESTORE_CREATE, &store, &err), &err);
-    if (options->old_form)
-        exec(tracestore_db(store), old_form_sql);
     cr_assert_eq(sqlite3_open(":memory:", &builder.expected), SQLITE_OK);
     exec(builder.expected, expected_tables);
     exec(builder.expected, "BEGIN");

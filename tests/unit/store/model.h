@@ -29,7 +29,6 @@ struct model_options {
     uint64_t segment_events; /* 0: all in one */
     int lost_percent;        /* of events */
     bool times;
-    bool old_form;   /* of stores before they had packed lists of functions */
     bool unfinished; /* the last run is not ended: its youngest events are in the journal */
 };
 

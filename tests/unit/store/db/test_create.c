@@ -52,7 +52,6 @@ Test(create, a_file_made_at_once_is_the_one_that_sqlite_makes)
     static const char *const asked[] = {
         "SELECT group_concat(type || name || tbl_name || coalesce(sql, ''), char(10)) FROM "
         "(SELECT * FROM sqlite_schema ORDER BY rowid)",
-        "SELECT group_concat(name || kind) FROM (SELECT * FROM features ORDER BY name)",
         "PRAGMA auto_vacuum",
         "PRAGMA journal_mode",
         "PRAGMA page_size",

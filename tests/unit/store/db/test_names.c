@@ -244,24 +244,6 @@ static void expect_indexed(struct tracestore *store)
     compare_all(tracestore_db(store));
 }
 
-Test(names, an_older_store_is_searched_and_gets_the_index)
-{
-    struct fixture fixture;
-
-    fixture_open(&fixture, NULL);
-    fill(&fixture);
-    fill_more(&fixture);
-    end_run(&fixture);
-    run_sql(tracestore_db(fixture.store), "DROP TABLE function_trigrams; DROP TABLE indexed_functions");
-    tracestore_free(fixture.store);
-    cr_assert_eq(tracestore_open(fixture.path, TRACESTORE_READ, &fixture.store, NULL), 0);
-    compare_all(tracestore_db(fixture.store));
-    tracestore_free(fixture.store);
-    cr_assert_eq(tracestore_open(fixture.path, TRACESTORE_CHANGE, &fixture.store, NULL), 0);
-    expect_indexed(fixture.store);
-    fixture_close(&fixture);
-}
-
 /* A run whose recorder was killed has no end at which its names were indexed. */
 Test(names, recovered_and_salvaged_runs_are_indexed)
 {

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/array.h"
+#include "store/segment/call_list.h"
 #include "store/segment/event_iter.h"
 #include "store/segment/segment.h"
 #include "tests/unit/store/fixture.h"
-#include "tests/unit/store/old_form.h"
 
 static const struct trace_writer_options small_segments = {.segment_bytes = 400};
 
@@ -77,6 +78,28 @@ Test(verify, a_good_store_has_no_problems)
     close_run(&fixture, &stream);
 }
 
+/* An SQL function on the list of a segment: (list, function, calls) gives it with that number of calls more
+ * for the function, or without the function where `calls` is NULL. */
+static void change_list(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    struct function_calls functions[64];
+    struct call_list_reader list;
+    AUTO_BYTES changed = {0};
+    size_t count = 0;
+
+    cr_assert_eq(call_list_open(sqlite3_value_blob(argv[0]), (size_t)sqlite3_value_bytes(argv[0]), &list), 0);
+    while (call_list_next(&list, &functions[count]) == 0) {
+        bool changes = functions[count].function == (uint32_t)sqlite3_value_int64(argv[1]);
+
+        if (changes)
+            functions[count].calls += (uint64_t)sqlite3_value_int64(argv[2]);
+        count += !changes || sqlite3_value_type(argv[2]) != SQLITE_NULL;
+        cr_assert_lt(count, ARRAY_SIZE(functions));
+    }
+    cr_assert_eq(call_list_pack(functions, count, &changed), 0);
+    sqlite3_result_blob64(context, changed.data, changed.size, SQLITE_TRANSIENT);
+}
+
 static void expect_problem(const char *sql, const char *words)
 {
     struct fixture fixture;
@@ -84,6 +107,9 @@ static void expect_problem(const char *sql, const char *words)
     struct problems problems;
 
     make_run(&fixture, &stream);
+    cr_assert_eq(sqlite3_create_function(tracestore_db(fixture.store), "change_list", 3, SQLITE_UTF8, NULL,
+                                         change_list, NULL, NULL),
+                 SQLITE_OK);
     run_sql(tracestore_db(fixture.store), sql);
     problems = verify(&fixture);
     cr_assert_geq(problems.count, 1, "%s", sql);
@@ -114,27 +140,18 @@ Test(verify, damage_is_found)
     expect_problem("PRAGMA foreign_keys = OFF; DELETE FROM threads", "refers to nothing");
 }
 
-/* In the rows of an older store. */
-static void expect_problem_in_rows(const char *sql, const char *words)
-{
-    char both[4096];
-
-    snprintf(both, sizeof(both), "%s; %s", old_form_sql, sql);
-    expect_problem(both, words);
-}
-
 Test(verify, wrong_counts_are_found)
 {
-    expect_problem_in_rows(
-        "UPDATE segment_functions SET calls = calls + 1 WHERE segment_id = 3 AND function_id = 5",
-        "segment_functions");
+    expect_problem("UPDATE segments SET functions = change_list(functions, 5, 1) WHERE segment_id = 3",
+                   "segment_functions");
     /* As many calls as before, but not of the same functions. */
-    expect_problem_in_rows(
-        "UPDATE segment_functions SET calls = calls + CASE function_id WHEN 5 THEN 1 ELSE -1 END"
-        " WHERE segment_id = 3 AND function_id IN (5, 6)",
+    expect_problem(
+        "UPDATE segments SET functions = change_list(change_list(functions, 5, 1), 6, -1)"
+        " WHERE segment_id = 3",
         "their numbers of calls");
-    expect_problem_in_rows("DELETE FROM segment_functions WHERE segment_id = 3 AND function_id = 4294967295",
-                           "does not have its functions");
+    expect_problem(
+        "UPDATE segments SET functions = change_list(functions, 4294967295, NULL) WHERE segment_id = 3",
+        "does not have its functions");
 }
 
 /* Of a closed segment and of an open one. */

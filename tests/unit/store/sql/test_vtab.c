@@ -298,7 +298,7 @@ Test(vtab, calls_of_a_time_end_with_it)
 }
 
 /* Functions that only some segments have: 10 and 11 of the model come late. */
-static void check_function_skips(bool old)
+Test(vtab, function_skips_segments)
 {
     struct model_options options = usual;
     struct model model;
@@ -306,7 +306,6 @@ static void check_function_skips(bool old)
     int64_t segments;
 
     options.segment_events = 8;
-    options.old_form = old;
     model_init(&model, &options);
     snprintf(sql, sizeof(sql),
              "SELECT count(DISTINCT segment_id) FROM segment_functions WHERE function_id = %u",
@@ -323,12 +322,6 @@ static void check_function_skips(bool old)
              model.functions[11]);
     cr_assert_eq(decoded_by(&model, sql), (uint64_t)segments);
     model_release(&model);
-}
-
-Test(vtab, function_skips_segments)
-{
-    check_function_skips(false);
-    check_function_skips(true);
 }
 
 Test(vtab, plan_says_what_is_pushed_down)
@@ -376,11 +369,10 @@ Test(vtab, views)
 {
     struct model_options options = usual;
 
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 2; kind++) {
         struct model model;
 
-        options.unfinished = kind % 2;
-        options.old_form = kind / 2;
+        options.unfinished = kind;
         model_init(&model, &options);
         compare_rows(
             &model,
