@@ -59,9 +59,8 @@ static int last_result(sqlite3 *db)
     return full_disk_is_why(db, result) ? SQLITE_FULL : result;
 }
 
-int db_fail(sqlite3 *db, struct error *err, const char *what)
+static int fail_with(sqlite3 *db, int result, struct error *err, const char *what)
 {
-    int result = last_result(db);
     const struct reason *reason = find_reason(result);
     const char *file = sqlite3_db_filename(db, "main");
     const char *remedy = reason ? reason->remedy : NULL;
@@ -69,6 +68,16 @@ int db_fail(sqlite3 *db, struct error *err, const char *what)
     return error_say(err, reason ? reason->code : -EIO, "%s in store %s: %s%s%s%s", what, file ? file : "",
                      reason ? reason->why : sqlite3_errmsg(db), remedy ? " (" : "", remedy ? remedy : "",
                      remedy ? ")" : "");
+}
+
+int db_fail(sqlite3 *db, struct error *err, const char *what)
+{
+    return fail_with(db, last_result(db), err, what);
+}
+
+int db_fail_full(sqlite3 *db, struct error *err, const char *what)
+{
+    return fail_with(db, SQLITE_FULL, err, what);
 }
 
 int db_exec(sqlite3 *db, const char *sql, const char *what, struct error *err)

@@ -22,6 +22,9 @@ int db_errno(int result);
 /* Sets `err` to "WHAT in store FILE: WHY (REMEDY)" after the last call on `db` failed; returns its errno. */
 int db_fail(sqlite3 *db, struct error *err, const char *what);
 
+/* The same where the disk has no room for what is to be written: -ENOSPC. */
+int db_fail_full(sqlite3 *db, struct error *err, const char *what);
+
 int db_exec(sqlite3 *db, const char *sql, const char *what, struct error *err);
 int db_prepare(sqlite3 *db, const char *sql, const char *what, sqlite3_stmt **ret_statement,
                struct error *err);

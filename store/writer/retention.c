@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "store/db/full_disk.h"
 #include "store/db/name_index.h"
+#include "store/db/reserve.h"
 #include "store/db/space.h"
 #include "store/db/store.h"
 #include "store/streams/go_functions.h"
@@ -25,11 +26,6 @@
 #define STEP_SEGMENTS_FULL 8
 #define STEP_PAGES 1024
 #define STEP_PAGES_FULL 32
-
-/* Set aside: for the few pages that end a run; and for the log, a part of what is free. */
-#define RESERVE_PART 4 /* of what is free is set aside */
-#define RESERVE_LEAST ((uint64_t)64 << 10)
-#define RESERVE_MOST ((uint64_t)8 << 20)
 
 static const char what[] = "cannot delete the run";
 
@@ -430,15 +426,6 @@ int tracestore_retain(struct tracestore *store, const struct trace_retention *ke
     return code;
 }
 
-/* The log holds pages that the file has no room for yet. As long as they fit in what is set aside, the log
- * can be emptied when the disk is full. */
-static void use_log_reserve(struct tracestore *store)
-{
-    if (store->reserves[RESERVE_LOG] >= 0)
-        close(take_fd(&store->reserves[RESERVE_LOG]));
-    space_empty_log(store->db);
-}
-
 int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace_retained *retained,
                          struct error *err)
 {
@@ -446,7 +433,7 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
     uint64_t runs = retained->runs;
     int code;
 
-    use_log_reserve(store);
+    reserve_use_for_log(store);
     do
         code = delete_step(store->db, &nothing, now_ns, true, retained, err);
     while (code > 0 && retained->runs == runs);
@@ -458,48 +445,4 @@ int tracestore_make_room(struct tracestore *store, uint64_t now_ns, struct trace
         space_empty_log(store->db);
     }
     return code && code != -ENOSPC ? code : 1; /* free pages are room, too */
-}
-
-static void limit_log(struct tracestore *store)
-{
-    uint64_t reserve = store->log_for_reserve ? store->log_for_reserve : UINT64_MAX;
-    uint64_t size = store->log_for_size ? store->log_for_size : UINT64_MAX;
-
-    space_limit_log(store->db, reserve < size ? reserve : size);
-}
-
-void tracestore_keep_log_short(struct tracestore *store, uint64_t bytes)
-{
-    store->log_for_size = bytes / 8;
-    limit_log(store);
-}
-
-/* ------------------------------------------------------------------------------------------ a full disk */
-
-void tracestore_reserve(struct tracestore *store)
-{
-    uint64_t size;
-
-    if (store->reserves[RESERVE_LAST] < 0)
-        store->reserves[RESERVE_LAST] =
-            space_reserve(store->path, RESERVE_PART, RESERVE_LEAST, RESERVE_LEAST, &size);
-    if (store->reserves[RESERVE_LOG] >= 0)
-        return;
-    store->reserves[RESERVE_LOG] =
-        space_reserve(store->path, RESERVE_PART, RESERVE_LEAST, RESERVE_MOST, &size);
-    if (store->reserves[RESERVE_LOG] < 0)
-        return;
-    store->log_for_reserve = size / 2;
-    limit_log(store);
-}
-
-void tracestore_use_reserve(struct tracestore *store)
-{
-    uint64_t size;
-
-    use_log_reserve(store);
-    if (store->reserves[RESERVE_LAST] >= 0)
-        close(take_fd(&store->reserves[RESERVE_LAST]));
-    /* What is written now goes into the log, and again into the file when the store is closed. */
-    store->reserves[RESERVE_LAST] = space_reserve(store->path, 2, 0, RESERVE_MOST, &size);
 }

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/debug.h"
+#include "store/db/reserve.h"
 #include "store/segment/segment_row.h"
 #include "store/writer/writer.h"
 
@@ -250,6 +251,8 @@ int writer_flush(struct trace_writer *writer, uint64_t now_ns, const struct writ
     if (code)
         return code;
     code = write_rows(writer, now_ns, ending, rewrite, &journal_total, err);
+    if (!code)
+        code = reserve_cover_log(writer->store, what, err);
     if (code) {
         db_rollback(writer->db);
         return code;

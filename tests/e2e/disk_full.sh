@@ -136,7 +136,7 @@ read_only() {
     new_disk 8m
     record good -- "$PROGRAMS/forty" 3 >/dev/null
     before=$(sha256sum "$TRACECTL_DB")
-    mount -o remount,ro "$DISK"
+    wait_until 15 mount -o remount,ro "$DISK"
     "$TRACECTL" runs
     "$TRACECTL" show good
     "$TRACECTL" verify
@@ -200,7 +200,7 @@ has_events() {
 
 # The store never gets much longer than it may, however long the recording, and is no longer in the end.
 keeps_size() {
-    local keep=1500000 size=0 i=0
+    local keep=$((1500 * 1024)) size=0 i=0
     new_disk 64m
     while ((size <= keep)); do # how much a run takes depends on its times
         "$TRACECTL" -q record -n "old$((++i))" --time full -- "$PROGRAMS/forty" 40 >/dev/null
