@@ -26,7 +26,7 @@ static bool is_called(const char *name, const char *gate)
 
 static const struct gate *gate_of(const struct image_function *function)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(gates); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(gates) && !(function->flags & IMAGE_FUNCTION_NO_STUB); i++) {
         if (is_called(function->name, gates[i].name))
             return &gates[i];
         for (char **alias = function->aliases; alias && *alias; alias++)

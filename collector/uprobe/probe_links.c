@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "collector/uprobe/file_code.h"
 #include "collector/uprobe/proxy.h"
 
 #include <bpf/bpf.h>
@@ -140,13 +141,13 @@ static int keep_link(struct probe_links *links, int fd, const struct probe_links
     return keep_former(links, &link.placed);
 }
 
-/* Attaches all sites in one link. One that the kernel refuses fails the whole link: halves are tried then, so
- * that it is found in a logarithm of steps. */
+/* Attaches all sites in one link. One that the kernel refuses, or that is no code, fails the whole link:
+ * halves are tried then, so that it is found in a logarithm of steps. */
 static int attach(struct probe_links *links, const struct probe_links_kind *kind,
-                  const struct uprobe_sites *sites)
+                  const struct uprobe_sites *sites, const struct file_code *code)
 {
     struct uprobe_sites first = *sites, second = *sites;
-    int fd = create_link(kind, sites);
+    int fd = file_code_has(code, sites->offsets, sites->count) ? create_link(kind, sites) : -KERNEL_ENOTSUPP;
     int r;
 
     if (fd >= 0)
@@ -162,8 +163,8 @@ static int attach(struct probe_links *links, const struct probe_links_kind *kind
     second.offsets += first.count;
     second.cookies += first.count;
     second.refused += first.count;
-    r = attach(links, kind, &first);
-    return r ? r : attach(links, kind, &second);
+    r = attach(links, kind, &first, code);
+    return r ? r : attach(links, kind, &second, code);
 }
 
 /* The links from `first` on. */
@@ -195,8 +196,16 @@ int probe_links_attach(struct probe_links *links, const struct probe_links_kind 
                        const struct uprobe_sites *sites)
 {
     size_t before = links->count;
-    int r = sites->count ? attach(links, kind, sites) : 0;
+    struct file_code code;
+    int r;
 
+    if (!sites->count)
+        return 0;
+    r = file_code_read(sites->file, &code);
+    if (r)
+        return r;
+    r = attach(links, kind, sites, &code);
+    file_code_release(&code);
     if (r)
         close_from(links, before);
     return r;

@@ -59,7 +59,8 @@ struct uprobe_sites {
     const uint64_t *cookies;      /* an index in the low half and the COOKIE_ flags of bpf/wire.h */
     size_t count;
     unsigned part; /* what these probes can be taken away by, in all processes; 0: nothing */
-    bool *refused; /* `count` answers, false before: the kernel does not take this instruction */
+    bool *
+        refused; /* `count` answers, false before: the kernel does not take this instruction, or it is none */
 };
 
 /* Probes an image in every process that maps it (`pid` 0), or in one process and its threads, not its

@@ -15,6 +15,7 @@ Test(rewrite_gates, stubs_and_the_functions_themselves_are_found_by_each_of_thei
         {.name = "__protect_memory", .aliases = aliases, .file_offset = 0x30},
         {.name = "mprotect_all", .file_offset = 0x40},
         {.name = "puts@plt", .file_offset = 0x50, .flags = IMAGE_FUNCTION_PLT},
+        {.name = "mprotect@plt", .file_offset = 0x60, .flags = IMAGE_FUNCTION_PLT | IMAGE_FUNCTION_NO_STUB},
     };
     struct rewrite_gates gates;
 
@@ -25,6 +26,7 @@ Test(rewrite_gates, stubs_and_the_functions_themselves_are_found_by_each_of_thei
     cr_assert_eq(gates.cookies[1], REWRITE_BY_NUMBER);
     cr_assert_eq(gates.offsets[2], 0x30);
     cr_assert_not(rewrite_gate_is(&functions[3]));
+    cr_assert_not(rewrite_gate_is(&functions[5]), "its address is that of data");
 }
 
 Test(rewrite_gates, no_more_than_there_is_room_for)
