@@ -149,11 +149,11 @@ $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store
 AGENT := $(O)/collector/inline/agent_code.h
 AGENT_FLAGS := -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC -mgeneral-regs-only -mno-red-zone -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-jump-tables -Wall -Wextra -Werror -I.
-$(AGENT): $(wildcard collector/inline/agent/*) collector/inline/record.h
+$(AGENT): $(wildcard collector/inline/agent/*) $(addprefix collector/arch/,record.h agent_slots.h $(ARCH)/agent_entry.S)
 	$(say) AGENT $@
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(AGENT_FLAGS) -c -o $(@:.h=.o) collector/inline/agent/agent.c
-	$(Q)$(CC) -c -o $(@:.h=_entry.o) collector/inline/agent/agent_entry.S
+	$(Q)$(CC) -c -o $(@:.h=_entry.o) collector/arch/$(ARCH)/agent_entry.S
 	$(Q)ld -T collector/inline/agent/agent.ld -e agent_entry -o $(@:.h=.elf) $(@:.h=_entry.o) $(@:.h=.o)
 	$(Q)objcopy -O binary -j .text $(@:.h=.elf) $(@:.h=.bin)
 	$(Q){ echo 'static const unsigned char agent_code[] = {'; od -An -v -tu1 $(@:.h=.bin) | \

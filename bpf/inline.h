@@ -2,7 +2,7 @@
 /*
  * Calls of one thread that are recorded by inline probes go another way than those that uprobes record. Their
  * order is kept by saying, before each of the latter, how far the thread has come with the former: its cursor
- * (collector/inline/record.h), which lies in its thread control block beside the name of the thread that it
+ * (collector/arch/record.h), which lies in its thread control block beside the name of the thread that it
  * is of. Which thread that is the kernel says, when it takes its slots: WIRE_CLAIM.
  *
  * The child of vfork() has its parent's memory and thread control block, so its calls go on in its parent's

@@ -213,12 +213,12 @@ _Static_assert(sizeof(struct sync_call) == 8, "sync_call");
 /* How far the thread had come with its inline probes. */
 struct wire_inline {
     struct wire_header header;
-    __u64 cursor; /* collector/inline/record.h; 0: it could not be read */
+    __u64 cursor; /* collector/arch/record.h; 0: it could not be read */
 };
 
 struct wire_claim {
     struct wire_header header;
-    __u32 ticket, area; /* collector/inline/record.h */
+    __u32 ticket, area; /* collector/arch/record.h */
 };
 
 struct wire_slots {

@@ -16,10 +16,10 @@
 #ifndef TRACECTL_COLLECTOR_BUDGET_BUDGET_H
 #define TRACECTL_COLLECTOR_BUDGET_BUDGET_H
 
+#include "collector/arch/record.h"
 #include "collector/budget/govern.h"
 #include "collector/images/image_table.h"
 #include "collector/inline/inline.h"
-#include "collector/inline/record.h"
 #include "collector/stream/streams.h"
 #include "collector/uprobe/uprobe.h"
 #include "store/api/tracestore.h"

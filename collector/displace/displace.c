@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/displace/displace.h"
 
-#include "collector/displace/relocate_x86_64.h"
+#include "collector/arch/relocate.h"
 #include "image/flow/branch_targets.h"
 
 #define INT3 0xcc

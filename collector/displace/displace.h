@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whether the first bytes of a function may be replaced by a jump to a stub, and which instructions move
- * there with them (x86-64).
+ * there with them.
  *
  * A `jmp rel32` takes five bytes. The instructions that it covers in whole or in part move to the end of the
  * stub, which then jumps to what follows them. So of the five bytes only the first may be led to from
@@ -33,13 +33,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/displace/liveness_x86_64.h"
+#include "collector/arch/displacement.h"
 #include "image/arch/disasm.h"
 #include "image/flow/flow_map.h"
-
-#define DISPLACE_JUMP 5         /* bytes of a jmp rel32 */
-#define DISPLACE_INSTRUCTIONS 5 /* at most, of a byte each */
-#define DISPLACE_BYTES 19       /* at most: four of a byte and one of fifteen */
 
 /* Why a function is not patched. displace_refusal_text() puts each into words. */
 enum displace_refusal {
@@ -56,18 +52,6 @@ enum displace_refusal {
     DISPLACE_LOOP,        /* a branch in the function leads back to its first instruction */
     DISPLACE_TWO_PAGES,   /* they lie in two pages, which cannot be written in one go */
     DISPLACE_REFUSALS,
-};
-
-/* What moves. Offsets and lengths in bytes. */
-struct displacement {
-    uint8_t offset; /* of the patched bytes from the function's first one: 4 behind ENDBR64, otherwise 0 */
-    uint8_t length; /* of the instructions that move, DISPLACE_BYTES at most; less than DISPLACE_JUMP where
-                       padding makes up the rest */
-    uint8_t count;  /* how many they are, DISPLACE_INSTRUCTIONS at most */
-    uint8_t starts[DISPLACE_INSTRUCTIONS]; /* where each begins, from `offset` */
-    bool falls; /* the last one leads on to the next, so that the stub has to jump back behind them */
-    bool calls; /* the last one is a call: not to be patched in a process with shadow stacks */
-    struct liveness liveness; /* of the function behind an ENDBR64 */
 };
 
 /* A function as the image has it. */

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "collector/inline/record.h"
+#include "collector/arch/record.h"
 
 struct agent_area {
     int code_fd, data_fd;        /* for targets to map: the code for reading and execution only */

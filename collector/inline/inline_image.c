@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "collector/inline/record.h"
+#include "collector/arch/record.h"
 #include "collector/plan/rewrite_gates.h"
 #include "image/elf/imports.h"
 #include "image/flow/constant_calls.h"
@@ -120,8 +120,8 @@ static void add_up(struct inline_image *inlined)
         if (site->address + patched_bytes(site) > inlined->high)
             inlined->high = site->address + patched_bytes(site);
     }
-    inlined->aside_at = inlined->chosen_count * aligned(stub_x86_64.stub_max);
-    inlined->stub_bytes = inlined->aside_at + inlined->chosen_count * aligned(stub_x86_64.aside_max);
+    inlined->aside_at = inlined->chosen_count * aligned(stub_max);
+    inlined->stub_bytes = inlined->aside_at + inlined->chosen_count * aligned(stub_aside_max);
 }
 
 /* Once its address space is limited, the area takes a part of it. */
@@ -241,8 +241,7 @@ static int emit_one(const struct inline_order *order, const struct displace_site
         .displacement = displacement,
     };
     struct stub stub;
-    int r = stub_x86_64.emit(&wanted, order->stubs + room->end, stub_x86_64.stub_max,
-                             order->stubs + room->aside_end, &stub);
+    int r = stub_emit(&wanted, order->stubs + room->end, stub_max, order->stubs + room->aside_end, &stub);
 
     if (r)
         return r;
@@ -254,7 +253,7 @@ static int emit_one(const struct inline_order *order, const struct displace_site
     memcpy(patch->old, site->code + displacement->offset, sizeof(patch->old));
     room->end += aligned(stub.size);
     room->aside_end += aligned(stub.aside);
-    return stub_x86_64.patch(patch->address, wanted.address, patch->new);
+    return stub_patch(patch->address, wanted.address, patch->new);
 }
 
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collector/arch/stub.h"
 #include "collector/displace/displace_image.h"
-#include "collector/inline/stub_x86_64.h"
 #include "collector/plan/plan.h"
 
 struct inline_image {

@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/foreign_file.h"
-#include "collector/inline/record.h"
+#include "collector/arch/record.h"
 #include "collector/inline/text_pages.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/maps.h"

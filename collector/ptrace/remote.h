@@ -7,7 +7,7 @@
  * nothing of the target is ever in a state that only the session can take it out of.
  *
  *   - A thread that stands still is let go by the kernel, and nothing is missing (tracee.h).
- *   - The thread that calls the kernel for us has a signal frame in front of it (remote_frame.h) from the
+ *   - The thread that calls the kernel for us has a signal frame in front of it (signal_frame.h) from the
  *     moment at which its registers are no longer its own: with nobody to stop it, it makes the call, and
  *     then restores itself. What a call leaves behind, such as a descriptor, it undoes before
  *     (remote_undo). The frame lies in memory that no thread uses (remote_place.h), and the code is the

@@ -174,15 +174,15 @@ static int write_way_back(struct remote *remote, struct error *err)
     struct remote_caller *caller = &remote->caller;
     struct user_regs_struct registers = caller->thread->registers;
     uint8_t state[REMOTE_STATE_BYTES];
-    struct remote_frame frame;
+    struct signal_frame frame;
     size_t size = 0;
-    int r = remote_frame_state(caller->thread->tracee.tid, state, sizeof(state), &size);
+    int r = signal_frame_state(caller->thread->tracee.tid, state, sizeof(state), &size);
 
     if (r)
         return error_set(err, -ENOTSUP, NULL, "cannot read the registers of process %d", (int)remote->pid);
     caller->written = offsetof(struct remote_memory, state) + size;
-    remote_frame_restart(&registers);
-    remote_frame_fill(&frame, &caller->frames, &registers, caller->blocked);
+    signal_frame_restart(&registers);
+    signal_frame_fill(&frame, &caller->frames, &registers, caller->blocked);
     r = remote_write(remote, caller->frames.state, state, size);
     if (!r)
         r = remote_write(remote, slot_address(caller, 0), &frame, sizeof(frame));
@@ -328,7 +328,7 @@ int remote_undo(struct remote *remote, long number, const uint64_t arguments[6],
 {
     struct remote_caller *caller = &remote->caller;
     struct user_regs_struct call;
-    struct remote_frame frame;
+    struct signal_frame frame;
     int r = make_ready(remote, err);
 
     if (r)
@@ -336,7 +336,7 @@ int remote_undo(struct remote *remote, long number, const uint64_t arguments[6],
     if (caller->undo == REMOTE_UNDO_MOST)
         return error_say(err, -ENOSPC, "too much to undo in process %d", (int)remote->pid);
     call = registers_of_call(caller, number, arguments, slot_address(caller, caller->undo));
-    remote_frame_fill(&frame, &caller->frames, &call, ~0ull);
+    signal_frame_fill(&frame, &caller->frames, &call, ~0ull);
     if (remote_write(remote, slot_address(caller, caller->undo + 1), &frame, sizeof(frame)))
         return error_say(err, -EIO, "cannot write to process %d", (int)remote->pid);
     caller->undo++;

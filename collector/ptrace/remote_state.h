@@ -3,9 +3,9 @@
 #ifndef TRACECTL_COLLECTOR_PTRACE_REMOTE_STATE_H
 #define TRACECTL_COLLECTOR_PTRACE_REMOTE_STATE_H
 
+#include "collector/arch/signal_frame.h"
 #include "collector/process/tracee.h"
 #include "collector/ptrace/remote.h"
-#include "collector/ptrace/remote_frame.h"
 #include "collector/ptrace/remote_place.h"
 
 struct remote_thread {
@@ -20,7 +20,7 @@ struct remote_thread {
  * not stopped any more goes through all of them from the one that its stack pointer is at. */
 struct remote_memory {
     union {
-        struct remote_frame frame;
+        struct signal_frame frame;
         uint8_t bytes[320];
     } slots[REMOTE_SLOTS];
     uint8_t scratch[REMOTE_SCRATCH_BYTES];
@@ -33,7 +33,7 @@ struct remote_caller {
     struct error why;             /* refused: it cannot be had */
     struct remote_thread *thread; /* of the session's */
     struct remote_code code;
-    struct remote_frames frames;
+    struct signal_frames frames;
     uint64_t memory;             /* address of a struct remote_memory in the process */
     struct remote_memory before; /* what stood there */
     size_t written;              /* so many bytes of it have been changed */

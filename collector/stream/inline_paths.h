@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/inline/record.h"
+#include "collector/arch/record.h"
 #include "collector/stream/call_stack.h"
 #include "store/api/tracestore.h"
 

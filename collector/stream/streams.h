@@ -22,9 +22,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/arch/record.h"
 #include "collector/go/observer.h"
 #include "collector/images/image_table.h"
-#include "collector/inline/record.h"
 #include "store/api/tracestore.h"
 
 struct call_watch;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/inline/stub_x86_64.h"
+#include "collector/arch/stub.h"
 #include "image/flow/branch_targets.h"
 
 #define ADDRESS 0x400000u
@@ -67,15 +67,15 @@ static void check_stub(struct disasm *disasm, const struct displace_subject *sub
         .code = subject->code,
         .displacement = displacement,
     };
-    uint8_t *bytes = malloc(stub_x86_64.stub_max), *aside = malloc(stub_x86_64.aside_max);
+    uint8_t *bytes = malloc(stub_max), *aside = malloc(stub_aside_max);
     struct stub stub;
-    int r = bytes && aside ? stub_x86_64.emit(&order, bytes, stub_x86_64.stub_max, aside, &stub) : -ENOMEM;
+    int r = bytes && aside ? stub_emit(&order, bytes, stub_max, aside, &stub) : -ENOMEM;
 
     require(r != -ENOSPC && r != -EINVAL);
 
     /* Operands relative to RIP may refer to anything within 2 GiB of here, and not of the stub. */
     if (r == 0) {
-        require(stub.size <= stub_x86_64.stub_max && stub.aside <= stub_x86_64.aside_max);
+        require(stub.size <= stub_max && stub.aside <= stub_aside_max);
         for (size_t i = 0; i < displacement->count; i++) {
             struct instruction was, is;
             size_t at = displacement->offset + (size_t)displacement->starts[i];

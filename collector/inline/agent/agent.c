@@ -7,7 +7,7 @@
  * it anywhere, run stubs of its own and come here again, and may never come back: so every step leaves the
  * slots whole. Other threads, and processes that forked children run in, take chunks at the same time.
  */
-#include "collector/inline/record.h"
+#include "collector/arch/agent_slots.h"
 
 /* Where this code is mapped the head, which it may only read, and the key's page lie right before it
  * (agent.ld). */
@@ -26,26 +26,15 @@ void agent_claim(uint32_t ticket, uint32_t area) __attribute__((visibility("hidd
 
 /* ------------------------------------------------------------------------------------ the thread's slots */
 
-static inline uint32_t own_tid(void)
-{
-    uint32_t tid;
-
-    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(tid) : "i"(AGENT_TID));
-    return tid;
-}
-
-/* AGENT_OWNER in the low half and AGENT_LOSER in the high one, which change together. */
+/* The halves change together: AGENT_OWNER is the low one, AGENT_LOSER the high one. */
 static inline uint64_t owners(void)
 {
-    uint64_t value;
-
-    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(value) : "i"(AGENT_OWNER));
-    return value;
+    return slot_u64(AGENT_OWNER);
 }
 
 static inline void set_owners(uint64_t value)
 {
-    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(value), "i"(AGENT_OWNER) : "memory");
+    slot_set_u64(AGENT_OWNER, value);
 }
 
 static inline int is_owner(uint32_t name)
@@ -53,76 +42,34 @@ static inline int is_owner(uint32_t name)
     return owners() == name || owners() == (uint64_t)name << 32;
 }
 
-static inline uint32_t slot_ticket(void)
-{
-    uint32_t ticket;
-
-    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(ticket) : "i"(AGENT_TICKET));
-    return ticket;
-}
-
-static inline uint32_t slot_name(void)
-{
-    uint32_t name;
-
-    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(name) : "i"(AGENT_NAME));
-    return name;
-}
-
 static inline void set_slot_ticket(uint32_t ticket, uint32_t name)
 {
-    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(ticket), "i"(AGENT_TICKET) : "memory");
-    __asm__ volatile("movl %0,%%fs:%c1" : : "r"(name), "i"(AGENT_NAME) : "memory");
+    slot_set_u32(AGENT_TICKET, ticket);
+    slot_set_u32(AGENT_NAME, name);
 }
 
 static inline int is_shared(void)
 {
-    uint32_t shared;
-
-    __asm__ volatile("movl %%fs:%c1,%0" : "=r"(shared) : "i"(AGENT_SHARED) : "memory");
-    return shared != 0;
-}
-
-static inline void set_alone(void)
-{
-    __asm__ volatile("movl $0,%%fs:%c0" : : "i"(AGENT_SHARED) : "memory");
-}
-
-/* Whether the thread has a control block of glibc's, which names itself twice: the slots are in none other.
- */
-static inline int has_block(void)
-{
-    uint64_t block, self;
-
-    __asm__ volatile("movq %%fs:0,%0" : "=r"(block));
-    __asm__ volatile("movq %%fs:0x10,%0" : "=r"(self));
-    return block && block == self;
+    return slot_u32(AGENT_SHARED) != 0;
 }
 
 static inline int64_t cursor(void)
 {
-    int64_t value;
-
-    __asm__ volatile("movq %%fs:%c1,%0" : "=r"(value) : "i"(AGENT_CURSOR));
-    return value;
+    return (int64_t)slot_u64(AGENT_CURSOR);
 }
 
 /* The offset of the record in the chunks; UINT32_MAX: there was no room. */
 static inline uint32_t take_record(void)
 {
-    uint64_t value = AGENT_ONE_RECORD;
+    uint64_t value = slot_add(AGENT_CURSOR, AGENT_ONE_RECORD);
 
-    __asm__ volatile("xaddq %0,%%fs:%c1" : "+r"(value) : "i"(AGENT_CURSOR) : "memory", "cc");
     return (int64_t)(value + AGENT_ONE_RECORD) < 0 ? (uint32_t)value : UINT32_MAX;
 }
 
 /* Returns false when the cursor was not `from`, because a handler has changed it. */
 static inline int swap_cursor(int64_t from, int64_t to)
 {
-    int64_t found = from;
-
-    __asm__ volatile("cmpxchgq %1,%%fs:%c2" : "+a"(found) : "r"(to), "i"(AGENT_CURSOR) : "memory", "cc");
-    return found == from;
+    return slot_swap(AGENT_CURSOR, (uint64_t)from, (uint64_t)to);
 }
 
 /* In a child that has just been forked, and has one thread, the slots are its parent's, by a name that could
@@ -134,7 +81,7 @@ static uint32_t key(void)
     if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED)) {
         set_owners(0);
         set_slot_ticket(0, 0);
-        set_alone();
+        slot_set_u32(AGENT_SHARED, 0);
         given = __atomic_fetch_add(&counts()->keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
         __atomic_compare_exchange_n(&agent_key.key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
@@ -146,7 +93,7 @@ static uint32_t key(void)
 static void own(uint64_t names)
 {
     set_owners(names);
-    __asm__ volatile("mfence" : : : "memory");
+    slot_fence();
     if (is_shared())
         set_owners(0);
 }
@@ -162,7 +109,7 @@ static int claim(uint32_t name)
 
         if (is_shared())
             return 0;
-        if (slot_name() == name) { /* they were shared for a while */
+        if (slot_u32(AGENT_NAME) == name) { /* they were shared for a while */
             own(name);
             continue;
         }
@@ -245,7 +192,7 @@ static int next_chunk(void)
     chunk = chunk_at(number * agent_head.chunk_bytes);
     if (last) /* before the thread is seen to have another one */
         __atomic_store_n(&last->state, AGENT_CHUNK_FULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&chunk->ticket, slot_ticket(), __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->ticket, slot_u32(AGENT_TICKET), __ATOMIC_RELEASE);
     if (!swap_cursor(full, cursor_into(number)))
         __atomic_store_n(&chunk->state, AGENT_CHUNK_UNUSED, __ATOMIC_RELEASE);
     return 1;
@@ -259,12 +206,10 @@ static int next_chunk(void)
 static uint64_t *loss_counter(void)
 {
     struct agent_chunk *last = last_chunk(cursor());
-    uint64_t *self;
 
     if (!agent_head.quiet)
         return last ? &last->lost_after : 0;
-    __asm__ volatile("movq %%fs:0,%0" : "=r"(self)); /* the thread control block's own address */
-    return self + AGENT_UNCOUNTED / sizeof(*self);
+    return (uint64_t *)slot_block() + AGENT_UNCOUNTED / sizeof(uint64_t);
 }
 
 /* Counts a call that found no room. From now on the thread's stubs count for themselves, up to the next tick:
@@ -277,9 +222,9 @@ static void lose(uint32_t name, uint64_t tick)
         __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
-    __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
-    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(counter), "i"(AGENT_LOST_AT) : "memory");
-    __asm__ volatile("movq %0,%%fs:%c1" : : "r"(tick), "i"(AGENT_LOST_IN) : "memory");
+    count_one(counter);
+    slot_set_u64(AGENT_LOST_AT, (uint64_t)counter);
+    slot_set_u64(AGENT_LOST_IN, tick);
     own((uint64_t)name << 32);
     if (has_room(cursor())) /* a handler has got a chunk */
         own(name);
@@ -292,9 +237,9 @@ void agent_slow(uint32_t function, const uint32_t *stack)
 {
     uint64_t tick = agent_head.tick;
     struct agent_record *record;
-    uint32_t tid = own_tid(), name, place;
+    uint32_t tid = slot_u32(AGENT_TID), name, place;
 
-    if (!tid || !has_block()) {
+    if (!tid || !slot_is_block()) {
         __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -314,7 +259,7 @@ void agent_slow(uint32_t function, const uint32_t *stack)
     record = (struct agent_record *)(agent_head.chunks + place);
     record->sp = (uint64_t)stack | tick;
     if (agent_head.times)
-        *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = __builtin_ia32_rdtsc();
+        *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = read_counter();
     record->return_address = *stack;
     __atomic_store_n(&record->function, function, __ATOMIC_RELEASE);
 }

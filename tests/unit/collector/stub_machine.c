@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/inline/stub_x86_64.h"
+#include "collector/arch/stub.h"
 #include "image/flow/branch_targets.h"
 
 #define PAGE 4096
@@ -267,14 +267,13 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
     probe->patched = function + displacement->offset;
     probe->code = stubs + stubs_used;
     probe->aside = stubs + STUBS_BYTES / 2 + aside_used;
-    cr_assert_eq(
-        stub_x86_64.emit(&order, probe->code, STUBS_BYTES / 2 - stubs_used, probe->aside, &probe->stub), 0);
-    cr_assert_leq(probe->stub.size, stub_x86_64.stub_max);
-    cr_assert_leq(probe->stub.aside, stub_x86_64.aside_max);
+    cr_assert_eq(stub_emit(&order, probe->code, STUBS_BYTES / 2 - stubs_used, probe->aside, &probe->stub), 0);
+    cr_assert_leq(probe->stub.size, stub_max);
+    cr_assert_leq(probe->stub.aside, stub_aside_max);
     stubs_used += (probe->stub.size + 15U) / 16 * 16;
     aside_used += (probe->stub.aside + 15U) / 16 * 16;
     memcpy(probe->saved, probe->patched, sizeof(probe->saved));
-    cr_assert_eq(stub_x86_64.patch((uint64_t)probe->patched, order.address, probe->patched), 0);
+    cr_assert_eq(stub_patch((uint64_t)probe->patched, order.address, probe->patched), 0);
 }
 
 void machine_unprobe(const struct machine_probe *probe)

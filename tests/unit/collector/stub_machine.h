@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/arch/record.h"
+#include "collector/arch/stub.h"
 #include "collector/displace/displace.h"
-#include "collector/inline/record.h"
-#include "collector/inline/stub.h"
 
 #define MACHINE_STACK (256 << 10) /* room for handlers */
 #define MACHINE_FLAGS 0x8d5       /* OF SF ZF AF PF CF */

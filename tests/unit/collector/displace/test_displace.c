@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/arch/machine_code.h"
+#include "collector/arch/relocate.h"
 #include "collector/displace/displace.h"
-#include "collector/displace/machine_code.h"
-#include "collector/displace/relocate_x86_64.h"
 #include "image/flow/branch_targets.h"
 
 #define ADDRESS 0x401000

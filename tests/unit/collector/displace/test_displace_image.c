@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/arch/record.h"
+#include "collector/arch/stub.h"
 #include "collector/displace/displace_image.h"
-#include "collector/inline/record.h"
-#include "collector/inline/stub_x86_64.h"
 
 struct opinion {
     struct elf_image *image;
@@ -289,9 +289,9 @@ static void check_site(struct opinion *opinion, size_t index)
 
     check_patched(opinion, site, function->name);
     check_liveness(opinion, site, function->name);
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), aside, &stub), 0, "%s", function->name);
-    cr_expect_leq(stub.size, stub_x86_64.stub_max);
-    cr_expect_leq(stub.aside, stub_x86_64.aside_max);
+    cr_assert_eq(stub_emit(&order, bytes, sizeof(bytes), aside, &stub), 0, "%s", function->name);
+    cr_expect_leq(stub.size, stub_max);
+    cr_expect_leq(stub.aside, stub_aside_max);
     for (size_t i = 0; i < displacement->count; i++) {
         size_t at = displacement->starts[i], moved = stub.moved[i];
 

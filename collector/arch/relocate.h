@@ -7,12 +7,12 @@
  * call becomes a push of the address behind the original and a jump (displace.h says why). Everything else is
  * copied.
  */
-#ifndef TRACECTL_COLLECTOR_DISPLACE_RELOCATE_X86_64_H
-#define TRACECTL_COLLECTOR_DISPLACE_RELOCATE_X86_64_H
+#ifndef TRACECTL_COLLECTOR_ARCH_RELOCATE_H
+#define TRACECTL_COLLECTOR_ARCH_RELOCATE_H
 
 #include <stdbool.h>
 
-#include "collector/displace/machine_code.h"
+#include "collector/arch/machine_code.h"
 #include "image/arch/disasm.h"
 
 /* How many bytes a moved instruction has at most: `call *DISP(%rip)`, 17 for the push, 15, 8 for the address.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A piece of machine code that is being written for a given address. Errors stick: they are looked at once,
  * at the end. */
-#ifndef TRACECTL_COLLECTOR_DISPLACE_MACHINE_CODE_H
-#define TRACECTL_COLLECTOR_DISPLACE_MACHINE_CODE_H
+#ifndef TRACECTL_COLLECTOR_ARCH_MACHINE_CODE_H
+#define TRACECTL_COLLECTOR_ARCH_MACHINE_CODE_H
 
 #include <errno.h>
 #include <stddef.h>

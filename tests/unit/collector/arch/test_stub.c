@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 #include "base/array.h"
-#include "collector/inline/stub_x86_64.h"
+#include "collector/arch/stub.h"
 #include "tests/unit/collector/stub_machine.h"
 
 #define CODE "\n    .pushsection .text.subjects, \"ax\", @progbits\n"
@@ -189,7 +189,7 @@ static struct displacement displace(const struct subject *subject)
     return displacement;
 }
 
-Test(stub_x86_64, every_form_does_what_it_did)
+Test(stub, every_form_does_what_it_did)
 {
     uint64_t seed = 1;
 
@@ -201,7 +201,7 @@ Test(stub_x86_64, every_form_does_what_it_did)
     }
 }
 
-Test(stub_x86_64, every_form_does_what_it_did_with_times)
+Test(stub, every_form_does_what_it_did_with_times)
 {
     uint64_t seed = 4, before = __builtin_ia32_rdtsc(), last;
 
@@ -222,7 +222,7 @@ Test(stub_x86_64, every_form_does_what_it_did_with_times)
 }
 
 /* A thread that is losing calls: they are counted without the agent, which is asked once in a tick. */
-Test(stub_x86_64, a_lost_call_is_counted_and_does_what_it_did)
+Test(stub, a_lost_call_is_counted_and_does_what_it_did)
 {
     uint64_t seed = 6;
 
@@ -323,7 +323,7 @@ static size_t append_piece(uint8_t *code, uint64_t *seed)
     return pieces[chosen].length;
 }
 
-Test(stub_x86_64, functions_made_at_random_do_what_they_did)
+Test(stub, functions_made_at_random_do_what_they_did)
 {
     uint64_t seed = 2;
     size_t compared = 0;
@@ -421,13 +421,13 @@ static void step_through_all(uint64_t seed)
     machine_unprobe(&probe);
 }
 
-Test(stub_x86_64, a_signal_between_any_two_instructions_loses_nothing)
+Test(stub, a_signal_between_any_two_instructions_loses_nothing)
 {
     open_subjects();
     step_through_all(3);
 }
 
-Test(stub_x86_64, a_signal_between_any_two_instructions_loses_no_time)
+Test(stub, a_signal_between_any_two_instructions_loses_no_time)
 {
     open_subjects();
     machine_keep_times();
@@ -436,7 +436,7 @@ Test(stub_x86_64, a_signal_between_any_two_instructions_loses_no_time)
 
 /* ---------------------------------------------------------------------------------------------- bounds */
 
-Test(stub_x86_64, another_threads_slots_are_not_used)
+Test(stub, another_threads_slots_are_not_used)
 {
     struct displacement displacement = displace(&subjects[0]);
     const uint32_t other = 1;
@@ -456,7 +456,7 @@ Test(stub_x86_64, another_threads_slots_are_not_used)
     machine_unprobe(&probe);
 }
 
-Test(stub_x86_64, says_when_it_does_not_fit)
+Test(stub, says_when_it_does_not_fit)
 {
     const uint8_t load[] = {0x48, 0x8b, 0x05, 0, 0, 0, 0}; /* mov 0(%rip), %rax */
     struct displacement displacement = {.length = sizeof(load), .count = 1, .falls = true};
@@ -470,15 +470,15 @@ Test(stub_x86_64, says_when_it_does_not_fit)
     uint8_t bytes[512], aside[512];
     struct stub stub = {.size = 77};
 
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, 40, aside, &stub), -ENOSPC);
+    cr_assert_eq(stub_emit(&order, bytes, 40, aside, &stub), -ENOSPC);
     order.function = 0x110000000;
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), aside, &stub), -ERANGE);
+    cr_assert_eq(stub_emit(&order, bytes, sizeof(bytes), aside, &stub), -ERANGE);
     order.function = 0x20000000;
     order.head = 0x110000000;
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), aside, &stub), -ERANGE);
+    cr_assert_eq(stub_emit(&order, bytes, sizeof(bytes), aside, &stub), -ERANGE);
     cr_assert_eq(stub.size, 77, "untouched");
     order.head = 0x0ff00000;
-    cr_assert_eq(stub_x86_64.emit(&order, bytes, sizeof(bytes), aside, &stub), 0);
-    cr_assert_eq(stub_x86_64.patch(0, 0x80000004, bytes), 0);
-    cr_assert_eq(stub_x86_64.patch(0, 0x80000005, bytes), -ERANGE);
+    cr_assert_eq(stub_emit(&order, bytes, sizeof(bytes), aside, &stub), 0);
+    cr_assert_eq(stub_patch(0, 0x80000004, bytes), 0);
+    cr_assert_eq(stub_patch(0, 0x80000005, bytes), -ERANGE);
 }

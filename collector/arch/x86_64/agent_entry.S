@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The first instruction of the agent, which a stub calls with the function in ecx and the stack pointer at its
- * entry in rdx (collector/inline/record.h).
+ * entry in rdx (collector/arch/record.h).
  * The stub has saved the flags but the direction, and popfq takes as long as everything else here.
  */
     .section .text.entry,"ax",@progbits

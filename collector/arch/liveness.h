@@ -8,8 +8,8 @@
  * way through its first instructions is nobody's, whatever was agreed upon. (An instruction among them that
  * faults shows a signal handler other values there than it would have without us.)
  */
-#ifndef TRACECTL_COLLECTOR_DISPLACE_LIVENESS_X86_64_H
-#define TRACECTL_COLLECTOR_DISPLACE_LIVENESS_X86_64_H
+#ifndef TRACECTL_COLLECTOR_ARCH_LIVENESS_H
+#define TRACECTL_COLLECTOR_ARCH_LIVENESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/ptrace/remote_frame.h"
+#include "collector/arch/signal_frame.h"
 
 #include <cpuid.h>
 #include <elf.h>
@@ -30,16 +30,16 @@ struct software_bytes {
 };
 
 /* Behind return_address, a frame is the beginning of glibc's ucontext_t. */
-#define BEHIND_ADDRESS(member) (offsetof(struct remote_frame, member) - sizeof(uint64_t))
+#define BEHIND_ADDRESS(member) (offsetof(struct signal_frame, member) - sizeof(uint64_t))
 _Static_assert(BEHIND_ADDRESS(registers) == offsetof(ucontext_t, uc_mcontext.gregs), "registers");
 _Static_assert(BEHIND_ADDRESS(state) == offsetof(ucontext_t, uc_mcontext.fpregs), "state");
 _Static_assert(BEHIND_ADDRESS(blocked) == offsetof(ucontext_t, uc_sigmask), "signals");
 _Static_assert(sizeof(struct software_bytes) == HEADER_AT - SOFTWARE_AT, "software bytes");
 
-void remote_frame_fill(struct remote_frame *frame, const struct remote_frames *all,
+void signal_frame_fill(struct signal_frame *frame, const struct signal_frames *all,
                        const struct user_regs_struct *registers, uint64_t blocked)
 {
-    *frame = (struct remote_frame){
+    *frame = (struct signal_frame){
         .return_address = all->sigreturn,
         .flags = UC_ALL,
         .stack = {0, NO_STACK, 0},
@@ -78,7 +78,7 @@ static size_t component_end(unsigned component)
     return __get_cpuid_count(0xd, component, &size, &offset, &flags, &ignored) ? offset + size : 0;
 }
 
-int remote_frame_state(pid_t tid, uint8_t *bytes, size_t room, size_t *ret_size)
+int signal_frame_state(pid_t tid, uint8_t *bytes, size_t room, size_t *ret_size)
 {
     size_t most = (room - sizeof(uint32_t)) & ~7ull; /* whole words, and room for the mark at the end */
     struct iovec io = {bytes, most};
@@ -106,7 +106,7 @@ int remote_frame_state(pid_t tid, uint8_t *bytes, size_t room, size_t *ret_size)
     return 0;
 }
 
-void remote_frame_restart(struct user_regs_struct *registers)
+void signal_frame_restart(struct user_regs_struct *registers)
 {
     int64_t result = -(int64_t)registers->rax;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/displace/liveness_x86_64.h"
+#include "collector/arch/liveness.h"
 
 #define INSTRUCTIONS_MAX 24
 #define REX_W 8

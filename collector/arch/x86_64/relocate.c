@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "collector/displace/relocate_x86_64.h"
+#include "collector/arch/relocate.h"
 
 #include "image/arch/x86_64/flow_length.h"
 

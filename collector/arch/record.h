@@ -77,8 +77,8 @@
  *
  * HEAD is the address where the process has the head of its area mapped, near its code.
  */
-#ifndef TRACECTL_COLLECTOR_INLINE_RECORD_H
-#define TRACECTL_COLLECTOR_INLINE_RECORD_H
+#ifndef TRACECTL_COLLECTOR_ARCH_RECORD_H
+#define TRACECTL_COLLECTOR_ARCH_RECORD_H
 
 #include <stdint.h>
 
