@@ -26,7 +26,7 @@
 #define LIMIT_AFTER_LOSSES_NS 200000000u
 #define LOSSES_IN_PATIENCE 3
 #define MOST_NS (10 * (uint64_t)LIMIT_NS) /* that it may want a processor in vain */
-#define LOOK_MS 50
+#define POLL_MS 50
 #define KEPT ((size_t)1 << 20) /* of the reply's memory from one piece of work to the next */
 
 /* What both processes see. */
@@ -175,7 +175,7 @@ static int await(void)
     uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), looked_ns = start_ns;
 
     for (;;) {
-        int r = poll(&answer, 1, LOOK_MS);
+        int r = poll(&answer, 1, POLL_MS);
         uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
         if (r > 0)

@@ -14,7 +14,7 @@
  * each hit runs the program twice, the newer link first (the kernel puts a new consumer in front:
  * consumer_add in kernel/events/uprobes.c). A link's probes carry a tag, and the slot says whose turn it is:
  * the newer one does nothing before that, the older one does what the newer one has not done in the same hit,
- * which is what `regrouped` remembers for each thread. So no call is missed and none is recorded twice.
+ * which is what `relinked` remembers for each thread. So no call is missed and none is recorded twice.
  */
 #ifndef TRACECTL_BPF_BUDGET_H
 #define TRACECTL_BPF_BUDGET_H
@@ -32,7 +32,7 @@ __u32 budget_ns;
 __u32 count_only;
 
 /* Some places have more than one link at present. */
-__u32 regrouping;
+__u32 relinking;
 
 #define BUDGET_RARE 4  /* calls of a function in a tick that are recorded whatever they cost */
 #define BUDGET_BURST 8 /* ticks that a CPU may save up, or owe */
@@ -62,12 +62,12 @@ struct {
     __uint(max_entries, MAX_THREAD_STACKS);
     __type(key, __u32);   /* tid */
     __type(value, __u64); /* tag of the link that dealt with a hit last; index */
-} regrouped SEC(".maps");
+} relinked SEC(".maps");
 
 /* Whether a newer link's program has dealt with the hit. */
 static __always_inline bool is_done(__u32 tid, __u32 index, __u8 tag)
 {
-    __u64 *done = bpf_map_lookup_elem(&regrouped, &tid);
+    __u64 *done = bpf_map_lookup_elem(&relinked, &tid);
 
     return done && (__u32)*done == index && (__s8)((__u8)(*done >> 32) - tag) > 0;
 }
@@ -80,8 +80,8 @@ static __always_inline bool has_turn(const struct budget_slot *slot, __u32 tid, 
 
     if (age > 0 || (age < 0 && is_done(tid, index, tag)))
         return false;
-    if (age < 0 || regrouping)
-        bpf_map_update_elem(&regrouped, &tid, &what, BPF_ANY);
+    if (age < 0 || relinking)
+        bpf_map_update_elem(&relinked, &tid, &what, BPF_ANY);
     return true;
 }
 
@@ -117,9 +117,9 @@ static __always_inline bool can_afford(struct budget_slot *slot)
     return true;
 }
 
-static __always_inline bool tell_limited(struct budget_slot *slot, __u32 tid, __u32 index)
+static __always_inline bool report_over_budget(struct budget_slot *slot, __u32 tid, __u32 index)
 {
-    struct wire_limited *record;
+    struct wire_over_budget *record;
 
     if (slot->told)
         return true;
@@ -128,7 +128,7 @@ static __always_inline bool tell_limited(struct budget_slot *slot, __u32 tid, __
     record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     if (!record)
         return false;
-    record->header.kind = WIRE_LIMITED;
+    record->header.kind = WIRE_OVER_BUDGET;
     record->header.flags = 0;
     record->header.sp_high = 0;
     record->header.tid = tid;
@@ -143,7 +143,7 @@ static __always_inline bool tell_limited(struct budget_slot *slot, __u32 tid, __
 /* Counts a call that is left out: as a loss of the thread when there is no room to announce it. */
 static __always_inline void leave_out(struct budget_slot *slot, __u32 tid, __u32 index)
 {
-    if (tell_limited(slot, tid, index))
+    if (report_over_budget(slot, tid, index))
         __sync_fetch_and_add(&slot->missed, 1);
     else
         count_loss(tid, false);
@@ -170,7 +170,7 @@ static __always_inline void budget_count_early(__u64 cookie)
 
 /* Whether a hit is to be recorded. The call that comes right behind an entry (COOKIE_NEXT_) shares its fate.
  */
-static __always_inline bool budget_takes(const struct hit *hit, __u64 cookie)
+static __always_inline bool budget_admits(const struct hit *hit, __u64 cookie)
 {
     __u32 index = (__u32)cookie, next = index + 1;
     struct budget_slot *slot, *behind = 0;

@@ -58,7 +58,7 @@ struct {
     __type(value, struct go_behind);
 } go_behinds SEC(".maps");
 
-struct go_conduct go_conducts[GO_WORKERS_MAX]; /* each is written by the collector between two executions */
+struct go_schedule go_schedules[GO_WORKERS_MAX]; /* each is written by the collector between two executions */
 
 /* What a hit needs of the registers, copied: the verifier does not follow pointers into them. */
 struct go_registers {
@@ -298,24 +298,26 @@ static __always_inline __u32 go_random(__u64 seed)
 }
 
 /* Whether a hit of the choice's place is the chosen one. */
-static __always_inline bool go_is_hit(struct go_conduct *conduct, __u32 choice, __u32 hit)
+static __always_inline bool go_is_hit(struct go_schedule *schedule, __u32 choice, __u32 hit)
 {
-    __u32 wanted = conduct->choices[choice].hit;
+    __u32 wanted = schedule->choices[choice].hit;
 
     if (!(wanted & GO_HIT_FOLLOWING))
         return wanted == hit;
-    if (!choice || !(conduct->taken & 1u << (choice - 1)))
+    if (!choice || !(schedule->taken & 1u << (choice - 1)))
         return false;
-    return __sync_fetch_and_add(&conduct->followed[choice], 1) == (wanted & ~GO_HIT_FOLLOWING);
+    return __sync_fetch_and_add(&schedule->followed[choice], 1) == (wanted & ~GO_HIT_FOLLOWING);
 }
 
 /* `*ret_taken`: the choice, as a bit; 0 at random. */
-static __always_inline bool go_is_chosen(struct go_conduct *conduct, __u32 index, __u32 hit, __u32 *ret_taken)
+static __always_inline bool go_is_chosen(struct go_schedule *schedule, __u32 index, __u32 hit,
+                                         __u32 *ret_taken)
 {
-    if (!conduct->choice_count)
-        return go_random(conduct->seed ^ ((__u64)index << 32 | hit)) < conduct->chance;
+    if (!schedule->choice_count)
+        return go_random(schedule->seed ^ ((__u64)index << 32 | hit)) < schedule->chance;
     for (__u32 i = 0; i < GO_CHOICES_MAX; i++) {
-        if (i >= conduct->choice_count || conduct->choices[i].probe != index || !go_is_hit(conduct, i, hit))
+        if (i >= schedule->choice_count || schedule->choices[i].probe != index ||
+            !go_is_hit(schedule, i, hit))
             continue;
         *ret_taken = 1u << i;
         return true;
@@ -324,14 +326,14 @@ static __always_inline bool go_is_chosen(struct go_conduct *conduct, __u32 index
 }
 
 /* Whether the goroutine is to be held up at this hit of the place. */
-static __always_inline bool go_holds(struct go_conduct *conduct, __u32 index, __u32 hit)
+static __always_inline bool go_holds(struct go_schedule *schedule, __u32 index, __u32 hit)
 {
     __u32 taken = 0;
 
-    if (conduct->left <= 0 || !go_is_chosen(conduct, index, hit, &taken) ||
-        __sync_fetch_and_add(&conduct->left, -1) <= 0)
+    if (schedule->left <= 0 || !go_is_chosen(schedule, index, hit, &taken) ||
+        __sync_fetch_and_add(&schedule->left, -1) <= 0)
         return false;
-    __sync_fetch_and_or(&conduct->taken, taken);
+    __sync_fetch_and_or(&schedule->taken, taken);
     return true;
 }
 
@@ -367,14 +369,14 @@ static __always_inline bool go_delays_here(const struct hit *hit, __u32 index, c
 {
     struct go_delay *delay = bpf_map_lookup_elem(&go_delays, &index);
     __u32 worker = go_worker(hit);
-    struct go_conduct *conduct = &go_conducts[worker];
+    struct go_schedule *schedule = &go_schedules[worker];
     bool here;
 
-    if (!delay || !conduct->execution)
+    if (!delay || !schedule->execution)
         return false;
-    *ret_hit = go_count_hit(&delay->hits[worker], conduct->execution, probe->behind ? 2 : 1);
-    here = go_holds(conduct, index, *ret_hit);
-    if (probe->behind && go_holds(conduct, index, *ret_hit + 1))
+    *ret_hit = go_count_hit(&delay->hits[worker], schedule->execution, probe->behind ? 2 : 1);
+    here = go_holds(schedule, index, *ret_hit);
+    if (probe->behind && go_holds(schedule, index, *ret_hit + 1))
         go_hold_behind(hit, g, index, *ret_hit + 1);
     return here;
 }
@@ -436,7 +438,7 @@ static __always_inline int go_hit(struct pt_regs *ctx)
         slow = go_is_taken(probe->condition, at.flags) == !!probe->slow_taken;
     }
     go_emit(&hit, index, probe, fields, &at, operand, slow);
-    if (probe->kind == GO_AT_DELAY || (probe->kind == GO_AT_EXIT && go_conducts[go_worker(&hit)].stop_exit))
+    if (probe->kind == GO_AT_DELAY || (probe->kind == GO_AT_EXIT && go_schedules[go_worker(&hit)].stop_exit))
         bpf_send_signal_thread(GO_HOLD_SIGNAL);
     return 0;
 }

@@ -6,7 +6,7 @@
  * is of. Which thread that is the kernel says, when it takes its slots: WIRE_CLAIM.
  *
  * The child of vfork() has its parent's memory and thread control block, so its calls go on in its parent's
- * slots while that stands still. WIRE_SLOTS_LENT says where they begin, WIRE_SLOTS_BACK where they end, in
+ * slots while that stands still. WIRE_SLOTS_SHARED says where they begin, WIRE_SLOTS_BACK where they end, in
  * the last moment before the kernel lets the parent go on. Threads that share a thread control block and run
  * at the same time are told when they are made, and stopped until the collector has marked the block.
  */
@@ -48,7 +48,7 @@ static __always_inline __u64 inline_cursor(const struct task_struct *task)
 }
 
 /* Returns false when there is no room to say it: then what comes next must not be said either. */
-static __always_inline bool tell_inline_place(const struct hit *hit)
+static __always_inline bool report_inline_place(const struct hit *hit)
 {
     struct wire_inline *record;
 
@@ -84,16 +84,16 @@ int on_claim(struct pt_regs *ctx)
     return 0;
 }
 
-const volatile bool tells_slots = true; /* on_release() is called in time */
+const volatile bool reports_slots = true; /* on_release() is called in time */
 
 static __always_inline bool has_block_of(const struct task_struct *child, const struct task_struct *parent)
 {
     return child->mm == parent->mm && child->thread.fsbase == parent->thread.fsbase;
 }
 
-static __always_inline bool borrows_slots(const struct task_struct *parent, const struct task_struct *child)
+static __always_inline bool shares_slots(const struct task_struct *parent, const struct task_struct *child)
 {
-    return tells_slots && child->tgid != parent->tgid && has_block_of(child, parent);
+    return reports_slots && child->tgid != parent->tgid && has_block_of(child, parent);
 }
 
 #define CLONE_VFORK 0x4000
@@ -115,7 +115,7 @@ int BPF_PROG(on_new_task, struct task_struct *child, __u64 clone_flags)
     const struct task_struct *parent = bpf_get_current_task_btf();
     struct process_state *state = process_of(parent);
     __u32 tid = (__u32)child->pid, one = 1;
-    bool borrows = clone_flags & CLONE_VFORK && borrows_slots(parent, child);
+    bool borrows = clone_flags & CLONE_VFORK && shares_slots(parent, child);
 
     if (state && state->flags & PROCESS_INLINE && has_block_of(child, parent) && !borrows &&
         !(child->flags & NO_THREAD_OF_A_PROGRAM))
@@ -131,10 +131,10 @@ static __always_inline bool shares_block(const struct task_struct *child)
 }
 
 /* The current task has made a child that works on its slots. */
-static __always_inline void tell_slots_lent(const struct task_struct *parent, const struct task_struct *child,
-                                            bool followed)
+static __always_inline void report_slots_shared(const struct task_struct *parent,
+                                                const struct task_struct *child, bool followed)
 {
-    struct wire_slots *record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_LENT, (__u32)child->pid);
+    struct wire_slots *record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_SHARED, (__u32)child->pid);
 
     if (!record)
         return;
@@ -151,9 +151,9 @@ static __always_inline void on_release(struct task_struct *task)
     __u32 tgid = (__u32)task->tgid;
     struct wire_inline *record;
 
-    if (!state || !(state->flags & PROCESS_BORROWS))
+    if (!state || !(state->flags & PROCESS_SHARES_SLOTS))
         return;
-    state->flags &= ~(__u32)PROCESS_BORROWS;
+    state->flags &= ~(__u32)PROCESS_SHARES_SLOTS;
     if (!state->flags) /* nobody follows it */
         bpf_map_delete_elem(&processes, &tgid);
     record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_BACK, (__u32)task->pid);

@@ -23,7 +23,7 @@ struct {
 
 const volatile bool follow_children = true;
 const volatile bool may_hold = true; /* programs and children may be stopped for a moment */
-volatile __u32 conductor;            /* the process that traces the targets, if any: its doing is ours */
+volatile __u32 holder;               /* the process that traces the targets, if any: its doing is ours */
 const volatile __u32 collector;      /* its process: it does not mind when its own child is stopped */
 const volatile bool can_continue_all = true; /* it may continue processes of other users than its own */
 const volatile __u32 collector_user;
@@ -36,7 +36,7 @@ static __always_inline bool is_job(struct task_struct *task)
 {
     struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
 
-    return (task->ptrace && (__u32)task->parent->tgid != conductor) ||
+    return (task->ptrace && (__u32)task->parent->tgid != holder) ||
            (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
 }
 
@@ -114,7 +114,7 @@ static __always_inline bool follow(const struct process_state *state, const stru
 
     if (!follow_children)
         __builtin_memset(&copy, 0, sizeof(copy));
-    copy.flags = (copy.flags & ~(__u32)PROCESS_BORROWS) | (borrows ? PROCESS_BORROWS : 0);
+    copy.flags = (copy.flags & ~(__u32)PROCESS_SHARES_SLOTS) | (borrows ? PROCESS_SHARES_SLOTS : 0);
     if (copy.flags & PROCESS_INLINE)
         copy.flags |= PROCESS_SHARES_AREA;
     if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
@@ -136,13 +136,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     if (!state)
         return 0;
     shares = state->flags & PROCESS_INLINE && shares_block(child);
-    borrows = !shares && state->flags & PROCESS_INLINE && borrows_slots(parent, child);
+    borrows = !shares && state->flags & PROCESS_INLINE && shares_slots(parent, child);
     if (is_process && (followed || borrows) && !follow(state, child, borrows))
         return 0;
     if (is_process && state->flags & PROCESS_INLINE)
         state->flags |= PROCESS_SHARES_AREA;
     if (borrows)
-        tell_slots_lent(parent, child, follow_children);
+        report_slots_shared(parent, child, follow_children);
     if (!followed && !shares)
         return 0;
     if (is_process && followed)

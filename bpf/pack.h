@@ -28,11 +28,11 @@ static __always_inline void put_half(struct packed_slot *slot, __u32 at, __u32 v
 /* The time of the event that follows. */
 static __always_inline __u32 put_time(struct packed_slot *slot, __u32 at, __u64 ns)
 {
-    __u64 since = ns - slot->told_ns;
+    __u64 since = ns - slot->reported_ns;
 
     if (!ns)
         return at;
-    if (slot->told_ns && since <= ~0u) {
+    if (slot->reported_ns && since <= ~0u) {
         slot->tokens[at] = TOKEN_TIME_SINCE;
         put_half(slot, at + 1, (__u32)since);
         at += 5;
@@ -41,7 +41,7 @@ static __always_inline __u32 put_time(struct packed_slot *slot, __u32 at, __u64 
         put_word(slot, at + 1, ns);
         at += 9;
     }
-    slot->told_ns = ns;
+    slot->reported_ns = ns;
     return at;
 }
 
@@ -155,7 +155,7 @@ __noinline int pack_event(__u32 index, const struct wire_event *event, __u64 ns)
         return 0;
     predictor = &found.memory->predictor;
     progress = slot->progress;
-    if (ns && ns - slot->told_ns < PACKED_TIME_NS)
+    if (ns && ns - slot->reported_ns < PACKED_TIME_NS)
         ns = 0;
     if (ns || progress_run(progress) >= TOKEN_LONG_RUN_MAX || !is_guessed(predictor, event, &number))
         return pack_token(index, event, ns);

@@ -22,7 +22,7 @@ int on_rights(struct pt_regs *ctx)
 
     (void)ctx;
     if (!state || !(state->flags & PROCESS_INLINE) || !(state->flags & PROCESS_SHARES_AREA) ||
-        state->flags & PROCESS_BORROWS)
+        state->flags & PROCESS_SHARES_SLOTS)
         return 0;
     stopped = hold(task);
     record = reserve_life_cycle(sizeof(*record), WIRE_RIGHTS, (__u32)task->pid);

@@ -129,7 +129,7 @@ __noinline int flush_slot(__u32 index)
     slot->record.header.flags = 0;
     slot->record.header.sp_high = 0;
     slot->record.header.tid = slot->owner;
-    slot->record.header.ns = slot->told_ns;
+    slot->record.header.ns = slot->reported_ns;
     slot->record.chunk = progress_chunk(progress);
     slot->record.events = slot->events + run;
     slot->record.returns = slot->returns;
@@ -150,7 +150,7 @@ __noinline int flush_thread(__u32 tid)
 }
 
 /* Takes a slot for a thread that has none. Returns its number and one more, 0: there is none left. */
-__noinline int take_slot(__u32 tid, __u32 tgid)
+__noinline int claim_slot(__u32 tid, __u32 tgid)
 {
     struct thread_slot taken;
     __u32 index;
@@ -163,7 +163,7 @@ __noinline int take_slot(__u32 tid, __u32 tgid)
         return 0;
     }
     taken.slot->record.slot = index;
-    taken.slot->told_ns = 0;
+    taken.slot->reported_ns = 0;
     taken.slot->tgid = tgid;
     taken.slot->leaving = 0;
     taken.memory->shadow.count = 0;
@@ -182,7 +182,7 @@ static __always_inline __u32 find_slot(__u32 tid, __u32 tgid, __u32 *hint, bool 
     if (slot && slot->owner == tid && !slot->left_behind)
         return index + 1;
     known = bpf_map_lookup_elem(&thread_slots, &tid);
-    index = known ? *known + 1 : take ? (__u32)take_slot(tid, tgid) : 0;
+    index = known ? *known + 1 : take ? (__u32)claim_slot(tid, tgid) : 0;
     *hint = index;
     return index;
 }

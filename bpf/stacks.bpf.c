@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What lies on the stacks of a program that a timer interrupts: collector/budget/heat.h.
+ * What lies on the stacks of a program that a timer interrupts: collector/budget/stack_profile.h.
  *
  * Whether the interrupt came in user mode or inside a system call, the registers of user mode are on the
  * kernel's stack.

@@ -196,7 +196,7 @@ static __always_inline void emit_next(const struct hit *hit, const struct pt_reg
 }
 
 /* With a trigger: whether the hit is inside a window, of which it says so when one ends or begins. */
-static __always_inline bool trigger_takes(struct hit *hit, __u64 sp, __u64 cookie, bool *ret_opens)
+static __always_inline bool trigger_admits(struct hit *hit, __u64 sp, __u64 cookie, bool *ret_opens)
 {
     struct moment end = {};
     int verdict;
@@ -232,13 +232,13 @@ static __always_inline int on_call(struct pt_regs *ctx)
     cookie = bpf_get_attach_cookie(ctx);
     moment = call_at(ctx, cookie);
     if (!budget_has_turn(&hit, cookie) ||
-        (trigger_share && !trigger_takes(&hit, moment.sp, cookie, &opens)) || !budget_takes(&hit, cookie)) {
+        (trigger_share && !trigger_admits(&hit, moment.sp, cookie, &opens)) || !budget_admits(&hit, cookie)) {
         if (hit.stamped)
             stamp_next();
         return 1;
     }
     find_hit_slot(&hit);
-    if (!tell_inline_place(&hit)) {
+    if (!report_inline_place(&hit)) {
         count_loss(hit.tid, cookie & COOKIE_AT_RETURN);
         return 1;
     }

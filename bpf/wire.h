@@ -25,13 +25,13 @@ enum wire_kind {
     WIRE_GO = 9,        /* struct wire_go or wire_go_select: a goroutine */
     WIRE_SYNC = 10,     /* struct wire_sync or wire_sync_file: a lock, a message... */
     WIRE_INLINE = 11,   /* struct wire_inline: comes before a call of a thread that has inline probes, too */
-    WIRE_SLOTS_LENT = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
-    WIRE_SLOTS_BACK = 13, /* struct wire_inline: it does so no more */
-    WIRE_LIMITED = 14,    /* struct wire_limited: calls of a function are left out from here on */
-    WIRE_PACKED = 15,     /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
-    WIRE_CLAIM = 16,      /* struct wire_claim: a thread takes the slots of its inline probes */
-    WIRE_REWRITE = 17,    /* struct wire_rewrite: a program makes its code writable */
-    WIRE_RIGHTS = 18,     /* struct wire_rights: a process with inline probes is about to change its rights */
+    WIRE_SLOTS_SHARED = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
+    WIRE_SLOTS_BACK = 13,   /* struct wire_inline: it does so no more */
+    WIRE_OVER_BUDGET = 14,  /* struct wire_over_budget: calls of a function are left out from here on */
+    WIRE_PACKED = 15,       /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
+    WIRE_CLAIM = 16,        /* struct wire_claim: a thread takes the slots of its inline probes */
+    WIRE_REWRITE = 17,      /* struct wire_rewrite: a program makes its code writable */
+    WIRE_RIGHTS = 18, /* struct wire_rights: a process with inline probes is about to change its rights */
 };
 
 enum wire_flags {
@@ -230,7 +230,7 @@ struct wire_slots {
 
 /* The first call of a function that its budget left out. Calls that come behind it in the ring may lie inside
  * ones that nobody saw. */
-struct wire_limited {
+struct wire_over_budget {
     struct wire_header header;
     __u32 function; /* index of the probe, as given in its cookie */
     __u32 unused;
@@ -269,7 +269,7 @@ struct packed_slot {
     __u32 broken;          /* set by the collector, which has lost the thread: no more is packed */
     __u32 events, returns; /* in the record: events without the run, returns with it */
     __u32 at;              /* the kernel side's own */
-    __u64 told_ns;         /* the last time in the tokens, 0: none since it is owned */
+    __u64 reported_ns;     /* the last time in the tokens, 0: none since it is owned */
     struct wire_packed record;
     __u8 tokens[PACKED_BYTES + PACKED_SLACK];
 };
@@ -294,7 +294,7 @@ static inline __u32 progress_chunk(__u64 progress)
 
 _Static_assert(sizeof(struct wire_packed) == 40, "wire_packed");
 _Static_assert(sizeof(struct packed_slot) == 48 + 40 + PACKED_BYTES + PACKED_SLACK, "packed_slot");
-_Static_assert(sizeof(struct wire_limited) == 24, "wire_limited");
+_Static_assert(sizeof(struct wire_over_budget) == 24, "wire_over_budget");
 _Static_assert(sizeof(struct wire_inline) == 24, "wire_inline");
 _Static_assert(sizeof(struct wire_slots) == 32, "wire_slots");
 _Static_assert(sizeof(struct wire_claim) == 24, "wire_claim");
@@ -347,7 +347,7 @@ struct budget_slot {
     __u32 cost_ns; /* of a recorded call, set by the collector as all that follows */
     __u32 limit;   /* calls in a tick; 0: any number */
     __u8 tag;      /* whose hits count: those of the link with this tag */
-    __u8 told;     /* a WIRE_LIMITED has been sent since the collector took it back */
+    __u8 told;     /* a WIRE_OVER_BUDGET has been sent since the collector took it back */
     __u8 trigger;  /* the function opens windows (bpf/trigger.h) */
     __u8 unused[5];
 };
@@ -365,15 +365,15 @@ enum recording_phase {
 /* What the kernel side knows of a traced process; kept in the map `processes`. */
 enum process_flags {
     PROCESS_TRACED = 1,
-    PROCESS_CAN_LOAD = 2,      /* the collector wants to know of new libraries */
-    PROCESS_WATCHED = 4,       /* and wants to probe them before they run */
-    PROCESS_STARTING = 16,     /* since an exec, until its first libraries have been looked at */
-    PROCESS_OWN_PROBES = 32,   /* it has probes that its children must be given as well */
-    PROCESS_INLINE = 64,       /* it has inline probes, and so have the children that it forks */
-    PROCESS_CHECK_CALLERS = 8, /* code that can throw is mapped: see bpf/callers.h */
-    PROCESS_NO_RETURNS = 128,  /* something in it looks at return addresses: none is replaced */
-    PROCESS_BORROWS = 256,     /* the kernel side's own: WIRE_SLOTS_BACK is to come */
-    PROCESS_SHARES_AREA = 512, /* the same: it has forked, or was, since it got its inline probes' memory */
+    PROCESS_CAN_LOAD = 2,       /* the collector wants to know of new libraries */
+    PROCESS_WATCHED = 4,        /* and wants to probe them before they run */
+    PROCESS_STARTING = 16,      /* since an exec, until its first libraries have been looked at */
+    PROCESS_OWN_PROBES = 32,    /* it has probes that its children must be given as well */
+    PROCESS_INLINE = 64,        /* it has inline probes, and so have the children that it forks */
+    PROCESS_CHECK_CALLERS = 8,  /* code that can throw is mapped: see bpf/callers.h */
+    PROCESS_NO_RETURNS = 128,   /* something in it looks at return addresses: none is replaced */
+    PROCESS_SHARES_SLOTS = 256, /* the kernel side's own: WIRE_SLOTS_BACK is to come */
+    PROCESS_SHARES_AREA = 512,  /* the same: it has forked, or was, since it got its inline probes' memory */
 };
 
 struct code_range {
@@ -441,8 +441,8 @@ struct go_probe {
 };
 
 /* Where goroutines are held up so that others go first (`go explore`): at the places GO_AT_DELAY. A place is
- * chosen at random, or is one of a list; the thread is sent SIGURG, for the conductor
- * (collector/ptrace/conductor.h). */
+ * chosen at random, or is one of a list; the thread is sent SIGURG, for the thread holder
+ * (collector/ptrace/thread_holder.h). */
 #define GO_CHOICES_MAX 16
 #define GO_WORKERS_MAX 16 /* executions beside each other; a power of two */
 
@@ -452,7 +452,7 @@ struct go_choice {
 };
 #define GO_HIT_FOLLOWING 0x80000000u
 
-struct go_conduct {
+struct go_schedule {
     __u64 seed;
     __u32 execution;    /* 0: nobody is held up */
     __u32 choice_count; /* 0: at random, with `chance` in 2^32 at each hit */

@@ -26,7 +26,7 @@ enum divergence_kind {
     DIVERGENCE_MISSING, /* calls are missing, none are new */
     DIVERGENCE_ADDED,   /* calls are new, none are missing */
     DIVERGENCE_OTHER,   /* both */
-    DIVERGENCE_RENAMED, /* nothing but names of functions, by a guess (renames.h): summary.c's finding */
+    DIVERGENCE_RENAMED, /* nothing but names of functions, by a guess (renames.h): verdict.c's finding */
 };
 
 struct divergence {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/loops/loop_summary_streams.h"
 #include "analyzer/loops/run_gaps.h"
-#include "analyzer/loops/summary_streams.h"
 #include "analyzer/loops/thread_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -183,8 +183,8 @@ static int read_all(struct reader *reader, struct error *err)
     for (size_t run = 0; run < reader->runs && r >= 0; run++)
         r = map_run(reader, run, err);
     if (r >= 0)
-        r = summary_streams_read(sources, reader->runs, reader->views, reader->view_count,
-                                 reader->options[0].workers, err);
+        r = loop_summary_streams_read(sources, reader->runs, reader->views, reader->view_count,
+                                      reader->options[0].workers, err);
     for (size_t i = 0; i < reader->view_count && reader->runs > 1 && r >= 0; i++)
         r = threads_match(sources, reader->views[i].summary, err);
     for (size_t i = 0; i < reader->view_count && r >= 0; i++)

@@ -156,7 +156,7 @@ static int print_sections(struct report *report, struct error *err)
 
 static void release(struct report *report)
 {
-    diff_summary_release(&report->summary);
+    diff_verdict_release(&report->verdict);
     function_facts_release(&report->facts);
     run_comparison_release(&report->comparison);
     report_objects_release(&report->objects);
@@ -175,7 +175,7 @@ static int compare(struct report *report, struct error *err)
                             &report->facts, err);
     if (r < 0)
         return r;
-    if (diff_summary_make(input->summary, &report->comparison, &report->facts, &report->summary) < 0)
+    if (diff_verdict_make(input->summary, &report->comparison, &report->facts, &report->verdict) < 0)
         return error_no_memory(err);
     return 0;
 }

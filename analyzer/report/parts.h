@@ -3,7 +3,7 @@
 #ifndef TRACECTL_ANALYZER_REPORT_PARTS_H
 #define TRACECTL_ANALYZER_REPORT_PARTS_H
 
-#include "analyzer/diff/summary.h"
+#include "analyzer/diff/verdict.h"
 #include "analyzer/report/html.h"
 #include "analyzer/report/html_report.h"
 #include "analyzer/report/report_objects.h"
@@ -15,7 +15,7 @@ struct report {
     /* Of two runs and more: the first normal one and the faulty one. */
     struct run_comparison comparison;
     struct function_facts facts;
-    struct diff_summary summary;
+    struct diff_verdict verdict;
     bool *mentioned; /* by loop number: differences show it, so that the loop table must */
 };
 

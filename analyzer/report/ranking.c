@@ -18,7 +18,7 @@ int report_summary(struct report *report, struct error *err)
 {
     size_t last = report->input->run_count - 1;
     AUTO_FREE char *text =
-        diff_summary_text(&report->summary, report_run(report, 0)->name, report_run(report, last)->name);
+        diff_verdict_text(&report->verdict, report_run(report, 0)->name, report_run(report, last)->name);
     char *rest = text;
 
     if (!text)

@@ -92,7 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void report_release(struct diff_report *report)
 {
-    diff_summary_release(&report->summary);
+    diff_verdict_release(&report->verdict);
     function_facts_release(&report->facts);
     run_comparison_release(&report->comparison);
     for (size_t i = 0; i < report->pair_count; i++) {
@@ -217,7 +217,7 @@ static int make_report(struct diff_report *report, struct error *err)
     if (r >= 0)
         r = function_facts_read(&input->summary, &input->sources[0], &input->sources[input->count - 1],
                                 &report->facts, err);
-    if (r >= 0 && diff_summary_make(&input->summary, &report->comparison, &report->facts, &report->summary))
+    if (r >= 0 && diff_verdict_make(&input->summary, &report->comparison, &report->facts, &report->verdict))
         r = error_no_memory(err);
     return r;
 }

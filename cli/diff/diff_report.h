@@ -4,7 +4,7 @@
 #define TRACECTL_CLI_DIFF_DIFF_REPORT_H
 
 #include "analyzer/diff/compare.h"
-#include "analyzer/diff/summary.h"
+#include "analyzer/diff/verdict.h"
 #include "cli/analysis/loops.h"
 #include "cli/cluster/ranking_input.h"
 
@@ -32,7 +32,7 @@ struct diff_report {
     const struct loops_input *input;
     struct run_comparison comparison;
     struct function_facts facts;
-    struct diff_summary summary;
+    struct diff_verdict verdict;
     size_t *shown; /* indices of the threads whose diffNLR is wanted, in order */
     size_t shown_count;
     struct diff_pair *pairs;

@@ -144,7 +144,7 @@ static void print_suspects(const struct diff_report *report)
 
 static int print_summary(const struct diff_report *report)
 {
-    AUTO_FREE char *text = diff_summary_text(&report->summary, report->input->runs[0].name,
+    AUTO_FREE char *text = diff_verdict_text(&report->verdict, report->input->runs[0].name,
                                              report->input->runs[report->input->count - 1].name);
 
     if (!text)

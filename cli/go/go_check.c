@@ -133,7 +133,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run,
 /* Records the command; the run is the store's newest then. */
 static int record(const struct go_session_options *options, char *ret_name, size_t size, struct error *err)
 {
-    const struct go_conduct conduct = {.stop_exit = options->drain_ns > 0};
+    const struct go_schedule schedule = {.stop_exit = options->drain_ns > 0};
     AUTO_STORE struct tracestore *store = NULL;
     struct go_session *session = NULL;
     int64_t run_id = 0;
@@ -142,7 +142,7 @@ static int record(const struct go_session_options *options, char *ret_name, size
     if (!r)
         r = go_session_open(store, options, &session, err);
     if (!r)
-        r = go_session_execute(session, &conduct, err);
+        r = go_session_execute(session, &schedule, err);
     if (r >= 0)
         r = go_session_close(session, &run_id, err);
     go_session_free(session);

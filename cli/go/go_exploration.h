@@ -37,7 +37,7 @@ struct go_observed {
 struct go_explore_worker {
     uint32_t execution; /* from 1 */
     uint32_t coverage_run;
-    struct go_conduct taken; /* the delays of this execution */
+    struct go_schedule taken; /* the delays of this execution */
     struct go_hold_rule rule;
     uint64_t begun_ns;         /* CLOCK_MONOTONIC */
     uint64_t hits, drained_ns; /* of its processes: recorded ones, and at places; held at the end */

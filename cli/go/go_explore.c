@@ -185,7 +185,7 @@ static int observe(struct exploration *exploration, const struct go_process *pro
 
 static void note_delay(struct exploration *exploration, unsigned worker, const struct process_event *event)
 {
-    struct go_conduct *taken = &exploration->workers[worker].taken;
+    struct go_schedule *taken = &exploration->workers[worker].taken;
 
     exploration->delays++;
     if (taken->choice_count == GO_CHOICES_MAX)
@@ -323,19 +323,19 @@ static int keep_output(struct exploration *exploration, unsigned worker, struct 
     return r;
 }
 
-static int begin(struct exploration *exploration, unsigned number, const struct go_conduct *schedule,
+static int begin(struct exploration *exploration, unsigned number, const struct go_schedule *schedule,
                  struct error *err)
 {
     struct go_explore_worker *worker = &exploration->workers[number];
-    struct go_conduct conduct = *schedule;
+    struct go_schedule order = *schedule;
     char name[16];
     int r;
 
     *worker = (struct go_explore_worker){.execution = ++exploration->begun};
-    conduct.execution = worker->execution;
-    conduct.stop_exit = exploration->arguments->session.drain_ns > 0;
-    if (!conduct.choice_count)
-        go_strategy_choose(exploration->strategy, &conduct);
+    order.execution = worker->execution;
+    order.stop_exit = exploration->arguments->session.drain_ns > 0;
+    if (!order.choice_count)
+        go_strategy_choose(exploration->strategy, &order);
     go_strategy_holds(exploration->strategy, longest_hold(exploration->arguments), &worker->rule);
     worker->begun_ns = clock_ns(CLOCK_MONOTONIC);
     snprintf(name, sizeof(name), "%u", worker->execution);
@@ -343,7 +343,7 @@ static int begin(struct exploration *exploration, unsigned number, const struct 
         return error_no_memory(err), -ENOMEM;
     r = keep_output(exploration, number, err);
     if (!r)
-        r = go_session_launch(exploration->session, number, &conduct, err);
+        r = go_session_launch(exploration->session, number, &order, err);
     exploration->running += !r;
     return r;
 }
@@ -384,7 +384,7 @@ static int finish_one(struct exploration *exploration, unsigned *ret_worker, str
     return r ? error_set(err, r, NULL, "cannot explore") : 0;
 }
 
-static int execute_all(struct exploration *exploration, const struct go_conduct *schedule, struct error *err)
+static int execute_all(struct exploration *exploration, const struct go_schedule *schedule, struct error *err)
 {
     unsigned worker = 0;
     int r = 0;
@@ -404,7 +404,7 @@ static int execute_all(struct exploration *exploration, const struct go_conduct 
 /* ------------------------------------------------------------------------------------ all of them */
 
 static int read_seed(const struct go_explore_arguments *arguments, uint64_t *ret_seed,
-                     struct go_conduct *schedule, struct error *err)
+                     struct go_schedule *schedule, struct error *err)
 {
     char *end;
 
@@ -437,7 +437,7 @@ static void exploration_release(struct exploration *exploration)
 static int explore(struct tracestore *store, struct exploration *exploration,
                    const struct go_session_options *session, int64_t *ret_run_id, struct error *err)
 {
-    struct go_conduct schedule = {0};
+    struct go_schedule schedule = {0};
     bool interrupted;
     int r = read_seed(exploration->arguments, &exploration->seed, &schedule, err);
 

@@ -146,10 +146,10 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
     return 0;
 }
 
-int go_session_launch(struct go_session *session, unsigned worker, const struct go_conduct *conduct,
+int go_session_launch(struct go_session *session, unsigned worker, const struct go_schedule *schedule,
                       struct error *err)
 {
-    recorder_conduct(session->recorder, worker, conduct);
+    recorder_set_schedule(session->recorder, worker, schedule);
     return recorder_launch(session->recorder, worker, session->options->command, err);
 }
 
@@ -162,10 +162,10 @@ int go_session_wait(struct go_session *session, unsigned *ret_worker, struct err
     return r ? r : signals_came();
 }
 
-int go_session_execute(struct go_session *session, const struct go_conduct *conduct, struct error *err)
+int go_session_execute(struct go_session *session, const struct go_schedule *schedule, struct error *err)
 {
     unsigned worker;
-    int r = go_session_launch(session, 0, conduct, err);
+    int r = go_session_launch(session, 0, schedule, err);
 
     return r ? r : go_session_wait(session, &worker, err);
 }

@@ -36,11 +36,11 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
 
 /* One execution of the command, to its end; the observer is told how each process of it ended. 1: it was
  * interrupted. */
-int go_session_execute(struct go_session *session, const struct go_conduct *conduct, struct error *err);
+int go_session_execute(struct go_session *session, const struct go_schedule *schedule, struct error *err);
 
 /* The same in two steps, for executions beside each other: begins one for `worker` (below GO_WORKERS_MAX),
  * and waits until one has ended (1: interrupted). */
-int go_session_launch(struct go_session *session, unsigned worker, const struct go_conduct *conduct,
+int go_session_launch(struct go_session *session, unsigned worker, const struct go_schedule *schedule,
                       struct error *err);
 int go_session_wait(struct go_session *session, unsigned *ret_worker, struct error *err);
 /* Where the worker's executions print, from the next one on: as recorder_redirect(). */

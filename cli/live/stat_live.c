@@ -116,7 +116,7 @@ int stat_live_sample(const struct stat_live_options *options, struct stack_sampl
     for (unsigned i = 0; i < options->samples && !r; i++) {
         if (i)
             wait_ms(options->interval_ms);
-        r = stack_sampler_take(sampler, err);
+        r = stack_sampler_sample(sampler, err);
     }
     if (!r && sample_set_new(&set))
         r = error_no_memory(err);

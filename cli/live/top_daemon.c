@@ -16,8 +16,8 @@
 
 struct asking {
     const char *socket;
-    json_t *status;                    /* what the names of functions and targets stand in */
-    struct govern_function *functions; /* of the last look */
+    json_t *status;                           /* what the names of functions and targets stand in */
+    struct budget_function_status *functions; /* of the last look */
     size_t count, capacity;
 };
 
@@ -32,12 +32,12 @@ static int wait_asking(void *context, uint64_t ns, bool *ret_ended, struct error
     return 0;
 }
 
-static enum govern_state state_of(const char *name)
+static enum record_state state_of(const char *name)
 {
-    for (int state = GOVERN_TRACED; state <= GOVERN_OUT; state++)
-        if (name && !strcmp(name, govern_state_name((enum govern_state)state)))
-            return (enum govern_state)state;
-    return GOVERN_TRACED;
+    for (int state = FUNCTION_RECORDED; state <= FUNCTION_EXCLUDED; state++)
+        if (name && !strcmp(name, record_state_name((enum record_state)state)))
+            return (enum record_state)state;
+    return FUNCTION_RECORDED;
 }
 
 static int add_recording(struct asking *asking, const json_t *recording, struct error *err)
@@ -52,7 +52,7 @@ static int add_recording(struct asking *asking, const json_t *recording, struct 
     {
         const char *name = json_string_value(json_object_get(function, "name"));
 
-        asking->functions[asking->count++] = (struct govern_function){
+        asking->functions[asking->count++] = (struct budget_function_status){
             .name = name ? name : "?",
             .image = target ? target : "?",
             .state = state_of(json_string_value(json_object_get(function, "state"))),
@@ -64,7 +64,7 @@ static int add_recording(struct asking *asking, const json_t *recording, struct 
 
 static int by_rate(const void *left, const void *right)
 {
-    const struct govern_function *a = left, *b = right;
+    const struct budget_function_status *a = left, *b = right;
 
     return (a->calls_per_second < b->calls_per_second) - (a->calls_per_second > b->calls_per_second);
 }

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "cli/common/function_choice.h"
 #include "cli/common/pid_list.h"
-#include "collector/budget/govern.h"
+#include "collector/budget/budget_status.h"
 
 struct top_options {
     struct pid_list pids;
@@ -30,13 +30,13 @@ struct top_options {
 
 /* What there is at the moment. */
 struct top_view {
-    char title[256];                   /* who is looked at */
-    bool has_totals;                   /* else the two below are of nobody */
-    struct govern_totals totals;       /* since the beginning */
-    double counted;                    /* calls a second of all functions that have probes: top_counted() */
-    double used;                       /* since the last look: 0.05 when probes took five percent */
-    const char *where;                 /* what the functions' `image` says: "IMAGE" */
-    struct govern_function *functions; /* most calls per second first */
+    char title[256];             /* who is looked at */
+    bool has_totals;             /* else the two below are of nobody */
+    struct budget_totals totals; /* since the beginning */
+    double counted;              /* calls a second of all functions that have probes: top_counted() */
+    double used;                 /* since the last look: 0.05 when probes took five percent */
+    const char *where;           /* what the functions' `image` says: "IMAGE" */
+    struct budget_function_status *functions; /* most calls per second first */
     size_t count;
 };
 
@@ -64,7 +64,7 @@ double top_counted(const struct top_view *view);
 
 /* The lines above the functions; the cells of a function. */
 void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL]);
-void top_cells(const struct top_view *view, const struct govern_function *function,
+void top_cells(const struct top_view *view, const struct budget_function_status *function,
                char cells[TOP_COLUMNS][TOP_CELL]);
 extern const char
     *const top_titles[TOP_COLUMNS]; /* as table_new() wants them; the last but one: view->where */

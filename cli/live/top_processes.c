@@ -23,8 +23,8 @@ DEFINE_CLEANUP(cleanup_recorder, struct recorder *, recorder_free)
 struct counting {
     const struct top_options *options;
     struct recorder *recorder;
-    struct govern_function *functions; /* of the last look */
-    uint64_t estimated_ns, cpu_ns;     /* then */
+    struct budget_function_status *functions; /* of the last look */
+    uint64_t estimated_ns, cpu_ns;            /* then */
 };
 
 static int wait_counting(void *context, uint64_t ns, bool *ret_ended, struct error *err)
@@ -94,7 +94,7 @@ static int count(struct tracestore *store, const struct top_options *options, st
         .count_only = true,
         .follow_children = true,
         .no_hold = true,
-        .discreet = true,
+        .skip_environment = true,
         .output = -1,
         .want = function_choice_wants,
         .asked_name = function_choice_name,

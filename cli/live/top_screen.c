@@ -86,10 +86,10 @@ static void put_functions(const struct top_view *view, int from)
     put_row(from, titles, width);
     attroff(A_REVERSE);
     for (int line = from + 1; line < LINES && first + (size_t)(line - from - 1) < view->count; line++) {
-        const struct govern_function *function = &view->functions[first + (size_t)(line - from - 1)];
+        const struct budget_function_status *function = &view->functions[first + (size_t)(line - from - 1)];
 
         top_cells(view, function, cells);
-        if (function->state != GOVERN_TRACED)
+        if (function->state != FUNCTION_RECORDED)
             attron(A_BOLD);
         put_row(line, pointers, width);
         attroff(A_BOLD);

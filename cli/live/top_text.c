@@ -20,7 +20,7 @@ double top_counted(const struct top_view *view)
     double sum = 0;
 
     for (size_t i = 0; i < view->count; i++)
-        if (view->functions[i].state != GOVERN_OUT)
+        if (view->functions[i].state != FUNCTION_EXCLUDED)
             sum += view->functions[i].calls_per_second;
     return sum;
 }
@@ -36,7 +36,7 @@ static void time_of_day(char *text, size_t size)
 
 void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL])
 {
-    const struct govern_totals *totals = &view->totals;
+    const struct budget_totals *totals = &view->totals;
     char calls[32], seen[32], functions[32], now[16];
 
     time_of_day(now, sizeof(now));
@@ -55,10 +55,10 @@ void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL])
 }
 
 /* What is known of a function that is out is how often it was called when it was seen last. */
-void top_cells(const struct top_view *view, const struct govern_function *function,
+void top_cells(const struct top_view *view, const struct budget_function_status *function,
                char cells[TOP_COLUMNS][TOP_CELL])
 {
-    bool out = function->state == GOVERN_OUT;
+    bool out = function->state == FUNCTION_EXCLUDED;
     double all = view->counted;
     char calls[32];
 
@@ -68,27 +68,27 @@ void top_cells(const struct top_view *view, const struct govern_function *functi
         snprintf(cells[1], TOP_CELL, "?");
     else
         snprintf(cells[1], TOP_CELL, "%.1f%%", 100 * function->calls_per_second / all);
-    snprintf(cells[2], TOP_CELL, "%s", govern_state_name(function->state));
+    snprintf(cells[2], TOP_CELL, "%s", record_state_name(function->state));
     snprintf(cells[3], TOP_CELL, "%s", path_file_name(function->image));
     snprintf(cells[4], TOP_CELL, "%s", function->name);
 }
 
 /* ------------------------------------------------------------------------------------ text and JSON */
 
-static json_t *function_json(const struct top_view *view, const struct govern_function *function)
+static json_t *function_json(const struct top_view *view, const struct budget_function_status *function)
 {
-    bool out = function->state == GOVERN_OUT;
+    bool out = function->state == FUNCTION_EXCLUDED;
     double all = view->counted;
 
     return json_pack("{s:o, s:o, s:s, s:f, s:o}", "name", cli_json_text(function->name), "image",
-                     cli_json_text(function->image), "state", govern_state_name(function->state),
+                     cli_json_text(function->image), "state", record_state_name(function->state),
                      "calls_per_second", function->calls_per_second, "percent",
                      out || !(all > 0) ? json_null() : json_real(100 * function->calls_per_second / all));
 }
 
 static json_t *totals_json(const struct top_view *view)
 {
-    const struct govern_totals *totals = &view->totals;
+    const struct budget_totals *totals = &view->totals;
 
     if (!view->has_totals)
         return json_null();

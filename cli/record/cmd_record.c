@@ -199,7 +199,7 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
 {
     int status = recorder_exit_status(recorder);
     size_t left_out;
-    const struct recorder_left_out *others = recorder_left_out(recorder, &left_out);
+    const struct recorder_excluded *others = recorder_excluded(recorder, &left_out);
 
     for (size_t i = 0; i < left_out; i++)
         text_print(stderr, "tracectl: note: process %d is not recorded: %s\n", (int)others[i].pid,

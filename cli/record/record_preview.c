@@ -365,7 +365,7 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
         .returns = recorder->returns,
         .inlined = recorder->backend == RECORDER_INLINE,
         .not_inlined = recorder_inline_refusal(recorder),
-        .knows_borrowers = kernel_tells_slots(),
+        .reports_slot_sharing = kernel_reports_slots(),
     };
     CLEANUP(cleanup_image_table) struct image_table *table = NULL;
     int r = image_table_new(&options, &table, err);

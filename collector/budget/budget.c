@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/budget/budget_state.h"
-#include "collector/budget/heat.h"
+#include "collector/budget/stack_profile.h"
 #include "collector/cost/known_costs.h"
 #include "collector/plan/cost.h"
 
@@ -74,8 +74,8 @@ int budget_new(const struct budget_options *options, struct budget **ret_budget,
     budget->costs = measure();
     budget->costs.inline_ns = INLINE_NS + (options->timed ? INLINE_TIME_NS : 0);
     budget->costs.read_ns = READ_NS;
-    crowding_look(&budget->crowding, clock_ns(CLOCK_MONOTONIC));
-    governor_start(&budget->governor, options->share);
+    cpu_contention_sample(&budget->contention, clock_ns(CLOCK_MONOTONIC));
+    policy_start(&budget->policy, options->share);
     *ret_budget = budget;
     return 0;
 }
@@ -87,7 +87,7 @@ void budget_free(struct budget *budget)
     for (size_t i = 0; i < budget->group_count; i++)
         free(budget->groups[i].sites);
     for (size_t i = 0; i < budget->image_count; i++)
-        free(budget->images[i].takers);
+        free(budget->images[i].switches);
     free(budget->groups);
     free(budget->images);
     free(budget->marked);
@@ -130,11 +130,11 @@ static int reserve(struct budget *budget, size_t probes, size_t functions, struc
         size_t number = budget->function_count;
 
         budget->functions[number] = (struct budget_function){.unit = (uint32_t)number};
-        budget->units[number] = (struct govern_unit){0};
+        budget->units[number] = (struct probe_unit){0};
         budget->applied[number] = budget->marked[number] = false;
         budget->inline_new[number] = 0;
     }
-    budget_wake_all(budget); /* units may lie elsewhere now */
+    budget_activate_none(budget); /* units may lie elsewhere now */
     return 0;
 }
 
@@ -227,15 +227,15 @@ static int let_hot_wait(struct budget *budget, const struct traced_image *image,
 
     if (!heat)
         return error_no_memory(err);
-    r = heat_sample(image, heat, err);
+    r = stack_profile_sample(image, heat, err);
     for (size_t i = 0; r > 0 && i < image->function_count; i++) {
         uint32_t number = image->first_function + (uint32_t)i;
-        struct govern_unit *unit = budget_unit(budget, number);
+        struct probe_unit *unit = budget_unit(budget, number);
 
         budget->functions[number].met |= heat[i] > 0;
         if (heat[i] && budget->functions[number].probed && !budget->functions[number].inlined &&
             (!unit->out || unit->waits))
-            governor_let_wait(unit, heat[i] > unit->heat ? heat[i] : unit->heat, now_ns);
+            policy_let_wait(unit, heat[i] > unit->heat ? heat[i] : unit->heat, now_ns);
     }
     return r < 0 ? r : 0;
 }
@@ -254,7 +254,7 @@ static int begin_outside(struct budget *budget, const struct traced_image *image
             continue;
         r = streams_function_missed(budget->options.streams, number);
         if (!r)
-            r = budget_blind_begin(budget, number, GOVERN_OUT, now, err);
+            r = budget_blind_begin(budget, number, FUNCTION_EXCLUDED, now, err);
     }
     return r;
 }
@@ -275,7 +275,7 @@ static int add_places(struct budget *budget, size_t index, size_t first, size_t 
         if (!budget_unit(budget, budget->probes[(uint32_t)image->cookies[i]].function)->out)
             sites[count++] = i;
     r = budget_add_group(budget, index, sites, count, err);
-    return !r && count && running ? budget_meet_group(budget, now, err) : r;
+    return !r && count && running ? budget_ramp_up_group(budget, now, err) : r;
 }
 
 static int add_groups(struct budget *budget, size_t index, bool running, struct error *err)
@@ -285,27 +285,27 @@ static int add_groups(struct budget *budget, size_t index, bool running, struct 
 
     for (size_t first = 0; !r && first < sites; first += size) {
         size_t end = sites - first < size ? sites : first + size, old_groups = budget->group_count;
-        double met_share = budget->met_share;
+        double ramp_up_share = budget->ramp_up_share;
 
         for (size_t at = first, next; !r && at < end; at = next) {
             next = running ? at + budget_piece(budget, size, end - at) : end;
             r = add_places(budget, index, at, next, running, err);
         }
         if (!r && budget->group_count > old_groups + 1)
-            r = budget_settle_groups(budget, old_groups, met_share, err);
+            r = budget_judge_groups(budget, old_groups, ramp_up_share, err);
     }
     return r;
 }
 
 /* Which functions of a program that runs are to begin outside. */
-static int look_ahead(struct budget *budget, struct budget_image *image, struct error *err)
+static int choose_initial(struct budget *budget, struct budget_image *image, struct error *err)
 {
-    int r = budget_pages_look(budget, image, clock_ns(CLOCK_MONOTONIC));
+    int r = budget_sample_pages(budget, image, clock_ns(CLOCK_MONOTONIC));
 
     if (r >= 0)
         r = let_hot_wait(budget, image->image, clock_ns(CLOCK_MONOTONIC), err);
     if (r >= 0)
-        r = budget_pages_look(budget, image, clock_ns(CLOCK_MONOTONIC));
+        r = budget_sample_pages(budget, image, clock_ns(CLOCK_MONOTONIC));
     return r < 0 ? error_no_memory(err) : 0;
 }
 
@@ -318,15 +318,15 @@ int budget_attach(struct budget *budget, struct traced_image *image, bool runnin
         return 0;
     r = enrol(budget, image, err);
     if (!r)
-        r = budget_take_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
+        r = budget_read_plan(budget, image, clock_ns(CLOCK_MONOTONIC), err);
     if (r)
         return r;
     budget->images[budget->image_count++] = (struct budget_image){
         .image = image,
         .group_size = image->site_count / GROUPS > GROUP_SITES ? image->site_count / GROUPS : GROUP_SITES,
     };
-    budget->met_running |= running;
-    r = running ? look_ahead(budget, &budget->images[index], err) : 0;
+    budget->attached_running |= running;
+    r = running ? choose_initial(budget, &budget->images[index], err) : 0;
     if (!r && image->inlined && budget->options.inlined)
         r = budget_change_inline(budget, &budget->images[index], err);
     if (!r)

@@ -17,7 +17,7 @@
 #define TRACECTL_COLLECTOR_BUDGET_BUDGET_H
 
 #include "collector/arch/record.h"
-#include "collector/budget/govern.h"
+#include "collector/budget/budget_status.h"
 #include "collector/images/image_table.h"
 #include "collector/inline/inline.h"
 #include "collector/stream/streams.h"
@@ -59,7 +59,7 @@ double budget_share(const struct budget *budget);
 int budget_attach(struct budget *budget, struct traced_image *image, bool running, struct error *err);
 
 /* Which functions of an image are to have no inline probe at present, of all its functions. */
-void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out);
+void budget_inline_excluded(const struct budget *budget, const struct traced_image *image, bool *ret_out);
 
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
@@ -71,23 +71,23 @@ void budget_leave(struct budget *budget, const struct traced_image *image);
  * and takes those out, in all processes, that would be too much. So one process pays for what nobody knew,
  * and not all of them. It is `part` of all processes: what the work on it took of busy processors is spread.
  */
-int budget_meet_process(struct budget *budget, pid_t pid, double part, struct error *err);
+int budget_ramp_up_process(struct budget *budget, pid_t pid, double part, struct error *err);
 
 /* Calls of a function have been left out since `ns`, CLOCK_MONOTONIC. */
-int budget_limited(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);
+int budget_note_over_budget(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);
 
 /* Calls that inline probes have recorded, or had no room for. */
 void budget_inline_calls(struct budget *budget, const struct agent_record *records, size_t count);
 void budget_inline_lost(struct budget *budget, uint64_t calls);
 
 /* Looks at the counts and acts upon them, if it is time. `now_ns`: CLOCK_MONOTONIC. */
-int budget_look(struct budget *budget, uint64_t now_ns, struct error *err);
+int budget_sample(struct budget *budget, uint64_t now_ns, struct error *err);
 
 /* After the last record: ends what is open, stores what was paid and the plan for the next recording. */
 int budget_finish(struct budget *budget, struct error *err);
 
-void budget_totals(const struct budget *budget, struct govern_totals *ret_totals);
-int budget_functions(const struct budget *budget, struct govern_function **ret_functions, size_t *ret_count,
+void budget_totals(const struct budget *budget, struct budget_totals *ret_totals);
+int budget_functions(const struct budget *budget, struct budget_function_status **ret_functions, size_t *ret_count,
                      struct error *err);
 
 #endif

@@ -28,7 +28,7 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
         struct budget_function *function = &budget->functions[number];
-        struct govern_unit *unit = budget_unit(budget, number);
+        struct probe_unit *unit = budget_unit(budget, number);
 
         unit->scale = 1;
         function->ahead = function->inlined && !unit->out && unit->trial && budget->applied[function->unit];
@@ -102,7 +102,7 @@ static void keep_out(struct budget *budget, const struct traced_image *image)
 
         if (budget->functions[number].inlined && !budget_unit(budget, number)->out &&
             budget->applied[budget->functions[number].unit])
-            governor_keep_out(budget_unit(budget, number), clock_ns(CLOCK_MONOTONIC));
+            policy_keep_excluded(budget_unit(budget, number), clock_ns(CLOCK_MONOTONIC));
     }
 }
 
@@ -117,7 +117,7 @@ static void list_out(const struct budget *budget, const struct traced_image *ima
     }
 }
 
-void budget_inline_out(const struct budget *budget, const struct traced_image *image, bool *ret_out)
+void budget_inline_excluded(const struct budget *budget, const struct traced_image *image, bool *ret_out)
 {
     list_out(budget, image, false, ret_out);
 }

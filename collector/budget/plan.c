@@ -5,7 +5,7 @@
 
 #define PLAN_NS 10000000000u
 
-int budget_take_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
+int budget_read_plan(struct budget *budget, const struct traced_image *image, uint64_t now_ns,
                      struct error *err)
 {
     const char *build_id = elf_image_facts(image->elf)->build_id;
@@ -22,8 +22,8 @@ int budget_take_plan(struct budget *budget, const struct traced_image *image, ui
         function->planned = next < count && plan[next].address == image->functions[i].address;
         if (!function->planned || !function->probed || function->inlined) /* it costs little now */
             continue;
-        budget_leave_out(budget, number, plan[next].calls_per_second,
-                         plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
+        budget_exclude(budget, number, plan[next].calls_per_second,
+                       plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
     }
     return r;
 }
@@ -31,12 +31,12 @@ int budget_take_plan(struct budget *budget, const struct traced_image *image, ui
 double budget_planned(const struct budget *budget, uint32_t number)
 {
     const struct budget_function *function = &budget->functions[number];
-    const struct govern_unit *unit = budget_unit(budget, number);
+    const struct probe_unit *unit = budget_unit(budget, number);
 
-    if (!function->probed || unit->waits || unit->barred)
+    if (!function->probed || unit->waits || unit->page_excluded)
         return -1;
     /* One that was out and is on trial has not shown yet that it can stay. */
-    if (function->state == GOVERN_OUT || (unit->trial && unit->expected > 0))
+    if (function->state == FUNCTION_EXCLUDED || (unit->trial && unit->expected > 0))
         return budget_calls_per_second(function) + 1e-9;
     return function->recorded && !function->inlined ? 0 : -1;
 }

@@ -64,7 +64,7 @@ static void name(const char *folder, char *ret_path, size_t size)
     snprintf(ret_path, size, "%s/probe-costs", folder);
 }
 
-bool known_costs_take(const char *folder, struct probe_costs *ret_costs)
+bool known_costs_read(const char *folder, struct probe_costs *ret_costs)
 {
     AUTO_CLOSE int fd = -1;
     struct known known, now;
@@ -109,7 +109,7 @@ void known_costs_keep(const char *folder, const struct probe_costs *costs)
 
 void known_costs(const char *folder, struct probe_costs *ret_costs)
 {
-    if (known_costs_take(folder, ret_costs))
+    if (known_costs_read(folder, ret_costs))
         return;
     probe_costs_measure(ret_costs);
     if (ret_costs->delivers)

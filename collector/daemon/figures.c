@@ -28,7 +28,7 @@ static json_t *hot_functions(const struct worker_figures *figures)
         json_array_append_new(list,
                               json_pack("{s:o, s:f, s:s}", "name", text_or_unknown(figures->hot[i].name),
                                         "calls_per_second", figures->hot[i].calls_per_second, "state",
-                                        govern_state_name(figures->hot[i].state)));
+                                        record_state_name(figures->hot[i].state)));
     return list;
 }
 
@@ -51,7 +51,7 @@ static json_t *recording(const struct worker *worker, uint64_t now)
                      "functions", hot_functions(figures));
 }
 
-static json_t *left_out_json(const struct left_out *left)
+static json_t *excluded_json(const struct left_out *left)
 {
     return json_pack("{s:s, s:I, s:I, s:I}", "target", left->target, "uid", (json_int_t)left->user, "pid",
                      (json_int_t)left->pid, "processes", (json_int_t)left->processes);
@@ -66,8 +66,8 @@ static char *status(const struct service *service)
 
     for (size_t i = 0; i < service->worker_count; i++)
         json_array_append_new(recordings, recording(&service->workers[i], now));
-    for (size_t i = 0; i < service->left_out_count; i++)
-        json_array_append_new(left_out, left_out_json(&service->left_out[i]));
+    for (size_t i = 0; i < service->excluded_count; i++)
+        json_array_append_new(left_out, excluded_json(&service->left_out[i]));
     for (size_t i = 0; i < service->config.target_count; i++)
         json_array_append_new(targets, json_string(service->config.targets[i].name));
     document = json_pack(

@@ -11,11 +11,11 @@
 #include "collector/daemon/state.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
-#define LOOKS_OVER_CPU 10 /* in a row: a burst is none */
-#define CPU_WEIGHT 0.2    /* of the last second */
+#define SAMPLES_OVER_CPU 10 /* in a row: a burst is none */
+#define CPU_WEIGHT 0.2      /* of the last second */
 
 /* Processor time and memory that a process has of its own. */
-static bool look_at_process(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_memory)
+static bool sample_process(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_memory)
 {
     char path[64], text[1024];
     unsigned long long user, system, resident, shared;
@@ -77,20 +77,20 @@ static void end_largest(struct service *service, const uint64_t *amounts, uint64
     service_stop_worker(service, worker, why);
 }
 
-void service_look_at_limits(struct service *service)
+void service_sample_limits(struct service *service)
 {
     const struct service_config *config = &service->config;
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    const double seconds = (double)(now - service->looked_ns) / 1e9;
+    const double seconds = (double)(now - service->sampled_ns) / 1e9;
     uint64_t cpu[256] = {0}, memory[256] = {0}, age[256] = {0}, all_cpu = 0;
 
-    service->looked_ns = now;
+    service->sampled_ns = now;
     service->memory_bytes = 0;
     for (size_t i = 0; i < service->worker_count && i < 256; i++) {
         struct worker *worker = &service->workers[i];
         uint64_t cpu_ns = worker->cpu_ns;
 
-        if (!look_at_process(worker->pid, &cpu_ns, &memory[i]))
+        if (!sample_process(worker->pid, &cpu_ns, &memory[i]))
             continue;
         cpu[i] = cpu_ns - worker->cpu_ns;
         age[i] = now - worker->begun_ns;
@@ -103,7 +103,7 @@ void service_look_at_limits(struct service *service)
     service->over_cpu = service->cpu > config->cpu ? service->over_cpu + 1 : 0;
     service->store_bytes =
         file_bytes(config->store, "") + file_bytes(config->store, "-wal") + file_bytes(config->store, "-shm");
-    if (service->over_cpu >= LOOKS_OVER_CPU) {
+    if (service->over_cpu >= SAMPLES_OVER_CPU) {
         service->over_cpu = 0;
         end_largest(service, cpu, &service->counters.stopped_cpu, "cpu-limit");
     }

@@ -74,7 +74,7 @@ static void look_at(const struct service *service, pid_t pid, struct survey *sur
             add_candidate(survey, &process, i);
 }
 
-static void look_around(const struct service *service, struct survey *survey)
+static void survey_processes(const struct service *service, struct survey *survey)
 {
     DIR *proc = opendir("/proc");
     struct dirent *entry;
@@ -196,7 +196,7 @@ void service_scan(struct service *service)
     struct survey survey = {0};
 
     service->round++;
-    look_around(service, &survey);
+    survey_processes(service, &survey);
     for (size_t i = 0; i < survey.candidate_count; i++) {
         const struct candidate *candidate = &survey.candidates[i];
         const struct service_target *target = &service->config.targets[candidate->target];
@@ -210,7 +210,7 @@ void service_scan(struct service *service)
         service_begin(service, target, candidate->process);
     }
     forget_newcomers(service, &survey);
-    service_forget_left_out(service);
+    service_forget_excluded(service);
     forget_rests(service, &survey);
     release_survey(&survey);
 }

@@ -110,7 +110,7 @@ static int open_signals(struct error *err)
     return fd < 0 ? error_set(err, -errno, NULL, "cannot wait for signals") : fd;
 }
 
-static void take_signals(struct service *service)
+static void read_signals(struct service *service)
 {
     struct signalfd_siginfo info;
 
@@ -131,8 +131,8 @@ static void work_if_due(struct service *service)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-    if (now - service->looked_ns >= LOOK_NS)
-        service_look_at_limits(service);
+    if (now - service->sampled_ns >= LOOK_NS)
+        service_sample_limits(service);
     if (service->stopping || now - service->scanned_ns < service->config.scan_ns)
         return;
     service->scanned_ns = now;
@@ -143,7 +143,7 @@ static void work_if_due(struct service *service)
 static int wait_ms(const struct service *service)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    const uint64_t scan = service->scanned_ns + service->config.scan_ns, look = service->looked_ns + LOOK_NS;
+    const uint64_t scan = service->scanned_ns + service->config.scan_ns, look = service->sampled_ns + LOOK_NS;
     const uint64_t next = !service->stopping && scan < look ? scan : look;
 
     return next <= now ? 0 : (int)((next - now) / MS_NS) + 1;
@@ -157,7 +157,7 @@ static void serve_until_stopped(struct service *service)
     while (!service->stopping || service->worker_count) {
         if (poll(fds, 2, wait_ms(service)) > 0) {
             if (fds[0].revents)
-                take_signals(service);
+                read_signals(service);
             if (fds[1].revents && !control_serve(service->listener, service_answer, service)) {
                 service->counters.denied++;
                 service_log("warning", "denied", "why", "a client of another user");
@@ -200,7 +200,7 @@ int service_run(const char *config_path, struct error *err)
                               .listener = -1,
                               .begun_ns = now,
                               .scanned_ns = now,
-                              .looked_ns = now};
+                              .sampled_ns = now};
     int r = pid_namespace_check(err);
 
     be_private();

@@ -43,7 +43,7 @@ static size_t share_of(const struct service *service, uid_t user)
 
     for (size_t i = 0; i < service->worker_count; i++)
         users += !seen_before(service, i);
-    for (size_t i = 0; i < service->left_out_count; i++)
+    for (size_t i = 0; i < service->excluded_count; i++)
         users += service->left_out[i].user != user && waits_first(service, i);
     return users && users < service->config.max_recordings ? service->config.max_recordings / users : 1;
 }
@@ -72,7 +72,7 @@ static struct worker *find_surplus(struct service *service, size_t share)
 /* Whether another user with less than that waits for the next place. */
 static bool another_waits(const struct service *service, uid_t user, size_t share)
 {
-    for (size_t i = 0; i < service->left_out_count; i++)
+    for (size_t i = 0; i < service->excluded_count; i++)
         if (service->left_out[i].user != user && places_of(service, service->left_out[i].user) < share)
             return true;
     return false;
@@ -85,18 +85,18 @@ static const char *user_name(uid_t user)
     return entry ? entry->pw_name : service_number(user);
 }
 
-static void note_left_out(struct service *service, const struct service_target *target,
+static void note_excluded(struct service *service, const struct service_target *target,
                           const struct service_process *process)
 {
-    struct left_out *left = service->left_out, *end = left + service->left_out_count;
+    struct left_out *left = service->left_out, *end = left + service->excluded_count;
 
     service->counters.refused++;
     while (left < end && (left->user != process->user || strcmp(left->target, target->name) != 0))
         left++;
     if (left == end) {
-        if (service->left_out_count == LEFT_OUT_MAX)
+        if (service->excluded_count == EXCLUDED_MAX)
             return;
-        service->left_out_count++;
+        service->excluded_count++;
         *left = (struct left_out){.user = process->user, .pid = process->pid};
         snprintf(left->target, sizeof(left->target), "%s", target->name);
         service_log("warning", "left-out", "target", target->name, "user", user_name(process->user), "pid",
@@ -108,14 +108,14 @@ static void note_left_out(struct service *service, const struct service_target *
     left->round = service->round;
 }
 
-void service_forget_left_out(struct service *service)
+void service_forget_excluded(struct service *service)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < service->left_out_count; i++)
+    for (size_t i = 0; i < service->excluded_count; i++)
         if (service->left_out[i].round == service->round)
             service->left_out[kept++] = service->left_out[i];
-    service->left_out_count = kept;
+    service->excluded_count = kept;
 }
 
 bool service_has_place(struct service *service, const struct service_target *target,
@@ -129,7 +129,7 @@ bool service_has_place(struct service *service, const struct service_target *tar
     if (service->worker_count < service->config.max_recordings &&
         !(has_share && another_waits(service, process->user, share)))
         return true;
-    note_left_out(service, target, process);
+    note_excluded(service, target, process);
     if (has_share)
         return false;
     surplus = find_surplus(service, share);

@@ -38,7 +38,7 @@ struct left_out {
     pid_t pid;                 /* of one of them */
     uint64_t processes, round; /* at the last scan that saw one */
 };
-#define LEFT_OUT_MAX 64 /* kept; more are only counted */
+#define EXCLUDED_MAX 64 /* kept; more are only counted */
 
 struct service_counters {
     uint64_t begun, ended, failed, stopped_cpu, stopped_memory, stopped_store, refused, reloads, bad_reloads,
@@ -56,14 +56,14 @@ struct service {
     size_t rest_count, rest_capacity;
     struct newcomer *newcomers;
     size_t newcomer_count, newcomer_capacity;
-    uint64_t round, begun_ns, scanned_ns, looked_ns;
+    uint64_t round, begun_ns, scanned_ns, sampled_ns;
     uint64_t past_cpu_ns; /* of recorders that have ended */
     double cpu;           /* of a processor, over the last ten seconds or so */
     uint64_t memory_bytes, store_bytes;
     unsigned over_cpu; /* looks in a row */
     struct service_counters counters;
-    struct left_out left_out[LEFT_OUT_MAX];
-    size_t left_out_count;
+    struct left_out left_out[EXCLUDED_MAX];
+    size_t excluded_count;
     bool stopping;
 };
 
@@ -90,7 +90,7 @@ void service_begin(struct service *service, const struct service_target *target,
 bool service_has_place(struct service *service, const struct service_target *target,
                        const struct service_process *process);
 /* After a scan: forgets those that were left out before and not now. */
-void service_forget_left_out(struct service *service);
+void service_forget_excluded(struct service *service);
 
 /* Takes note of recordings that have ended. */
 void service_reap(struct service *service);
@@ -98,7 +98,7 @@ void service_reap(struct service *service);
 bool service_rests(const struct service *service, const struct service_process *process, uint64_t now);
 
 /* Once a second: processor time, memory, disk; ends recordings that go beyond (limits.c). */
-void service_look_at_limits(struct service *service);
+void service_sample_limits(struct service *service);
 
 /* Answers to "status" and "commit TARGET" (JSON) and "metrics" (Prometheus); NULL: no such word, no memory
  * (figures.c). */

@@ -18,8 +18,8 @@
 #include "image/functions/function_names.h"
 
 static struct recorder *running;
-static volatile sig_atomic_t told_to_stop;
-static volatile sig_atomic_t told_to_commit;
+static volatile sig_atomic_t stop_requested;
+static volatile sig_atomic_t commit_requested;
 
 struct choice {
     bool has_only, has_exclude;
@@ -73,7 +73,7 @@ static void list_processes(const struct recorder *recorder, struct worker_figure
 
 static void list_functions(const struct recorder *recorder, struct worker_figures *figures)
 {
-    AUTO_FREE struct govern_function *functions = NULL;
+    AUTO_FREE struct budget_function_status *functions = NULL;
     size_t count = 0;
 
     figures->has_budget = recorder_budget_totals(recorder, &figures->budget);
@@ -114,19 +114,19 @@ static void publish(const struct recorder *recorder, const struct flight *flight
 
 static void on_commit(int number)
 {
-    told_to_commit = 1;
+    commit_requested = 1;
 }
 
 static void on_signal(int number)
 {
-    told_to_stop = 1;
+    stop_requested = 1;
     if (running)
         recorder_stop(running);
 }
 
 /* SIGTERM ends the recording; so does the end of the daemon. What else reaches its process group, a Ctrl-C
  * for instance, is the daemon's to answer. */
-static void take_signals(pid_t daemon)
+static void read_signals(pid_t daemon)
 {
     const struct sigaction action = {.sa_handler = on_signal}, commit = {.sa_handler = on_commit};
     sigset_t none;
@@ -141,7 +141,7 @@ static void take_signals(pid_t daemon)
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != daemon)
-        told_to_stop = 1;
+        stop_requested = 1;
 }
 
 /* In slices, between which the figures are renewed. */
@@ -152,12 +152,12 @@ static int run_slices(struct recorder *recorder, const struct flight *flight,
     bool ended = false;
     int r = 0;
 
-    while (!r && !told_to_stop && !ended && getppid() == order->daemon) {
+    while (!r && !stop_requested && !ended && getppid() == order->daemon) {
         uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
         publish(recorder, flight, order->page);
-        if (flight && told_to_commit) {
-            told_to_commit = 0;
+        if (flight && commit_requested) {
+            commit_requested = 0;
             recorder_commit(recorder);
         }
         if (now - begun >= order->target->rotate_ns)
@@ -218,7 +218,7 @@ static int record_into(struct tracestore *store, struct flight *flight, const st
         .times = STREAM_TIMES_ANCHOR,
         .budget = order->target->budget,
         .follow_children = true,
-        .discreet = true,
+        .skip_environment = true,
         .no_hold = true, /* services wait for their children: nobody is to be stopped */
         /* Half of it for compressing, half for the rest. */
         .memory_bytes = (size_t)(config->memory_bytes / 2 / config->max_recordings),
@@ -293,7 +293,7 @@ int worker_run(const struct worker_order *order)
     struct error err = {0};
     int r;
 
-    take_signals(order->daemon);
+    read_signals(order->daemon);
     choose(order->target, &choice);
     if (order->target->flight_ns) {
         r = fly(order, &choice, &err);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/budget/govern.h"
+#include "collector/budget/budget_status.h"
 #include "collector/daemon/config.h"
 #include "collector/daemon/match.h"
 
@@ -19,7 +19,7 @@
 
 struct worker_function {
     char name[160];
-    enum govern_state state;
+    enum record_state state;
     double calls_per_second;
 };
 
@@ -32,7 +32,7 @@ struct worker_figures {
     uint64_t stored_threads;
     uint64_t segments_closed_early, dropped_runs;
     bool has_budget;
-    struct govern_totals budget;
+    struct budget_totals budget;
     struct service_identity processes[WORKER_PIDS]; /* that it records, as far as there is room */
     size_t process_count;
     struct worker_function hot[WORKER_HOT];

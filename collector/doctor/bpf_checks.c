@@ -284,7 +284,7 @@ void check_iterators(struct self_check *check)
 
 void check_slots(struct self_check *check)
 {
-    bool tells = kernel_tells_slots();
+    bool tells = kernel_reports_slots();
 
     self_check_say(check, tells, "the last moment of a task in its memory %s met",
                    tells ? "can be" : "cannot be");

@@ -259,10 +259,10 @@ static void choose_pair(struct go_strategy *strategy, struct delay *ret_pair)
 }
 
 static void add_choice(const struct go_strategy *strategy, const struct delay *delay,
-                       struct go_conduct *conduct)
+                       struct go_schedule *schedule)
 {
-    conduct->choices[conduct->choice_count].probe = strategy->places[delay->place].use.index;
-    conduct->choices[conduct->choice_count++].hit = delay->hit;
+    schedule->choices[schedule->choice_count].probe = strategy->places[delay->place].use.index;
+    schedule->choices[schedule->choice_count++].hit = delay->hit;
 }
 
 /* 0: it has been tried often enough. */
@@ -278,7 +278,7 @@ static unsigned weight_of_pair(struct go_strategy *strategy, const struct follow
 
 /* Chooses a pair that was seen to follow each other, mostly one that has not been tried; false: there is
  * none, or a blind choice is due. */
-static bool choose_followed(struct go_strategy *strategy, struct go_conduct *conduct)
+static bool choose_followed(struct go_strategy *strategy, struct go_schedule *schedule)
 {
     struct followed *followed = NULL;
     uint64_t total = 0, at;
@@ -296,37 +296,37 @@ static bool choose_followed(struct go_strategy *strategy, struct go_conduct *con
     if (!followed)
         return false;
     followed->tries++;
-    conduct->choices[0] = followed->pair[0];
-    conduct->choices[1] = followed->pair[1];
-    conduct->choices[1].hit |= GO_HIT_FOLLOWING;
-    conduct->choice_count = 2;
+    schedule->choices[0] = followed->pair[0];
+    schedule->choices[1] = followed->pair[1];
+    schedule->choices[1].hit |= GO_HIT_FOLLOWING;
+    schedule->choice_count = 2;
     return true;
 }
 
 /* As many as there may be; mostly two. */
-static void choose_several(struct go_strategy *strategy, struct go_conduct *conduct)
+static void choose_several(struct go_strategy *strategy, struct go_schedule *schedule)
 {
     struct delay pair[2], more;
 
-    if (choose_followed(strategy, conduct))
+    if (choose_followed(strategy, schedule))
         return;
     if (strategy->delays < 2) {
         more = choose_delay(strategy);
-        add_choice(strategy, &more, conduct);
+        add_choice(strategy, &more, schedule);
         return;
     }
     choose_pair(strategy, pair);
-    add_choice(strategy, &pair[0], conduct);
-    add_choice(strategy, &pair[1], conduct);
+    add_choice(strategy, &pair[0], schedule);
+    add_choice(strategy, &pair[1], schedule);
     if (draw(strategy) % PAIRS_OF)
         return;
     for (unsigned left = (unsigned)(draw(strategy) % (strategy->delays - 1)); left > 0; left--) {
         more = choose_delay(strategy);
-        add_choice(strategy, &more, conduct);
+        add_choice(strategy, &more, schedule);
     }
 }
 
-void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct)
+void go_strategy_choose(struct go_strategy *strategy, struct go_schedule *schedule)
 {
     bool anywhere = !strategy->count || strategy->executions % RANDOM_EVERY == RANDOM_EVERY - 1;
     struct place *alone = strategy->executions % 2 ? untried(strategy) : NULL;
@@ -335,20 +335,20 @@ void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct
         alone = NULL;
     strategy->executions++;
     strategy->tries_alone = false;
-    conduct->seed = draw(strategy);
-    conduct->left = (int32_t)strategy->delays;
-    conduct->chance = RANDOM_CHANCE;
-    conduct->choice_count = 0;
+    schedule->seed = draw(strategy);
+    schedule->left = (int32_t)strategy->delays;
+    schedule->chance = RANDOM_CHANCE;
+    schedule->choice_count = 0;
     if (anywhere || !strategy->delays)
         return;
     if (alone) {
         const struct delay delay = {(size_t)(alone - strategy->places), alone->alone++};
 
-        add_choice(strategy, &delay, conduct);
+        add_choice(strategy, &delay, schedule);
         strategy->tries_alone = true;
         return;
     }
-    choose_several(strategy, conduct);
+    choose_several(strategy, schedule);
 }
 
 void go_strategy_holds(struct go_strategy *strategy, uint64_t longest_ns, struct go_hold_rule *ret_rule)
@@ -374,7 +374,7 @@ void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *r
     strategy->took_of++;
 }
 
-int go_schedule_parse(const char *text, struct go_conduct *conduct)
+int go_schedule_parse(const char *text, struct go_schedule *schedule)
 {
     uint32_t count = 0;
 
@@ -386,21 +386,21 @@ int go_schedule_parse(const char *text, struct go_conduct *conduct)
             return -EINVAL;
         if (count == GO_CHOICES_MAX)
             return -E2BIG;
-        conduct->choices[count].probe = probe;
-        conduct->choices[count++].hit = hit;
+        schedule->choices[count].probe = probe;
+        schedule->choices[count++].hit = hit;
         text += length + (text[length] == ',');
     }
-    conduct->choice_count = count;
-    conduct->left = (int32_t)count;
+    schedule->choice_count = count;
+    schedule->left = (int32_t)count;
     return count ? 0 : -EINVAL;
 }
 
-void go_schedule_write(const struct go_conduct *conduct, char *text, size_t size)
+void go_schedule_write(const struct go_schedule *schedule, char *text, size_t size)
 {
     size_t at = 0;
 
     *text = '\0';
-    for (uint32_t i = 0; i < conduct->choice_count && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%u.%u", i ? "," : "", conduct->choices[i].probe,
-                               conduct->choices[i].hit);
+    for (uint32_t i = 0; i < schedule->choice_count && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%u.%u", i ? "," : "", schedule->choices[i].probe,
+                               schedule->choices[i].hit);
 }

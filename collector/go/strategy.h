@@ -52,7 +52,7 @@ int go_strategy_follows(struct go_strategy *strategy, const struct go_choice *fi
                         const struct go_choice *second);
 
 /* Chooses for the next execution: fills in seed, left and choices. */
-void go_strategy_choose(struct go_strategy *strategy, struct go_conduct *conduct);
+void go_strategy_choose(struct go_strategy *strategy, struct go_schedule *schedule);
 
 /* How the execution that was chosen last is to hold goroutines up. Half of the executions hold them up only
  * for as long as others run; the other half, and all that try a place alone, outlast whatever the program
@@ -63,7 +63,7 @@ void go_strategy_holds(struct go_strategy *strategy, uint64_t longest_ns, struct
 void go_strategy_took(struct go_strategy *strategy, const struct go_hold_rule *rule, uint64_t ns);
 
 /* "17.0,23.4": places and hits. What go_schedule_parse cannot read is -EINVAL, too many are -E2BIG. */
-int go_schedule_parse(const char *text, struct go_conduct *conduct);
-void go_schedule_write(const struct go_conduct *conduct, char *text, size_t size);
+int go_schedule_parse(const char *text, struct go_schedule *schedule);
+void go_schedule_write(const struct go_schedule *schedule, char *text, size_t size);
 
 #endif

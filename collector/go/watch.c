@@ -10,15 +10,15 @@
 #include <uthash.h>
 
 #include "base/clock.h"
-#include "collector/ptrace/conductor.h"
 #include "collector/ptrace/go_handoff.h"
+#include "collector/ptrace/thread_holder.h"
 
 enum {
     STOPS = 1024,     /* more than can be held at once */
     QUIET_ROUNDS = 3, /* nothing must have come for so many before nobody is said to run on */
 };
 #define HELD_NS_MAX (2ull * GO_HOLD_LONGEST_NS) /* whatever happens here */
-#define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see conductor_options.pass_on */
+#define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see thread_holder_options.pass_on */
 #define TIMER_GRACE_NS 2000000u   /* a timer that was due so long ago has let nobody run */
 #define JUDGE_EVERY_NS 50000000u
 #define JUDGE_RARELY_NS 500000000u /* however long it takes */
@@ -28,7 +28,7 @@ enum {
 struct hold {
     pid_t tid, pid;
     bool told;    /* the kernel side has announced it */
-    bool stopped; /* the conductor holds it */
+    bool stopped; /* the thread holder holds it */
     bool at_end;
     bool handed_off;   /* at the end: others have its processor, or cannot have it */
     uint64_t g;        /* address of the goroutine's struct g; 0: not known */
@@ -36,7 +36,7 @@ struct hold {
     unsigned quiet;    /* rounds */
 };
 
-/* A thread that the conductor holds from now on. */
+/* A thread that the thread holder holds from now on. */
 struct stop {
     pid_t tid;
     uint64_t g; /* what its register for the current goroutine says */
@@ -58,26 +58,27 @@ struct watched_process {
 struct go_watch {
     struct go_watch_options options;
     struct go_watch_observer observer;
-    struct conductor *conductor;
+    struct thread_holder *holder;
     int wake;
     struct watched_process *processes;
-    struct hold holds[CONDUCTOR_HOLDS_MAX];
+    struct hold holds[THREAD_HOLDER_HOLDS_MAX];
     size_t hold_count;
-    /* Written by the conductor. */
+    /* Written by the thread holder. */
     struct stop stops[STOPS];
     uint64_t stops_written, stops_read;
 };
 
-/* ------------------------------------------------------------------------------------ the conductor's part
+/* ------------------------------------------------------------------------------------ the thread holder's
+ * part
  */
 
-static uint64_t on_stop(void *context, pid_t tid, const struct conductor_stop *stop)
+static uint64_t on_stop(void *context, pid_t tid, const struct thread_holder_stop *stop)
 {
     struct go_watch *watch = context;
     uint64_t one = 1, at = __atomic_load_n(&watch->stops_written, __ATOMIC_RELAXED);
     struct user_regs_struct registers;
 
-    if (conductor_registers(stop, &registers))
+    if (thread_holder_registers(stop, &registers))
         return 0; /* it has been killed */
     watch->stops[at % STOPS] = (struct stop){.tid = tid, .g = registers.r14};
     __atomic_store_n(&watch->stops_written, at + 1, __ATOMIC_RELEASE);
@@ -90,7 +91,7 @@ int go_watch_new(const struct go_watch_options *options, const struct go_watch_o
                  struct go_watch **ret_watch, struct error *err)
 {
     struct go_watch *watch = calloc(1, sizeof(*watch));
-    const struct conductor_options conductor = {.stopped = on_stop, .context = watch, .pass_on = true};
+    const struct thread_holder_options holder = {.stopped = on_stop, .context = watch, .pass_on = true};
     int r;
 
     if (!watch)
@@ -99,7 +100,7 @@ int go_watch_new(const struct go_watch_options *options, const struct go_watch_o
     watch->observer = *observer;
     watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r = watch->wake < 0 ? error_set(err, -errno, NULL, "cannot wait for stops")
-                        : conductor_new(&conductor, &watch->conductor, err);
+                        : thread_holder_new(&holder, &watch->holder, err);
     if (r) {
         go_watch_free(watch);
         return r;
@@ -121,7 +122,7 @@ void go_watch_free(struct go_watch *watch)
 
     if (!watch)
         return;
-    conductor_free(watch->conductor);
+    thread_holder_free(watch->holder);
     HASH_ITER (hh, watch->processes, process, next)
         forget(watch, process);
     if (watch->wake >= 0)
@@ -129,14 +130,14 @@ void go_watch_free(struct go_watch *watch)
     free(watch);
 }
 
-pid_t go_watch_conductor(const struct go_watch *watch)
+pid_t go_watch_thread_holder(const struct go_watch *watch)
 {
-    return conductor_pid(watch->conductor);
+    return thread_holder_pid(watch->holder);
 }
 
 int go_watch_seize(struct go_watch *watch, pid_t pid, struct error *err)
 {
-    return conductor_seize(watch->conductor, pid, err);
+    return thread_holder_seize(watch->holder, pid, err);
 }
 
 int go_watch_fd(const struct go_watch *watch)
@@ -247,7 +248,7 @@ static struct hold *hold_of(struct go_watch *watch, pid_t tid)
     for (size_t i = 0; i < watch->hold_count; i++)
         if (watch->holds[i].tid == tid)
             return &watch->holds[i];
-    if (watch->hold_count == CONDUCTOR_HOLDS_MAX)
+    if (watch->hold_count == THREAD_HOLDER_HOLDS_MAX)
         return NULL;
     hold = &watch->holds[watch->hold_count++];
     *hold = (struct hold){.tid = tid, .since_ns = clock_ns(CLOCK_MONOTONIC)};
@@ -363,16 +364,16 @@ static bool is_over(struct go_watch *watch, struct hold *hold, uint64_t now, boo
 static void end_hold(struct go_watch *watch, const struct hold *hold, const struct watched_process *process)
 {
     const int32_t *offsets = process ? go_program_layout(process->process.file)->offsets : NULL;
-    struct conductor_preemption where = {.g = hold->g};
+    struct thread_holder_preemption where = {.g = hold->g};
 
     if (!offsets || hold->at_end || !hold->g || offsets[GO_G_PREEMPT] < 0 || offsets[GO_G_STACKGUARD0] < 0 ||
         others_rest(watch, hold, process)) {
-        conductor_let_go(watch->conductor, hold->tid);
+        thread_holder_let_go(watch->holder, hold->tid);
         return;
     }
     where.preempt_offset = (uint32_t)offsets[GO_G_PREEMPT];
     where.stackguard_offset = (uint32_t)offsets[GO_G_STACKGUARD0];
-    conductor_preempt(watch->conductor, hold->tid, &where);
+    thread_holder_preempt(watch->holder, hold->tid, &where);
 }
 
 /* The end of the process waits for the others, those in the queue of the ending thread's processor as well.
@@ -386,7 +387,7 @@ static void hand_off(struct hold *hold, const struct watched_process *process)
                       go_program_layout(process->process.file)); /* or they run on others */
 }
 
-static void look_at_holds(struct go_watch *watch, uint64_t now, bool idle)
+static void check_holds(struct go_watch *watch, uint64_t now, bool idle)
 {
     for (size_t i = 0; i < watch->hold_count;) {
         struct hold *hold = &watch->holds[i];
@@ -487,7 +488,7 @@ bool go_watch_round(struct go_watch *watch, bool idle)
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
     take_stops(watch);
-    look_at_holds(watch, now, idle);
+    check_holds(watch, now, idle);
     end_hopeless(watch, now, idle);
     return watch->hold_count;
 }

@@ -2,13 +2,13 @@
 /*
  * Watches Go programs while they are recorded, for `go check` and `go explore`: follows what their goroutines
  * do (analyzer/go/replay.h), holds threads up where the kernel side has chosen to
- * (collector/ptrace/conductor.h) until all other goroutines have come as far as they can, and finds out that
- * a program will never end.
+ * (collector/ptrace/thread_holder.h) until all other goroutines have come as far as they can, and finds out
+ * that a program will never end.
  *
  * A program that ends is held at its last step, in the same way: goroutines that were about to run on do so,
  * and are not taken for stuck ones.
  *
- * All but the conductor's own part is called by the recorder's thread.
+ * All but the thread holder's own part is called by the recorder's thread.
  */
 #ifndef TRACECTL_COLLECTOR_GO_WATCH_H
 #define TRACECTL_COLLECTOR_GO_WATCH_H
@@ -57,7 +57,7 @@ struct go_watch_observer {
     void *context;
 };
 
-/* -ENOMEM, or what conductor_new says. */
+/* -ENOMEM, or what thread_holder_new says. */
 int go_watch_new(const struct go_watch_options *options, const struct go_watch_observer *observer,
                  struct go_watch **ret_watch, struct error *err);
 
@@ -71,8 +71,8 @@ void go_watch_hold_by(struct go_watch *watch, pid_t pid, const struct go_hold_ru
 /* For stream_options. */
 struct go_observer go_watch_observer(struct go_watch *watch);
 
-/* The process that traces (uprobe_backend_conduct). */
-pid_t go_watch_conductor(const struct go_watch *watch);
+/* The process that traces (uprobe_backend_set_schedule). */
+pid_t go_watch_thread_holder(const struct go_watch *watch);
 
 /* A process that stands still with a new program: its threads can be held from now on. */
 int go_watch_seize(struct go_watch *watch, pid_t pid, struct error *err);

@@ -69,7 +69,7 @@ static void read_function(struct caller_frames *frames, struct elf_image *image,
 }
 
 /* Whether the function has not been read before; it has now. */
-static bool is_news(struct caller_frames *frames, const struct image_function *function)
+static bool is_new(struct caller_frames *frames, const struct image_function *function)
 {
     struct known_caller_function *known;
 
@@ -93,7 +93,7 @@ uint64_t caller_frames_depth(struct caller_frames *frames, struct elf_image *ima
     if (call)
         return call->depth;
     function = image_functions_owner(functions, count, return_address - 1);
-    if (!function || !is_news(frames, function))
+    if (!function || !is_new(frames, function))
         return 0;
     read_function(frames, image, functions, count, function);
     call = find_call(frames, return_address);

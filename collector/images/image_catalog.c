@@ -174,13 +174,13 @@ static int store_no_returns(const struct traced_image *image, struct trace_write
     return key ? trace_writer_tag(writer, key, why, err) : 0;
 }
 
-int image_catalog_blind(struct traced_image *image, bool told_backend, struct trace_writer *writer,
+int image_catalog_blind(struct traced_image *image, bool report_backend, struct trace_writer *writer,
                         struct error *err)
 {
     AUTO_FREE char *key = NULL;
     int r = store_blind_goroutines(image, writer, err);
 
-    if (!r && told_backend)
+    if (!r && report_backend)
         r = store_backend(image, writer, err);
     if (!r)
         r = store_no_returns(image, writer, err);

@@ -14,8 +14,8 @@ int image_catalog_function(struct trace_writer *writer, struct traced_image *ima
                            struct error *err);
 
 /* Stores which wanted functions of the image carry no probe, a tag "untraced:PATH" when none does, with the
- * reasons, and with `told_backend` a tag "backend:PATH". */
-int image_catalog_blind(struct traced_image *image, bool told_backend, struct trace_writer *writer,
+ * reasons, and with `report_backend` a tag "backend:PATH". */
+int image_catalog_blind(struct traced_image *image, bool report_backend, struct trace_writer *writer,
                         struct error *err);
 
 #endif

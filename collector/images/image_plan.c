@@ -127,7 +127,7 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
 static const char *refuses_inline(const struct image_table *table, const struct traced_image *image)
 {
     return table->options.not_inlined ? table->options.not_inlined
-                                      : inline_image_refusal(image->elf, table->options.knows_borrowers);
+                                      : inline_image_refusal(image->elf, table->options.reports_slot_sharing);
 }
 
 /* Which functions get inline probes. That none can is an answer. */

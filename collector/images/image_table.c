@@ -143,7 +143,8 @@ static int read_goroutines(struct image_table *table, struct traced_image *image
     }
     if (!r) {
         table->go_programs++;
-        go_governor_start(&image->go_governor, &table->options.go_budget, table->options.goroutines);
+        go_detail_policy_start(&image->go_detail_policy, &table->options.go_budget,
+                               table->options.goroutines);
         table->go_probes += (unsigned)go_program_targets(image->go)->count;
         return 0;
     }

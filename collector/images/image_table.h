@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "collector/go/governor.h"
+#include "collector/go/detail_policy.h"
 #include "collector/go/targets.h"
 #include "collector/images/caller_frames.h"
 #include "collector/inline/inline_image.h"
@@ -50,7 +50,7 @@ struct traced_image {
     char *go_refusal;           /* why they are not although they are wanted; NULL: nothing to say */
     enum go_detail go_attached; /* how much of it is seen at present */
     bool *go_refused_by_kernel; /* of each of its targets; NULL: none has been attached */
-    struct go_governor go_governor;
+    struct go_detail_policy go_detail_policy;
 
     /* From here on: unset unless it is probed. */
     struct image_function *functions;
@@ -95,11 +95,11 @@ struct image_table_options {
     enum plan_returns returns;
     bool inlined; /* functions have inline probes where they can */
     const char
-        *not_inlined;     /* why they have none although `inlined` is wanted; NULL: nothing is against it */
-    bool knows_borrowers; /* with `inlined`: as in inline_image_refusal() */
-    bool call_sites;      /* every call says where it came from */
-    bool go_delays;       /* their goroutines may be held up */
-    bool go_functions;    /* with `goroutines`: functions of Go programs, too */
+        *not_inlined; /* why they have none although `inlined` is wanted; NULL: nothing is against it */
+    bool reports_slot_sharing; /* with `inlined`: as in inline_image_refusal() */
+    bool call_sites;           /* every call says where it came from */
+    bool go_delays;            /* their goroutines may be held up */
+    bool go_functions;         /* with `goroutines`: functions of Go programs, too */
     struct go_budget go_budget;
     enum go_detail goroutines; /* of Go programs, whether their functions are traced or not */
 };

@@ -12,10 +12,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
+#include "collector/process/address_gap.h"
 #include "collector/process/frozen.h"
 #include "collector/process/limits.h"
-#include "collector/process/room.h"
 
 #define RING_BYTES (32u << 20)
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
@@ -130,7 +130,7 @@ void inline_remove_member(struct inline_backend *backend, struct member *member)
         return;
     backend->unplaced += agent_reader_take_unplaced(family->reader);
     backend->shared += agent_reader_take_shared(family->reader);
-    inline_remove_loans(backend, family);
+    inline_remove_shared_slots(backend, family);
     family_free(family);
 }
 
@@ -235,8 +235,8 @@ static int prepare(const struct inline_backend *backend, const struct inline_tar
         .load_bias = target->load_bias,
         .timed = patch->area->times != NULL,
     };
-    int r = room_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
-                      patch->area->near_bytes, &order.head, err);
+    int r = address_gap_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
+                             patch->area->near_bytes, &order.head, err);
 
     if (r)
         return r;
@@ -256,7 +256,7 @@ static int prepare(const struct inline_backend *backend, const struct inline_tar
 /* The family whose area a process has already: it was forked from a patched one a moment ago. */
 static struct family *family_of(const struct inline_backend *backend, pid_t pid)
 {
-    uint64_t inode = leftover_area_of(pid, getpid());
+    uint64_t inode = stale_patches_area_of(pid, getpid());
 
     for (struct member *member = backend->members; inode && member; member = member->hh.next)
         if (member->family->inode == inode)
@@ -329,7 +329,7 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
         return inline_add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
     if (!family || choose_patches(target, family))
         return error_no_memory(err);
-    r = leftover_clean(target->pid, err);
+    r = stale_patches_clean(target->pid, err);
     if (r)
         return r;
     r = make_area(backend, target, family, err);
@@ -373,7 +373,8 @@ static int for_each_family(struct inline_backend *backend,
 static int look(struct inline_backend *backend, struct family *family)
 {
     __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
-    return inline_was_read(backend, family, agent_reader_look(family->reader, backend->times[backend->tick]));
+    return inline_was_read(backend, family,
+                           agent_reader_sample(family->reader, backend->times[backend->tick]));
 }
 
 static uint32_t next_tick(uint32_t tick)
@@ -381,7 +382,7 @@ static uint32_t next_tick(uint32_t tick)
     return tick % (TICKS - 1) + 1; /* never 0 */
 }
 
-int inline_backend_look(struct inline_backend *backend)
+int inline_backend_sample(struct inline_backend *backend)
 {
     begin_tick(backend, next_tick(backend->tick));
     return for_each_family(backend, look);
@@ -529,7 +530,7 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err)
         if (r && r != -ESRCH && !first.code)
             first = why;
     }
-    leftover_take_back(getpid()); /* children that nobody has told of yet */
+    stale_patches_remove_all(getpid()); /* children that nobody has told of yet */
     if (first.code && err)
         *err = first;
     return first.code;

@@ -7,7 +7,7 @@
  * known from the kernel side (bpf/lifecycle.h), and so are calls of functions that have uprobes instead; each
  * of those records says, by the cursor that its thread had, which inline calls come before it.
  *
- * One round of reading, so that calls of a thread keep their order: inline_backend_look(), then everything
+ * One round of reading, so that calls of a thread keep their order: inline_backend_sample(), then everything
  * that the kernel side has, with inline_backend_read_to() before each record that has a place among inline
  * calls, then inline_backend_read(). Whatever a thread did with the kernel side before an inline call that
  * was looked at is in the ring by then.
@@ -117,17 +117,17 @@ pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline
  * nanoseconds of processor time. What a process that has ended had used by then is not in it. */
 uint64_t inline_backend_ran(struct inline_backend *backend);
 
-/* A child begins that works on the slots of its parent's thread `lender` until inline_backend_take_back(); it
- * comes before inline_backend_fork(). -ENOMEM. */
-struct inline_loan {
+/* A child begins that works on the slots of its parent's thread `lender` until inline_backend_end_sharing();
+ * it comes before inline_backend_fork(). -ENOMEM. */
+struct inline_slot_sharing {
     pid_t pid;       /* the parent */
     uint32_t lender; /* one of its threads */
     uint32_t borrower;
     uint32_t offset; /* how far the lender had come, as in inline_backend_read_to() */
     bool wanted;     /* false: the child's calls are handed on as those of thread 0 */
 };
-int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *loan);
-int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
+int inline_backend_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *shared);
+int inline_backend_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
 
 /* A process is to share the area of its parent, or of its children, no more: takes its inline probes out,
  * puts other memory where it has the area's, and hands on the rest of its calls. It may be patched anew
@@ -136,8 +136,8 @@ int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, 
  * still. */
 int inline_backend_part(struct inline_backend *backend, pid_t pid, struct error *err);
 
-/* As agent_reader_look() and agent_reader_read(), for all processes. Counts the tick. */
-int inline_backend_look(struct inline_backend *backend);
+/* As agent_reader_sample() and agent_reader_read(), for all processes. Counts the tick. */
+int inline_backend_sample(struct inline_backend *backend);
 int inline_backend_read(struct inline_backend *backend);
 
 /* As agent_reader_freeze(): the recording ends at this moment, whatever the stubs write until they are gone.

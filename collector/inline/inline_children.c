@@ -7,98 +7,99 @@
 
 #include "base/cleanup.h"
 #include "collector/inline/inline_state.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/process/process.h"
 
 #define STRANGERS_MAX 10000u /* threads of one family that are looked up in /proc */
 
-static void remove_loan(struct inline_backend *backend, struct loan *loan)
+static void remove_shared_slots(struct inline_backend *backend, struct shared_slots *shared)
 {
-    HASH_DEL(backend->loans, loan);
-    free(loan);
+    HASH_DEL(backend->shared_slots, shared);
+    free(shared);
 }
 
-void inline_remove_loans(struct inline_backend *backend, const struct family *family)
+void inline_remove_shared_slots(struct inline_backend *backend, const struct family *family)
 {
-    struct loan *loan = NULL, *next = NULL;
+    struct shared_slots *shared = NULL, *next = NULL;
 
-    HASH_ITER (hh, backend->loans, loan, next)
-        if (loan->family == family)
-            remove_loan(backend, loan);
+    HASH_ITER (hh, backend->shared_slots, shared, next)
+        if (shared->family == family)
+            remove_shared_slots(backend, shared);
 }
 
-static struct loan *find_loan(const struct inline_backend *backend, uint32_t borrower)
+static struct shared_slots *find_shared_slots(const struct inline_backend *backend, uint32_t borrower)
 {
-    struct loan *loan;
+    struct shared_slots *shared;
 
-    HASH_FIND(hh, backend->loans, &borrower, sizeof(borrower), loan);
-    return loan;
+    HASH_FIND(hh, backend->shared_slots, &borrower, sizeof(borrower), shared);
+    return shared;
 }
 
 uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid)
 {
-    const struct loan *loan = backend->loans ? find_loan(backend, tid) : NULL;
+    const struct shared_slots *shared = backend->shared_slots ? find_shared_slots(backend, tid) : NULL;
 
-    return loan ? loan->owner : tid;
+    return shared ? shared->owner : tid;
 }
 
-int inline_backend_lend(struct inline_backend *backend, const struct inline_loan *order)
+int inline_backend_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *order)
 {
     struct member *member = inline_find_member(backend, order->pid);
-    struct loan *loan;
+    struct shared_slots *shared;
     int r;
 
-    if (!member || find_loan(backend, order->borrower))
+    if (!member || find_shared_slots(backend, order->borrower))
         return 0;
-    loan = calloc(1, sizeof(*loan));
-    if (!loan)
+    shared = calloc(1, sizeof(*shared));
+    if (!shared)
         return -ENOMEM;
-    loan->borrower = order->borrower;
-    loan->owner = inline_owner_of(backend, order->lender);
-    loan->before = order->lender;
-    loan->family = member->family;
-    r = agent_reader_read_to(loan->family->reader, loan->owner, order->offset);
-    HASH_ADD(hh, backend->loans, borrower, sizeof(loan->borrower), loan);
+    shared->borrower = order->borrower;
+    shared->owner = inline_owner_of(backend, order->lender);
+    shared->before = order->lender;
+    shared->family = member->family;
+    r = agent_reader_read_to(shared->family->reader, shared->owner, order->offset);
+    HASH_ADD(hh, backend->shared_slots, borrower, sizeof(shared->borrower), shared);
     if (!r)
-        r = agent_reader_lend(loan->family->reader, loan->owner, order->wanted ? order->borrower : 0);
-    return inline_was_read(backend, loan->family, r);
+        r = agent_reader_share_slots(shared->family->reader, shared->owner,
+                                     order->wanted ? order->borrower : 0);
+    return inline_was_read(backend, shared->family, r);
 }
 
 int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner)
 {
     bool lent = false;
 
-    for (struct loan *loan = backend->loans; loan; loan = loan->hh.next) {
-        loan->owner_ended |= loan->owner == owner;
-        lent |= loan->owner == owner;
+    for (struct shared_slots *shared = backend->shared_slots; shared; shared = shared->hh.next) {
+        shared->owner_ended |= shared->owner == owner;
+        lent |= shared->owner == owner;
     }
     return lent ? 0 : inline_was_read(backend, family, agent_reader_end(family->reader, owner));
 }
 
-int inline_backend_take_back(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
+int inline_backend_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
 {
-    struct loan *loan = find_loan(backend, borrower);
+    struct shared_slots *shared = find_shared_slots(backend, borrower);
     struct family *family;
     uint32_t owner, before;
     bool ended, is_last = true;
     int r;
 
-    if (!loan)
+    if (!shared)
         return 0;
-    family = loan->family;
-    owner = loan->owner;
-    before = loan->before;
-    ended = loan->owner_ended;
+    family = shared->family;
+    owner = shared->owner;
+    before = shared->before;
+    ended = shared->owner_ended;
     r = agent_reader_read_to(family->reader, owner, offset);
-    remove_loan(backend, loan);
-    for (loan = backend->loans; loan; loan = loan->hh.next) {
-        if (loan->before != borrower)
+    remove_shared_slots(backend, shared);
+    for (shared = backend->shared_slots; shared; shared = shared->hh.next) {
+        if (shared->before != borrower)
             continue;
-        loan->before = before; /* a child that was killed while it waited for its own */
+        shared->before = before; /* a child that was killed while it waited for its own */
         is_last = false;
     }
     if (!r && is_last)
-        r = agent_reader_lend(family->reader, owner, before);
+        r = agent_reader_share_slots(family->reader, owner, before);
     r = inline_was_read(backend, family, r);
     return !r && ended ? inline_end_owner(backend, family, owner) : r;
 }
@@ -112,7 +113,7 @@ int inline_backend_fork(struct inline_backend *backend, const struct inline_birt
     if (!member || inline_find_member(backend, birth->child))
         return 0;
     if (!shares && birth->ns <= member->since_ns &&
-        leftover_area_of(birth->child, getpid()) != member->family->inode)
+        stale_patches_area_of(birth->child, getpid()) != member->family->inode)
         return 0; /* born before its parent was patched */
     r = inline_add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
     if (!r && !shares && birth->ns <= member->family->changed_ns)
@@ -131,7 +132,7 @@ static struct family *stranger_family(struct inline_backend *backend, uint32_t t
     if (!member || member->family->strangers >= STRANGERS_MAX)
         return NULL;
     member->family->strangers++;
-    return leftover_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
+    return stale_patches_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
 }
 
 int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,

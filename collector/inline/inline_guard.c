@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 
 #define TRIES 50 /* the dead collector's memory goes a little later */
 
@@ -27,9 +27,9 @@ static void clean_all(pid_t *pids, pid_t collector)
     const struct timespec pause = {0, 20 * 1000 * 1000};
 
     for (size_t i = 0; i < INLINE_GUARD_MAX; i++)
-        for (int try = 0; pids[i] && try < TRIES && passes(leftover_clean(pids[i], NULL)); try++)
+        for (int try = 0; pids[i] && try < TRIES && passes(stale_patches_clean(pids[i], NULL)); try++)
             nanosleep(&pause, NULL);
-    leftover_take_back(collector); /* children that it never heard of */
+    stale_patches_remove_all(collector); /* children that it never heard of */
 }
 
 static void guard_main(pid_t *pids, int pipe, pid_t collector)

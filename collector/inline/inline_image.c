@@ -25,7 +25,7 @@ static const char *const lockers[] = {"mlockall", NULL};
 /* By these it may, without saying so. */
 static const char *const callers_of_anything[] = {"syscall", "dlsym", "dlvsym", NULL};
 
-const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
+const char *inline_image_refusal(struct elf_image *image, bool reports_slot_sharing)
 {
     const struct elf_image_facts *facts = elf_image_facts(image);
 
@@ -41,7 +41,7 @@ const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers)
         return "it has no section headers";
     if (image_imports(image, lockers))
         return "it locks its memory (mlockall)";
-    if (!knows_borrowers && image_imports(image, borrowers))
+    if (!reports_slot_sharing && image_imports(image, borrowers))
         return "it uses vfork, and this kernel does not tell when the child ends";
     return NULL;
 }
@@ -227,7 +227,7 @@ char *inline_image_summary(const struct inline_image *inlined, const struct plan
 
 /* One function's stub and patch, behind those that are in the room. */
 static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,
-                    struct inline_room *room, struct inline_patch *patch)
+                    struct inline_extent *room, struct inline_patch *patch)
 {
     const struct displacement *displacement = &site->displacement;
     const struct stub_order wanted = {
@@ -257,14 +257,14 @@ static int emit_one(const struct inline_order *order, const struct displace_site
 }
 
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
-                      struct inline_patch *patches, struct inline_room *ret_room)
+                      struct inline_patch *patches, struct inline_extent *ret_extent)
 {
     size_t count = 0;
     int r = 0;
 
-    *ret_room = (struct inline_room){.aside_end = inlined->aside_at};
+    *ret_extent = (struct inline_extent){.aside_end = inlined->aside_at};
     for (size_t i = 0; i < inlined->count && !r; i++)
         if (inlined->chosen[i])
-            r = emit_one(order, &inlined->sites[i], i, ret_room, &patches[count++]);
+            r = emit_one(order, &inlined->sites[i], i, ret_extent, &patches[count++]);
     return r;
 }

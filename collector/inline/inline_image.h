@@ -29,9 +29,9 @@ struct inline_image {
     bool left;          /* a program changes its code: what is taken out does not come back */
 };
 
-/* Why no function of the image may be patched, whatever process runs it; NULL: some may. `knows_borrowers`:
- * inline_backend_lend() will be told of children by vfork(). */
-const char *inline_image_refusal(struct elf_image *image, bool knows_borrowers);
+/* Why no function of the image may be patched, whatever process runs it; NULL: some may.
+ * `reports_slot_sharing`: inline_backend_share_slots() will be told of children by vfork(). */
+const char *inline_image_refusal(struct elf_image *image, bool reports_slot_sharing);
 
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
  * not find a place in. -ENOMEM, -ENODATA: none can or may be patched. */
@@ -67,13 +67,13 @@ struct inline_order {
 };
 
 /* What stubs take of their room: up to `end`, and from inline_image.aside_at up to `aside_end`. */
-struct inline_room {
+struct inline_extent {
     size_t end, aside_end;
 };
 
 /* Writes the stubs, and fills in `chosen_count` patches in ascending order. -ERANGE: `head` is too far away.
  */
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
-                      struct inline_patch *patches, struct inline_room *ret_room);
+                      struct inline_patch *patches, struct inline_extent *ret_extent);
 
 #endif

@@ -39,7 +39,7 @@ struct member {
 };
 
 /* A child that works on the slots of thread `owner`. */
-struct loan {
+struct shared_slots {
     uint32_t borrower, owner;
     uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
     bool owner_ended; /* it was killed while it waited for its child */
@@ -61,7 +61,7 @@ struct inline_backend {
     size_t ring_bytes;
     struct inline_sink sink;
     struct member *members;
-    struct loan *loans;
+    struct shared_slots *shared_slots;
     struct shared_block *shared_blocks;
     struct inline_guard guard;
     uint64_t unplaced, shared; /* of families that are gone */
@@ -93,7 +93,7 @@ uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid);
 /* Hands on the rest of an owner's calls once nobody works on its slots any more. */
 int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner);
 
-void inline_remove_loans(struct inline_backend *backend, const struct family *family);
+void inline_remove_shared_slots(struct inline_backend *backend, const struct family *family);
 
 /* The thread has ended: who shared its thread control block with it may have that alone now. */
 void inline_leave_blocks(struct inline_backend *backend, uint32_t tid);

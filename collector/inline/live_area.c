@@ -17,7 +17,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/process/limits.h"
 
 #define PAGE 4096u
@@ -361,11 +361,11 @@ int live_area_bring(struct remote *remote, const struct live_patch *patch, struc
 int live_area_part(struct remote *remote, const struct agent_area *area, struct error *err)
 {
     pid_t pid = remote_pid(remote);
-    struct leftover_area rings;
+    struct stale_area rings;
     int64_t ignored;
     int r = 0;
 
-    while (!r && leftover_find_rings(pid, area->data_file, &rings))
+    while (!r && stale_patches_find_rings(pid, area->data_file, &rings))
         r = call(remote, "cannot map memory of its own", &ignored, err, SYS_mmap, rings.apart_start,
                  rings.apart_end - rings.apart_start, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, UINT64_MAX, 0);

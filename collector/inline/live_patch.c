@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/debug.h"
-#include "collector/inline/leftover.h"
 #include "collector/inline/live_area.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/inline/text_pages.h"
 #include "collector/ptrace/remote.h"
 
@@ -187,7 +187,7 @@ static int clear_slots(struct remote *remote, struct error *err)
 static int apply(void *context, struct remote *remote, struct error *err)
 {
     const struct live_patch *patch = context;
-    int r = leftover_check_lenders(remote, err);
+    int r = stale_patches_check_vfork_children(remote, err);
 
     if (!r)
         r = check_code(remote, patch, err);
@@ -267,9 +267,9 @@ static int change(void *context, struct remote *remote, struct error *err)
     const struct change *change = context;
     int r = 0;
 
-    if (leftover_on_borrowed_memory(remote))
+    if (stale_patches_on_parents_memory(remote))
         return 0; /* its parent's code is changed with the parent */
-    r = leftover_check_lenders(remote, err);
+    r = stale_patches_check_vfork_children(remote, err);
     if (!r && change->in)
         r = check_code(remote, change->some, err);
     if (!r && change->in)
@@ -297,7 +297,7 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
 static int take_out(const struct live_patch *patch, struct remote *remote, struct error *err)
 {
     const uint64_t apart = patch->area->head->chunks - AGENT_COUNTS_BYTES;
-    const struct leftover_area addresses = {
+    const struct stale_area addresses = {
         .near_start = patch->head,
         .near_end = patch->head + patch->area->near_bytes,
         .apart_start = apart,
@@ -305,7 +305,7 @@ static int take_out(const struct live_patch *patch, struct remote *remote, struc
     };
     int others, r;
 
-    r = leftover_check_lenders(remote, err);
+    r = stale_patches_check_vfork_children(remote, err);
     if (r)
         return r;
     others = change_code(remote, patch, true);
@@ -313,7 +313,7 @@ static int take_out(const struct live_patch *patch, struct remote *remote, struc
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
     give_pages_back(remote, patch);
     if (!others)
-        return leftover_unmap(remote, &addresses);
+        return stale_patches_unmap(remote, &addresses);
     return error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,
                      (int)remote_pid(remote));
 }
@@ -322,7 +322,7 @@ static int restore(void *context, struct remote *remote, struct error *err)
 {
     int r;
 
-    if (leftover_on_borrowed_memory(remote))
+    if (stale_patches_on_parents_memory(remote))
         return 0; /* its parent's code is restored with the parent */
     r = take_out(context, remote, err);
     return r < 0 ? r : 0;

@@ -7,7 +7,7 @@
  * program's file are somebody else's breakpoints, and none of the patches is put in then.
  *
  * The area stays mapped when the patches are taken out while a thread may be inside a stub, or be about to
- * return there from a signal handler (leftover.h).
+ * return there from a signal handler (stale_patches.h).
  */
 #ifndef TRACECTL_COLLECTOR_INLINE_LIVE_PATCH_H
 #define TRACECTL_COLLECTOR_INLINE_LIVE_PATCH_H

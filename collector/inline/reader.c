@@ -18,28 +18,29 @@ static void look_at(const struct agent_reader *reader, struct reader_thread *thr
 
     if (thread->first == thread->count)
         return;
-    i = thread->looked == last ? thread->looked_records : 0;
+    i = thread->looked == last ? thread->sampled_records : 0;
     if (last == thread->first && i < thread->position)
         i = thread->position;
     while (i < records && is_written(&records_of(reader, thread, last)[i]))
         i++;
     thread->looked = last;
-    thread->looked_records = i;
+    thread->sampled_records = i;
     thread->looked_lost = __atomic_load_n(
         &agent_area_chunk(reader->area, thread->chunks[last].number)->lost_after, __ATOMIC_ACQUIRE);
 }
 
-static void look_at_nameless(const struct agent_reader *reader, struct nameless_chunk *chunk)
+static void sample_nameless(const struct agent_reader *reader, struct nameless_chunk *chunk)
 {
     const struct agent_chunk *memory = agent_area_chunk(reader->area, chunk->number);
     size_t records = agent_area_records(reader->area);
 
-    while (chunk->looked_records < records && is_written(&agent_chunk_records(memory)[chunk->looked_records]))
-        chunk->looked_records++;
+    while (chunk->sampled_records < records &&
+           is_written(&agent_chunk_records(memory)[chunk->sampled_records]))
+        chunk->sampled_records++;
     chunk->looked_lost = __atomic_load_n(&memory->lost_after, __ATOMIC_ACQUIRE);
 }
 
-int agent_reader_look(struct agent_reader *reader, uint64_t now)
+int agent_reader_sample(struct agent_reader *reader, uint64_t now)
 {
     struct reader_thread *thread = NULL, *next = NULL;
     int r = reader->fault ? -EBADMSG : reader_place_new_chunks(reader);
@@ -49,13 +50,13 @@ int agent_reader_look(struct agent_reader *reader, uint64_t now)
         HASH_ITER (hh, reader->threads, thread, next)
             look_at(reader, thread);
     for (size_t i = 0; !r && !reader->frozen && i < reader->nameless_count; i++)
-        look_at_nameless(reader, &reader->nameless[i]);
+        sample_nameless(reader, &reader->nameless[i]);
     return reader_result(reader, r);
 }
 
 int agent_reader_freeze(struct agent_reader *reader, uint64_t now)
 {
-    int r = agent_reader_look(reader, now);
+    int r = agent_reader_sample(reader, now);
 
     reader->frozen = true;
     return r;
@@ -71,11 +72,11 @@ static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
 
     if (reader->frozen && thread->first == thread->looked)
         lost = thread->looked_lost;
-    r = reader_check_count(reader, thread->lost_told, lost);
+    r = reader_check_count(reader, thread->lost_reported, lost);
     if (r)
         return r;
-    more = lost - thread->lost_told;
-    thread->lost_told = lost;
+    more = lost - thread->lost_reported;
+    thread->lost_reported = lost;
     return more ? reader->sink.lost(reader->sink.context, thread->of, more) : 0;
 }
 
@@ -89,7 +90,7 @@ static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread
 
     if (state == AGENT_CHUNK_OPEN)
         chunk->has_hole = true; /* its taker may still be on the way to it */
-    thread->position = thread->lost_told = thread->hole_since = 0;
+    thread->position = thread->lost_reported = thread->hole_since = 0;
     if (chunk->has_hole) {
         thread->first++;
         return r;
@@ -100,7 +101,7 @@ static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread
     if (thread->looked > thread->first)
         thread->looked--;
     else
-        thread->looked_records = 0;
+        thread->sampled_records = 0;
     return r;
 }
 
@@ -184,7 +185,7 @@ int agent_reader_read(struct agent_reader *reader)
 
     HASH_ITER (hh, reader->threads, thread, next)
         if (!r && thread->looked >= thread->first && thread->looked < thread->count)
-            r = read_thread(reader, thread, thread->chunks[thread->looked].number, thread->looked_records,
+            r = read_thread(reader, thread, thread->chunks[thread->looked].number, thread->sampled_records,
                             false);
     return reader_result(reader, r);
 }
@@ -212,7 +213,7 @@ int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t off
     return reader_result(reader, r);
 }
 
-int agent_reader_lend(struct agent_reader *reader, uint32_t tid, uint32_t of)
+int agent_reader_share_slots(struct agent_reader *reader, uint32_t tid, uint32_t of)
 {
     int r = reader->fault ? -EBADMSG : reader_place_new_chunks(reader);
     struct reader_thread *thread = r ? NULL : reader_thread_for(reader, tid);
@@ -238,7 +239,7 @@ static int read_rest(struct agent_reader *reader, struct reader_thread *thread)
     if (r < 0)
         return r;
     return read_records(reader, thread,
-                        reader->frozen ? thread->looked_records : agent_area_records(reader->area));
+                        reader->frozen ? thread->sampled_records : agent_area_records(reader->area));
 }
 
 static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
@@ -285,22 +286,22 @@ uint64_t agent_reader_take_unplaced(struct agent_reader *reader)
     reader->unplaced_seen = lost;
     for (size_t i = 0; i < reader->nameless_count; i++) {
         if (!reader->frozen)
-            look_at_nameless(reader, &reader->nameless[i]);
-        reader->strays += reader->nameless[i].looked_records + reader->nameless[i].looked_lost;
+            sample_nameless(reader, &reader->nameless[i]);
+        reader->strays += reader->nameless[i].sampled_records + reader->nameless[i].looked_lost;
     }
     reader->nameless_count = 0;
-    more = lost + reader->strays - reader->unplaced_told;
-    reader->unplaced_told += more;
+    more = lost + reader->strays - reader->unplaced_reported;
+    reader->unplaced_reported += more;
     return more;
 }
 
 uint64_t agent_reader_take_shared(struct agent_reader *reader)
 {
     uint64_t lost = __atomic_load_n(&reader->area->counts->shared, __ATOMIC_RELAXED);
-    uint64_t more = lost - reader->shared_told;
+    uint64_t more = lost - reader->shared_reported;
 
-    if (reader->fault || reader_check_count(reader, reader->shared_told, lost))
+    if (reader->fault || reader_check_count(reader, reader->shared_reported, lost))
         return 0;
-    reader->shared_told = lost;
+    reader->shared_reported = lost;
     return more;
 }

@@ -62,7 +62,7 @@ const char *agent_reader_fault(const struct agent_reader *reader);
 int agent_reader_claim(struct agent_reader *reader, uint32_t ticket, uint32_t tid);
 
 /* Looks how far each thread has come. `now`: CLOCK_MONOTONIC. -ENOMEM. */
-int agent_reader_look(struct agent_reader *reader, uint64_t now);
+int agent_reader_sample(struct agent_reader *reader, uint64_t now);
 
 /* Looks for the last time: what is written from now on is not read. */
 int agent_reader_freeze(struct agent_reader *reader, uint64_t now);
@@ -77,7 +77,7 @@ int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t off
 /* What the thread's slots record behind what has been read is of thread `of`: a child that shares them.
  * -ENOMEM.
  */
-int agent_reader_lend(struct agent_reader *reader, uint32_t tid, uint32_t of);
+int agent_reader_share_slots(struct agent_reader *reader, uint32_t tid, uint32_t of);
 
 /* The thread has ended or stands still for good: hands on the rest, and puts its chunks back. */
 int agent_reader_end(struct agent_reader *reader, uint32_t tid);

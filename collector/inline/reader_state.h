@@ -19,10 +19,10 @@ struct reader_thread {
     uint32_t of; /* whose calls are read now: its own, or those of a child that shares its slots */
     struct held_chunk *chunks; /* in their order, from `first` on; those before are kept for their holes */
     size_t first, count, capacity;
-    size_t position;    /* in the first: so many records have been read */
-    uint64_t lost_told; /* of its lost_after */
-    size_t looked;      /* the last look: so many chunks, and records of the last of them */
-    size_t looked_records;
+    size_t position;        /* in the first: so many records have been read */
+    uint64_t lost_reported; /* of its lost_after */
+    size_t looked;          /* the last look: so many chunks, and records of the last of them */
+    size_t sampled_records;
     uint64_t looked_lost; /* lost_after of that chunk */
     uint64_t hole_since;  /* 0: no record is waited for */
     UT_hash_handle hh;
@@ -37,7 +37,7 @@ struct ticket {
 /* A chunk of which it is not known yet who has taken it. */
 struct nameless_chunk {
     uint32_t number;
-    size_t looked_records; /* at the last look */
+    size_t sampled_records; /* at the last look */
     uint64_t looked_lost;
 };
 
@@ -53,7 +53,7 @@ struct agent_reader {
     struct ticket *tickets;
     struct nameless_chunk *nameless;
     size_t nameless_count, nameless_capacity;
-    uint64_t now, unplaced_told, unplaced_seen, shared_told;
+    uint64_t now, unplaced_reported, unplaced_seen, shared_reported;
     uint64_t strays;                            /* calls in chunks that nobody is known to have taken */
     bool frozen;                                /* nothing behind the last look is read */
     struct agent_record records[CHUNK_RECORDS]; /* copies, of those that are handed on */

@@ -95,7 +95,7 @@ static int place_chunk(struct agent_reader *reader, const struct nameless_chunk 
         return -ENOMEM;
     if (reader->frozen) { /* it was known too late for the last look */
         thread->looked = thread->count;
-        thread->looked_records = chunk->looked_records;
+        thread->sampled_records = chunk->sampled_records;
         thread->looked_lost = chunk->looked_lost;
     }
     thread->chunks[thread->count++] = (struct held_chunk){.number = chunk->number, .ticket = taken_with};

@@ -30,7 +30,7 @@ static void close_all_but(int keep, int also)
 /* A collector that takes longer than that is stuck, or is dead and still busy with the removal of its probes.
  */
 #define HELD_NS_MAX 10000000000ull
-#define LOOK_MS 1000
+#define POLL_MS 1000
 
 static void release_if_older(int held_map_fd, uint32_t pid, uint64_t until)
 {
@@ -64,7 +64,7 @@ static void guard_main(int held_map_fd, int pipe)
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     close_all_but(held_map_fd, pipe);
-    while (poll(&collector, 1, LOOK_MS) <= 0)
+    while (poll(&collector, 1, POLL_MS) <= 0)
         release_older(held_map_fd, clock_ns(CLOCK_MONOTONIC) - HELD_NS_MAX);
     /* The kernel takes the dead collector's programs away a little later; a process may still be stopped in
      * between. */

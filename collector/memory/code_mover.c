@@ -75,7 +75,7 @@ static bool has_option(pid_t pid, const char *list)
     return found;
 }
 
-bool code_mover_is_told(pid_t pid)
+bool code_mover_is_configured(pid_t pid)
 {
     return has_option(pid, "cmdline") || has_option(pid, "environ");
 }

@@ -24,6 +24,6 @@ bool code_mover_translates(struct elf_image *image);
 bool code_mover_can_move(struct elf_image *image);
 
 /* Whether the process, which runs such an image, was told to: by its arguments or its environment. */
-bool code_mover_is_told(pid_t pid);
+bool code_mover_is_configured(pid_t pid);
 
 #endif

@@ -27,7 +27,7 @@ static int make_room(struct labels *labels, size_t number)
     return 0;
 }
 
-static int take_lowest(struct labels *labels, struct label_holder holder, unsigned *ret_number)
+static int assign_lowest(struct labels *labels, struct label_holder holder, unsigned *ret_number)
 {
     while (labels->first_free < labels->count && labels->holders[labels->first_free].serial)
         labels->first_free++;
@@ -59,7 +59,7 @@ static int take_rank(struct labels *labels, struct label_holder holder, int rank
         return 0;
     ret_move->serial = displaced.serial;
     ret_move->process_id = displaced.process_id;
-    return take_lowest(labels, displaced, &ret_move->number);
+    return assign_lowest(labels, displaced, &ret_move->number);
 }
 
 int labels_assign(struct labels *labels, uint64_t serial, int rank, unsigned *ret_number,
@@ -69,7 +69,7 @@ int labels_assign(struct labels *labels, uint64_t serial, int rank, unsigned *re
 
     *ret_move = (struct label_move){0};
     if (!is_open(labels, rank)) /* or a second process of the rank: a child, say */
-        return take_lowest(labels, holder, ret_number);
+        return assign_lowest(labels, holder, ret_number);
     *ret_number = (unsigned)rank;
     return take_rank(labels, holder, rank, ret_move);
 }

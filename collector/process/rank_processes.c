@@ -60,7 +60,7 @@ static int walk(pid_t top, bool (*enter)(struct pids *found, pid_t pid, int *r),
     return r;
 }
 
-static bool take_any(struct pids *found, pid_t pid, int *r)
+static bool select_any(struct pids *found, pid_t pid, int *r)
 {
     *r = add(found, pid);
     return true;
@@ -68,7 +68,7 @@ static bool take_any(struct pids *found, pid_t pid, int *r)
 
 static int family(pid_t pid, struct pids *found, struct error *err)
 {
-    return walk(pid, take_any, found, err) ? (error_no_memory(err), -ENOMEM) : 0;
+    return walk(pid, select_any, found, err) ? (error_no_memory(err), -ENOMEM) : 0;
 }
 
 /* Whether a process below `pid` is the one that the rank was meant for. */

@@ -36,7 +36,7 @@ static int sign_as_runtime(pid_t tid)
     return ptrace(PTRACE_SETSIGINFO, tid, NULL, &signal) ? -errno : 0;
 }
 
-int go_preempt_request(pid_t tid, const struct conductor_preemption *where)
+int go_preempt_request(pid_t tid, const struct thread_holder_preemption *where)
 {
     const uint64_t guard = STACK_PREEMPT;
     const uint8_t yes = 1;

@@ -3,11 +3,11 @@
 #ifndef TRACECTL_COLLECTOR_PTRACE_GO_PREEMPT_H
 #define TRACECTL_COLLECTOR_PTRACE_GO_PREEMPT_H
 
-#include "collector/ptrace/conductor.h"
+#include "collector/ptrace/thread_holder.h"
 
 /* Thread `tid` of a Go process is in a signal-delivery-stop (ptrace(2)) of the calling thread, for SIGURG.
  * Sets what runtime.preemptone sets, and makes the signal look as if runtime.preemptM had sent it. Returns 0
  * or a negative errno, and then nothing has changed but, maybe, g.preempt. */
-int go_preempt_request(pid_t tid, const struct conductor_preemption *where);
+int go_preempt_request(pid_t tid, const struct thread_holder_preemption *where);
 
 #endif

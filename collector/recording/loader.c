@@ -46,9 +46,9 @@ void loader_set_budget(struct loader *loader, struct budget *budget)
     loader->budget = budget;
 }
 
-void loader_be_discreet(struct loader *loader)
+void loader_skip_environment(struct loader *loader)
 {
-    loader->discreet = true;
+    loader->skip_environment = true;
 }
 
 void loader_keep_arguments(struct loader *loader)
@@ -76,7 +76,7 @@ void loader_free(struct loader *loader)
     free(loader);
 }
 
-bool loader_take_unpatched(struct loader *loader)
+bool loader_consume_unpatched(struct loader *loader)
 {
     bool unpatched = loader->unpatched;
 
@@ -84,7 +84,7 @@ bool loader_take_unpatched(struct loader *loader)
     return unpatched;
 }
 
-bool loader_take_differing(struct loader *loader)
+bool loader_consume_differing(struct loader *loader)
 {
     bool differing = loader->differing;
 
@@ -108,7 +108,7 @@ int loader_note_unopened(struct loader *loader, const char *path, int code, stru
     }
     known->code = code;
     HASH_ADD_KEYPTR(hh, loader->unopened, known->path, strlen(known->path), known);
-    loader->unopened_news = true;
+    loader->unopened_updates = true;
     return 0;
 }
 
@@ -116,7 +116,7 @@ int loader_store_unopened(struct loader *loader, struct trace_writer *writer, st
 {
     int r = 0;
 
-    for (struct unopened *item = loader->unopened_news ? loader->unopened : NULL; item && !r;
+    for (struct unopened *item = loader->unopened_updates ? loader->unopened : NULL; item && !r;
          item = item->hh.next) {
         AUTO_FREE char *key = NULL;
         struct error why = {0};
@@ -129,11 +129,11 @@ int loader_store_unopened(struct loader *loader, struct trace_writer *writer, st
         error_set(&why, item->code, item->code == -EREMOTE ? SERVED : NULL, "cannot trace %s", item->path);
         r = trace_writer_tag(writer, key, why.message, err);
     }
-    loader->unopened_news = false;
+    loader->unopened_updates = false;
     return r;
 }
 
-bool loader_take_skipped(struct loader *loader)
+bool loader_consume_skipped(struct loader *loader)
 {
     bool skipped = loader->skipped;
 
@@ -142,7 +142,7 @@ bool loader_take_skipped(struct loader *loader)
 }
 
 /* Whether the process has any by itself. */
-static bool take_own_probes(struct loader *loader, pid_t pid)
+static bool has_own_probes(struct loader *loader, pid_t pid)
 {
     struct attachment *attachment = NULL, *next = NULL;
     bool any = false;
@@ -164,15 +164,15 @@ static bool take_own_probes(struct loader *loader, pid_t pid)
 
 void loader_end(struct loader *loader, pid_t pid)
 {
-    take_own_probes(loader, pid);
+    has_own_probes(loader, pid);
 }
 
 void loader_replace_thread(struct loader *loader, pid_t pid)
 {
-    bool any = take_own_probes(loader, pid);
+    bool any = has_own_probes(loader, pid);
 
     while (any && uprobe_backend_closing(loader->backend))
-        usleep(LOADER_LOOK_US);
+        usleep(LOADER_POLL_US);
 }
 
 /* ------------------------------------------------------------------------------------ the dynamic linker */
@@ -364,7 +364,7 @@ static bool translates(const struct loader *loader, const struct stat *program)
 }
 
 static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
-                          bool *ret_news, struct error *err)
+                          bool *ret_updates, struct error *err)
 {
     CLEANUP(survey_release) struct survey survey = {0};
     struct code_mapping *mappings;
@@ -390,7 +390,7 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
         survey.watched = r > 0;
     }
     code_mappings_free(mappings, count);
-    *ret_news = survey.news;
+    *ret_updates = survey.news;
     for (size_t i = 0; r >= 0 && loader_has_inline(loader, pid) && i < survey.count; i++)
         r = is_c_library(survey.code[i].image) ? loader_watch_rights(loader, survey.code[i].image, err) : 0;
     return r < 0 ? r : tell(loader, pid, &survey, starting, err);
@@ -400,7 +400,7 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
  * are read, any may. One that runs has done so already. */
 static bool is_going_to_move(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
-    return code_mover_can_move(image->elf) && (loader->discreet || code_mover_is_told(pid));
+    return code_mover_can_move(image->elf) && (loader->skip_environment || code_mover_is_configured(pid));
 }
 
 /* Probes the program that a process runs. */
@@ -423,7 +423,7 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
                    struct error *err)
 {
-    struct stream_program program = {.rank = loader->discreet ? -1 : process_rank(pid)};
+    struct stream_program program = {.rank = loader->skip_environment ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
     AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
     struct traced_image *image = NULL;
@@ -449,7 +449,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     if (!r)
         r = probe_program(loader, image, pid, starting, err);
     if (!r && image->go)
-        r = image_table_attach_go(loader->backend, image, image->go_governor.detail, err);
+        r = image_table_attach_go(loader->backend, image, image->go_detail_policy.detail, err);
     if (r) {
         free(program.exe);
         free(program.argv);
@@ -463,16 +463,16 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
 }
 
-int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err)
+int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
 {
     struct stat program;
     char link[64];
 
-    *ret_news = false;
+    *ret_updates = false;
     process_exe_link(pid, link, sizeof(link));
     if (foreign_file_stat(link, &program))
         return 0; /* it has ended */
-    return survey_process(loader, pid, &program, false, ret_news, err);
+    return survey_process(loader, pid, &program, false, ret_updates, err);
 }
 
 /* The image of a mapping that is probed in `pid` alone; NULL: none is. */
@@ -489,17 +489,17 @@ static struct traced_image *attached_image(const struct loader *loader, pid_t pi
     return NULL;
 }
 
-static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
+static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err)
 {
     struct sync_survey survey = {0};
     int r = sync_probes_fork(loader->sync, parent, child, &survey, err);
 
-    *ret_news |= survey.news;
+    *ret_updates |= survey.news;
     loader->skipped |= survey.skipped;
     return r;
 }
 
-int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_news, struct error *err)
+int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
 {
     struct traced_image *image;
     struct stat program;
@@ -513,21 +513,21 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_news, struct 
     if (!image || !image->inlined)
         return 0;
     r = loader_attach_inline(loader, image, pid, err);
-    *ret_news |= loader_has_inline(loader, pid);
+    *ret_updates |= loader_has_inline(loader, pid);
     return r == -ESRCH ? 0 : r;
 }
 
-int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err)
+int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err)
 {
     struct code_mapping *mappings;
     size_t count;
     int r = 0;
 
-    *ret_news = false;
+    *ret_updates = false;
     if (loader->sync)
-        r = fork_sync(loader, parent, child, ret_news, err);
+        r = fork_sync(loader, parent, child, ret_updates, err);
     if (!r)
-        r = loader_give_inline(loader, child, ret_news, err);
+        r = loader_give_inline(loader, child, ret_updates, err);
     if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
         return r; /* nothing to bring, or nobody there any more */
     for (size_t i = 0; !r && i < count; i++) {
@@ -535,7 +535,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news
 
         if (!image || loader_is_attached(loader, image, child))
             continue;
-        *ret_news = true;
+        *ret_updates = true;
         r = loader_attach(loader, image, child, false, err);
     }
     if (!r && probes_libraries(loader))

@@ -39,7 +39,7 @@ void loader_set_trigger(struct loader *loader, struct trigger *trigger);
 void loader_set_budget(struct loader *loader, struct budget *budget);
 
 /* From now on neither arguments nor the environment of processes are read. */
-void loader_be_discreet(struct loader *loader);
+void loader_skip_environment(struct loader *loader);
 
 /* From now on the command lines of processes are stored; otherwise the paths of their executables are. */
 void loader_keep_arguments(struct loader *loader);
@@ -50,16 +50,16 @@ void loader_keep_arguments(struct loader *loader);
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
                    struct error *err);
 
-/* The same for libraries only; `*ret_news` tells whether there was something new to trace. */
-int loader_libraries(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);
+/* The same for libraries only; `*ret_updates` tells whether there was something new to trace. */
+int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err);
 
 /* Gives inline probes to a process that has none, though it runs a program that has: one that was born before
- * its parent was patched, or that was parted from it. `*ret_news`: it has got them. */
-int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_news, struct error *err);
+ * its parent was patched, or that was parted from it. `*ret_updates`: it has got them. */
+int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err);
 
-/* A process has a child that runs the same code. `*ret_news`: probes had to be brought to the child, which
+/* A process has a child that runs the same code. `*ret_updates`: probes had to be brought to the child, which
  * may have run before they came. */
-int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_news, struct error *err);
+int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err);
 
 /* A process is about to change the code at `address`: takes the probes of the image that lies there away,
  * from all processes and for good, unless its file tells which bytes change, and waits until this one has
@@ -72,15 +72,15 @@ int loader_store_unopened(struct loader *loader, struct trace_writer *writer, st
 /* Whether a process was left without probes of its libraries since this was asked last, because too many have
  * them at once: every program that starts on the machine pays for each process that a library is probed in.
  */
-bool loader_take_skipped(struct loader *loader);
+bool loader_consume_skipped(struct loader *loader);
 
 /* Whether a process was left without probes of a library since this was asked last, because its code in
  * memory is not that of the file. */
-bool loader_take_differing(struct loader *loader);
+bool loader_consume_differing(struct loader *loader);
 
 /* Whether a process was left without inline probes, and so without most of its probes, although others that
  * run the same program have them, since this was asked last. */
-bool loader_take_unpatched(struct loader *loader);
+bool loader_consume_unpatched(struct loader *loader);
 
 /* A process has ended. */
 void loader_end(struct loader *loader, pid_t pid);

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/memory/code_mover.h"
 #include "collector/plan/rewrite_gates.h"
 #include "collector/process/process.h"
@@ -75,7 +75,7 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
 
     if (image->everywhere)
         return 0;
-    r = leftover_clean_all(image->file.st_dev, image->file.st_ino, &why);
+    r = stale_patches_clean_all(image->file.st_dev, image->file.st_ino, &why);
     if (r == -EBUSY && image->inlined) {
         image->shared = true;
         return 0;
@@ -226,7 +226,7 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
     if (r)
         return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
     if (loader->budget)
-        budget_inline_out(loader->budget, image, out);
+        budget_inline_excluded(loader->budget, image, out);
     r = inline_backend_attach(loader->inlined, &target, ret_why);
     if (r != -ESRCH && r != -ENOMEM)
         return 0;

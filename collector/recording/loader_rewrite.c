@@ -53,7 +53,7 @@ static bool has_probes(const struct loader *loader, const struct traced_image *i
     return any;
 }
 
-static void take_uprobes(struct loader *loader, struct traced_image *image)
+static void remove_uprobes(struct loader *loader, struct traced_image *image)
 {
     struct attachment *attachment = NULL, *next = NULL;
 
@@ -70,7 +70,7 @@ static void take_uprobes(struct loader *loader, struct traced_image *image)
 }
 
 /* What cannot be restored has been changed already, and is left as it is. */
-static int take_inline_probes(struct loader *loader, struct traced_image *image, struct error *err)
+static int remove_inline_probes(struct loader *loader, struct traced_image *image, struct error *err)
 {
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
     const struct inline_choice choice = {.out = out, .out_ahead = out};
@@ -84,7 +84,7 @@ static int take_inline_probes(struct loader *loader, struct traced_image *image,
 }
 
 /* Its calls and returns are not seen any more. */
-static int tell_streams(struct loader *loader, const struct traced_image *image, struct error *err)
+static int report_to_streams(struct loader *loader, const struct traced_image *image, struct error *err)
 {
     size_t count = image->first_function + image->function_count;
     AUTO_FREE bool *unseen = calloc(count + 1, sizeof(*unseen));
@@ -102,7 +102,7 @@ static void wait_for_removal(const struct traced_image *image, pid_t pid)
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
 
     while (text_check_has_probes(image, pid) && clock_ns(CLOCK_MONOTONIC) < until)
-        usleep(LOADER_LOOK_US);
+        usleep(LOADER_POLL_US);
 }
 
 int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, const char *why,
@@ -116,10 +116,10 @@ int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, c
     image->left_ns = clock_ns(CLOCK_REALTIME);
     image->left_reason = why;
     if (image->inlined && loader->inlined)
-        r = take_inline_probes(loader, image, err);
-    take_uprobes(loader, image);
+        r = remove_inline_probes(loader, image, err);
+    remove_uprobes(loader, image);
     if (!r && had)
-        r = tell_streams(loader, image, err);
+        r = report_to_streams(loader, image, err);
     if (had)
         wait_for_removal(image, pid);
     return r;
@@ -135,7 +135,7 @@ int loader_translator(struct loader *loader, pid_t pid, struct error *err)
         if (image->everywhere && !image->left_ns)
             r = loader_leave(loader, image, pid, "a program that translates code may map it", err);
     while (uprobe_backend_closing(loader->backend) && clock_ns(CLOCK_MONOTONIC) < until)
-        usleep(LOADER_LOOK_US);
+        usleep(LOADER_POLL_US);
     return r;
 }
 

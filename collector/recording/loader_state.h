@@ -33,17 +33,17 @@ struct loader {
     struct sync_probes *sync; /* NULL: none */
     struct trigger *trigger;  /* NULL: none */
     struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched, differing, discreet, keeps_arguments;
+    bool libraries, skipped, unpatched, differing, skip_environment, keeps_arguments;
     struct attachment *attachments;
     struct linkers linkers;
     struct unopened *unopened;
-    bool unopened_news;
+    bool unopened_updates;
 };
 
 /* More removals than that under way: processes come and go faster than the kernel takes probes away. */
 #define LOADER_CLOSING_MAX 16
 /* So long between two looks whether the kernel has taken probes away. */
-#define LOADER_LOOK_US 500
+#define LOADER_POLL_US 500
 
 /* Notes that a mapped file could not be opened. -ENOMEM. */
 int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err);

@@ -13,7 +13,7 @@
 #include "collector/launch/background.h"
 #include "collector/launch/privileges.h"
 #include "collector/process/pid_namespace.h"
-#include "collector/recording/go_govern.h"
+#include "collector/recording/go_detail.h"
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_inline.h"
 #include "collector/recording/recorder_probes.h"
@@ -28,7 +28,7 @@
 #define BUSY_CALLS 2000 /* waits as long as a round takes */
 #define HELD_POLL_US 30 /* while a thread of the target stands still for us */
 #define HELD_AT_ONCE 64
-#define GOVERN_NS 20000000u
+#define GO_DETAIL_NS 20000000u
 /* Closed segments in memory: commit before the interval is over; and the most that a locked store may pile
  * up. */
 #define PENDING_BYTES (16u << 20)
@@ -66,7 +66,7 @@ uint64_t recorder_ring_bytes(const struct recorder *recorder)
 
 uint64_t recorder_dropped_runs(const struct recorder *recorder)
 {
-    return recorder->keeper.retained.runs;
+    return recorder->quota.retained.runs;
 }
 
 void recorder_stop(struct recorder *recorder)
@@ -77,14 +77,14 @@ void recorder_stop(struct recorder *recorder)
         return; /* the counter is at its limit: it has been told */
 }
 
-bool recorder_budget_totals(const struct recorder *recorder, struct govern_totals *ret_totals)
+bool recorder_budget_totals(const struct recorder *recorder, struct budget_totals *ret_totals)
 {
     if (recorder->budget)
         budget_totals(recorder->budget, ret_totals);
     return recorder->budget;
 }
 
-int recorder_budget_functions(const struct recorder *recorder, struct govern_function **ret_functions,
+int recorder_budget_functions(const struct recorder *recorder, struct budget_function_status **ret_functions,
                               size_t *ret_count, struct error *err)
 {
     *ret_functions = NULL;
@@ -92,11 +92,11 @@ int recorder_budget_functions(const struct recorder *recorder, struct govern_fun
     return recorder->budget ? budget_functions(recorder->budget, ret_functions, ret_count, err) : 0;
 }
 
-static struct wire_losses take_losses(void *context, uint32_t tid)
+static struct wire_losses consume_losses(void *context, uint32_t tid)
 {
     struct recorder *recorder = context;
 
-    return uprobe_backend_take_losses(recorder->backend, tid);
+    return uprobe_backend_consume_losses(recorder->backend, tid);
 }
 
 static int open_wakeups(struct recorder *recorder, struct error *err)
@@ -201,7 +201,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     struct stream_options stream = {
         .times = options->times,
         .call_sites = options->call_sites,
-        .take_losses = take_losses,
+        .consume_losses = consume_losses,
         .context = recorder,
         .sync = options->sync,
         .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go_observer,
@@ -219,7 +219,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
 
     if (!r)
-        keeper_init(&recorder->keeper, store, trace_writer_run_id(recorder->writer), &options->room);
+        store_quota_init(&recorder->quota, store, trace_writer_run_id(recorder->writer), &options->room);
     if (!r)
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
     if (!r && options->sync)
@@ -227,8 +227,8 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     if (!r)
         r = loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
                        options->want_image != NULL, recorder->sync, &recorder->loader, err);
-    if (!r && options->discreet)
-        loader_be_discreet(recorder->loader);
+    if (!r && options->skip_environment)
+        loader_skip_environment(recorder->loader);
     if (!r && options->keep_arguments)
         loader_keep_arguments(recorder->loader);
     if (!r && options->times == STREAM_TIMES_FULL)
@@ -276,7 +276,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         r = recorder_inline_open(recorder, err);
     image.inlined = options->backend == RECORDER_INLINE;
     image.not_inlined = recorder_inline_refusal(options);
-    image.knows_borrowers = image.inlined && kernel_tells_slots();
+    image.reports_slot_sharing = image.inlined && kernel_reports_slots();
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)
@@ -325,7 +325,7 @@ void recorder_release_forgotten(struct recorder *recorder)
 static int flush(void *context, struct error *err)
 {
     struct recorder *recorder = context;
-    int r = recorder->trigger ? trigger_look(recorder->trigger, err) : 0;
+    int r = recorder->trigger ? trigger_sample(recorder->trigger, err) : 0;
 
     return r ? r : trace_writer_flush(recorder->writer, clock_ns(CLOCK_REALTIME), err);
 }
@@ -338,24 +338,24 @@ static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *e
 
     if (now - recorder->flushed_ns < recorder->options.flush_interval_ns &&
         trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES)
-        return keeper_step(&recorder->keeper, false, err);
+        return store_quota_step(&recorder->quota, false, err);
     r = flush(recorder, err);
     if (r == -ENOSPC)
-        r = keeper_commit(&recorder->keeper, flush, recorder, err);
+        r = store_quota_commit(&recorder->quota, flush, recorder, err);
     if (r == -EBUSY && trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES_MAX)
         return 0;
     recorder->flushed_ns = now;
-    return r ? r : keeper_step(&recorder->keeper, true, err);
+    return r ? r : store_quota_step(&recorder->quota, true, err);
 }
 
-static int govern_if_due(struct recorder *recorder, uint64_t now, struct error *err)
+static int apply_go_detail_if_due(struct recorder *recorder, uint64_t now, struct error *err)
 {
-    int r = recorder->budget ? budget_look(recorder->budget, now, err) : 0;
+    int r = recorder->budget ? budget_sample(recorder->budget, now, err) : 0;
 
-    if (r || !(recorder->options.go_budget.share > 0) || now - recorder->governed_ns < GOVERN_NS)
+    if (r || !(recorder->options.go_budget.share > 0) || now - recorder->go_detail_ns < GO_DETAIL_NS)
         return r;
-    recorder->governed_ns = now;
-    return go_govern(recorder->streams, recorder->backend, now, err);
+    recorder->go_detail_ns = now;
+    return go_detail_apply(recorder->streams, recorder->backend, now, err);
 }
 
 /* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
@@ -406,7 +406,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         recorder_release_images(recorder, now);
         recorder_commands_signal(recorder, now);
         if (!r)
-            r = govern_if_due(recorder, now, err);
+            r = apply_go_detail_if_due(recorder, now, err);
         if (!r)
             r = recorder_check_probes(recorder, now, err);
         if (!r)

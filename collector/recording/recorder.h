@@ -24,7 +24,7 @@
 #include "collector/flight/flight.h"
 #include "collector/go/watch.h"
 #include "collector/images/image_table.h"
-#include "collector/recording/keeper.h"
+#include "collector/recording/store_quota.h"
 #include "collector/stream/streams.h"
 #include "collector/sync/functions.h"
 #include "store/api/tracestore.h"
@@ -47,7 +47,7 @@ struct recorder_options {
     const struct go_watch_options *watch;        /* of Go programs that are launched; NULL: nobody watches */
     struct go_observer go_observer;              /* without `watch`: who wants to know what goroutines do */
     struct go_watch_observer watcher;            /* who wants to know what is seen */
-    bool go_delays;                              /* recorder_conduct will be called */
+    bool go_delays;                              /* recorder_set_schedule will be called */
     bool go_functions;                           /* with `goroutines`: functions of Go programs, too */
     bool sync;                                   /* locks, messages and waiting, too */
     const struct sync_declaration *declarations; /* with `sync`: sinks and the like; borrowed */
@@ -64,15 +64,15 @@ struct recorder_options {
     void *opens_context;
     double trigger_share;       /* how many of the windows are recorded: 1 is all */
     bool count_only;            /* with a budget: calls are only counted, and none is stored */
-    bool discreet;              /* neither arguments nor the environment of processes are read */
-    bool keep_arguments;        /* of processes, in the store; not with `discreet` */
+    bool skip_environment;      /* neither arguments nor the environment of processes are read */
+    bool keep_arguments;        /* of processes, in the store; not with `skip_environment` */
     size_t ring_bytes;          /* 0: the default */
     bool plain_wire;            /* each call and return goes through the ring as a record of its own */
     size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
     uint64_t flush_interval_ns; /* 0: one second */
     struct flight *flight;      /* the store is its window; NULL: everything is kept */
-    struct keeper_options room; /* what the store keeps meanwhile */
-    int output;                 /* descriptor for the command's standard output, -1: the caller's own */
+    struct store_quota_options room; /* what the store keeps meanwhile */
+    int output;                      /* descriptor for the command's standard output, -1: the caller's own */
     /* As in struct image_table_options. */
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
     bool (*want)(void *context, struct elf_image *image, const struct image_function *function);
@@ -90,10 +90,10 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err);
 
 /* How the goroutines of what is launched for `worker` (below GO_WORKERS_MAX) from now on are held up. */
-void recorder_conduct(struct recorder *recorder, unsigned worker, const struct go_conduct *conduct);
+void recorder_set_schedule(struct recorder *recorder, unsigned worker, const struct go_schedule *schedule);
 /* How goroutines of a process are held up from now on (collector/go/watch.h). */
 void recorder_hold_by(struct recorder *recorder, pid_t pid, const struct go_hold_rule *rule);
-/* How often that place was hit in the worker's `execution` (struct go_conduct). */
+/* How often that place was hit in the worker's `execution` (struct go_schedule). */
 uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution);
 /* Whom a process is executed for, as the child of a command or the command itself. -ESRCH: it has ended. */
 int recorder_worker_of(const struct recorder *recorder, pid_t pid);
@@ -114,11 +114,11 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err);
 int recorder_attach_all(struct recorder *recorder, const pid_t *pids, size_t count, struct error *err);
 
 /* Processes that were left out so far, and why; the recorder's. */
-struct recorder_left_out {
+struct recorder_excluded {
     pid_t pid;
     char *why;
 };
-const struct recorder_left_out *recorder_left_out(const struct recorder *recorder, size_t *ret_count);
+const struct recorder_excluded *recorder_excluded(const struct recorder *recorder, size_t *ret_count);
 
 /* Whether the process is, or was, among those recorded. */
 bool recorder_knows_process(const struct recorder *recorder, pid_t pid);

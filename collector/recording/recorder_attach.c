@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/process/process.h"
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_state.h"
@@ -110,7 +110,7 @@ static int attach_process(struct recorder *recorder, pid_t pid, double part,
 
     debug_log("process %d: attached (%d)", (int)pid, r);
     if (!r && recorder->budget && recorder->inlined && inline_backend_has(recorder->inlined, pid))
-        r = budget_meet_process(recorder->budget, pid, part, err);
+        r = budget_ramp_up_process(recorder->budget, pid, part, err);
     return r ? r : recorder_note_skipped(recorder, err);
 }
 
@@ -161,7 +161,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r && streams_knows_process(recorder->streams, pid))
         return 0; /* the child of another one that was named */
     if (!r)
-        r = leftover_clean(pid, err);
+        r = stale_patches_clean(pid, err);
     uprobe_backend_enter(recorder->backend, PHASE_ATTACHING);
     if (!r && recorder->options.flight && recorder_flight_name(recorder, pid))
         r = error_no_memory(err);

@@ -37,10 +37,10 @@ void recorder_commands_release(struct recorder_commands *commands)
     }
 }
 
-void recorder_conduct(struct recorder *recorder, unsigned worker, const struct go_conduct *conduct)
+void recorder_set_schedule(struct recorder *recorder, unsigned worker, const struct go_schedule *schedule)
 {
-    uprobe_backend_conduct(recorder->backend, worker, conduct,
-                           recorder->watch ? go_watch_conductor(recorder->watch) : 0);
+    uprobe_backend_set_schedule(recorder->backend, worker, schedule,
+                                recorder->watch ? go_watch_thread_holder(recorder->watch) : 0);
 }
 
 void recorder_hold_by(struct recorder *recorder, pid_t pid, const struct go_hold_rule *rule)

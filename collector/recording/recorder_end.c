@@ -41,10 +41,10 @@ static int tag_closed_early(struct recorder *recorder, struct error *err)
     struct trace_writer_memory memory = trace_writer_memory(recorder->writer);
     char count[24];
 
-    if (!memory.closed_early || recorder->told_memory)
+    if (!memory.closed_early || recorder->memory_reported)
         return 0;
     snprintf(count, sizeof(count), "%llu", (unsigned long long)memory.closed_early);
-    recorder->told_memory = true;
+    recorder->memory_reported = true;
     return trace_writer_tag(recorder->writer, "segments closed early", count, err);
 }
 
@@ -88,7 +88,7 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
 
     if (streams_uncertain_processes(recorder->streams, &pids, &count))
         return error_no_memory(err);
-    if (count && live_stacks_take(pids, count, ret_stacks, NULL))
+    if (count && live_stacks_read(pids, count, ret_stacks, NULL))
         *ret_stacks = NULL;
     uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
     if (recorder->inlined && inline_backend_freeze(recorder->inlined)) {
@@ -134,7 +134,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     if (!r)
         r = recorder_commands_survivors(recorder, err);
     if (!r)
-        r = streams_settle(recorder->streams, stacks, err);
+        r = streams_resolve(recorder->streams, stacks, err);
     live_stacks_free(stacks);
     if (!r)
         r = store_blind_spots(recorder, err);
@@ -143,8 +143,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
     if (!r)
         r = end_run(recorder, err);
     if (r == -ENOSPC)
-        r = keeper_commit(&recorder->keeper, end_run, recorder, err);
-    return r ? r : keeper_finish(&recorder->keeper, err);
+        r = store_quota_commit(&recorder->quota, end_run, recorder, err);
+    return r ? r : store_quota_finish(&recorder->quota, err);
 }
 
 int recorder_close_full(struct recorder *recorder, struct error *err)
@@ -153,7 +153,7 @@ int recorder_close_full(struct recorder *recorder, struct error *err)
     uint64_t now = clock_ns(CLOCK_REALTIME);
     int r = trace_writer_loss(recorder->writer, now, 0, cause, err);
 
-    tracestore_use_reserve(recorder->keeper.store);
+    tracestore_use_reserve(recorder->quota.store);
     if (!r)
         r = end_run(recorder, err);
     return r == -ENOSPC ? trace_writer_cut(recorder->writer, now, cause, err) : r;

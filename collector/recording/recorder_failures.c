@@ -26,7 +26,7 @@ static bool is_its_own(int code)
 
 static bool is_named(const struct recorder *recorder, pid_t pid)
 {
-    for (size_t i = 0; i < recorder->left_out_count; i++)
+    for (size_t i = 0; i < recorder->excluded_count; i++)
         if (recorder->left_out[i].pid == pid)
             return true;
     return false;
@@ -41,11 +41,11 @@ static int name(struct recorder *recorder, pid_t pid, const char *why, struct er
         return 0;
     copy = strdup(why);
     if (!copy ||
-        array_reserve(&recorder->left_out, &recorder->left_out_capacity, recorder->left_out_count + 1)) {
+        array_reserve(&recorder->left_out, &recorder->excluded_capacity, recorder->excluded_count + 1)) {
         free(copy);
         return error_no_memory(err);
     }
-    recorder->left_out[recorder->left_out_count++] = (struct recorder_left_out){pid, copy};
+    recorder->left_out[recorder->excluded_count++] = (struct recorder_excluded){pid, copy};
     snprintf(key, sizeof(key), "not recorded:%d", (int)pid);
     return trace_writer_tag(recorder->writer, key, why, err);
 }
@@ -68,15 +68,15 @@ int recorder_pass_over(struct recorder *recorder, pid_t pid, int code, const str
                                  "a process could not be probed", err);
 }
 
-const struct recorder_left_out *recorder_left_out(const struct recorder *recorder, size_t *ret_count)
+const struct recorder_excluded *recorder_excluded(const struct recorder *recorder, size_t *ret_count)
 {
-    *ret_count = recorder->left_out_count;
+    *ret_count = recorder->excluded_count;
     return recorder->left_out;
 }
 
 void recorder_failures_release(struct recorder *recorder)
 {
-    for (size_t i = 0; i < recorder->left_out_count; i++)
+    for (size_t i = 0; i < recorder->excluded_count; i++)
         free(recorder->left_out[i].why);
     free(recorder->left_out);
 }

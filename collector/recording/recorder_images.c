@@ -14,12 +14,12 @@ void recorder_release_images(struct recorder *recorder, uint64_t now)
 {
     uint32_t count = image_table_count(recorder->images);
 
-    if (count < recorder->images_looked_at + LOOK_IMAGES && now - recorder->images_looked_ns < LOOK_NS)
+    if (count < recorder->images_checked + LOOK_IMAGES && now - recorder->images_checked_ns < LOOK_NS)
         return;
-    recorder->images_looked_ns = now;
-    if (count != recorder->images_looked_at)
+    recorder->images_checked_ns = now;
+    if (count != recorder->images_checked)
         malloc_trim(0); /* what their analysis took lies between what is kept of it */
-    recorder->images_looked_at = count;
+    recorder->images_checked = count;
     streams_mark_images(recorder->streams);
     for (struct traced_image *image = image_table_images(recorder->images); image; image = image->next) {
         if (!image->in_use && !image->go)

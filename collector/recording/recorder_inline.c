@@ -13,8 +13,8 @@ static uint16_t tick_of(const struct agent_record *record)
 }
 
 /* Each call with its own time. */
-static int take_timed_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
-                            const uint64_t *stamps, size_t count)
+static int consume_timed_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
+                               const uint64_t *stamps, size_t count)
 {
     int r = 0;
 
@@ -25,8 +25,8 @@ static int take_timed_calls(struct recorder *recorder, uint32_t tid, const struc
 }
 
 /* Tick by tick. */
-static int take_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
-                      size_t count)
+static int consume_calls(struct recorder *recorder, uint32_t tid, const struct agent_record *records,
+                         size_t count)
 {
     size_t from = 0;
     int r = 0;
@@ -53,8 +53,8 @@ static int on_calls(void *context, uint32_t tid, const struct agent_record *reco
         budget_inline_calls(recorder->budget, records, count);
     if (!tid) /* a child that is not followed */
         return 0;
-    return stamps ? take_timed_calls(recorder, tid, records, stamps, count)
-                  : take_calls(recorder, tid, records, count);
+    return stamps ? consume_timed_calls(recorder, tid, records, stamps, count)
+                  : consume_calls(recorder, tid, records, count);
 }
 
 static int on_lost(void *context, uint32_t tid, uint64_t calls)
@@ -111,7 +111,7 @@ int recorder_inline_open(struct recorder *recorder, struct error *err)
 
 static int lend(struct recorder *recorder, const struct wire_slots *record)
 {
-    const struct inline_loan loan = {
+    const struct inline_slot_sharing shared = {
         .pid = streams_process_of(recorder->streams, record->parent_tid),
         .lender = record->parent_tid,
         .borrower = record->header.tid,
@@ -119,7 +119,7 @@ static int lend(struct recorder *recorder, const struct wire_slots *record)
         .wanted = record->followed,
     };
 
-    return inline_backend_lend(recorder->inlined, &loan);
+    return inline_backend_share_slots(recorder->inlined, &shared);
 }
 
 static int join(struct recorder *recorder, const struct wire_fork *record)
@@ -165,10 +165,10 @@ int recorder_inline_note(struct recorder *recorder, const void *record)
     case WIRE_CLAIM:
         return inline_backend_claim(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
                                     claim->ticket, claim->area);
-    case WIRE_SLOTS_LENT:
+    case WIRE_SLOTS_SHARED:
         return lend(recorder, record);
     case WIRE_SLOTS_BACK:
-        return inline_backend_take_back(recorder->inlined, tid, agent_cursor_offset(place->cursor));
+        return inline_backend_end_sharing(recorder->inlined, tid, agent_cursor_offset(place->cursor));
     case WIRE_INLINE:
         return inline_backend_read_to(recorder->inlined, streams_process_of(recorder->streams, tid), tid,
                                       agent_cursor_offset(place->cursor));
@@ -190,18 +190,18 @@ static int on_record(void *context, const void *record, size_t size)
     int r = recorder_handle(context, record, size);
 
     if ((recorder->inline_calls > RECORDER_ROUND || !recorder->flushed_ns) &&
-        header->ns > recorder->inline_looked_ns + DISORDER_NS)
+        header->ns > recorder->inline_sampled_ns + DISORDER_NS)
         recorder->inline_overtaken = true;
     return r ? r : recorder->inline_overtaken;
 }
 
 int recorder_inline_consume(struct recorder *recorder, unsigned limit)
 {
-    int r = inline_backend_look(recorder->inlined), records;
+    int r = inline_backend_sample(recorder->inlined), records;
 
     recorder->inline_calls = 0;
     recorder->inline_overtaken = false;
-    recorder->inline_looked_ns = clock_ns(CLOCK_MONOTONIC);
+    recorder->inline_sampled_ns = clock_ns(CLOCK_MONOTONIC);
     if (r)
         return r;
     records = uprobe_backend_consume(recorder->backend, limit, on_record, recorder);

@@ -44,7 +44,7 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
         .follow_children = options->follow_children,
         .no_hold = options->no_hold,
         .goroutines = options->goroutines != GO_DETAIL_NONE,
-        .conducts = options->go_delays,
+        .follows_schedule = options->go_delays,
         .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
         .count_only = options->count_only,
         .sync = options->sync,

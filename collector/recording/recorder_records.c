@@ -18,12 +18,12 @@ int recorder_note_skipped(struct recorder *recorder, struct error *err)
     uint64_t now = clock_ns(CLOCK_REALTIME);
     int r = loader_store_unopened(recorder->loader, recorder->writer, err);
 
-    if (!r && loader_take_unpatched(recorder->loader))
+    if (!r && loader_consume_unpatched(recorder->loader))
         r = trace_writer_loss(recorder->writer, now, 0, "a process could not be given inline probes", err);
-    if (!r && loader_take_skipped(recorder->loader))
+    if (!r && loader_consume_skipped(recorder->loader))
         r = trace_writer_loss(recorder->writer, now, 0, "libraries not probed: too many processes at once",
                               err);
-    if (!r && loader_take_differing(recorder->loader))
+    if (!r && loader_consume_differing(recorder->loader))
         r = trace_writer_loss(recorder->writer, now, 0,
                               "a library not probed: its code in memory is not that of the file", err);
     return r;
@@ -214,9 +214,9 @@ static int handle_rewrite(struct recorder *recorder, const void *record, size_t 
 }
 
 /* Calls of a function are left out from here on. */
-static int handle_limited(struct recorder *recorder, const void *data, size_t size)
+static int handle_over_budget(struct recorder *recorder, const void *data, size_t size)
 {
-    const struct wire_limited *record = data;
+    const struct wire_over_budget *record = data;
     uint32_t function = image_table_probed_function(recorder->images, record->function);
 
     if (function == NO_FUNCTION)
@@ -224,7 +224,7 @@ static int handle_limited(struct recorder *recorder, const void *data, size_t si
     if (streams_function_missed(recorder->streams, function))
         return error_no_memory(&recorder->failure);
     return recorder->budget
-               ? budget_limited(recorder->budget, function, record->header.ns, &recorder->failure)
+               ? budget_note_over_budget(recorder->budget, function, record->header.ns, &recorder->failure)
                : 0;
 }
 
@@ -241,9 +241,9 @@ int recorder_handle(void *context, const void *record, size_t size)
         [WIRE_EXIT] = {sizeof(struct wire_exit), handle_exit},
         [WIRE_LIBRARIES] = {sizeof(struct wire_libraries), handle_libraries},
         [WIRE_REWRITE] = {sizeof(struct wire_rewrite), handle_rewrite},
-        [WIRE_LIMITED] = {sizeof(struct wire_limited), handle_limited},
+        [WIRE_OVER_BUDGET] = {sizeof(struct wire_over_budget), handle_over_budget},
         [WIRE_INLINE] = {sizeof(struct wire_inline), note_inline},
-        [WIRE_SLOTS_LENT] = {sizeof(struct wire_slots), note_inline},
+        [WIRE_SLOTS_SHARED] = {sizeof(struct wire_slots), note_inline},
         [WIRE_SLOTS_BACK] = {sizeof(struct wire_inline), note_inline},
         [WIRE_CLAIM] = {sizeof(struct wire_claim), note_inline},
         [WIRE_RIGHTS] = {sizeof(struct wire_rights), handle_rights},

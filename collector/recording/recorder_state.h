@@ -31,7 +31,7 @@ struct probe_watch {
 struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
-    struct keeper keeper;
+    struct store_quota quota;
     struct uprobe_backend *backend;
     struct inline_backend *inlined; /* NULL: uprobes alone */
     struct image_table *images;
@@ -43,22 +43,22 @@ struct recorder {
     struct go_watch *watch;   /* NULL: nobody watches */
     struct exec_guard guard;
     struct recorder_commands commands;
-    struct recorder_left_out *left_out;
-    size_t left_out_count, left_out_capacity;
+    struct recorder_excluded *left_out;
+    size_t excluded_count, excluded_capacity;
     int epoll, stop;
-    bool told_memory;          /* of segments closed early: at the end, once, however often ending is tried */
-    bool closing;              /* programs that appear now are let go without probes */
-    uint64_t inline_calls;     /* of this round */
-    uint64_t inline_looked_ns; /* when it looked how far threads had come */
-    bool inline_overtaken;     /* the kernel's records from before that have all been read */
+    bool memory_reported;  /* of segments closed early: at the end, once, however often ending is tried */
+    bool closing;          /* programs that appear now are let go without probes */
+    uint64_t inline_calls; /* of this round */
+    uint64_t inline_sampled_ns;    /* when it looked how far threads had come */
+    bool inline_overtaken;         /* the kernel's records from before that have all been read */
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;
     struct error failure; /* of what a record asked for; code 0: none */
-    uint64_t life_cycle_losses, governed_ns;
-    uint64_t images_looked_ns; /* recorder_release_images() */
-    uint32_t images_looked_at; /* how many there were */
-    uint64_t flushed_ns;       /* 0: the recording has not begun */
+    uint64_t life_cycle_losses, go_detail_ns;
+    uint64_t images_checked_ns; /* recorder_release_images() */
+    uint32_t images_checked;    /* how many there were */
+    uint64_t flushed_ns;        /* 0: the recording has not begun */
     /* With a flight recorder: */
     struct call_watch *call_watch; /* NULL: no function is watched */
     pid_t *named;                  /* the command, and the processes that were attached by name */

@@ -144,7 +144,7 @@ static int tell_all(struct trigger *trigger, uint64_t to_ns, struct error *err)
     return r;
 }
 
-int trigger_look(struct trigger *trigger, struct error *err)
+int trigger_sample(struct trigger *trigger, struct error *err)
 {
     return tell_all(trigger, 0, err);
 }

@@ -40,7 +40,7 @@ bool trigger_is_there(const struct trigger *trigger);
 
 /* Says of which functions calls have been left out so far. Now and then, so that a recording that is killed
  * says so, too. */
-int trigger_look(struct trigger *trigger, struct error *err);
+int trigger_sample(struct trigger *trigger, struct error *err);
 
 /* When the last hit has been: says how many. `to_ns`: the end of the run, CLOCK_REALTIME. */
 int trigger_finish(struct trigger *trigger, uint64_t to_ns, struct error *err);

@@ -24,7 +24,7 @@ static void undo_replaced(const struct live_maps *maps, const struct live_thread
     }
 }
 
-int live_copy_take_from(const struct live_maps *maps, const struct live_mapping *mapping,
+int live_copy_read_from(const struct live_maps *maps, const struct live_mapping *mapping,
                         const struct live_thread *thread, uint64_t from, size_t limit,
                         struct live_copy *ret_copy)
 {
@@ -40,10 +40,10 @@ int live_copy_take_from(const struct live_maps *maps, const struct live_mapping 
     return 0;
 }
 
-int live_copy_take(const struct live_maps *maps, const struct live_mapping *mapping,
+int live_copy_read(const struct live_maps *maps, const struct live_mapping *mapping,
                    const struct live_thread *thread, size_t limit, struct live_copy *ret_copy)
 {
-    return live_copy_take_from(maps, mapping, thread, thread->registers[LIVE_SP], limit, ret_copy);
+    return live_copy_read_from(maps, mapping, thread, thread->registers[LIVE_SP], limit, ret_copy);
 }
 
 void live_copy_release(struct live_copy *copy)

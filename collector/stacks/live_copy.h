@@ -20,11 +20,11 @@ struct live_copy {
 /* Copies the stack of `thread` from its stack pointer to the end of `mapping`, which the pointer lies in, but
  * no more than `limit` bytes. Fewer bytes, or none, are in the copy where the process's memory cannot be
  * read. The caller releases the copy. -ENOMEM. */
-int live_copy_take(const struct live_maps *maps, const struct live_mapping *mapping,
+int live_copy_read(const struct live_maps *maps, const struct live_mapping *mapping,
                    const struct live_thread *thread, size_t limit, struct live_copy *ret_copy);
 
 /* The same for any stretch of a mapping: of another stack that the thread goes back to. */
-int live_copy_take_from(const struct live_maps *maps, const struct live_mapping *mapping,
+int live_copy_read_from(const struct live_maps *maps, const struct live_mapping *mapping,
                         const struct live_thread *thread, uint64_t from, size_t limit,
                         struct live_copy *ret_copy);
 

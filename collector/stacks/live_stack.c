@@ -120,7 +120,7 @@ static int copy_stack(struct process *process, const struct live_thread *thread,
 
     if (!mapping || !thread->is_64_bit)
         return 0;
-    return live_copy_take(&process->maps, mapping, thread, COPY_LIMIT, ret_copy);
+    return live_copy_read(&process->maps, mapping, thread, COPY_LIMIT, ret_copy);
 }
 
 static void drop_copies(struct live_stacks *stacks)
@@ -201,7 +201,7 @@ static int take(struct live_stacks *stacks, struct error *err)
     return r;
 }
 
-int live_stacks_take(const pid_t *pids, size_t count, struct live_stacks **ret_stacks, struct error *err)
+int live_stacks_read(const pid_t *pids, size_t count, struct live_stacks **ret_stacks, struct error *err)
 {
     struct live_stacks *stacks = calloc(1, sizeof(*stacks));
     int r;

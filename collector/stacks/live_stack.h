@@ -11,7 +11,7 @@
  * kernel is asked again: a thread that is off the processor and has been switched no more often than before
  * did not run. Threads that run are stopped for these milliseconds (live_stop.h).
  *
- *     live_stacks_take        stops who runs, copies registers and stacks
+ *     live_stacks_read        stops who runs, copies registers and stacks
  *     (the caller ends its recording: from here on it notes no event)
  *     live_stacks_confirm     looks who ran in between, lets the stopped ones go
  *     live_stack_frames       at leisure, thread by thread
@@ -37,9 +37,9 @@ struct live_stacks;
 /* Takes the stacks of all threads of these processes; processes that are gone have none. Until
  * live_stacks_confirm or live_stacks_free the threads that ran stand still: be quick. The same for threads of
  * processes that sleep in a stop (SIGSTOP) or under a debugger: they are read as they are. */
-int live_stacks_take(const pid_t *pids, size_t count, struct live_stacks **ret_stacks, struct error *err);
+int live_stacks_read(const pid_t *pids, size_t count, struct live_stacks **ret_stacks, struct error *err);
 
-/* Drops the threads that ran since live_stacks_take, and lets go those that were stopped; the latter on
+/* Drops the threads that ran since live_stacks_read, and lets go those that were stopped; the latter on
  * failure too, and then nothing is certain. */
 int live_stacks_confirm(struct live_stacks *stacks, struct error *err);
 

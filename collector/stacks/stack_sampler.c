@@ -209,7 +209,7 @@ static int sample_process(struct stack_sampler *sampler, struct sampled_process 
     return r;
 }
 
-int stack_sampler_take(struct stack_sampler *sampler, struct error *err)
+int stack_sampler_sample(struct stack_sampler *sampler, struct error *err)
 {
     size_t threads = 0;
 

@@ -4,7 +4,7 @@
  * analysis of order, which may ask back for values in frames.
  *
  *     stack_sampler_new     names the processes
- *     stack_sampler_take    once, or several times with pauses between
+ *     stack_sampler_sample    once, or several times with pauses between
  *     stack_sampler_fill    the threads of the last time, with names and lines, and who has moved meanwhile
  *     stack_sampler_source  what the analysis reads values by
  *
@@ -40,7 +40,7 @@ int stack_sampler_new(const struct stack_sampler_options *options, struct stack_
 void stack_sampler_free(struct stack_sampler *sampler);
 
 /* Takes the stacks of all threads that there are now. -ESRCH: all processes are gone. */
-int stack_sampler_take(struct stack_sampler *sampler, struct error *err);
+int stack_sampler_sample(struct stack_sampler *sampler, struct error *err);
 
 /* Adds the threads of the last time to the empty `set`, once. A thread has moved when the calls in which it
  * stands in its own program are others than at another time; a library's inner calls do not count: one that

@@ -70,7 +70,7 @@ static int copy_lower_stack(const struct caught_process *process, struct caught_
         return 0;
     from =
         mapping->end - mapping->start > LOWER_STACK_LIMIT ? mapping->end - LOWER_STACK_LIMIT : mapping->start;
-    r = live_copy_take_from(&process->maps, mapping, thread, from, LOWER_STACK_LIMIT,
+    r = live_copy_read_from(&process->maps, mapping, thread, from, LOWER_STACK_LIMIT,
                             &caught->copies[caught->copy_count]);
     caught->copy_count += r == 0;
     return r;
@@ -100,7 +100,7 @@ static int copy_stacks(struct caught_process *process, struct caught_thread *cau
     mapping = live_maps_find(&process->maps, caught->seen.registers[LIVE_SP]);
     if (!mapping || !caught->seen.is_64_bit)
         return 0;
-    r = live_copy_take(&process->maps, mapping, &caught->seen, limit, &caught->copies[0]);
+    r = live_copy_read(&process->maps, mapping, &caught->seen, limit, &caught->copies[0]);
     if (r)
         return r;
     caught->copy_count = 1;

@@ -143,8 +143,8 @@ void call_watch_return(struct call_watch *watch, struct traced_thread *thread, u
         thread->watched.last_ns = ns;
 }
 
-void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
-                     uint64_t patience_ns)
+void call_watch_check(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
+                      uint64_t patience_ns)
 {
     struct watched_calls *watched = &thread->watched;
 
@@ -157,7 +157,7 @@ void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uin
     }
 }
 
-void streams_look_at_watched(struct streams *streams, uint64_t ns)
+void streams_check_watched(struct streams *streams, uint64_t ns)
 {
     struct traced_thread *thread = NULL, *next = NULL;
 
@@ -165,5 +165,5 @@ void streams_look_at_watched(struct streams *streams, uint64_t ns)
         return;
     HASH_ITER (hh, streams->registry.threads, thread, next)
         if (thread->watched.count)
-            call_watch_look(streams->options.watch, thread, ns, PATIENCE_NS);
+            call_watch_check(streams->options.watch, thread, ns, PATIENCE_NS);
 }

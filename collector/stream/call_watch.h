@@ -57,7 +57,7 @@ int call_watch_call(struct call_watch *watch, struct traced_thread *thread, cons
 void call_watch_return(struct call_watch *watch, struct traced_thread *thread, uint64_t ns);
 /* The calls that are open have been until `ns`: tells those that have been for `patience_ns` more than they
  * may. */
-void call_watch_look(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
-                     uint64_t patience_ns);
+void call_watch_check(struct call_watch *watch, struct traced_thread *thread, uint64_t ns,
+                      uint64_t patience_ns);
 
 #endif

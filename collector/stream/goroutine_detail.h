@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How much is recorded of Go programs, while it changes (collector/go/governor.h). */
+/* How much is recorded of Go programs, while it changes (collector/go/detail_policy.h). */
 #ifndef TRACECTL_COLLECTOR_STREAM_GOROUTINE_DETAIL_H
 #define TRACECTL_COLLECTOR_STREAM_GOROUTINE_DETAIL_H
 

@@ -93,11 +93,11 @@ static int append_detail(struct translation *at, enum go_detail detail)
 /* With a budget less may be recorded later, so it is said from the start. */
 static int enter(struct translation *at)
 {
-    const struct go_governor *governor = &at->goroutines->image->go_governor;
+    const struct go_detail_policy *policy = &at->goroutines->image->go_detail_policy;
     struct translation first = *at;
     int r = enter_program(at);
 
-    return r || !(governor->budget.share > 0) ? r : append_detail(&first, governor->detail);
+    return r || !(policy->budget.share > 0) ? r : append_detail(&first, policy->detail);
 }
 
 static int begin(struct streams *streams, struct traced_process *process, uint32_t tid, uint64_t ns,
@@ -110,10 +110,10 @@ static int begin(struct streams *streams, struct traced_process *process, uint32
 }
 
 /* Counts the hit. Whether its probe has been taken away meanwhile: what follows it will be missing. */
-static bool is_late(struct go_governor *governor, const struct go_target *target)
+static bool is_late(struct go_detail_policy *policy, const struct go_target *target)
 {
-    go_governor_hit(governor, target->detail, target->single_stepped);
-    return governor->budget.share > 0 && target->detail > governor->detail;
+    go_detail_policy_hit(policy, target->detail, target->single_stepped);
+    return policy->budget.share > 0 && target->detail > policy->detail;
 }
 
 int goroutine_streams_event(struct streams *streams, struct traced_process *process,
@@ -124,7 +124,7 @@ int goroutine_streams_event(struct streams *streams, struct traced_process *proc
     struct translation at;
     int r;
 
-    if (target && is_late(&process->goroutines->image->go_governor, target))
+    if (target && is_late(&process->goroutines->image->go_detail_policy, target))
         return 0;
     if (!target || !process_code_bias(process, process->goroutines->image, &at.bias))
         return 0; /* a child that has not called exec yet */
@@ -150,7 +150,7 @@ int goroutine_streams_lost(struct streams *streams, struct traced_process *proce
 
     if (r || !process->goroutines)
         return r;
-    go_governor_lost(&process->goroutines->image->go_governor, count);
+    go_detail_policy_lost(&process->goroutines->image->go_detail_policy, count);
     at.event.kind = GO_EVENT_LOST;
     at.event.value = (int64_t)count;
     r = goroutine_append(&at);

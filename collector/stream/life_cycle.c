@@ -12,10 +12,10 @@
 
 static int end_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
-    int r = streams_settle_thread(streams, thread, ns);
+    int r = streams_resolve_thread(streams, thread, ns);
 
     if (streams->options.watch)
-        call_watch_look(streams->options.watch, thread, ns, 0);
+        call_watch_check(streams->options.watch, thread, ns, 0);
     if (!r && thread->writer)
         r = thread_writer_end(thread->writer, streams_realtime(streams, ns), &streams->error);
     registry_remove_thread(&streams->registry, thread);

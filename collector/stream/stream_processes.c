@@ -26,7 +26,7 @@ static int move(struct streams *streams, const struct label_move *move)
                             : 0;
 }
 
-static int take_number(struct streams *streams, struct traced_process *process)
+static int assign_number(struct streams *streams, struct traced_process *process)
 {
     struct label_move moved;
 
@@ -59,7 +59,7 @@ struct traced_process *streams_new_process(struct streams *streams, pid_t pid, i
     if (!process)
         return NULL;
     process->rank = rank;
-    return take_number(streams, process) ? NULL : process;
+    return assign_number(streams, process) ? NULL : process;
 }
 
 /* A process that runs has its parent, and its children, among those that were attached before. */
@@ -164,7 +164,7 @@ static int part_from_store(struct streams *streams, struct traced_process *proce
     process->parent_id = process->process_id;
     process->parent = NULL;
     process->process_id = 0;
-    return r ? r : take_number(streams, process);
+    return r ? r : assign_number(streams, process);
 }
 
 /* The program's goroutines are recorded from now on, if they are to be. */

@@ -325,9 +325,9 @@ static const size_t record_sizes[] = {
     [WIRE_GO] = sizeof(struct wire_go),
     [WIRE_SYNC] = sizeof(struct wire_sync),
     [WIRE_INLINE] = sizeof(struct wire_inline),
-    [WIRE_SLOTS_LENT] = sizeof(struct wire_slots),
+    [WIRE_SLOTS_SHARED] = sizeof(struct wire_slots),
     [WIRE_SLOTS_BACK] = sizeof(struct wire_inline),
-    [WIRE_LIMITED] = sizeof(struct wire_limited),
+    [WIRE_OVER_BUDGET] = sizeof(struct wire_over_budget),
     [WIRE_CLAIM] = sizeof(struct wire_claim),
     [WIRE_REWRITE] = sizeof(struct wire_rewrite),
     [WIRE_RIGHTS] = sizeof(struct wire_rights),
@@ -361,12 +361,12 @@ int streams_handle(void *context, const void *record, size_t size)
     case WIRE_SYNC:
         return handle_sync(streams, record, size);
     case WIRE_INLINE:
-    case WIRE_SLOTS_LENT:
+    case WIRE_SLOTS_SHARED:
     case WIRE_SLOTS_BACK:
     case WIRE_CLAIM:
     case WIRE_RIGHTS:
     case WIRE_LIBRARIES:
-    case WIRE_LIMITED:
+    case WIRE_OVER_BUDGET:
     case WIRE_REWRITE:
         return 0;     /* the recorder's */
     case WIRE_PACKED: /* the backend unpacks it */

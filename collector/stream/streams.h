@@ -37,7 +37,7 @@ struct stream_options {
     enum stream_times times;
     bool call_sites; /* keep where each call came from */
     /* What a thread has lost and could not report itself before it ended. */
-    struct wire_losses (*take_losses)(void *context, uint32_t tid);
+    struct wire_losses (*consume_losses)(void *context, uint32_t tid);
     void *context;
     struct call_watch *watch;      /* functions whose calls are looked at; NULL: none */
     bool sync;                     /* records of synchronisation come, too */
@@ -82,7 +82,7 @@ int streams_set_sync_library(struct streams *streams, pid_t pid, const char *pat
 
 /* Translates one record; a wire_handler whose context is the streams. What happens to processes it takes note
  * of as far as threads and their streams go: whoever reads the records brings probes to a new program
- * (streams_set_program, streams_set_code), and acts on WIRE_LIBRARIES, WIRE_LIMITED, WIRE_REWRITE,
+ * (streams_set_program, streams_set_code), and acts on WIRE_LIBRARIES, WIRE_OVER_BUDGET, WIRE_REWRITE,
  * WIRE_RIGHTS and those of inline probes, which are nothing here. On failure streams_error() says more. */
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
@@ -92,7 +92,7 @@ const struct error *streams_error(const struct streams *streams);
 int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
 
 /* Looks for watched calls that have been open for too long by `ns` (CLOCK_MONOTONIC). */
-void streams_look_at_watched(struct streams *streams, uint64_t ns);
+void streams_check_watched(struct streams *streams, uint64_t ns);
 
 /* Translates calls that a thread's inline probes have recorded, one after the other, all of the same tick:
  * they came after `ns` (CLOCK_MONOTONIC) and before the next tick. -ELOOP: more calls are open than a stack
@@ -123,7 +123,7 @@ pid_t streams_process_of(struct streams *streams, uint32_t tid);
 
 /* At the end of a recording, for the threads that live on: stores what each has lost and not reported, and
  * whether its open calls are known to be open, where `stacks` can tell (NULL: it cannot). */
-int streams_settle(struct streams *streams, struct live_stacks *stacks, struct error *err);
+int streams_resolve(struct streams *streams, struct live_stacks *stacks, struct error *err);
 
 /* Marks the images of all live processes (traced_image.in_use). */
 void streams_mark_images(const struct streams *streams);

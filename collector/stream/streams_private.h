@@ -79,6 +79,6 @@ int streams_exec(struct streams *streams, const struct wire_exec *record);
 int streams_exit(struct streams *streams, const struct wire_exit *record);
 
 /* Stores what the thread has lost and not told, and whether its open calls are known to be open. */
-int streams_settle_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns);
+int streams_resolve_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns);
 
 #endif

@@ -55,7 +55,7 @@ static bool look_for_slot_tracepoints(void)
            btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
 }
 
-static bool has_uprobe_multi, has_sessions, tells_slots;
+static bool has_uprobe_multi, has_sessions, reports_slots;
 
 static void find_uprobe_multi(void)
 {
@@ -70,7 +70,7 @@ static void find_sessions(void)
 /* The kernel's types take tens of milliseconds to read. */
 static void find_slot_tracepoints(void)
 {
-    tells_slots = look_for_slot_tracepoints();
+    reports_slots = look_for_slot_tracepoints();
 }
 
 bool kernel_has_uprobe_multi(void)
@@ -89,10 +89,10 @@ bool kernel_has_sessions(void)
     return has_sessions;
 }
 
-bool kernel_tells_slots(void)
+bool kernel_reports_slots(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, find_slot_tracepoints);
-    return tells_slots;
+    return reports_slots;
 }

@@ -22,6 +22,6 @@ bool kernel_has_sessions(void);
 /* A task can be met in the last moment before it leaves its memory: at an exec since Linux 6.10, and at its
  * end since 6.16, where that tracepoint comes earlier and has one more argument. So WIRE_SLOTS_BACK can tell
  * where the calls of a child end that shares its parent's slots. */
-bool kernel_tells_slots(void);
+bool kernel_reports_slots(void);
 
 #endif

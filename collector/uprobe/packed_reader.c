@@ -149,7 +149,7 @@ int packed_reader_record(struct packed_reader *reader, const void *data, size_t 
  */
 
 /* Whether something stands in the slot that has not been handed on, or is left to give back. */
-static bool has_news(const struct packed_reader *reader, uint32_t slot, uint64_t progress)
+static bool has_updates(const struct packed_reader *reader, uint32_t slot, uint64_t progress)
 {
     const struct unpacker *unpacker = reader->unpackers[slot];
 
@@ -176,7 +176,7 @@ static bool copy_slot(const struct packed_slot *slot, uint32_t tid, uint64_t pro
            __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE) == tid;
 }
 
-int packed_reader_look(struct packed_reader *reader)
+int packed_reader_sample(struct packed_reader *reader)
 {
     reader->copied = 0;
     for (uint32_t i = 0; i < reader->count; i++) {
@@ -184,7 +184,7 @@ int packed_reader_look(struct packed_reader *reader)
         uint32_t tid = __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE);
         uint64_t progress = __atomic_load_n(&slot->progress, __ATOMIC_ACQUIRE);
 
-        if (!tid || slot->broken || !has_news(reader, i, progress))
+        if (!tid || slot->broken || !has_updates(reader, i, progress))
             continue;
         if (array_reserve(&reader->copies, &reader->capacity, reader->copied + 1))
             return -ENOMEM;
@@ -207,7 +207,7 @@ static void give_back(struct packed_reader *reader, uint32_t index, struct unpac
     bpf_map_update_elem(reader->pool, NULL, &index, BPF_ANY);
 }
 
-static int take_copy(struct packed_reader *reader, const struct slot_copy *copy, struct unpack_sink *sink)
+static int consume_copy(struct packed_reader *reader, const struct slot_copy *copy, struct unpack_sink *sink)
 {
     struct unpacker *unpacker = unpacker_of(reader, copy->slot);
     const struct packed_slot *slot = &reader->slots[copy->slot];
@@ -229,18 +229,18 @@ static int take_copy(struct packed_reader *reader, const struct slot_copy *copy,
     return 0;
 }
 
-int packed_reader_take(struct packed_reader *reader, struct unpack_sink *sink)
+int packed_reader_consume(struct packed_reader *reader, struct unpack_sink *sink)
 {
     int r = 0;
 
     for (size_t i = 0; !r && sink->answer >= 0 && i < reader->copied; i++)
-        r = take_copy(reader, &reader->copies[i], sink);
+        r = consume_copy(reader, &reader->copies[i], sink);
     reader->copied = 0;
     return r;
 }
 
-int packed_reader_take_left(struct packed_reader *reader, uint32_t tid, uint32_t tgid,
-                            struct unpack_sink *sink)
+int packed_reader_consume_left(struct packed_reader *reader, uint32_t tid, uint32_t tgid,
+                               struct unpack_sink *sink)
 {
     struct slot_copy copy;
     int r = 0;
@@ -252,7 +252,7 @@ int packed_reader_take_left(struct packed_reader *reader, uint32_t tid, uint32_t
             continue;
         copy.slot = i;
         if (copy_slot(slot, slot->owner, slot->progress, &copy))
-            r = take_copy(reader, &copy, sink);
+            r = consume_copy(reader, &copy, sink);
     }
     return r;
 }

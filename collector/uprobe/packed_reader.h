@@ -3,7 +3,7 @@
  * What threads have packed (bpf/slots.h): records of the ring, and what still stands in the slots of threads
  * that do nothing any more.
  *
- * The second is taken in two steps. packed_reader_look() copies what stands there now. Whatever a thread
+ * The second is taken in two steps. packed_reader_sample() copies what stands there now. Whatever a thread
  * wrote into the ring before is in the ring by then; so when all of that has been read, and none of the
  * copies' chunks has come with it, what they say comes next.
  */
@@ -24,13 +24,13 @@ int packed_reader_record(struct packed_reader *reader, const void *record, size_
                          struct unpack_sink *sink);
 
 /* Copies what stands in the slots; what was copied before is forgotten. -ENOMEM. */
-int packed_reader_look(struct packed_reader *reader);
+int packed_reader_sample(struct packed_reader *reader);
 /* Hands on what was copied. */
-int packed_reader_take(struct packed_reader *reader, struct unpack_sink *sink);
+int packed_reader_consume(struct packed_reader *reader, struct unpack_sink *sink);
 
 /* Hands on what a thread, or all threads of a process that has ended (else `tgid` 0), have left behind,
  * before the record that says so. */
-int packed_reader_take_left(struct packed_reader *reader, uint32_t tid, uint32_t tgid,
-                            struct unpack_sink *sink);
+int packed_reader_consume_left(struct packed_reader *reader, uint32_t tid, uint32_t tgid,
+                               struct unpack_sink *sink);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define PATH "/run/tracectl.lock"
-#define LOOK_US 1000
+#define POLL_US 1000
 
 /* Each program has a byte; that others may have the same one costs a wait. */
 static off_t byte_of(dev_t device, ino_t inode)
@@ -32,7 +32,7 @@ int place_lock(dev_t device, ino_t inode, bool alone, unsigned wait_ms, int *ret
             return 0; /* a file system without locks */
         if (!wait_ms--)
             return -EBUSY;
-        usleep(LOOK_US);
+        usleep(POLL_US);
     }
     *ret_fd = take_fd(&fd);
     return 0;

@@ -11,25 +11,25 @@
 enum { RING_MAIN, RING_OVERFLOW, RINGS };
 
 /* Says so when threads have ended, or have another id, whose slots hold what comes before. */
-static int take_left_behind(struct ring_reader *reader, const struct wire_header *header, size_t size)
+static int consume_left_behind(struct ring_reader *reader, const struct wire_header *header, size_t size)
 {
     const struct wire_exit *end = (const struct wire_exit *)header;
     const struct wire_exec *exec = (const struct wire_exec *)header;
 
     if (header->kind == WIRE_EXIT && size >= sizeof(*end))
-        return packed_reader_take_left(reader->packed, header->tid,
-                                       header->flags & WIRE_LAST_THREAD ? end->tgid : 0, &reader->sink);
+        return packed_reader_consume_left(reader->packed, header->tid,
+                                          header->flags & WIRE_LAST_THREAD ? end->tgid : 0, &reader->sink);
     if (header->kind == WIRE_EXEC && size >= sizeof(*exec))
-        return packed_reader_take_left(reader->packed, exec->old_tid, 0, &reader->sink);
+        return packed_reader_consume_left(reader->packed, exec->old_tid, 0, &reader->sink);
     return 0;
 }
 
-static int take_plain(struct ring_reader *reader, const struct wire_header *header, size_t size)
+static int consume_plain(struct ring_reader *reader, const struct wire_header *header, size_t size)
 {
     int r = 0;
 
     if (reader->packed && size >= sizeof(*header) && header->flags & WIRE_LEFT_BEHIND)
-        r = take_left_behind(reader, header, size);
+        r = consume_left_behind(reader, header, size);
     if (r || reader->sink.answer < 0)
         return r;
     r = reader->sink.handle(reader->sink.context, header, size);
@@ -49,7 +49,7 @@ static int on_record(void *context, void *record, size_t size)
     if (reader->packed && size >= sizeof(*header) && header->kind == WIRE_PACKED)
         r = packed_reader_record(reader->packed, record, size, &reader->sink);
     else
-        r = take_plain(reader, header, size);
+        r = consume_plain(reader, header, size);
     if (r < 0 || reader->sink.answer < 0) {
         reader->failure = r < 0 ? r : reader->sink.answer;
         return -EINTR;
@@ -86,11 +86,11 @@ static int look(struct ring_reader *reader)
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int r;
 
-    if (!reader->packed || reader->looked || (!reader->wanted && now - reader->looked_ns < LOOK_NS))
+    if (!reader->packed || reader->looked || (!reader->wanted && now - reader->sampled_ns < LOOK_NS))
         return 0;
-    r = packed_reader_look(reader->packed);
+    r = packed_reader_sample(reader->packed);
     reader->looked_at = ring__producer_pos(ring_of(reader, RING_MAIN));
-    reader->looked_ns = now;
+    reader->sampled_ns = now;
     reader->wanted = false;
     reader->looked = !r;
     return r;
@@ -104,7 +104,7 @@ static int take(struct ring_reader *reader)
     if (!reader->looked || (long)(read - reader->looked_at) < 0)
         return 0;
     reader->looked = false;
-    return packed_reader_take(reader->packed, &reader->sink);
+    return packed_reader_consume(reader->packed, &reader->sink);
 }
 
 /* Looks into the slots, reads the rings, takes what was found. */

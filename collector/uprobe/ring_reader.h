@@ -16,7 +16,7 @@ struct ring_reader {
     struct packed_reader *packed; /* NULL: nothing is packed */
     bool wanted, looked;          /* to look into slots now; what was found there has not been taken yet */
     unsigned long looked_at;      /* how far the ring was filled then */
-    uint64_t looked_ns;
+    uint64_t sampled_ns;
 
     /* One round. */
     struct unpack_sink sink;

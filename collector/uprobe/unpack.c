@@ -9,7 +9,7 @@ void unpack_begin(struct unpacker *unpacker, uint32_t tid)
     if (unpacker->tid == tid)
         return;
     unpacker->tid = tid;
-    unpacker->told_ns = 0;
+    unpacker->reported_ns = 0;
 }
 
 void unpack_next_chunk(struct unpacker *unpacker)
@@ -66,7 +66,7 @@ static bool is_kind(uint8_t kind)
     return kind == WIRE_CALL || kind == WIRE_RETURN || kind == WIRE_CALL_FROM;
 }
 
-static int take_symbol(struct unpacker *unpacker, uint32_t number, struct unpack_sink *sink)
+static int read_symbol(struct unpacker *unpacker, uint32_t number, struct unpack_sink *sink)
 {
     struct predictor *predictor = &unpacker->predictor;
     const struct wire_event event = symbol_event(predictor, &predictor->known[number]);
@@ -79,32 +79,32 @@ static int take_symbol(struct unpacker *unpacker, uint32_t number, struct unpack
 }
 
 /* `count` events came as they were guessed. */
-static int take_run(struct unpacker *unpacker, uint32_t count, struct unpack_sink *sink)
+static int read_run(struct unpacker *unpacker, uint32_t count, struct unpack_sink *sink)
 {
     struct predictor *predictor = &unpacker->predictor;
     int r = 0;
 
     while (!r && sink->answer >= 0 && count--)
-        r = take_symbol(unpacker, predictor->next[predict_place(predictor)] % PREDICT_KNOWN, sink);
+        r = read_symbol(unpacker, predictor->next[predict_place(predictor)] % PREDICT_KNOWN, sink);
     return r;
 }
 
 /* An event that was not guessed; the next guess in this place will be it. */
-static int take_surprise(struct unpacker *unpacker, uint32_t number, struct unpack_sink *sink)
+static int read_surprise(struct unpacker *unpacker, uint32_t number, struct unpack_sink *sink)
 {
     struct predictor *predictor = &unpacker->predictor;
 
     predictor->next[predict_place(predictor)] = (uint16_t)number;
-    return take_symbol(unpacker, number, sink);
+    return read_symbol(unpacker, number, sink);
 }
 
-static int take_new_symbol(struct unpacker *unpacker, const struct symbol *symbol, struct unpack_sink *sink)
+static int read_new_symbol(struct unpacker *unpacker, const struct symbol *symbol, struct unpack_sink *sink)
 {
     bool known;
 
     if (!is_kind(symbol->what & 3))
         return -EBADMSG;
-    return take_surprise(unpacker, symbol_number(&unpacker->predictor, symbol, &known), sink);
+    return read_surprise(unpacker, symbol_number(&unpacker->predictor, symbol, &known), sink);
 }
 
 /* ------------------------------------------------------------------------------------ tokens */
@@ -130,7 +130,7 @@ static uint32_t half(const uint8_t *at)
     return value;
 }
 
-static int take_near_symbol(struct unpacker *unpacker, const uint8_t *at, struct unpack_sink *sink)
+static int read_near_symbol(struct unpacker *unpacker, const uint8_t *at, struct unpack_sink *sink)
 {
     int64_t distance = (int16_t)(at[9] | at[10] << 8);
     const struct symbol symbol = {
@@ -138,10 +138,10 @@ static int take_near_symbol(struct unpacker *unpacker, const uint8_t *at, struct
         .where = (uint64_t)(at[8] & 15) << SYMBOL_ABOVE_SHIFT | (uint64_t)distance << SYMBOL_DISTANCE_SHIFT,
     };
 
-    return take_new_symbol(unpacker, &symbol, sink);
+    return read_new_symbol(unpacker, &symbol, sink);
 }
 
-static int take_event(struct unpacker *unpacker, const uint8_t *at, struct unpack_sink *sink)
+static int read_event(struct unpacker *unpacker, const uint8_t *at, struct unpack_sink *sink)
 {
     const struct wire_event event = {
         .kind = at[0],
@@ -159,11 +159,11 @@ static int take_event(struct unpacker *unpacker, const uint8_t *at, struct unpac
     return 0;
 }
 
-static int take_time(struct unpacker *unpacker, uint64_t ns)
+static int read_time(struct unpacker *unpacker, uint64_t ns)
 {
     if (!ns || unpacker->next_ns)
         return -EBADMSG;
-    unpacker->told_ns = unpacker->next_ns = ns;
+    unpacker->reported_ns = unpacker->next_ns = ns;
     return 0;
 }
 
@@ -200,7 +200,7 @@ static uint32_t run_of(uint8_t token, const uint8_t *operand)
     return 0;
 }
 
-static int take_token(struct unpacker *unpacker, uint8_t token, const uint8_t *operand,
+static int read_token(struct unpacker *unpacker, uint8_t token, const uint8_t *operand,
                       struct unpack_sink *sink)
 {
     const struct symbol symbol = {.what = token == TOKEN_SYMBOL ? word(operand) : 0,
@@ -208,21 +208,21 @@ static int take_token(struct unpacker *unpacker, uint8_t token, const uint8_t *o
 
     switch (token) {
     case TOKEN_SYMBOL:
-        return take_new_symbol(unpacker, &symbol, sink);
+        return read_new_symbol(unpacker, &symbol, sink);
     case TOKEN_NEAR_SYMBOL:
-        return take_near_symbol(unpacker, operand, sink);
+        return read_near_symbol(unpacker, operand, sink);
     case TOKEN_EVENT:
-        return take_event(unpacker, operand, sink);
+        return read_event(unpacker, operand, sink);
     case TOKEN_TIME:
-        return take_time(unpacker, word(operand));
+        return read_time(unpacker, word(operand));
     case TOKEN_TIME_SINCE:
-        return unpacker->told_ns ? take_time(unpacker, unpacker->told_ns + half(operand)) : -EBADMSG;
+        return unpacker->reported_ns ? read_time(unpacker, unpacker->reported_ns + half(operand)) : -EBADMSG;
     default:
-        return take_surprise(unpacker, (token - TOKEN_KNOWN) << 8u | *operand, sink);
+        return read_surprise(unpacker, (token - TOKEN_KNOWN) << 8u | *operand, sink);
     }
 }
 
-static int take_next(struct unpacker *unpacker, struct reading *reading, struct unpack_sink *sink)
+static int read_next(struct unpacker *unpacker, struct reading *reading, struct unpack_sink *sink)
 {
     uint8_t token = *reading->at++;
     const uint8_t *operand = reading->at;
@@ -236,7 +236,7 @@ static int take_next(struct unpacker *unpacker, struct reading *reading, struct 
     if (run < done) /* a run has been seen to be longer than it is now said to be */
         return -EBADMSG;
     unpacker->run = 0;
-    return run ? take_run(unpacker, run - done, sink) : take_token(unpacker, token, operand, sink);
+    return run ? read_run(unpacker, run - done, sink) : read_token(unpacker, token, operand, sink);
 }
 
 int unpack_tokens(struct unpacker *unpacker, const uint8_t *tokens, size_t length, uint32_t run,
@@ -249,11 +249,11 @@ int unpack_tokens(struct unpacker *unpacker, const uint8_t *tokens, size_t lengt
         return -EBADMSG;
     reading.at = tokens + unpacker->length;
     while (!r && sink->answer >= 0 && reading.at < reading.end)
-        r = take_next(unpacker, &reading, sink);
+        r = read_next(unpacker, &reading, sink);
     unpacker->length = (uint32_t)length;
     if (r || run < unpacker->run)
         return -EBADMSG;
-    r = take_run(unpacker, run - unpacker->run, sink);
+    r = read_run(unpacker, run - unpacker->run, sink);
     unpacker->run = run;
     return r;
 }

@@ -22,8 +22,8 @@ struct unpacker {
     uint32_t chunk;       /* number of the one that comes, or has begun */
     uint32_t length, run; /* unpacked of it: bytes of tokens, and events behind them */
     uint32_t events, returns;
-    uint64_t told_ns; /* the last time that was told */
-    uint64_t next_ns; /* of the event that comes next; 0: not told */
+    uint64_t reported_ns; /* the last time that was told */
+    uint64_t next_ns;     /* of the event that comes next; 0: not told */
     struct predictor predictor;
 };
 

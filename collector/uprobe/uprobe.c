@@ -50,10 +50,10 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
     if (!options->goroutines)
         bpf_map__set_max_entries(skeleton->maps.go_probes, 1);
-    if (!options->conducts)
+    if (!options->follows_schedule)
         bpf_map__set_max_entries(skeleton->maps.go_delays, 1);
     if (!options->budget_ns)
-        bpf_map__set_max_entries(skeleton->maps.regrouped, 1);
+        bpf_map__set_max_entries(skeleton->maps.relinked, 1);
     if (!options->budget_ns && !options->trigger_share)
         bpf_map__set_max_entries(skeleton->maps.budget_slots, 1);
     if (!options->trigger_share)
@@ -64,8 +64,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
     bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
     bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
-    skeleton->rodata->tells_slots = options->inlined && kernel_tells_slots();
-    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->tells_slots);
+    skeleton->rodata->reports_slots = options->inlined && kernel_reports_slots();
+    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->reports_slots);
     skeleton->bss->budget_ns = options->budget_ns;
     skeleton->bss->count_only = options->count_only;
     skeleton->bss->trigger_share = options->trigger_share;
@@ -209,9 +209,9 @@ struct budget_slot *uprobe_backend_budget(const struct uprobe_backend *backend)
     return backend->budget;
 }
 
-void uprobe_backend_regrouping(struct uprobe_backend *backend, bool regrouping)
+void uprobe_backend_relinking(struct uprobe_backend *backend, bool relinking)
 {
-    __atomic_store_n(&backend->skeleton->bss->regrouping, regrouping, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&backend->skeleton->bss->relinking, relinking, __ATOMIC_SEQ_CST);
 }
 
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err)
@@ -283,11 +283,11 @@ int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, co
     return r ? error_set(err, r, NULL, "cannot describe system call %u", number) : 0;
 }
 
-void uprobe_backend_conduct(struct uprobe_backend *backend, unsigned worker, const struct go_conduct *conduct,
-                            pid_t conductor)
+void uprobe_backend_set_schedule(struct uprobe_backend *backend, unsigned worker,
+                                 const struct go_schedule *schedule, pid_t holder)
 {
-    backend->skeleton->bss->go_conducts[worker % GO_WORKERS_MAX] = *conduct;
-    backend->skeleton->bss->conductor = (uint32_t)conductor;
+    backend->skeleton->bss->go_schedules[worker % GO_WORKERS_MAX] = *schedule;
+    backend->skeleton->bss->holder = (uint32_t)holder;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -403,7 +403,7 @@ int uprobe_backend_set_process(struct uprobe_backend *backend, pid_t pid, const 
 
     if (uprobe_backend_process(backend, pid, &before)) {
         after.worker = before.worker;
-        after.flags |= before.flags & PROCESS_BORROWS;
+        after.flags |= before.flags & PROCESS_SHARES_SLOTS;
     }
     r = bpf_map_update_elem(bpf_map__fd(backend->skeleton->maps.processes), &tgid, &after, BPF_EXIST);
 
@@ -448,7 +448,7 @@ uint64_t uprobe_backend_ring_bytes(const struct uprobe_backend *backend)
     return ring_reader_bytes(&backend->ring);
 }
 
-struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid)
+struct wire_losses uprobe_backend_consume_losses(struct uprobe_backend *backend, uint32_t tid)
 {
     struct {
         uint32_t calls, returns, go, sync;

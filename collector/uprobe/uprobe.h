@@ -27,7 +27,7 @@ struct uprobe_options {
     bool can_continue_all; /* this process may send SIGCONT to processes of other users, which can be held
                               then */
     bool goroutines;       /* uprobe_backend_attach_go will be called */
-    bool conducts;         /* and uprobe_backend_conduct */
+    bool follows_schedule; /* and uprobe_backend_set_schedule */
     bool sync;    /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
     bool inlined; /* processes have inline probes */
     bool returns; /* cookies without COOKIE_ENTRY_ONLY will ask for return probes; else there are none */
@@ -78,7 +78,7 @@ int uprobe_backend_attach(struct uprobe_backend *backend, const struct uprobe_si
 struct budget_slot *uprobe_backend_budget(const struct uprobe_backend *backend);
 
 /* Says that some places have probes of two parts, or that none has any more. */
-void uprobe_backend_regrouping(struct uprobe_backend *backend, bool regrouping);
+void uprobe_backend_relinking(struct uprobe_backend *backend, bool relinking);
 
 /* What is to be probed of a Go program for its goroutines: the cookies are indexes of `probes`. */
 struct uprobe_go {
@@ -118,9 +118,9 @@ int uprobe_backend_sync_call(struct uprobe_backend *backend, uint32_t number, co
                              struct error *err);
 
 /* Whom to hold up from now on, of the processes of a worker (below GO_WORKERS_MAX): nobody of before is
- * affected. `conductor`: the process that the targets are traced by. */
-void uprobe_backend_conduct(struct uprobe_backend *backend, unsigned worker, const struct go_conduct *conduct,
-                            pid_t conductor);
+ * affected. `holder`: the process that the targets are traced by. */
+void uprobe_backend_set_schedule(struct uprobe_backend *backend, unsigned worker,
+                                 const struct go_schedule *schedule, pid_t holder);
 /* How often the place of probe `index` was hit in the worker's `execution`. */
 uint32_t uprobe_backend_hits(const struct uprobe_backend *backend, uint32_t index, unsigned worker,
                              uint32_t execution);
@@ -181,7 +181,8 @@ void uprobe_backend_touch(struct uprobe_backend *backend, int file, pid_t pid, c
  * PHASE_RECORDING. */
 void uprobe_backend_enter(struct uprobe_backend *backend, enum recording_phase phase);
 
-/* Starts recording a process, and its children if they are followed, for a worker (0 where nobody conducts).
+/* Starts recording a process, and its children if they are followed, for a worker (0 where nobody
+ * follows_schedule).
  */
 int uprobe_backend_add_process(struct uprobe_backend *backend, pid_t pid, unsigned worker, struct error *err);
 
@@ -210,7 +211,7 @@ struct wire_losses {
     uint64_t calls, returns, go, sync;
 };
 /* Takes what thread `tid` has lost and not yet reported in the ring. */
-struct wire_losses uprobe_backend_take_losses(struct uprobe_backend *backend, uint32_t tid);
+struct wire_losses uprobe_backend_consume_losses(struct uprobe_backend *backend, uint32_t tid);
 
 struct uprobe_loss_totals {
     uint64_t unplaced, life_cycle, processes; /* as in bpf/tracectl.bpf.c */

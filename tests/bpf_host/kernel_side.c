@@ -290,11 +290,11 @@ void kernel_reset(void)
     memset(&kernel, 0, sizeof(kernel));
     memset(&sockets, 0, sizeof(sockets));
     memset(&totals, 0, sizeof(totals));
-    memset(go_conducts, 0, sizeof(go_conducts));
+    memset(go_schedules, 0, sizeof(go_schedules));
     losing_threads = 0;
     generation = 0;
     phase = PHASE_RECORDING;
-    regrouping = 0;
+    relinking = 0;
     budget_ns = 0;
     trigger_share = 0;
     packs = false;
@@ -393,9 +393,9 @@ void kernel_set_trigger(uint32_t share)
     trigger_share = share;
 }
 
-void kernel_set_regrouping(int on)
+void kernel_set_relinking(int on)
 {
-    regrouping = (__u32)on;
+    relinking = (__u32)on;
 }
 
 struct budget_slot *kernel_budget_slot(uint32_t index)
@@ -562,9 +562,9 @@ void kernel_set_go_delay(uint32_t index, const struct go_delay *delay)
     bpf_map_update_elem(&go_delays, &index, delay, BPF_ANY);
 }
 
-struct go_conduct *kernel_go_conduct(uint32_t worker)
+struct go_schedule *kernel_go_schedule(uint32_t worker)
 {
-    return &go_conducts[worker];
+    return &go_schedules[worker];
 }
 
 void kernel_set_go_worker(uint32_t tgid, uint32_t worker)
@@ -748,9 +748,9 @@ void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)
                                .signal = &signal,
                                .real_parent = &parent_task,
                                .parent = &parent_task,
-                               .ptrace = parent == PARENT_DEBUGGER || parent == PARENT_CONDUCTOR};
+                               .ptrace = parent == PARENT_DEBUGGER || parent == PARENT_THREAD_HOLDER};
 
-    conductor = parent == PARENT_CONDUCTOR ? (__u32)parent_task.tgid : 0;
+    holder = parent == PARENT_THREAD_HOLDER ? (__u32)parent_task.tgid : 0;
     parent_signal.pids[PIDTYPE_PGID] = (struct pid *)&parent_group;
     parent_signal.pids[PIDTYPE_SID] = (struct pid *)&session;
     signal.pids[PIDTYPE_PGID] =

@@ -62,7 +62,7 @@ void kernel_set_instruction(uint64_t address);
 void kernel_set_budget(uint32_t ns);
 void kernel_set_trigger(uint32_t share); /* of 2^32 - 1 */
 void kernel_set_counting(int on);        /* calls are counted, and not recorded */
-void kernel_set_regrouping(int on);
+void kernel_set_relinking(int on);
 struct budget_slot *kernel_budget_slot(uint32_t index);
 
 /* The dynamic linker of a process with `threads` threads has mapped libraries. A thread that waits is let go
@@ -83,7 +83,7 @@ void kernel_set_memory(uint64_t start, const void *bytes, size_t size);
 void kernel_set_go_program(uint32_t program, const struct go_fields *fields);
 void kernel_set_go_probe(uint32_t index, const struct go_probe *probe);
 void kernel_set_go_delay(uint32_t index, const struct go_delay *delay);
-struct go_conduct *kernel_go_conduct(uint32_t worker);
+struct go_schedule *kernel_go_schedule(uint32_t worker);
 /* The process is executed for that worker. */
 void kernel_set_go_worker(uint32_t tgid, uint32_t worker);
 
@@ -140,7 +140,7 @@ void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
 /* The same with a parent that notices stops, one that has let the process have its own session, or one that
  * traces it on our behalf. */
-enum kernel_parent { PARENT_ORDINARY, PARENT_SHELL, PARENT_DEBUGGER, PARENT_DAEMON, PARENT_CONDUCTOR };
+enum kernel_parent { PARENT_ORDINARY, PARENT_SHELL, PARENT_DEBUGGER, PARENT_DAEMON, PARENT_THREAD_HOLDER };
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent);
 void kernel_exit(uint32_t tgid, uint32_t tid, int last, uint32_t exit_code, int group_exit);
 

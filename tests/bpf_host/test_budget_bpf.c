@@ -33,8 +33,8 @@ static unsigned count_records(uint8_t kind, uint32_t function)
         const struct wire_call *record = kernel_record(i);
 
         if (record && record->header.kind == kind)
-            count += kind == WIRE_LIMITED
-                         ? ((const struct wire_limited *)kernel_record(i))->function == function
+            count += kind == WIRE_OVER_BUDGET
+                         ? ((const struct wire_over_budget *)kernel_record(i))->function == function
                          : record->function == function;
     }
     return count;
@@ -125,11 +125,11 @@ Test(budget_side, leaving_out_is_announced_once_before_the_calls_behind_it)
 {
     calls(3, 100);
     calls(4, 1);
-    cr_assert_eq(count_records(WIRE_LIMITED, 3), 1);
-    cr_assert_eq(((const struct wire_header *)kernel_record(kernel_records() - 2))->kind, WIRE_LIMITED);
+    cr_assert_eq(count_records(WIRE_OVER_BUDGET, 3), 1);
+    cr_assert_eq(((const struct wire_header *)kernel_record(kernel_records() - 2))->kind, WIRE_OVER_BUDGET);
     kernel_budget_slot(3)->told = 0;
     calls(3, 10);
-    cr_assert_eq(count_records(WIRE_LIMITED, 3), 2);
+    cr_assert_eq(count_records(WIRE_OVER_BUDGET, 3), 2);
 }
 
 Test(budget_side, what_cannot_be_announced_is_lost)
@@ -152,7 +152,7 @@ Test(budget_side, a_call_behind_an_entry_shares_its_fate)
     cr_assert_eq(kernel_budget_slot(8)->missed, kernel_budget_slot(9)->missed);
     cr_assert_gt(kernel_budget_slot(9)->missed, 0);
     cr_assert_eq(count_records(WIRE_CALL, 9), kernel_budget_slot(9)->recorded);
-    cr_assert_eq(count_records(WIRE_LIMITED, 9), 1);
+    cr_assert_eq(count_records(WIRE_OVER_BUDGET, 9), 1);
 }
 
 Test(budget_side, returns_are_never_left_out)
@@ -204,12 +204,12 @@ Test(budget_side, a_probe_with_two_links_records_each_hit_once)
         unsigned newer = (older + 1) & 0xff;
 
         kernel_budget_slot(3)->tag = (uint8_t)older;
-        kernel_set_regrouping(1);
+        kernel_set_relinking(1);
         hit(9, older & 0xff, newer);
         hit(older % 3, older & 0xff, newer);
         hit(9, older & 0xff, newer);
         kernel_call(7, 7, SP, 3 | TAGGED(newer)); /* the older link is gone */
-        kernel_set_regrouping(0);
+        kernel_set_relinking(0);
         kernel_call(7, 7, SP, 3 | TAGGED(newer));
         cr_assert_eq(kernel_budget_slot(3)->recorded, 5 * (older + 1), "tag %u", older);
         kernel_tick();
@@ -219,7 +219,7 @@ Test(budget_side, a_probe_with_two_links_records_each_hit_once)
 Test(budget_side, a_hit_that_began_before_the_newer_link_is_the_older_ones)
 {
     kernel_set_budget(1000000);
-    kernel_set_regrouping(1);
+    kernel_set_relinking(1);
     kernel_budget_slot(3)->tag = 1;
     hit(9, 0, 1);
     kernel_call(7, 8, SP, 3 | TAGGED(0)); /* another thread, which only met the older one */
@@ -229,7 +229,7 @@ Test(budget_side, a_hit_that_began_before_the_newer_link_is_the_older_ones)
 Test(budget_side, three_links_record_each_hit_once)
 {
     kernel_set_budget(1000000);
-    kernel_set_regrouping(1);
+    kernel_set_relinking(1);
     for (unsigned turn = 0; turn < 3; turn++) {
         kernel_budget_slot(3)->tag = 1;
         for (unsigned tag = 2; tag + 1 > 0; tag--) {

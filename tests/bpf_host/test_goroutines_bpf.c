@@ -444,14 +444,14 @@ static const struct go_probe delay_probe = {.kind = GO_AT_DELAY, .program = PROG
 
 static void begin_execution(uint32_t number, int32_t left)
 {
-    kernel_go_conduct(0)->execution = number;
-    kernel_go_conduct(0)->left = left;
+    kernel_go_schedule(0)->execution = number;
+    kernel_go_schedule(0)->left = left;
 }
 
 static void set_chance(uint32_t chance)
 {
     kernel_set_go_delay(PROBE, &(struct go_delay){0});
-    kernel_go_conduct(0)->chance = chance;
+    kernel_go_schedule(0)->chance = chance;
 }
 
 /* Which of so many hits are held up, as a set of bits; the records tell the same. */
@@ -490,30 +490,30 @@ Test(goroutines, no_more_than_the_bound_are_held_up_in_an_execution)
     begin_execution(1, 3);
     set_chance(UINT32_MAX);
     cr_assert_eq(held_hits(8), 7);
-    cr_assert_eq(kernel_go_conduct(0)->left, 0);
+    cr_assert_eq(kernel_go_schedule(0)->left, 0);
     begin_execution(2, 1);
     cr_assert_eq(held_hits(8), 1, "hits are counted anew");
 }
 
 Test(goroutines, a_list_is_followed_hit_by_hit)
 {
-    struct go_conduct *conduct = kernel_go_conduct(0);
+    struct go_schedule *schedule = kernel_go_schedule(0);
 
     begin_execution(1, 8);
     set_chance(UINT32_MAX);
-    conduct->choice_count = 3;
-    conduct->choices[0].probe = PROBE;
-    conduct->choices[0].hit = 2;
-    conduct->choices[1].probe = PROBE + 1;
-    conduct->choices[1].hit = 3;
-    conduct->choices[2].probe = PROBE;
-    conduct->choices[2].hit = 5;
-    conduct->choices[3].probe = PROBE; /* behind the end of the list */
-    conduct->choices[3].hit = 6;
+    schedule->choice_count = 3;
+    schedule->choices[0].probe = PROBE;
+    schedule->choices[0].hit = 2;
+    schedule->choices[1].probe = PROBE + 1;
+    schedule->choices[1].hit = 3;
+    schedule->choices[2].probe = PROBE;
+    schedule->choices[2].hit = 5;
+    schedule->choices[3].probe = PROBE; /* behind the end of the list */
+    schedule->choices[3].hit = 6;
     cr_assert_eq(held_hits(8), 1u << 2 | 1u << 5);
-    conduct->choice_count = GO_CHOICES_MAX;
-    conduct->choices[GO_CHOICES_MAX - 1].probe = PROBE;
-    conduct->choices[GO_CHOICES_MAX - 1].hit = 7;
+    schedule->choice_count = GO_CHOICES_MAX;
+    schedule->choices[GO_CHOICES_MAX - 1].probe = PROBE;
+    schedule->choices[GO_CHOICES_MAX - 1].hit = 7;
     begin_execution(2, 8);
     cr_assert_eq(held_hits(8), 1u << 2 | 1u << 5 | 1u << 6 | 1u << 7,
                  "all of a full list, which its last is in");
@@ -521,16 +521,16 @@ Test(goroutines, a_list_is_followed_hit_by_hit)
 
 Test(goroutines, a_choice_may_follow_the_one_before_it)
 {
-    struct go_conduct *conduct = kernel_go_conduct(0);
+    struct go_schedule *schedule = kernel_go_schedule(0);
 
     begin_execution(1, 8);
     set_chance(0);
-    conduct->choice_count = 3;
-    conduct->choices[0] = (struct go_choice){PROBE, GO_HIT_FOLLOWING}; /* nothing comes before it */
-    conduct->choices[1] = (struct go_choice){PROBE, 3};
-    conduct->choices[2] = (struct go_choice){PROBE, GO_HIT_FOLLOWING | 2};
+    schedule->choice_count = 3;
+    schedule->choices[0] = (struct go_choice){PROBE, GO_HIT_FOLLOWING}; /* nothing comes before it */
+    schedule->choices[1] = (struct go_choice){PROBE, 3};
+    schedule->choices[2] = (struct go_choice){PROBE, GO_HIT_FOLLOWING | 2};
     cr_assert_eq(held_hits(12), 1u << 3 | 1u << 6, "the third behind hit 3");
-    cr_assert_eq(conduct->taken, 6);
+    cr_assert_eq(schedule->taken, 6);
 }
 
 /* The hit of a go statement, and the return of runtime.newproc in the goroutine at `g`. */
@@ -554,18 +554,18 @@ static const struct wire_go *make_goroutine(uint64_t g, unsigned *ret_held)
 
 Test(goroutines, a_go_statement_is_a_place_before_it_and_one_behind_it)
 {
-    struct go_conduct *conduct = kernel_go_conduct(0);
+    struct go_schedule *schedule = kernel_go_schedule(0);
     const struct wire_go *record;
     unsigned held;
 
     begin_execution(1, 8);
     set_chance(0);
-    conduct->choice_count = 3;
+    schedule->choice_count = 3;
     for (unsigned i = 0; i < 3; i++)
-        conduct->choices[i].probe = PROBE;
-    conduct->choices[0].hit = 1; /* behind the first one */
-    conduct->choices[1].hit = 2; /* before the second one */
-    conduct->choices[2].hit = 5; /* behind the third one */
+        schedule->choices[i].probe = PROBE;
+    schedule->choices[0].hit = 1; /* behind the first one */
+    schedule->choices[1].hit = 2; /* before the second one */
+    schedule->choices[2].hit = 5; /* behind the third one */
     record = make_goroutine(at_word(G), &held);
     cr_assert_eq(held, 0);
     cr_assert_not_null(record);
@@ -580,23 +580,23 @@ Test(goroutines, a_go_statement_is_a_place_before_it_and_one_behind_it)
 
 Test(goroutines, chance_repeats_itself_with_the_same_seed)
 {
-    struct go_conduct *conduct = kernel_go_conduct(0);
+    struct go_schedule *schedule = kernel_go_schedule(0);
     uint64_t first, second, other;
     unsigned held = 0;
 
     set_chance(1u << 30); /* one in four */
-    conduct->seed = 12345;
+    schedule->seed = 12345;
     begin_execution(1, 64);
     first = held_hits(64);
     begin_execution(2, 64);
     second = held_hits(64);
     cr_assert_eq(first, second);
-    conduct->seed = 12346;
+    schedule->seed = 12346;
     begin_execution(3, 64);
     other = held_hits(64);
     cr_assert_neq(first, other);
     for (uint64_t seed = 0; seed < 16; seed++) {
-        conduct->seed = seed;
+        schedule->seed = seed;
         begin_execution((uint32_t)(4 + seed), 64);
         held += (unsigned)__builtin_popcountll(held_hits(64));
     }
@@ -607,14 +607,14 @@ Test(goroutines, executions_beside_each_other_have_their_own_hits_and_bounds)
 {
     begin_execution(1, 2);
     set_chance(UINT32_MAX);
-    *kernel_go_conduct(5) =
-        (struct go_conduct){.execution = 2, .left = 4, .choice_count = 1, .choices = {{PROBE, 1}}};
+    *kernel_go_schedule(5) =
+        (struct go_schedule){.execution = 2, .left = 4, .choice_count = 1, .choices = {{PROBE, 1}}};
     cr_assert_eq(held_hits(1), 1);
     kernel_set_go_worker(TGID, 5);
     cr_assert_eq(held_hits(4), 2, "the list of worker 5, from its first hit");
     kernel_set_go_worker(TGID, 0);
-    cr_assert_eq(kernel_go_conduct(0)->left, 1);
-    cr_assert_eq(kernel_go_conduct(5)->left, 3);
+    cr_assert_eq(kernel_go_schedule(0)->left, 1);
+    cr_assert_eq(kernel_go_schedule(5)->left, 3);
 }
 
 Test(goroutines, the_end_of_a_process_is_held_up_only_if_that_is_wanted)
@@ -623,7 +623,7 @@ Test(goroutines, the_end_of_a_process_is_held_up_only_if_that_is_wanted)
 
     hit_kind(GO_AT_EXIT, &at);
     cr_assert_eq(kernel_threads_held(), 0);
-    kernel_go_conduct(0)->stop_exit = 1;
+    kernel_go_schedule(0)->stop_exit = 1;
     hit_kind(GO_AT_EXIT, &at);
     cr_assert_eq(kernel_threads_held(), 1);
     hit_kind(GO_AT_PANIC, &at);

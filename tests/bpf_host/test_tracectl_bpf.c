@@ -426,7 +426,7 @@ Test(kernel_side, a_child_that_shares_slots_says_where_its_calls_begin_and_end)
     kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
     kernel_fork(7, 8, 20, 20);
     lent = kernel_record(0);
-    cr_assert_eq(lent->header.kind, WIRE_SLOTS_LENT);
+    cr_assert_eq(lent->header.kind, WIRE_SLOTS_SHARED);
     cr_assert_eq(lent->header.tid, 20);
     cr_assert_eq(lent->parent_tid, 8);
     cr_assert(lent->followed);
@@ -462,7 +462,7 @@ Test(kernel_side, a_process_on_its_makers_block_borrows_it_only_while_that_stand
 
     kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
     kernel_clone(7, 8, 20, 20, CLONE_VM_ | CLONE_VFORK_);
-    cr_assert_eq(((const struct wire_header *)kernel_record(0))->kind, WIRE_SLOTS_LENT);
+    cr_assert_eq(((const struct wire_header *)kernel_record(0))->kind, WIRE_SLOTS_SHARED);
     record = kernel_record(1);
     cr_assert_eq(record->shares, FORK_SHARES_MEMORY);
     kernel_clone(7, 8, 21, 21, CLONE_VM_);
@@ -572,7 +572,7 @@ Test(kernel_side, nobody_is_stopped_whose_parent_would_take_it_for_something_els
     kernel_exec_as(7, 7, PARENT_ORDINARY);
     cr_assert_not(kernel_process_flags(7) & PROCESS_CHECK_CALLERS);
     kernel_exec_as(7, 7, PARENT_DAEMON);
-    kernel_exec_as(7, 7, PARENT_CONDUCTOR);
+    kernel_exec_as(7, 7, PARENT_THREAD_HOLDER);
     cr_assert_eq(kernel_stops_sent(), 3);
     for (size_t i = 2; i < 5; i++)
         cr_assert(header_at(i)->flags & WIRE_HELD);

@@ -245,7 +245,7 @@ Test(trigger_side, probes_that_change_links_open_one_window)
     struct budget_slot *slot = kernel_budget_slot(TRIGGER);
 
     kernel_set_budget(1000000000);
-    kernel_set_regrouping(1);
+    kernel_set_relinking(1);
     slot->tag = 1;
     kernel_set_stack_word(SP, HOME);
     kernel_call(TGID, TGID, SP,

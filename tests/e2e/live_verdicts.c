@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collector/stacks/live_settle.h"
+#include "collector/stacks/live_resolve.h"
 #include "collector/stacks/live_stack.h"
 
 static const char *const verdicts[] = {"unknown", "open", "returned"};
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     pid = (pid_t)atoi(argv[1]);
-    if (live_stacks_take(&pid, 1, &stacks, &err))
+    if (live_stacks_read(&pid, 1, &stacks, &err))
         return fprintf(stderr, "%s\n", err.message), 3;
     take_us = since(&time);
     if (argc > 2 && !strcmp(argv[2], "hold")) {

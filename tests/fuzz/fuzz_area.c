@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static uint64_t begins[65536];
 static uint64_t handed_on;
 
-static int take_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
-                      size_t count)
+static int consume_calls(void *context, uint32_t tid, const struct agent_record *records,
+                         const uint64_t *times, size_t count)
 {
     (void)context;
     (void)tid;
@@ -104,13 +104,13 @@ static int step(struct agent_area *area, struct agent_reader *reader, struct scr
     case 3:
         return agent_reader_claim(reader, next(script, 1) % 8, tid);
     case 4:
-        return agent_reader_look(reader, (uint64_t)next(script, 2) << 20);
+        return agent_reader_sample(reader, (uint64_t)next(script, 2) << 20);
     case 5:
         return agent_reader_read(reader);
     case 6:
         return agent_reader_read_to(reader, tid, next(script, 4));
     case 7:
-        return agent_reader_lend(reader, tid, tid + next(script, 1) % 2);
+        return agent_reader_share_slots(reader, tid, tid + next(script, 1) % 2);
     case 8:
         return agent_reader_end(reader, tid);
     default:
@@ -120,7 +120,7 @@ static int step(struct agent_area *area, struct agent_reader *reader, struct scr
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct agent_sink sink = {.calls = take_calls, .lost = take_lost};
+    const struct agent_sink sink = {.calls = consume_calls, .lost = take_lost};
     const struct agent_expected expected = {.first = 1, .functions = FUNCTIONS, .begins = begins};
     struct script script = {data, size};
     struct agent_area *area;

@@ -69,7 +69,7 @@ static void write_stubs(struct inline_image *inlined, const struct image_functio
         .head = (inlined->low + 0x555555554000 + (64u << 20)) & ~(uint64_t)4095,
         .stubs = stubs,
     };
-    struct inline_room room;
+    struct inline_extent room;
 
     if (stubs && patches)
         inline_image_emit(inlined, &order, patches, &room);

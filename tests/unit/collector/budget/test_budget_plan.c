@@ -5,28 +5,28 @@
 #include "collector/budget/budget_state.h"
 
 static struct budget_function function;
-static struct govern_unit unit;
+static struct probe_unit unit;
 static const struct budget budget = {.functions = &function, .units = &unit, .function_count = 1};
 
 /* It was called 5,000 times a second. */
 static void describe(void)
 {
     function = (struct budget_function){.probed = true, .recent_calls = 2500, .recent_span_ns = 0.5e9};
-    unit = (struct govern_unit){.out = false};
+    unit = (struct probe_unit){.out = false};
 }
 
 TestSuite(budget_plan, .init = describe);
 
 Test(budget_plan, one_that_is_out_begins_outside)
 {
-    function.state = GOVERN_OUT;
+    function.state = FUNCTION_EXCLUDED;
     unit.out = true;
     cr_assert_float_eq(budget_planned(&budget, 0), 5000, 0.1);
 }
 
 Test(budget_plan, one_that_is_out_and_was_never_seen_in_begins_outside)
 {
-    function.state = GOVERN_OUT;
+    function.state = FUNCTION_EXCLUDED;
     function.recent_calls = 0;
     cr_assert_gt(budget_planned(&budget, 0), 0);
 }
@@ -45,7 +45,7 @@ Test(budget_plan, one_on_trial_begins_outside)
     unit.trial = true;
     unit.expected = 0.2;
     cr_assert_float_eq(budget_planned(&budget, 0), 5000, 0.1);
-    function.state = GOVERN_LIMITED;
+    function.state = FUNCTION_THROTTLED;
     cr_assert_float_eq(budget_planned(&budget, 0), 5000, 0.1);
 }
 
@@ -63,9 +63,9 @@ Test(budget_plan, nothing_new_is_said_of_who_was_not_seen)
     unit.waits = true;
     cr_assert_lt(budget_planned(&budget, 0), 0);
     unit.waits = false;
-    unit.barred = true;
+    unit.page_excluded = true;
     cr_assert_lt(budget_planned(&budget, 0), 0);
-    unit.barred = false;
+    unit.page_excluded = false;
     function.inlined = true; /* inline probes cost little: that says nothing about uprobes */
     cr_assert_lt(budget_planned(&budget, 0), 0);
     function.inlined = false;

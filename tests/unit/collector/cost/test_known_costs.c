@@ -43,7 +43,7 @@ static bool taken(void)
 {
     struct probe_costs costs;
 
-    return known_costs_take(folder, &costs);
+    return known_costs_read(folder, &costs);
 }
 
 /* Overwrites `size` bytes at `offset`. */
@@ -61,7 +61,7 @@ Test(known_costs, what_is_kept_is_taken)
 
     cr_assert_not(taken());
     known_costs_keep(folder, &costs);
-    cr_assert(known_costs_take(folder, &again));
+    cr_assert(known_costs_read(folder, &again));
     for (int i = 0; i < PROBE_COSTS; i++) {
         cr_assert_eq(again.recorded_ns[i], costs.recorded_ns[i]);
         cr_assert_eq(again.empty_ns[i], costs.empty_ns[i]);
@@ -76,7 +76,7 @@ Test(known_costs, the_latest_counts)
     known_costs_keep(folder, &costs);
     costs.recorded_ns[0] = 1;
     known_costs_keep(folder, &costs);
-    cr_assert(known_costs_take(folder, &again));
+    cr_assert(known_costs_read(folder, &again));
     cr_assert_eq(again.recorded_ns[0], 1);
 }
 
@@ -146,5 +146,5 @@ Test(known_costs, a_folder_that_cannot_be_is_no_failure)
     struct probe_costs costs = some_costs();
 
     known_costs_keep("/proc/none/of/this", &costs);
-    cr_assert_not(known_costs_take("/proc/none/of/this", &costs));
+    cr_assert_not(known_costs_read("/proc/none/of/this", &costs));
 }

@@ -120,7 +120,7 @@ static void start_both(void (*act)(void))
     set_up();
     workers[0].pid = start(do_nothing);
     workers[1].pid = start(act);
-    service.looked_ns = clock_ns(CLOCK_MONOTONIC) - SECOND_NS;
+    service.sampled_ns = clock_ns(CLOCK_MONOTONIC) - SECOND_NS;
 }
 
 /* That one has been told to end, and the other one has not. */
@@ -147,7 +147,7 @@ static void end_others(void)
 Test(service_limits, nothing_ends_within_the_limits, .fini = end_others)
 {
     start_both(burn);
-    service_look_at_limits(&service);
+    service_sample_limits(&service);
     cr_assert_not(workers[0].stopping || workers[1].stopping);
     cr_assert_geq(workers[1].cpu_ns, SECOND_NS / 20);
     cr_assert_gt(service.memory_bytes, 0);
@@ -161,12 +161,12 @@ Test(service_limits, processor_time, .fini = end_others)
     service.cpu = 1;
     for (unsigned i = 0; i < 9; i++) {
         workers[0].cpu_ns = workers[1].cpu_ns = 0;
-        service_look_at_limits(&service);
+        service_sample_limits(&service);
         cr_assert_not(workers[1].stopping, "at look %u", i + 1);
-        service.looked_ns -= SECOND_NS;
+        service.sampled_ns -= SECOND_NS;
     }
     workers[0].cpu_ns = workers[1].cpu_ns = 0;
-    service_look_at_limits(&service);
+    service_sample_limits(&service);
     assert_ends(1);
     cr_assert_eq(service.counters.stopped_cpu, 1);
 }
@@ -175,7 +175,7 @@ Test(service_limits, memory, .fini = end_others)
 {
     start_both(grow);
     service.config.memory_bytes = 32 * MIB;
-    service_look_at_limits(&service);
+    service_sample_limits(&service);
     assert_ends(1);
     cr_assert_eq(service.counters.stopped_memory, 1);
 }
@@ -193,7 +193,7 @@ Test(service_limits, disk, .fini = end_others)
     workers[1].begun_ns = clock_ns(CLOCK_MONOTONIC);
     service.config.store = path;
     service.config.store_bytes = 4096;
-    service_look_at_limits(&service);
+    service_sample_limits(&service);
     close(fd);
     unlink(path);
     assert_ends(0);
@@ -249,13 +249,13 @@ Test(service_limits, a_user_with_all_places_gives_one_to_another, .init = set_up
     cr_assert_not(workers[0].stopping);
     cr_assert_not(service_has_place(&service, &target, &root));
     cr_assert_not(workers[0].stopping, "one is enough");
-    cr_assert_eq(service.left_out_count, 2);
+    cr_assert_eq(service.excluded_count, 2);
     cr_assert_eq(service.left_out[0].user, 1000);
     cr_assert_eq(service.left_out[1].user, 0);
     cr_assert_eq(service.left_out[1].processes, 2);
     service.round = 2;
-    service_forget_left_out(&service);
-    cr_assert_eq(service.left_out_count, 0);
+    service_forget_excluded(&service);
+    cr_assert_eq(service.excluded_count, 0);
 }
 
 Test(service_limits, with_more_users_than_places_nobody_is_pushed_out, .init = set_up, .fini = end_processes)

@@ -42,10 +42,10 @@ static unsigned executions_with(struct go_strategy *strategy, const struct go_ch
 
     *ret_first = count;
     for (unsigned i = 0; i < count; i++) {
-        struct go_conduct conduct = {0};
+        struct go_schedule schedule = {0};
 
-        go_strategy_choose(strategy, &conduct);
-        if (conduct.choice_count != 2 || memcmp(conduct.choices, pair, 2 * sizeof(*pair)) != 0)
+        go_strategy_choose(strategy, &schedule);
+        if (schedule.choice_count != 2 || memcmp(schedule.choices, pair, 2 * sizeof(*pair)) != 0)
             continue;
         if (!found++)
             *ret_first = i;
@@ -106,13 +106,13 @@ static struct go_hold_rule holds_after(uint64_t execution_ns, unsigned count, un
 
     *ret_long = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct go_conduct conduct = {0};
+        struct go_schedule schedule = {0};
 
-        go_strategy_choose(strategy, &conduct);
+        go_strategy_choose(strategy, &schedule);
         go_strategy_holds(strategy, GO_HOLD_LONGEST_NS, &rule);
         cr_assert(i || !rule.outlasts_timers, "nothing has been measured before the first");
         cr_assert_eq(rule.limit_ns > GO_HOLD_SHORT_NS, rule.outlasts_timers);
-        cr_assert(conduct.choice_count != 1 || rule.outlasts_timers || !i, "a place alone");
+        cr_assert(schedule.choice_count != 1 || rule.outlasts_timers || !i, "a place alone");
         *ret_long += rule.outlasts_timers;
         if (rule.limit_ns > longest.limit_ns)
             longest = rule;
@@ -138,13 +138,13 @@ Test(go_strategy, each_first_hit_is_tried_alone)
     unsigned count = 0;
 
     for (unsigned i = 0; i < 2 * 8 + 2; i++) {
-        struct go_conduct conduct = {0};
+        struct go_schedule schedule = {0};
 
-        go_strategy_choose(strategy, &conduct);
-        if (i % 2 && conduct.choice_count == 1) {
-            cr_assert_lt(conduct.choices[0].hit, 2);
-            cr_assert_not(alone[conduct.choices[0].probe][conduct.choices[0].hit], "twice");
-            alone[conduct.choices[0].probe][conduct.choices[0].hit] = true;
+        go_strategy_choose(strategy, &schedule);
+        if (i % 2 && schedule.choice_count == 1) {
+            cr_assert_lt(schedule.choices[0].hit, 2);
+            cr_assert_not(alone[schedule.choices[0].probe][schedule.choices[0].hit], "twice");
+            alone[schedule.choices[0].probe][schedule.choices[0].hit] = true;
             count++;
         }
     }
@@ -159,16 +159,16 @@ Test(go_strategy, pairs_of_different_goroutines_come_first_and_once)
 
     /* 16 pairs of different goroutines there are. */
     for (unsigned i = 0; i < 64 && pairs < 12; i++) {
-        struct go_conduct conduct = {0};
+        struct go_schedule schedule = {0};
         unsigned a, b;
 
-        go_strategy_choose(strategy, &conduct);
-        if (conduct.choice_count != 2)
+        go_strategy_choose(strategy, &schedule);
+        if (schedule.choice_count != 2)
             continue;
         pairs++;
-        a = conduct.choices[0].probe * 10 + conduct.choices[0].hit;
-        b = conduct.choices[1].probe * 10 + conduct.choices[1].hit;
-        cr_assert_neq(is_first(conduct.choices[0].probe), is_first(conduct.choices[1].probe));
+        a = schedule.choices[0].probe * 10 + schedule.choices[0].hit;
+        b = schedule.choices[1].probe * 10 + schedule.choices[1].hit;
+        cr_assert_neq(is_first(schedule.choices[0].probe), is_first(schedule.choices[1].probe));
         snprintf(seen[count], sizeof(seen[count]), "%u-%u", a < b ? a : b, a < b ? b : a);
         for (unsigned k = 0; k < count; k++)
             cr_assert_str_neq(seen[k], seen[count]);
@@ -184,7 +184,7 @@ Test(go_strategy, the_seed_decides_and_the_bound_is_kept)
         CLEANUP(cleanup_strategy) struct go_strategy *other = make(5, delays);
 
         for (unsigned i = 0; i < 200; i++) {
-            struct go_conduct first = {0}, second = {0};
+            struct go_schedule first = {0}, second = {0};
 
             go_strategy_choose(one, &first);
             go_strategy_choose(other, &second);
@@ -204,22 +204,22 @@ Test(go_strategy, goroutines_that_are_many_can_be_held_at_one_place_twice)
     cr_assert_eq(go_strategy_new(3, 2, &strategy), 0);
     cr_assert_eq(go_strategy_learn(strategy, &use), 0);
     for (unsigned i = 0; i < 16; i++) {
-        struct go_conduct conduct = {0};
+        struct go_schedule schedule = {0};
 
-        go_strategy_choose(strategy, &conduct);
-        both |= conduct.choice_count == 2 && conduct.choices[0].hit != conduct.choices[1].hit;
+        go_strategy_choose(strategy, &schedule);
+        both |= schedule.choice_count == 2 && schedule.choices[0].hit != schedule.choices[1].hit;
     }
     cr_assert(both);
 }
 
 Test(go_strategy, schedules_are_read_as_they_are_written)
 {
-    struct go_conduct conduct = {0}, again = {0};
+    struct go_schedule schedule = {0}, again = {0};
     char text[64];
 
-    cr_assert_eq(go_schedule_parse("311.0,307.1", &conduct), 0);
-    cr_assert_eq(conduct.choice_count, 2);
-    go_schedule_write(&conduct, text, sizeof(text));
+    cr_assert_eq(go_schedule_parse("311.0,307.1", &schedule), 0);
+    cr_assert_eq(schedule.choice_count, 2);
+    go_schedule_write(&schedule, text, sizeof(text));
     cr_assert_str_eq(text, "311.0,307.1");
     cr_assert_eq(go_schedule_parse("", &again), -EINVAL);
     cr_assert_eq(go_schedule_parse("1.2;3.4", &again), -EINVAL);

@@ -299,7 +299,7 @@ static void expect_calls(unsigned number, size_t calls)
     have_done(number, CALL);
     tell_claims();
     cr_expect_eq(atomic_load(&shared->sum[number]) - before, CALLS * 1001);
-    cr_assert_eq(inline_backend_look(world.backend), 0);
+    cr_assert_eq(inline_backend_sample(world.backend), 0);
     cr_assert_eq(inline_backend_read(world.backend), 0);
     cr_expect_eq(world.calls, calls, "%zu instead of %zu", world.calls, calls);
 }
@@ -457,7 +457,7 @@ Test(inline_change, stubs_are_made_once_for_one_place)
     struct inline_order order = {.first_number = 1}, elsewhere;
     static struct inline_patch patches[2]; /* padding and all: zero */
     struct inline_code *code;
-    struct inline_room room;
+    struct inline_extent room;
     uint8_t *copied;
 
     plan();

@@ -22,7 +22,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/inline/inline.h"
-#include "collector/inline/leftover.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/memory/text_diff.h"
 #include "collector/plan/plan.h"
 #include "collector/process/maps.h"
@@ -142,8 +142,8 @@ static void open_program(void)
     cr_assert_eq(elf_image_load_bias(program.image, start, offset, &program.load_bias), 0);
 }
 
-static int take_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
-                      size_t count)
+static int consume_calls(void *context, uint32_t tid, const struct agent_record *records,
+                         const uint64_t *times, size_t count)
 {
     return 0;
 }
@@ -162,7 +162,7 @@ static int take_distrust(void *context, pid_t pid, const char *why)
 static void attach_change_detach(void)
 {
     const struct inline_options options = {.ring_bytes = 1 << 18};
-    const struct inline_sink sink = {.calls = {.calls = take_calls, .lost = take_loss},
+    const struct inline_sink sink = {.calls = {.calls = consume_calls, .lost = take_loss},
                                      .distrusted = take_distrust};
     const struct inline_target target = {.pid = session_target.pid,
                                          .inlined = program.inlined,
@@ -247,7 +247,7 @@ static void sweep(size_t at)
     struct error err = {0};
 
     for (unsigned waited = 0; waited < PATIENCE_US; waited += 1000) {
-        cr_assert_eq(leftover_clean(session_target.pid, &err), 0, "instant %zu: %s", at, err.message);
+        cr_assert_eq(stale_patches_clean(session_target.pid, &err), 0, "instant %zu: %s", at, err.message);
         if (!has_area(session_target.pid))
             return;
         usleep(1000);

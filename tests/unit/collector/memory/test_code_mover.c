@@ -93,7 +93,7 @@ static pid_t begin(char *argument, char *variable)
 static bool is_told(char *argument, char *variable)
 {
     pid_t pid = begin(argument, variable);
-    bool told = code_mover_is_told(pid);
+    bool told = code_mover_is_configured(pid);
 
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "collector/process/target_memory.h"
 #include "collector/stacks/live_maps.h"
-#include "collector/stacks/live_settle.h"
+#include "collector/stacks/live_resolve.h"
 #include "collector/stacks/live_stack.h"
 #include "collector/stacks/live_stop.h"
 
@@ -43,26 +43,26 @@ static const struct live_call in_main = {0x8f8, 0x4000, 0x4100, 0x900100};
 static const struct live_call in_f = {0x7f8, 0x5000, 0x5100, 0x4015};
 static const struct live_call in_stub = {0x7c8, 0x6000, 0x6010, 0x5025};
 
-Test(live_settle, calls_with_a_frame_are_open)
+Test(live_resolve, calls_with_a_frame_are_open)
 {
     const struct live_call calls[] = {in_main, in_f, in_stub};
-    struct live_settlement settlement = live_settle(&made_up, calls, 3);
+    struct live_resolution resolution = live_resolve(&made_up, calls, 3);
 
-    cr_assert_eq(settlement.open, 3);
-    cr_assert(settlement.certain);
+    cr_assert_eq(resolution.open, 3);
+    cr_assert(resolution.certain);
 }
 
-Test(live_settle, calls_without_a_frame_have_returned)
+Test(live_resolve, calls_without_a_frame_have_returned)
 {
     const struct live_call calls[] = {
         in_main, in_f, {0x6f8, 0x7000, 0x7100, 0x5025}, {0x5f8, 0x7200, 0x7300, 0}};
-    struct live_settlement settlement = live_settle(&made_up, calls, 4);
+    struct live_resolution resolution = live_resolve(&made_up, calls, 4);
 
-    cr_assert_eq(settlement.open, 2);
-    cr_assert(settlement.certain);
+    cr_assert_eq(resolution.open, 2);
+    cr_assert(resolution.certain);
 }
 
-Test(live_settle, a_frame_at_the_same_place_may_be_another_functions)
+Test(live_resolve, a_frame_at_the_same_place_may_be_another_functions)
 {
     struct live_call call = {0x7c8, 0x7000, 0x7100, 0x5015};
 
@@ -73,41 +73,41 @@ Test(live_settle, a_frame_at_the_same_place_may_be_another_functions)
     cr_assert_eq(live_call_verdict(&made_up, &call), LIVE_UNKNOWN);
 }
 
-Test(live_settle, what_is_not_certain_stays)
+Test(live_resolve, what_is_not_certain_stays)
 {
     const struct live_call calls[] = {
         in_main, in_f, {0x7c8, 0x7000, 0x7100, 0x5025}, {0x5f8, 0x7200, 0x7300, 0}};
-    struct live_settlement settlement = live_settle(&made_up, calls, 4);
+    struct live_resolution resolution = live_resolve(&made_up, calls, 4);
 
-    cr_assert_eq(settlement.open, 3);
-    cr_assert_not(settlement.certain);
+    cr_assert_eq(resolution.open, 3);
+    cr_assert_not(resolution.certain);
 }
 
-Test(live_settle, an_outer_call_that_is_over_makes_the_nesting_uncertain)
+Test(live_resolve, an_outer_call_that_is_over_makes_the_nesting_uncertain)
 {
     const struct live_call calls[] = {in_main, {0x7f8, 0x7000, 0x7100, 0x4005}, in_stub};
-    struct live_settlement settlement = live_settle(&made_up, calls, 3);
+    struct live_resolution resolution = live_resolve(&made_up, calls, 3);
 
-    cr_assert_eq(settlement.open, 3);
-    cr_assert_not(settlement.certain);
+    cr_assert_eq(resolution.open, 3);
+    cr_assert_not(resolution.certain);
 }
 
-Test(live_settle, nothing_is_known_beyond_what_was_seen)
+Test(live_resolve, nothing_is_known_beyond_what_was_seen)
 {
     const struct live_call outside[] = {{0x908, 0x8000, 0x8100, 0}, {0xf8, 0x4000, 0x4100, 0}};
     const struct live_stack nothing = {0};
-    struct live_settlement settlement;
+    struct live_resolution resolution;
 
     for (size_t i = 0; i < ARRAY_SIZE(outside); i++)
         cr_assert_eq(live_call_verdict(&made_up, &outside[i]), LIVE_UNKNOWN, "%zu", i);
-    settlement = live_settle(&nothing, &in_main, 1);
-    cr_assert_eq(settlement.open, 1);
-    cr_assert_not(settlement.certain);
-    settlement = live_settle(&nothing, NULL, 0);
-    cr_assert(settlement.certain);
+    resolution = live_resolve(&nothing, &in_main, 1);
+    cr_assert_eq(resolution.open, 1);
+    cr_assert_not(resolution.certain);
+    resolution = live_resolve(&nothing, NULL, 0);
+    cr_assert(resolution.certain);
 }
 
-Test(live_settle, the_outermost_frame_was_not_called)
+Test(live_resolve, the_outermost_frame_was_not_called)
 {
     const struct live_call start = {0xa00, 0x900080, 0x900200, 0};
     struct live_stack broken_off = made_up;
@@ -403,7 +403,7 @@ static struct live_stacks *take_own(void)
     struct live_stacks *stacks = NULL;
     pid_t pid = getpid();
     struct error err = {0};
-    int r = live_stacks_take(&pid, 1, &stacks, &err);
+    int r = live_stacks_read(&pid, 1, &stacks, &err);
 
     if (geteuid() && (r == -EPERM || r == -EACCES))
         cr_skip_test("not root");
@@ -488,7 +488,7 @@ Test(live_stack, processes_that_are_gone_have_no_threads)
     if (!gone)
         _exit(0);
     waitpid(gone, NULL, 0);
-    r = live_stacks_take(&gone, 1, &stacks, &err);
+    r = live_stacks_read(&gone, 1, &stacks, &err);
     if (geteuid() && (r == -EPERM || r == -EACCES))
         cr_skip_test("not root");
     cr_assert_eq(r, 0, "%s", err.message);

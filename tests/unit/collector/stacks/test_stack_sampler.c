@@ -156,8 +156,8 @@ Test(stack_sampler, names_the_calls_of_all_threads)
         cr_skip_test("needs root");
     pid = start_child(&distance);
     sampler = new_sampler(&pid, 1);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), 0);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), 0);
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), 0);
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), 0);
     cr_assert_eq(sample_set_new(&set), 0);
     cr_assert_eq(stack_sampler_fill(sampler, set, NULL), 0);
     cr_assert_eq(set->thread_count, 2);
@@ -173,7 +173,7 @@ Test(stack_sampler, names_the_calls_of_all_threads)
     cr_assert_eq(stack_sampler_count(sampler).stopped, 0, "both sleep");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), -ESRCH, "it is gone");
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), -ESRCH, "it is gone");
     sample_set_free(set);
     stack_sampler_free(sampler);
 }
@@ -192,7 +192,7 @@ Test(stack_sampler, a_process_without_its_main_thread)
     pid = start_child(&distance);
     leaves_main = false;
     sampler = new_sampler(&pid, 1);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), 0);
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), 0);
     cr_assert_eq(sample_set_new(&set), 0);
     cr_assert_eq(stack_sampler_fill(sampler, set, NULL), 0);
     cr_assert_eq(set->thread_count, 1);
@@ -224,7 +224,7 @@ Test(stack_sampler, reads_values_in_frames)
         cr_skip_test("needs root");
     pid = start_child(&distance);
     sampler = new_sampler(&pid, 1);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), 0);
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), 0);
     cr_assert_eq(sample_set_new(&set), 0);
     cr_assert_eq(stack_sampler_fill(sampler, set, NULL), 0);
     frame = frame_of(set, 1, "wait_marked");
@@ -267,7 +267,7 @@ Test(stack_sampler, reads_globals_of_threads_that_sleep)
     pid = start_child(&distance);
     global = 7;
     sampler = new_sampler(&pid, 1);
-    cr_assert_eq(stack_sampler_take(sampler, NULL), 0);
+    cr_assert_eq(stack_sampler_sample(sampler, NULL), 0);
     cr_assert_eq(sample_set_new(&set), 0);
     cr_assert_eq(stack_sampler_fill(sampler, set, NULL), 0);
     frame = frame_of(set, 1, "wait_marked");
@@ -296,7 +296,7 @@ Test(stack_sampler, a_process_that_is_not_there)
     if (!may_sample())
         cr_skip_test("needs root");
     sampler = new_sampler(&nobody, 1);
-    cr_assert_eq(stack_sampler_take(sampler, &err), -ESRCH);
+    cr_assert_eq(stack_sampler_sample(sampler, &err), -ESRCH);
     cr_assert(*err.message);
     stack_sampler_free(sampler);
 }

@@ -88,7 +88,7 @@ static void start_process(void)
 static void begin(void)
 {
     const struct go_program_options go = {.detail = GO_DETAIL_OPERATIONS, .first_probe = FIRST_PROBE};
-    const struct stream_options options = {.take_losses = no_losses,
+    const struct stream_options options = {.consume_losses = no_losses,
                                            .goroutines = {.event = keep_event, .end = keep_end}};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};

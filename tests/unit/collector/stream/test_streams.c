@@ -97,7 +97,7 @@ static void begin_program(pid_t pid)
     cr_assert_eq(streams_set_code(world.streams, pid, &code, 1, &err), 0, "%s", err.message);
 }
 
-static struct wire_losses take_losses(void *context, uint32_t tid)
+static struct wire_losses consume_losses(void *context, uint32_t tid)
 {
     struct wire_losses lost = world.pending[tid];
 
@@ -110,7 +110,7 @@ static void begin(void)
 {
     const struct stream_options options = {
         .times = STREAM_TIMES_ANCHOR,
-        .take_losses = take_losses,
+        .consume_losses = consume_losses,
     };
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};
@@ -471,7 +471,7 @@ Test(streams, losses_of_threads_that_live_on_come_at_the_end_of_the_recording)
 
     process_begins(100);
     world.pending[100] = (struct wire_losses){.calls = 0, .returns = 4};
-    cr_assert_eq(streams_settle(world.streams, NULL, &err), 0);
+    cr_assert_eq(streams_resolve(world.streams, NULL, &err), 0);
     expect("0.0: !");
 }
 

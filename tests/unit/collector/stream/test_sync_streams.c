@@ -34,7 +34,7 @@ static struct wire_losses no_losses(void *context, uint32_t tid)
 
 static void begin(void)
 {
-    const struct stream_options options = {.take_losses = no_losses, .sync = true};
+    const struct stream_options options = {.consume_losses = no_losses, .sync = true};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     const pid_t tids[] = {PID, OTHER_TID};
     struct stream_program program = {.exe = strdup("/bin/test"), .argv = strdup("test"), .rank = -1};

@@ -131,7 +131,7 @@ static uint32_t own_name(void)
 
 static void read_claimed(uint64_t now)
 {
-    cr_assert_eq(agent_reader_look(reader, now), 0);
+    cr_assert_eq(agent_reader_sample(reader, now), 0);
     cr_assert_eq(agent_reader_read(reader), 0);
 }
 
@@ -505,9 +505,9 @@ Test(reader, slots_that_are_lent_record_for_the_borrower)
     }
     tell_claims(self);
     cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)lent), 0);
-    cr_assert_eq(agent_reader_lend(reader, self, child), 0);
+    cr_assert_eq(agent_reader_share_slots(reader, self, child), 0);
     cr_assert_eq(agent_reader_read_to(reader, self, (uint32_t)back), 0);
-    cr_assert_eq(agent_reader_lend(reader, self, self), 0);
+    cr_assert_eq(agent_reader_share_slots(reader, self, self), 0);
     read_all(0);
     cr_assert_eq(told_count, 3 * room);
     for (uint32_t i = 1; i <= 3 * room; i++) {
@@ -522,7 +522,7 @@ Test(reader, slots_may_be_lent_before_they_are_used)
     uint32_t self = (uint32_t)syscall(SYS_gettid);
 
     begin();
-    cr_assert_eq(agent_reader_lend(reader, self, self + 1), 0);
+    cr_assert_eq(agent_reader_share_slots(reader, self, self + 1), 0);
     call_agent(1);
     read_all(0);
     cr_assert_eq(told_count, 1);

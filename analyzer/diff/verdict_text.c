@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The sentences of a verdict. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/diff/verdict.h"
+#include "analyzer/symbols/short_names.h"
+#include "base/text.h"
+
+#define MOST_RANGES 6
+#define MOST_GROUPS 5
+#define MOST_NAMES 4
+#define MOST_CALLS 4
+#define MOST_BODY 6
+#define NAME_WIDTH 60 /* longer names are cut; the comparison below the verdict has them in full */
+
+struct text {
+    const struct diff_verdict *verdict;
+    FILE *out;
+};
+
+static void say_name(const struct text *text, uint32_t symbol)
+{
+    char name[SHORT_NAME_SIZE(NAME_WIDTH)];
+
+    name_shorten(symbols_demangled(&text->verdict->loops->symbols, symbol), NAME_WIDTH, name, sizeof(name));
+    text_show(text->out, name);
+}
+
+static void say_times(const struct text *text, uint64_t count)
+{
+    if (count < 3)
+        fputs(count == 2 ? "twice" : count ? "once" : "never", text->out);
+    else
+        text_print(text->out, "%" PRIu64 " times", count);
+}
+
+/* "7 times instead of 16" */
+static void say_change(const struct text *text, uint64_t faulty, uint64_t normal)
+{
+    say_times(text, faulty);
+    fputs(" instead of ", text->out);
+    if (faulty > 2 && normal > 2)
+        text_print(text->out, "%" PRIu64, normal);
+    else
+        say_times(text, normal);
+}
+
+/* ", ", " and " or nothing before item `i` of `count`. */
+static const char *joint(size_t i, size_t count)
+{
+    return !i ? "" : i + 1 == count ? " and " : ", ";
+}
+
+/* ------------------------------------------------------------------------------------------ threads */
+
+struct label {
+    unsigned long process, thread;
+    bool plain; /* "P.T": no goroutine, no other form */
+};
+
+static struct label parse_label(const char *text)
+{
+    struct label label = {0};
+    int length = 0;
+
+    label.plain = sscanf(text, "%lu.%lu%n", &label.process, &label.thread, &length) == 2 && !text[length];
+    return label;
+}
+
+/* Whether `next` follows `label` in steps of processes or of threads. */
+static bool follows(struct label label, struct label next, bool processes)
+{
+    if (!label.plain || !next.plain)
+        return false;
+    return processes ? next.process == label.process + 1 && next.thread == label.thread
+                     : next.process == label.process && next.thread == label.thread + 1;
+}
+
+static const char *label_of(const struct run_comparison *comparison, size_t thread)
+{
+    return thread_diff_label(&comparison->threads[thread]);
+}
+
+/* How many of the threads, from the first on, are a range of at least three. */
+static size_t range_length(const struct run_comparison *comparison, const size_t *threads, size_t count)
+{
+    for (int processes = 1; processes >= 0; processes--) {
+        size_t length = 1;
+
+        while (length < count && follows(parse_label(label_of(comparison, threads[length - 1])),
+                                         parse_label(label_of(comparison, threads[length])), processes))
+            length++;
+        if (length >= 3)
+            return length;
+    }
+    return 1;
+}
+
+static int compare_indices(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+void diff_verdict_threads(FILE *out, const struct run_comparison *comparison, const size_t *threads,
+                          size_t count)
+{
+    size_t *sorted = malloc((count + 1) * sizeof(*sorted)), said = 0;
+
+    if (!sorted)
+        return;
+    memcpy(sorted, threads, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), compare_indices);
+    for (size_t i = 0; i < count; said++) {
+        size_t length = range_length(comparison, sorted + i, count - i);
+
+        if (said == MOST_RANGES && i + length < count) {
+            text_print(out, " and %zu more", count - i);
+            break;
+        }
+        text_print(out, "%s%s", said ? ", " : "", label_of(comparison, sorted[i]));
+        if (length > 1)
+            text_print(out, "-%s", label_of(comparison, sorted[i + length - 1]));
+        i += length;
+    }
+    free(sorted);
+}
+
+/* ------------------------------------------------------------------------------------------ what */
+
+/* "after X": the call before a place. */
+static void say_after(const struct text *text, const struct divergence *place)
+{
+    if (place->last_common == SYMBOL_DROPPED)
+        return;
+    fputs(" after ", text->out);
+    say_name(text, place->last_common);
+}
+
+static void say_loop(const struct text *text, uint32_t loop)
+{
+    const struct loop_table *table = &text->verdict->loops->table;
+    const struct nlr_element *body = loop_table_elements(table, loop);
+    uint32_t length = table->bodies[loop].length;
+
+    text_print(text->out, "L%" PRIu32 " = [", table->numbers[loop]);
+    for (uint32_t i = 0; i < length && i < MOST_BODY; i++) {
+        if (i)
+            fputc(' ', text->out);
+        if (body[i].kind == NLR_SYMBOL)
+            say_name(text, body[i].id);
+        else if (body[i].kind == NLR_LOOP)
+            text_print(text->out, "L%" PRIu32 " ^ %" PRIu64, table->numbers[body[i].id], body[i].count);
+    }
+    fputs(length > MOST_BODY ? " ...]" : "]", text->out);
+}
+
+static void say_instead(const struct text *text, const struct divergence *place, const char *verb)
+{
+    text_print(text->out, "%s ", verb);
+    say_name(text, place->faulty_next);
+    if (place->normal_next == SYMBOL_DROPPED || place->normal_next == place->faulty_next)
+        return;
+    fputs(" where the normal run calls ", text->out);
+    say_name(text, place->normal_next);
+}
+
+static void say_missing(const struct text *text, const struct divergence *place)
+{
+    if (place->normal_next == SYMBOL_DROPPED) {
+        fputs("made fewer calls", text->out);
+        return;
+    }
+    fputs("did not call ", text->out);
+    say_name(text, place->normal_next);
+    say_after(text, place);
+}
+
+static void say_added(const struct text *text, const struct divergence *place)
+{
+    if (place->faulty_next == SYMBOL_DROPPED) {
+        fputs("made more calls", text->out);
+        return;
+    }
+    fputs("also called ", text->out);
+    say_name(text, place->faulty_next);
+    say_after(text, place);
+}
+
+/* The last call may be what it did not come back from. */
+static void say_stop(const struct text *text, const struct verdict_group *group)
+{
+    const struct thread_diff *thread = &text->verdict->comparison->threads[group->threads[0]];
+    bool unknown = thread->faulty->last_call == LAST_CALL_UNKNOWN;
+
+    fputs(unknown ? "called nothing more" : "ended early", text->out);
+    say_after(text, &group->divergence);
+    fputs(unknown ? "; whether that returned is not known" : "", text->out);
+}
+
+static void say_ending(const struct text *text, const struct verdict_group *group)
+{
+    const struct divergence *place = &group->divergence;
+
+    switch (place->kind) {
+    case DIVERGENCE_HANGS:
+        fputs("never came back from ", text->out);
+        say_name(text, place->stuck);
+        return;
+    case DIVERGENCE_HUNG_NORMAL:
+        fputs("came back from ", text->out);
+        say_name(text, place->stuck);
+        fputs(", which never returned in the normal run", text->out);
+        return;
+    case DIVERGENCE_STOPS:
+        say_stop(text, group);
+        return;
+    default:
+        fputs("went on", text->out);
+        say_after(text, place);
+        fputs(", where the normal run ends", text->out);
+    }
+}
+
+/* What happened, as the end of a sentence about one thread or several. */
+static void say_what(const struct text *text, const struct verdict_group *group)
+{
+    const struct divergence *place = &group->divergence;
+    bool has_next = place->faulty_next != SYMBOL_DROPPED;
+
+    switch (place->kind) {
+    case DIVERGENCE_LOOP_SHORTER:
+    case DIVERGENCE_LOOP_LONGER:
+        fputs(place->kind == DIVERGENCE_LOOP_SHORTER ? "left a loop early: L" : "stayed in a loop: L",
+              text->out);
+        text_print(text->out, "%" PRIu32 " ran ", text->verdict->loops->table.numbers[place->loop]);
+        say_change(text, place->faulty_count, place->normal_count);
+        return;
+    case DIVERGENCE_ORDER:
+        fputs("made the same calls in another order", text->out);
+        if (has_next)
+            say_instead(text, place, ":");
+        return;
+    case DIVERGENCE_MISSING:
+        say_missing(text, place);
+        return;
+    case DIVERGENCE_ADDED:
+        say_added(text, place);
+        return;
+    case DIVERGENCE_OTHER:
+    case DIVERGENCE_NONE:
+        if (has_next)
+            say_instead(text, place, "called");
+        else
+            fputs("made other calls", text->out);
+        return;
+    case DIVERGENCE_RENAMED:
+        fputs("made the same calls, of functions with other names (a guess)", text->out);
+        return;
+    default:
+        say_ending(text, group);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ where */
+
+static void say_place(const struct text *text, uint32_t symbol, bool faulty)
+{
+    const struct function_side *side = function_facts_side(text->verdict->facts, symbol, faulty);
+    const char *base;
+
+    say_name(text, symbol);
+    if (!side->line || !side->file)
+        return;
+    base = strrchr(side->file, '/');
+    text_print(text->out, " (%s:%d)", base ? base + 1 : side->file, side->line);
+}
+
+static void say_next(const struct text *text, uint32_t symbol, bool faulty, bool known)
+{
+    if (symbol != SYMBOL_DROPPED)
+        say_place(text, symbol, faulty);
+    else
+        fputs(known ? "nothing more" : "not known", text->out);
+}
+
+/* "nothing more" is only said of a thread that is known to have ended, or to have hung, there. */
+static bool end_is_known(const struct thread_loops *thread)
+{
+    size_t count = thread->loops.count;
+
+    return !thread->incomplete && !(count && thread->loops.elements[count - 1].kind == NLR_LOST);
+}
+
+static void say_where(const struct text *text, const struct verdict_group *group)
+{
+    const struct divergence *place = &group->divergence;
+    const struct thread_diff *thread = &text->verdict->comparison->threads[group->threads[0]];
+
+    fputs("  same up to   ", text->out);
+    if (place->last_common == SYMBOL_DROPPED) {
+        fputs(place->exact ? "nothing: the first call differs" : "not known: events are missing", text->out);
+    } else {
+        text_print(text->out, "%s %" PRIu64 ": ", place->exact ? "call" : "call (behind missing events)",
+                   place->common);
+        say_place(text, place->last_common, true);
+    }
+    fputs("\n  then         normal: ", text->out);
+    say_next(text, place->normal_next, false, end_is_known(thread->normal));
+    fputs("; faulty: ", text->out);
+    say_next(text, place->faulty_next, true, end_is_known(thread->faulty));
+    fputc('\n', text->out);
+    if (place->loop == NO_LOOP)
+        return;
+    fputs("  where        ", text->out);
+    if (!place->normal_count)
+        text_print(text->out, "iteration %" PRIu64 " of %" PRIu64 " (%s run) of ", place->iteration,
+                   place->iterations, place->loop_is_faulty ? "faulty" : "normal");
+    say_loop(text, place->loop);
+    fputc('\n', text->out);
+}
+
+static void say_calls(const struct text *text)
+{
+    const struct diff_verdict *verdict = text->verdict;
+    size_t shown = verdict->call_count < MOST_CALLS ? verdict->call_count : MOST_CALLS;
+
+    if (!shown)
+        return;
+    fputs("  in all       ", text->out);
+    for (size_t i = 0; i < shown; i++) {
+        const struct call_count *call = &verdict->calls[i];
+
+        fputs(i ? ", " : "", text->out);
+        say_name(text, call->symbol);
+        fputc(' ', text->out);
+        say_change(text, call->faulty, call->normal);
+    }
+    if (shown < verdict->call_count)
+        text_print(text->out, ", and %zu more functions", verdict->call_count - shown);
+    fputc('\n', text->out);
+}
+
+/* ------------------------------------------------------------------------------------------ who */
+
+static void say_most_changed(const struct text *text)
+{
+    const struct diff_verdict *verdict = text->verdict;
+    const struct verdict_group *group = &verdict->groups[0];
+
+    text_print(text->out, "Most changed: thread %s ", label_of(verdict->comparison, group->threads[0]));
+    say_what(text, group);
+    fputs(".\n", text->out);
+    say_where(text, group);
+    say_calls(text);
+    if (group->count == 1)
+        return;
+    fputs("  alike        ", text->out);
+    diff_verdict_threads(text->out, verdict->comparison, group->threads + 1, group->count - 1);
+    fputc('\n', text->out);
+}
+
+static void say_others(const struct text *text)
+{
+    const struct diff_verdict *verdict = text->verdict;
+    size_t left = 0;
+
+    for (size_t i = 1; i < verdict->group_count; i++) {
+        const struct verdict_group *group = &verdict->groups[i];
+
+        if (i > MOST_GROUPS) {
+            left += group->count;
+            continue;
+        }
+        fputs(group->count == 1 ? "Thread " : "Threads ", text->out);
+        diff_verdict_threads(text->out, verdict->comparison, group->threads, group->count);
+        fputc(' ', text->out);
+        say_what(text, group);
+        fputs(".\n", text->out);
+    }
+    if (left)
+        text_print(text->out, "%zu more thread%s otherwise.\n", left, left == 1 ? " differs" : "s differ");
+}
+
+static void say_one_sided(const struct text *text, bool normal)
+{
+    const struct run_comparison *comparison = text->verdict->comparison;
+    size_t *threads = malloc((comparison->count + 1) * sizeof(*threads)), count = 0;
+
+    for (size_t i = 0; threads && i < comparison->count; i++) {
+        const struct thread_diff *thread = &comparison->threads[i];
+
+        if (!thread->unknown && (normal ? !thread->faulty : !thread->normal))
+            threads[count++] = i;
+    }
+    if (count) {
+        text_print(text->out, "Only in the %s run: thread%s ", normal ? "normal" : "faulty",
+                   count == 1 ? "" : "s");
+        diff_verdict_threads(text->out, comparison, threads, count);
+        fputs(".\n", text->out);
+    }
+    free(threads);
+}
+
+/* ------------------------------------------------------------------------------------------ functions */
+
+static void say_functions(const struct text *text, const uint32_t *symbols, size_t count, const char *what)
+{
+    size_t shown = count <= MOST_NAMES + 1 ? count : MOST_NAMES;
+
+    if (!count)
+        return;
+    text_print(text->out, "%s: ", what);
+    for (size_t i = 0; i < shown; i++) {
+        text_show(text->out, shown < count && i ? ", " : joint(i, count));
+        say_name(text, symbols[i]);
+    }
+    if (shown < count)
+        text_print(text->out, " and %zu more", count - shown);
+    fputs(".\n", text->out);
+}
+
+/* Of the functions that one run calls only, those that the other program is known to have, or not to. */
+static void say_called_only(const struct text *text, bool faulty, enum in_program in_program,
+                            const char *what)
+{
+    const struct diff_verdict *verdict = text->verdict;
+    const uint32_t *symbols = faulty ? verdict->only_faulty : verdict->only_normal;
+    size_t count = faulty ? verdict->only_faulty_count : verdict->only_normal_count, found = 0;
+    uint32_t *chosen = malloc((count + 1) * sizeof(*chosen));
+
+    for (size_t i = 0; chosen && i < count; i++)
+        if (function_facts_side(verdict->facts, symbols[i], !faulty)->in_program == in_program)
+            chosen[found++] = symbols[i];
+    say_functions(text, chosen, found, what);
+    free(chosen);
+}
+
+static void say_versions(const struct text *text)
+{
+    const struct renames *renames = &text->verdict->renames;
+
+    for (size_t i = 0; i < renames->count && i < MOST_NAMES; i++) {
+        fputs(i ? ", " : "Probably renamed (a guess, by what is called around them): ", text->out);
+        say_name(text, renames->renames[i].normal);
+        fputs(" -> ", text->out);
+        say_name(text, renames->renames[i].faulty);
+    }
+    if (renames->count > MOST_NAMES)
+        text_print(text->out, " and %zu more", renames->count - MOST_NAMES);
+    if (renames->count)
+        fputs(".\n", text->out);
+    say_called_only(text, false, IN_PROGRAM_NO, "No longer in the program");
+    say_called_only(text, true, IN_PROGRAM_NO, "New in the program");
+    say_called_only(text, false, IN_PROGRAM_YES, "In both programs, but recorded in the normal run only");
+    say_called_only(text, true, IN_PROGRAM_YES, "In both programs, but recorded in the faulty run only");
+    say_called_only(text, false, IN_PROGRAM_UNKNOWN, "Recorded in the normal run only");
+    say_called_only(text, true, IN_PROGRAM_UNKNOWN, "Recorded in the faulty run only");
+}
+
+/* ------------------------------------------------------------------------------------------ how sure */
+
+static bool has_blind_spots(const struct verdict_doubts *doubts)
+{
+    return doubts->unknown_threads || doubts->unfinished || doubts->lost_events || doubts->lost_unknown ||
+           doubts->blind_functions;
+}
+
+static void say_losses(const struct text *text)
+{
+    const struct verdict_doubts *doubts = &text->verdict->doubts;
+
+    if (doubts->unfinished)
+        text_print(text->out, " %s unfinished.", doubts->unfinished > 1 ? "Both runs are" : "One run is");
+    if (doubts->lost_events)
+        text_print(text->out, " %" PRIu64 "%s events are missing.", doubts->lost_events,
+                   doubts->lost_unknown ? " or more" : "");
+    else if (doubts->lost_unknown)
+        fputs(" Events are missing, nobody knows how many.", text->out);
+    if (doubts->blind_functions)
+        text_print(text->out, " %zu function%s not observed all the time, and left out of both runs.",
+                   doubts->blind_functions, doubts->blind_functions == 1 ? " was" : "s were");
+    if (doubts->unknown_threads)
+        text_print(text->out,
+                   " %zu thread%s could not be compared in full; what is not known is not called a "
+                   "difference.",
+                   doubts->unknown_threads, doubts->unknown_threads == 1 ? "" : "s");
+}
+
+static void say_how_sure(const struct text *text)
+{
+    const struct verdict_doubts *doubts = &text->verdict->doubts;
+    const struct run_comparison *comparison = text->verdict->comparison;
+
+    fputs("How sure:", text->out);
+    if (!has_blind_spots(doubts))
+        fputs(" nothing is missing in what was recorded of either run.", text->out);
+    say_losses(text);
+    if (doubts->unknown_ends)
+        text_print(text->out, " Of %zu thread%s it is not known whether the last call returned.",
+                   doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
+    fputc('\n', text->out);
+    if (comparison->usual)
+        text_print(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
+                   comparison->usual, comparison->usual == 1 ? " differs" : "s differ");
+    if (comparison->aside)
+        text_print(text->out, "          Left aside: %zu thread%s of what launched the program.\n",
+                   comparison->aside, comparison->aside == 1 ? "" : "s");
+    if (doubts->one_normal && text->verdict->group_count)
+        fputs(
+            "          With one normal run to compare with, what changes from run to run anyway shows, "
+            "too.\n",
+            text->out);
+}
+
+/* ------------------------------------------------------------------------------------------ all of it */
+
+static void say_head(const struct text *text, const char *normal, const char *faulty)
+{
+    const struct diff_verdict *verdict = text->verdict;
+    const struct run_comparison *comparison = verdict->comparison;
+    size_t matched = 0;
+
+    for (size_t i = 0; i < comparison->count; i++)
+        matched += comparison->threads[i].normal && comparison->threads[i].faulty;
+    if (comparison->suspect_count)
+        text_print(text->out, "%zu of %zu thread%s differ%s", comparison->suspect_count, matched,
+                   matched == 1 ? "" : "s", comparison->suspect_count == 1 ? "s" : "");
+    else
+        text_print(text->out, "No difference in %zu thread%s", matched, matched == 1 ? "" : "s");
+    text_print(text->out,
+               " between run %" PRId64 ", %s (the normal run), and run %" PRId64 ", %s (the faulty run).\n",
+               summary_run(verdict->loops, false)->run_id, normal, summary_run(verdict->loops, true)->run_id,
+               faulty);
+}
+
+char *diff_verdict_text(const struct diff_verdict *verdict, const char *normal_name, const char *faulty_name)
+{
+    char *words = NULL;
+    size_t size = 0;
+    struct text text = {verdict, open_memstream(&words, &size)};
+
+    if (!text.out)
+        return NULL;
+    say_head(&text, normal_name, faulty_name);
+    if (verdict->group_count) {
+        say_most_changed(&text);
+        say_others(&text);
+    }
+    say_one_sided(&text, true);
+    say_one_sided(&text, false);
+    say_versions(&text);
+    say_how_sure(&text);
+    if (fclose(text.out)) {
+        free(words);
+        return NULL;
+    }
+    return words;
+}
