@@ -40,10 +40,19 @@ size_t text_next(const char *text);
 size_t text_width(const char *text);
 
 /* As fprintf, with every string among the values made printable and padded by characters; a precision counts
- * bytes. `long double`, %n and wide characters are not supported. Returns how many characters were written,
- * <0: that failed. */
+ * bytes. %'u and %'d group digits: "12,345,678". `long double`, %n and wide characters are not supported.
+ * Returns how many characters were written, <0: that failed. */
 int text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int text_vprint(FILE *out, const char *format, va_list values) __attribute__((format(printf, 2, 0)));
+
+/* "12,345,678", cut to `size` bytes with the 0 behind it. */
+void text_count(uint64_t count, char *text, size_t size);
+
+/* What is behind a noun that there are `count` of: "s", or nothing for one. */
+static inline const char *text_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* Writes the text as printable text. */
 void text_show(FILE *out, const char *text);

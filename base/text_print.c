@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* text_print: printf's formats, taken apart so that strings among the values can be made printable. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static int read_number(const char **format, va_list *values)
 static struct conversion read_conversion(const char **format, va_list *values)
 {
     struct conversion conversion = {.precision = -1};
-    size_t flags = strspn(*format, "-+ #0"), length;
+    size_t flags = strspn(*format, "-+ #0'"), length;
 
     memcpy(conversion.flags, *format,
            flags < sizeof(conversion.flags) ? flags : sizeof(conversion.flags) - 1);
@@ -71,6 +72,17 @@ static long long read_integer(const struct conversion *conversion, va_list *valu
     return is_signed ? (long long)value : (long long)(unsigned)value;
 }
 
+/* %'u and %'d: "12,345,678", whatever the locale. */
+static int print_grouped(FILE *out, const struct conversion *conversion, long long value)
+{
+    bool negative = value < 0 && conversion->kind != 'u', left = strchr(conversion->flags, '-');
+    char text[32] = "-";
+
+    text_count(negative ? 0 - (unsigned long long)value : (unsigned long long)value, text + negative,
+               sizeof(text) - negative);
+    return fprintf(out, "%*s", left ? -conversion->width : conversion->width, text);
+}
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format is made of a checked one */
 
@@ -86,6 +98,8 @@ static int print_number(FILE *out, const struct conversion *conversion, va_list 
         format_again(conversion, "", format, sizeof(format));
         return fprintf(out, format, conversion->width, conversion->precision, va_arg(*values, void *));
     }
+    if (strchr(conversion->flags, '\''))
+        return print_grouped(out, conversion, read_integer(conversion, values));
     format_again(conversion, "ll", format, sizeof(format));
     return fprintf(out, format, conversion->width, conversion->precision, read_integer(conversion, values));
 }
@@ -122,6 +136,20 @@ static int print_value(FILE *out, const struct conversion *conversion, va_list *
         return print_number(out, conversion, values);
     character[0] = (char)va_arg(*values, int);
     return print_text(out, conversion, character);
+}
+
+void text_count(uint64_t count, char *text, size_t size)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+    size_t at = 0;
+
+    for (int i = 0; i < length && at + 2 < size; i++) {
+        if (i && (length - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
 }
 
 int text_vprint(FILE *out, const char *format, va_list values)

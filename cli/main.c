@@ -55,7 +55,7 @@ static const struct argp main_argp = {
     .parser = parse_main,
     .args_doc = "COMMAND [ARG...]",
     .doc =
-        "Record which functions a program calls, without recompiling it; keep, query and compare the "
+        "Record which functions a program calls, without recompiling it; store, query and compare the "
         "recordings.\v",
     .children = cli_common_children,
     .help_filter = help_filter,

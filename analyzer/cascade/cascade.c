@@ -218,7 +218,7 @@ static int no_sink(const struct cascade_result *result, const char *sink, struct
         if (result->facts[i].sink_calls)
             return 0;
     return error_say(err, -ENOENT,
-                     "looking for what could delay '%s': no run calls it (tracectl top RUN lists functions)",
+                     "cannot predict delays of '%s': no run calls it (tracectl top RUN lists functions)",
                      sink);
 }
 

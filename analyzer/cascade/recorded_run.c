@@ -313,7 +313,7 @@ static int recognise_handlers(struct recorded_run *run, struct tracestore *store
     if (r < 0)
         return r;
     r = event_loops_mark(loops, &run->trace);
-    return r < 0 ? error_say(err, r, "looking for the handlers of events: there are too many events") : 0;
+    return r < 0 ? error_say(err, r, "cannot find event handlers: too many events") : 0;
 }
 
 static int on_frame_event(void *context, uint32_t thread, const struct event *event)
@@ -352,7 +352,7 @@ static int find_relations(struct recorded_run *run, struct error *err)
         r = origins_find(&run->trace, &run->handlers, &run->causality, &run->origins);
     if (r == -ENOMEM)
         return error_no_memory(err), -ENOMEM;
-    return r < 0 ? error_say(err, r, "looking for cascades: there are too many events") : 0;
+    return r < 0 ? error_say(err, r, "cannot predict cascades: too many events") : 0;
 }
 
 int recorded_run_read(struct recorded_run *run, struct tracestore *store, const struct trace_parts *parts,

@@ -79,7 +79,7 @@ static char *job_words(const struct recorded_run *run, uint32_t event)
 
     if (job.kind == JOB_THREAD) {
         cascade_trace_label(&run->trace, (uint32_t)job.id, label, sizeof(label));
-        r = asprintf(&words, "what thread %s does on its own account", label);
+        r = asprintf(&words, "thread %s itself", label);
     } else if (job.kind == JOB_REQUEST) {
         r = asprintf(&words, "a client's request on connection %" PRIu64, job.id);
     } else {
@@ -178,7 +178,7 @@ int cascade_report_make(struct cascade_report *report, const struct recorded_run
 
 void cascade_place_print(FILE *out, const struct cascade_place *place)
 {
-    text_show(out, *place->function ? place->function : "a function that is not known");
+    text_show(out, *place->function ? place->function : "an unknown function");
     if (*place->file && place->line)
         text_print(out, " (%s:%d)", path_file_name(place->file), place->line);
 }
@@ -225,8 +225,8 @@ void cascade_report_sentence(FILE *out, const struct cascade_report *report)
 
 void cascade_growth_sentence(FILE *out, const struct loop_growth *growth, const uint64_t *sizes, size_t runs)
 {
-    static const char *const kinds[] = {"has a bound as far as was seen", "waits until another thread acts",
-                                        "goes on until what it reads says so", "follows the workload"};
+    static const char *const kinds[] = {"appears bounded", "waits until another thread acts",
+                                        "continues until what it reads says so", "grows with the workload"};
 
     text_print(out, "%s%s; ", growth->possible && growth->kind == LOOP_FOLLOWS ? "possibly " : "",
                kinds[growth->kind]);
@@ -239,17 +239,17 @@ void cascade_growth_sentence(FILE *out, const struct loop_growth *growth, const 
             text_print(out, "%s%" PRIu64, i ? ", " : "", sizes[i]);
         text_print(out, ": nearest to %s", loop_fit_name(growth->fit));
     } else if (runs > 1) {
-        fputs(", a run each", out);
+        fputs(", one run each", out);
     }
 }
 
 void cascade_advice(FILE *out, const struct cascade_report *report)
 {
     if (report->growth->kind == LOOP_WAITS)
-        text_print(out, "delay what ends the waiting in %s", report->source.function);
+        text_print(out, "delay the event that ends the wait in %s", report->source.function);
     else if (report->growth->kind == LOOP_READS)
-        text_print(out, "give %s more to read", report->source.function);
+        text_print(out, "give %s more input", report->source.function);
     else
-        text_print(out, "make the work of %s larger", report->source.function);
-    text_print(out, ", and call %s meanwhile", report->sink.function);
+        text_print(out, "increase the work of %s", report->source.function);
+    text_print(out, ", and call %s at the same time", report->sink.function);
 }

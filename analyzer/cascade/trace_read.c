@@ -78,7 +78,7 @@ static int merge(struct cascade_trace *trace, struct stream_reader *streams, siz
         if (r == -ENOMEM)
             return error_no_memory(err), -ENOMEM;
         if (r < 0)
-            return error_say(err, r, "reading the events of locks and messages: there are too many");
+            return error_say(err, r, "too many synchronisation events");
         r = advance(&streams[first], err);
         if (r < 0)
             return r;
@@ -167,8 +167,8 @@ static int add_run(struct cascade_trace *trace, struct tracestore *store, int64_
         return r;
     if (!count)
         r = error_say(err, -ENODATA,
-                      "looking for cascades in run %" PRId64
-                      ": it has no events of locks and messages (record it with --sync)",
+                      "cannot predict cascades in run %" PRId64
+                      ": no synchronisation events (record with --sync)",
                       run_id);
     for (size_t i = 0; i < count && r == 0; i++)
         r = add_process(trace, store, &processes[i], bases, joined, streams, err);

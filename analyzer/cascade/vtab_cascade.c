@@ -318,7 +318,7 @@ static int cascades_filter(sqlite3_vtab_cursor *base, int index_number, const ch
     cursor->head.row = -1;
     r = runs && !*runs && sink && count
             ? cascades_find(sources, count, sink, &options, &cursor->result, &err)
-            : error_say(&err, -EINVAL, "no numbers of runs with commas between, or too many");
+            : error_say(&err, -EINVAL, "not a comma-separated list of run numbers, or too many");
     return r < 0 ? vtab_fail(base->pVtab, r, &err) : cascades_next(base);
 }
 

@@ -21,7 +21,7 @@ struct text {
     FILE *out;
 };
 
-static void say_name(const struct text *text, uint32_t symbol)
+static void print_name(const struct text *text, uint32_t symbol)
 {
     char name[SHORT_NAME_SIZE(NAME_WIDTH)];
 
@@ -29,7 +29,7 @@ static void say_name(const struct text *text, uint32_t symbol)
     text_show(text->out, name);
 }
 
-static void say_times(const struct text *text, uint64_t count)
+static void print_times(const struct text *text, uint64_t count)
 {
     if (count < 3)
         fputs(count == 2 ? "twice" : count ? "once" : "never", text->out);
@@ -38,14 +38,14 @@ static void say_times(const struct text *text, uint64_t count)
 }
 
 /* "7 times instead of 16" */
-static void say_change(const struct text *text, uint64_t faulty, uint64_t normal)
+static void print_change(const struct text *text, uint64_t faulty, uint64_t normal)
 {
-    say_times(text, faulty);
+    print_times(text, faulty);
     fputs(" instead of ", text->out);
     if (faulty > 2 && normal > 2)
         text_print(text->out, "%" PRIu64, normal);
     else
-        say_times(text, normal);
+        print_times(text, normal);
 }
 
 /* ", ", " and " or nothing before item `i` of `count`. */
@@ -109,20 +109,20 @@ static int compare_indices(const void *a, const void *b)
 void diff_verdict_threads(FILE *out, const struct run_comparison *comparison, const size_t *threads,
                           size_t count)
 {
-    size_t *sorted = malloc((count + 1) * sizeof(*sorted)), said = 0;
+    size_t *sorted = malloc((count + 1) * sizeof(*sorted)), printed = 0;
 
     if (!sorted)
         return;
     memcpy(sorted, threads, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), compare_indices);
-    for (size_t i = 0; i < count; said++) {
+    for (size_t i = 0; i < count; printed++) {
         size_t length = range_length(comparison, sorted + i, count - i);
 
-        if (said == MOST_RANGES && i + length < count) {
+        if (printed == MOST_RANGES && i + length < count) {
             text_print(out, " and %zu more", count - i);
             break;
         }
-        text_print(out, "%s%s", said ? ", " : "", label_of(comparison, sorted[i]));
+        text_print(out, "%s%s", printed ? ", " : "", label_of(comparison, sorted[i]));
         if (length > 1)
             text_print(out, "-%s", label_of(comparison, sorted[i + length - 1]));
         i += length;
@@ -133,15 +133,15 @@ void diff_verdict_threads(FILE *out, const struct run_comparison *comparison, co
 /* ------------------------------------------------------------------------------------------ what */
 
 /* "after X": the call before a place. */
-static void say_after(const struct text *text, const struct divergence *place)
+static void print_after(const struct text *text, const struct divergence *place)
 {
     if (place->last_common == SYMBOL_DROPPED)
         return;
     fputs(" after ", text->out);
-    say_name(text, place->last_common);
+    print_name(text, place->last_common);
 }
 
-static void say_loop(const struct text *text, uint32_t loop)
+static void print_loop(const struct text *text, uint32_t loop)
 {
     const struct loop_table *table = &text->verdict->loops->table;
     const struct nlr_element *body = loop_table_elements(table, loop);
@@ -152,82 +152,82 @@ static void say_loop(const struct text *text, uint32_t loop)
         if (i)
             fputc(' ', text->out);
         if (body[i].kind == NLR_SYMBOL)
-            say_name(text, body[i].id);
+            print_name(text, body[i].id);
         else if (body[i].kind == NLR_LOOP)
             text_print(text->out, "L%" PRIu32 " ^ %" PRIu64, table->numbers[body[i].id], body[i].count);
     }
     fputs(length > MOST_BODY ? " ...]" : "]", text->out);
 }
 
-static void say_instead(const struct text *text, const struct divergence *place, const char *verb)
+static void print_instead(const struct text *text, const struct divergence *place, const char *verb)
 {
     text_print(text->out, "%s ", verb);
-    say_name(text, place->faulty_next);
+    print_name(text, place->faulty_next);
     if (place->normal_next == SYMBOL_DROPPED || place->normal_next == place->faulty_next)
         return;
-    fputs(" where the normal run calls ", text->out);
-    say_name(text, place->normal_next);
+    fputs(" where the baseline run calls ", text->out);
+    print_name(text, place->normal_next);
 }
 
-static void say_missing(const struct text *text, const struct divergence *place)
+static void print_missing(const struct text *text, const struct divergence *place)
 {
     if (place->normal_next == SYMBOL_DROPPED) {
         fputs("made fewer calls", text->out);
         return;
     }
     fputs("did not call ", text->out);
-    say_name(text, place->normal_next);
-    say_after(text, place);
+    print_name(text, place->normal_next);
+    print_after(text, place);
 }
 
-static void say_added(const struct text *text, const struct divergence *place)
+static void print_added(const struct text *text, const struct divergence *place)
 {
     if (place->faulty_next == SYMBOL_DROPPED) {
         fputs("made more calls", text->out);
         return;
     }
     fputs("also called ", text->out);
-    say_name(text, place->faulty_next);
-    say_after(text, place);
+    print_name(text, place->faulty_next);
+    print_after(text, place);
 }
 
-/* The last call may be what it did not come back from. */
-static void say_stop(const struct text *text, const struct verdict_group *group)
+/* It may not have returned from the last call. */
+static void print_stop(const struct text *text, const struct verdict_group *group)
 {
     const struct thread_diff *thread = &text->verdict->comparison->threads[group->threads[0]];
     bool unknown = thread->faulty->last_call == LAST_CALL_UNKNOWN;
 
     fputs(unknown ? "called nothing more" : "ended early", text->out);
-    say_after(text, &group->divergence);
-    fputs(unknown ? "; whether that returned is not known" : "", text->out);
+    print_after(text, &group->divergence);
+    fputs(unknown ? "; it is unknown whether that call returned" : "", text->out);
 }
 
-static void say_ending(const struct text *text, const struct verdict_group *group)
+static void print_ending(const struct text *text, const struct verdict_group *group)
 {
     const struct divergence *place = &group->divergence;
 
     switch (place->kind) {
     case DIVERGENCE_HANGS:
-        fputs("never came back from ", text->out);
-        say_name(text, place->stuck);
+        fputs("never returned from ", text->out);
+        print_name(text, place->stuck);
         return;
     case DIVERGENCE_HUNG_NORMAL:
-        fputs("came back from ", text->out);
-        say_name(text, place->stuck);
-        fputs(", which never returned in the normal run", text->out);
+        fputs("returned from ", text->out);
+        print_name(text, place->stuck);
+        fputs(", which never returned in the baseline run", text->out);
         return;
     case DIVERGENCE_STOPS:
-        say_stop(text, group);
+        print_stop(text, group);
         return;
     default:
-        fputs("went on", text->out);
-        say_after(text, place);
-        fputs(", where the normal run ends", text->out);
+        fputs("continued", text->out);
+        print_after(text, place);
+        fputs(", where the baseline run ends", text->out);
     }
 }
 
 /* What happened, as the end of a sentence about one thread or several. */
-static void say_what(const struct text *text, const struct verdict_group *group)
+static void print_what(const struct text *text, const struct verdict_group *group)
 {
     const struct divergence *place = &group->divergence;
     bool has_next = place->faulty_next != SYMBOL_DROPPED;
@@ -238,23 +238,23 @@ static void say_what(const struct text *text, const struct verdict_group *group)
         fputs(place->kind == DIVERGENCE_LOOP_SHORTER ? "left a loop early: L" : "stayed in a loop: L",
               text->out);
         text_print(text->out, "%" PRIu32 " ran ", text->verdict->loops->table.numbers[place->loop]);
-        say_change(text, place->faulty_count, place->normal_count);
+        print_change(text, place->faulty_count, place->normal_count);
         return;
     case DIVERGENCE_ORDER:
         fputs("made the same calls in another order", text->out);
         if (has_next)
-            say_instead(text, place, ":");
+            print_instead(text, place, ":");
         return;
     case DIVERGENCE_MISSING:
-        say_missing(text, place);
+        print_missing(text, place);
         return;
     case DIVERGENCE_ADDED:
-        say_added(text, place);
+        print_added(text, place);
         return;
     case DIVERGENCE_OTHER:
     case DIVERGENCE_NONE:
         if (has_next)
-            say_instead(text, place, "called");
+            print_instead(text, place, "called");
         else
             fputs("made other calls", text->out);
         return;
@@ -262,33 +262,34 @@ static void say_what(const struct text *text, const struct verdict_group *group)
         fputs("made the same calls, of functions with other names (a guess)", text->out);
         return;
     default:
-        say_ending(text, group);
+        print_ending(text, group);
     }
 }
 
 /* ------------------------------------------------------------------------------------------ where */
 
-static void say_place(const struct text *text, uint32_t symbol, bool faulty)
+static void print_place(const struct text *text, uint32_t symbol, bool faulty)
 {
     const struct function_side *side = function_facts_side(text->verdict->facts, symbol, faulty);
     const char *base;
 
-    say_name(text, symbol);
+    print_name(text, symbol);
     if (!side->line || !side->file)
         return;
     base = strrchr(side->file, '/');
     text_print(text->out, " (%s:%d)", base ? base + 1 : side->file, side->line);
 }
 
-static void say_next(const struct text *text, uint32_t symbol, bool faulty, bool known)
+static void print_next(const struct text *text, uint32_t symbol, bool faulty, bool known)
 {
     if (symbol != SYMBOL_DROPPED)
-        say_place(text, symbol, faulty);
+        print_place(text, symbol, faulty);
     else
-        fputs(known ? "nothing more" : "not known", text->out);
+        fputs(known ? "none" : "unknown", text->out);
+    fputs(faulty ? " in the candidate run\n" : " in the baseline run; ", text->out);
 }
 
-/* "nothing more" is only said of a thread that is known to have ended, or to have hung, there. */
+/* "none" is only printed for a thread that is known to have ended, or to have hung, there. */
 static bool end_is_known(const struct thread_loops *thread)
 {
     size_t count = thread->loops.count;
@@ -296,75 +297,73 @@ static bool end_is_known(const struct thread_loops *thread)
     return !thread->incomplete && !(count && thread->loops.elements[count - 1].kind == NLR_LOST);
 }
 
-static void say_where(const struct text *text, const struct verdict_group *group)
+static void print_where(const struct text *text, const struct verdict_group *group)
 {
     const struct divergence *place = &group->divergence;
     const struct thread_diff *thread = &text->verdict->comparison->threads[group->threads[0]];
 
     fputs("  same up to   ", text->out);
     if (place->last_common == SYMBOL_DROPPED) {
-        fputs(place->exact ? "nothing: the first call differs" : "not known: events are missing", text->out);
+        fputs(place->exact ? "none: the first call differs" : "unknown: events are missing", text->out);
     } else {
-        text_print(text->out, "%s %" PRIu64 ": ", place->exact ? "call" : "call (behind missing events)",
+        text_print(text->out, "%s %" PRIu64 ": ", place->exact ? "call" : "call (after missing events)",
                    place->common);
-        say_place(text, place->last_common, true);
+        print_place(text, place->last_common, true);
     }
-    fputs("\n  then         normal: ", text->out);
-    say_next(text, place->normal_next, false, end_is_known(thread->normal));
-    fputs("; faulty: ", text->out);
-    say_next(text, place->faulty_next, true, end_is_known(thread->faulty));
-    fputc('\n', text->out);
+    fputs("\n  next call    ", text->out);
+    print_next(text, place->normal_next, false, end_is_known(thread->normal));
+    print_next(text, place->faulty_next, true, end_is_known(thread->faulty));
     if (place->loop == NO_LOOP)
         return;
     fputs("  where        ", text->out);
     if (!place->normal_count)
         text_print(text->out, "iteration %" PRIu64 " of %" PRIu64 " (%s run) of ", place->iteration,
-                   place->iterations, place->loop_is_faulty ? "faulty" : "normal");
-    say_loop(text, place->loop);
+                   place->iterations, place->loop_is_faulty ? "candidate" : "baseline");
+    print_loop(text, place->loop);
     fputc('\n', text->out);
 }
 
-static void say_calls(const struct text *text)
+static void print_calls(const struct text *text)
 {
     const struct diff_verdict *verdict = text->verdict;
     size_t shown = verdict->call_count < MOST_CALLS ? verdict->call_count : MOST_CALLS;
 
     if (!shown)
         return;
-    fputs("  in all       ", text->out);
+    fputs("  call counts  (baseline -> candidate) ", text->out);
     for (size_t i = 0; i < shown; i++) {
         const struct call_count *call = &verdict->calls[i];
 
         fputs(i ? ", " : "", text->out);
-        say_name(text, call->symbol);
-        fputc(' ', text->out);
-        say_change(text, call->faulty, call->normal);
+        print_name(text, call->symbol);
+        text_print(text->out, " %'" PRIu64 " -> %'" PRIu64, call->normal, call->faulty);
     }
     if (shown < verdict->call_count)
-        text_print(text->out, ", and %zu more functions", verdict->call_count - shown);
+        text_print(text->out, ", and %zu more function%s", verdict->call_count - shown,
+                   text_plural(verdict->call_count - shown));
     fputc('\n', text->out);
 }
 
-/* ------------------------------------------------------------------------------------------ who */
+/* ------------------------------------------------------------------------------------------ which threads */
 
-static void say_most_changed(const struct text *text)
+static void print_most_changed(const struct text *text)
 {
     const struct diff_verdict *verdict = text->verdict;
     const struct verdict_group *group = &verdict->groups[0];
 
     text_print(text->out, "Most changed: thread %s ", label_of(verdict->comparison, group->threads[0]));
-    say_what(text, group);
+    print_what(text, group);
     fputs(".\n", text->out);
-    say_where(text, group);
-    say_calls(text);
+    print_where(text, group);
+    print_calls(text);
     if (group->count == 1)
         return;
-    fputs("  alike        ", text->out);
+    fputs("  same change  ", text->out);
     diff_verdict_threads(text->out, verdict->comparison, group->threads + 1, group->count - 1);
     fputc('\n', text->out);
 }
 
-static void say_others(const struct text *text)
+static void print_others(const struct text *text)
 {
     const struct diff_verdict *verdict = text->verdict;
     size_t left = 0;
@@ -379,14 +378,15 @@ static void say_others(const struct text *text)
         fputs(group->count == 1 ? "Thread " : "Threads ", text->out);
         diff_verdict_threads(text->out, verdict->comparison, group->threads, group->count);
         fputc(' ', text->out);
-        say_what(text, group);
+        print_what(text, group);
         fputs(".\n", text->out);
     }
     if (left)
-        text_print(text->out, "%zu more thread%s otherwise.\n", left, left == 1 ? " differs" : "s differ");
+        text_print(text->out, "%zu more thread%s in other ways.\n", left,
+                   left == 1 ? " differs" : "s differ");
 }
 
-static void say_one_sided(const struct text *text, bool normal)
+static void print_one_sided(const struct text *text, bool normal)
 {
     const struct run_comparison *comparison = text->verdict->comparison;
     size_t *threads = malloc((comparison->count + 1) * sizeof(*threads)), count = 0;
@@ -398,7 +398,7 @@ static void say_one_sided(const struct text *text, bool normal)
             threads[count++] = i;
     }
     if (count) {
-        text_print(text->out, "Only in the %s run: thread%s ", normal ? "normal" : "faulty",
+        text_print(text->out, "Only in the %s run: thread%s ", normal ? "baseline" : "candidate",
                    count == 1 ? "" : "s");
         diff_verdict_threads(text->out, comparison, threads, count);
         fputs(".\n", text->out);
@@ -408,7 +408,7 @@ static void say_one_sided(const struct text *text, bool normal)
 
 /* ------------------------------------------------------------------------------------------ functions */
 
-static void say_functions(const struct text *text, const uint32_t *symbols, size_t count, const char *what)
+static void print_functions(const struct text *text, const uint32_t *symbols, size_t count, const char *what)
 {
     size_t shown = count <= MOST_NAMES + 1 ? count : MOST_NAMES;
 
@@ -417,7 +417,7 @@ static void say_functions(const struct text *text, const uint32_t *symbols, size
     text_print(text->out, "%s: ", what);
     for (size_t i = 0; i < shown; i++) {
         text_show(text->out, shown < count && i ? ", " : joint(i, count));
-        say_name(text, symbols[i]);
+        print_name(text, symbols[i]);
     }
     if (shown < count)
         text_print(text->out, " and %zu more", count - shown);
@@ -425,8 +425,8 @@ static void say_functions(const struct text *text, const uint32_t *symbols, size
 }
 
 /* Of the functions that one run calls only, those that the other program is known to have, or not to. */
-static void say_called_only(const struct text *text, bool faulty, enum in_program in_program,
-                            const char *what)
+static void print_called_only(const struct text *text, bool faulty, enum in_program in_program,
+                              const char *what)
 {
     const struct diff_verdict *verdict = text->verdict;
     const uint32_t *symbols = faulty ? verdict->only_faulty : verdict->only_normal;
@@ -436,33 +436,35 @@ static void say_called_only(const struct text *text, bool faulty, enum in_progra
     for (size_t i = 0; chosen && i < count; i++)
         if (function_facts_side(verdict->facts, symbols[i], !faulty)->in_program == in_program)
             chosen[found++] = symbols[i];
-    say_functions(text, chosen, found, what);
+    print_functions(text, chosen, found, what);
     free(chosen);
 }
 
-static void say_versions(const struct text *text)
+static void print_versions(const struct text *text)
 {
     const struct renames *renames = &text->verdict->renames;
 
     for (size_t i = 0; i < renames->count && i < MOST_NAMES; i++) {
-        fputs(i ? ", " : "Probably renamed (a guess, by what is called around them): ", text->out);
-        say_name(text, renames->renames[i].normal);
+        fputs(i ? ", " : "Probably renamed (a guess from the calls around them): ", text->out);
+        print_name(text, renames->renames[i].normal);
         fputs(" -> ", text->out);
-        say_name(text, renames->renames[i].faulty);
+        print_name(text, renames->renames[i].faulty);
     }
     if (renames->count > MOST_NAMES)
         text_print(text->out, " and %zu more", renames->count - MOST_NAMES);
     if (renames->count)
         fputs(".\n", text->out);
-    say_called_only(text, false, IN_PROGRAM_NO, "No longer in the program");
-    say_called_only(text, true, IN_PROGRAM_NO, "New in the program");
-    say_called_only(text, false, IN_PROGRAM_YES, "In both programs, but recorded in the normal run only");
-    say_called_only(text, true, IN_PROGRAM_YES, "In both programs, but recorded in the faulty run only");
-    say_called_only(text, false, IN_PROGRAM_UNKNOWN, "Recorded in the normal run only");
-    say_called_only(text, true, IN_PROGRAM_UNKNOWN, "Recorded in the faulty run only");
+    print_called_only(text, false, IN_PROGRAM_NO, "No longer in the program");
+    print_called_only(text, true, IN_PROGRAM_NO, "New in the program");
+    print_called_only(text, false, IN_PROGRAM_YES, "Called only in the baseline run");
+    print_called_only(text, true, IN_PROGRAM_YES, "Called only in the candidate run");
+    print_called_only(text, false, IN_PROGRAM_UNKNOWN,
+                      "Called only in the baseline run (or not recorded in the candidate run)");
+    print_called_only(text, true, IN_PROGRAM_UNKNOWN,
+                      "Called only in the candidate run (or not recorded in the baseline run)");
 }
 
-/* ------------------------------------------------------------------------------------------ how sure */
+/* ------------------------------------------------------------------------------------------ confidence */
 
 static bool has_blind_spots(const struct verdict_doubts *doubts)
 {
@@ -470,7 +472,7 @@ static bool has_blind_spots(const struct verdict_doubts *doubts)
            doubts->blind_functions;
 }
 
-static void say_losses(const struct text *text)
+static void print_losses(const struct text *text)
 {
     const struct verdict_doubts *doubts = &text->verdict->doubts;
 
@@ -480,46 +482,47 @@ static void say_losses(const struct text *text)
         text_print(text->out, " %" PRIu64 "%s events are missing.", doubts->lost_events,
                    doubts->lost_unknown ? " or more" : "");
     else if (doubts->lost_unknown)
-        fputs(" Events are missing, nobody knows how many.", text->out);
+        fputs(" An unknown number of events is missing.", text->out);
     if (doubts->blind_functions)
-        text_print(text->out, " %zu function%s not observed all the time, and left out of both runs.",
+        text_print(text->out, " %zu function%s not recorded all the time, and excluded from the comparison.",
                    doubts->blind_functions, doubts->blind_functions == 1 ? " was" : "s were");
     if (doubts->unknown_threads)
         text_print(text->out,
-                   " %zu thread%s could not be compared in full; what is not known is not called a "
-                   "difference.",
+                   " %zu thread%s could not be compared completely; unknown parts do not count as "
+                   "differences.",
                    doubts->unknown_threads, doubts->unknown_threads == 1 ? "" : "s");
 }
 
-static void say_how_sure(const struct text *text)
+static void print_confidence(const struct text *text)
 {
     const struct verdict_doubts *doubts = &text->verdict->doubts;
     const struct run_comparison *comparison = text->verdict->comparison;
 
-    fputs("How sure:", text->out);
+    fputs("Confidence:", text->out);
     if (!has_blind_spots(doubts))
-        fputs(" nothing is missing in what was recorded of either run.", text->out);
-    say_losses(text);
+        fputs(" no recorded events are missing in either run.", text->out);
+    print_losses(text);
     if (doubts->unknown_ends)
-        text_print(text->out, " Of %zu thread%s it is not known whether the last call returned.",
+        text_print(text->out, " In %zu thread%s it is unknown whether the last call returned.",
                    doubts->unknown_ends, doubts->unknown_ends == 1 ? "" : "s");
     fputc('\n', text->out);
     if (comparison->usual)
-        text_print(text->out, "          %zu more thread%s no more than normal runs do among themselves.\n",
+        text_print(text->out,
+                   "            %zu more thread%s no more than baseline runs do among themselves.\n",
                    comparison->usual, comparison->usual == 1 ? " differs" : "s differ");
     if (comparison->aside)
-        text_print(text->out, "          Left aside: %zu thread%s of what launched the program.\n",
+        text_print(text->out, "            Excluded: %zu thread%s of the launcher of the program.\n",
                    comparison->aside, comparison->aside == 1 ? "" : "s");
     if (doubts->one_normal && text->verdict->group_count)
         fputs(
-            "          With one normal run to compare with, what changes from run to run anyway shows, "
-            "too.\n",
+            "            Only one baseline run, so normal run-to-run variation is included; add "
+            "--baseline.\n",
             text->out);
 }
 
 /* ------------------------------------------------------------------------------------------ all of it */
 
-static void say_head(const struct text *text, const char *normal, const char *faulty)
+static void print_head(const struct text *text, const char *normal, const char *faulty)
 {
     const struct diff_verdict *verdict = text->verdict;
     const struct run_comparison *comparison = verdict->comparison;
@@ -532,8 +535,7 @@ static void say_head(const struct text *text, const char *normal, const char *fa
                    matched == 1 ? "" : "s", comparison->suspect_count == 1 ? "s" : "");
     else
         text_print(text->out, "No difference in %zu thread%s", matched, matched == 1 ? "" : "s");
-    text_print(text->out,
-               " between run %" PRId64 ", %s (the normal run), and run %" PRId64 ", %s (the faulty run).\n",
+    text_print(text->out, " between run %" PRId64 ", %s (baseline), and run %" PRId64 ", %s (candidate).\n",
                summary_run(verdict->loops, false)->run_id, normal, summary_run(verdict->loops, true)->run_id,
                faulty);
 }
@@ -546,15 +548,15 @@ char *diff_verdict_text(const struct diff_verdict *verdict, const char *normal_n
 
     if (!text.out)
         return NULL;
-    say_head(&text, normal_name, faulty_name);
+    print_head(&text, normal_name, faulty_name);
     if (verdict->group_count) {
-        say_most_changed(&text);
-        say_others(&text);
+        print_most_changed(&text);
+        print_others(&text);
     }
-    say_one_sided(&text, true);
-    say_one_sided(&text, false);
-    say_versions(&text);
-    say_how_sure(&text);
+    print_one_sided(&text, true);
+    print_one_sided(&text, false);
+    print_versions(&text);
+    print_confidence(&text);
     if (fclose(text.out)) {
         free(words);
         return NULL;

@@ -120,7 +120,7 @@ static int put_operates(FILE *out, const struct go_timeline_row *row, struct go_
 
 static void put_goes_on(FILE *out, const struct go_timeline_row *row)
 {
-    fputs("goes on", out);
+    fputs("continues", out);
     if (row->other)
         fprintf(out, " (woken by g%" PRIu64 ")", row->other);
     if (row->has_result)
@@ -215,8 +215,8 @@ static int put_end(FILE *out, const struct go_timeline *timeline, const struct g
                    struct go_place_source places, const char *file)
 {
     static const char *const states[] = {
-        [GO_STATE_UNKNOWN] = "not known", [GO_STATE_RUNNABLE] = "able to run", [GO_STATE_RUNNING] = "running",
-        [GO_STATE_BLOCKED] = "waiting",   [GO_STATE_ENDED] = "over",
+        [GO_STATE_UNKNOWN] = "unknown", [GO_STATE_RUNNABLE] = "able to run", [GO_STATE_RUNNING] = "running",
+        [GO_STATE_BLOCKED] = "waiting", [GO_STATE_ENDED] = "over",
     };
     const char *reason = reason_text(timeline, column->wait_reason);
 

@@ -247,7 +247,7 @@ static int read_rows(struct reading *reading, const char *sql, const char *types
     if (r == -ENOMEM)
         return error_no_memory(err), r;
     if (r < 0)
-        return error_say(err, r, "%s: the rows of run %lld do not fit together", read_what,
+        return error_say(err, r, "%s: the rows of run %lld are inconsistent", read_what,
                          (long long)reading->run_id);
     return step == SQLITE_DONE ? 0 : db_fail(reading->db, err, read_what);
 }

@@ -197,9 +197,9 @@ unsigned order_branch_mark(const struct order_tree *order, const struct order_br
 
 const char *order_mark_words(unsigned mark)
 {
-    return mark == ORDER_NODE_LEAST   ? "behind all others"
-           : mark == ORDER_NODE_MOST  ? "ahead of all others"
-           : mark == ORDER_NODE_APART ? "apart: called from nobody knows where"
+    return mark == ORDER_NODE_LEAST   ? "least advanced"
+           : mark == ORDER_NODE_MOST  ? "most advanced"
+           : mark == ORDER_NODE_APART ? "apart: unknown caller"
                                       : "";
 }
 
@@ -210,9 +210,9 @@ int order_legend(const struct order_tree *order, char **ret_words)
     for (size_t i = 0; i < order->tree->node_count; i++)
         if (order->nodes[i].flags & ORDER_NODE_RANKED)
             flags |= order->nodes[i].flags;
-    if (asprintf(ret_words, "%s%s%s", flags ? "T0 has got least far among its neighbours." : "",
-                 flags & ORDER_NODE_UNORDERED ? " ~: to some of them there is no order." : "",
-                 flags & ORDER_NODE_ASSUMED ? " ?: if they are in the same iteration, which is not known."
+    if (asprintf(ret_words, "%s%s%s", flags ? "T0 is the least advanced of its siblings." : "",
+                 flags & ORDER_NODE_UNORDERED ? " ~: no order relative to some siblings." : "",
+                 flags & ORDER_NODE_ASSUMED ? " ?: assuming the same loop iteration, which is unknown."
                                             : "") < 0)
         return -ENOMEM;
     return 0;

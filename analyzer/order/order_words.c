@@ -156,10 +156,10 @@ static void write_where(FILE *out, const struct order_tree *order, uint32_t node
 {
     const char *function = order_words_function(order, node);
 
-    fprintf(out, " %s in %s", one ? "is" : "are", *function ? function : "code without a name");
+    fprintf(out, " %s in %s", one ? "is" : "are", *function ? function : "unnamed code");
     write_iteration(out, order, node, " (", ")");
     if (moves(order, node))
-        fprintf(out, " and %s on", one ? "goes" : "go");
+        fputs(" and moving", out);
 }
 
 static void write_class(FILE *out, const struct order_tree *order, uint32_t node)
@@ -273,7 +273,7 @@ static int write_last(FILE *out, const struct order_tree *order)
     bool one;
     int r;
 
-    fputs("; of those that are behind, ", out);
+    fputs("; of these, ", out);
     one = write_who(out, order, order->last);
     fprintf(out, " %s last: ", one ? "is" : "are");
     r = write_others(out, order, order->tree->nodes[order->last].parent, order->last);
@@ -296,12 +296,12 @@ static int write_decided(FILE *out, const struct order_tree *order)
     if (most != PREFIX_NONE && order->tree->nodes[most].count < order->tree->nodes[least].count) {
         fputs("; ", out);
         one = write_who(out, order, most);
-        fprintf(out, " %s ahead of all others", one ? "is" : "are");
+        fprintf(out, " %s most advanced", one ? "is" : "are");
     }
     if (order->last != least && r == 0)
         r = write_last(out, order);
     if ((order->nodes[least].flags | order->nodes[order->last].flags) & ORDER_NODE_ASSUMED)
-        fputs(", if all are in the same iteration of loops whose iterations are not known", out);
+        fputs(", assuming the same iteration of loops whose iteration is unknown", out);
     return r;
 }
 
@@ -310,7 +310,7 @@ static int write_undecided(FILE *out, const struct order_tree *order)
     uint32_t node = order_tree_branching(order);
 
     if (order->set->thread_count == 0) {
-        fputs("there is no thread to order", out);
+        fputs("no thread to order", out);
         return 0;
     }
     if (order->tree->nodes[node].child_count == 0) {
@@ -318,7 +318,7 @@ static int write_undecided(FILE *out, const struct order_tree *order)
         fputs(order->tree->nodes[node].count > 1 ? ", all at the same place" : "", out);
         return 0;
     }
-    fputs("nobody is known to be behind all others: ", out);
+    fputs("no order found: ", out);
     return write_others(out, order, node, PREFIX_NONE);
 }
 
@@ -341,8 +341,8 @@ static void write_apart(FILE *out, const struct order_tree *order)
         }
         one = write_who(out, order, node);
         name = sample_text(order->set, order_tree_place(order, node)->function);
-        fprintf(out, " %s apart, inside %s, called from nobody knows where; ", one ? "stands" : "stand",
-                *name ? name : "code without a name");
+        fprintf(out, " %s apart, inside %s, with an unknown caller; ", one ? "stands" : "stand",
+                *name ? name : "unnamed code");
     }
     if (left)
         fprintf(out, "%zu more stand apart; ", left);

@@ -128,8 +128,7 @@ static int find_open(struct reader *reader, int64_t thread_id, struct error *err
     if (r == 0 && !timed && event.ns != 0)
         reader->open_count = 0;
     if (r >= 0 && reader->at_ns && reader->open_count && !timed)
-        return error_say(err, -ENODATA,
-                         "the run kept no times, so there is no moment to look at (leave out --at)");
+        return error_say(err, -ENODATA, "the run has no times (omit --at)");
     return r < 0 ? r : 0;
 }
 

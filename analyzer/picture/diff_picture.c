@@ -37,20 +37,20 @@ static const struct {
                      "common",
                      "in both runs",
                      {.fill = "#e3f3ec", .stroke = "#00664b", .stroke_width = 1}},
-    [LOOK_NORMAL] = {"normal run only",
+    [LOOK_NORMAL] = {"baseline run only",
                      "\xe2\x88\x92",
                      "normal",
-                     "in the normal run only",
+                     "only in the baseline run",
                      {.fill = "#deedf8", .stroke = "#0072b2", .stroke_width = 1.5, .dashes = "5 3"}},
-    [LOOK_FAULTY] = {"faulty run only",
+    [LOOK_FAULTY] = {"candidate run only",
                      "+",
                      "faulty",
-                     "in the faulty run only",
+                     "only in the candidate run",
                      {.fill = "#fce6d8", .stroke = "#b34700", .stroke_width = 3}},
     [LOOK_UNKNOWN] = {"unknown: events are missing",
                       "?",
                       "unknown",
-                      "not known: events are missing here",
+                      "unknown: events are missing here",
                       {.fill = "url(#" HATCH ")", .stroke = "#555555", .stroke_width = 1, .dashes = "1 2"}},
     [LOOK_FOLDED] = {NULL, "", "folded", NULL, {.stroke = "none"}},
 };
@@ -290,8 +290,8 @@ static int draw_thread(const struct diff_picture *picture, struct svg *svg, cons
     int r;
 
     if (!thread->normal || !thread->faulty) {
-        if (asprintf(&text, "thread %s exists in the %s run only%s", thread_diff_label(thread),
-                     thread->normal ? "normal" : "faulty",
+        if (asprintf(&text, "thread %s exists only in the %s run%s", thread_diff_label(thread),
+                     thread->normal ? "baseline" : "candidate",
                      thread->unknown ? " (unknown: the other run is incomplete)" : "") < 0)
             return -ENOMEM;
         *y = svg_wrapped_text(svg, (struct svg_point){MARGIN, *y + 14}, PICTURE_WIDTH - 2 * MARGIN, text,
@@ -304,8 +304,8 @@ static int draw_thread(const struct diff_picture *picture, struct svg *svg, cons
         return -ENOMEM;
     *y = svg_wrapped_text(svg, (struct svg_point){MARGIN, *y + 14}, PICTURE_WIDTH - 2 * MARGIN, text,
                           &heading);
-    svg_text(svg, (struct svg_point){x + COLUMN / 2, *y + 8}, "normal", &column);
-    svg_text(svg, (struct svg_point){x + COLUMN * 1.5 + BETWEEN, *y + 8}, "faulty", &column);
+    svg_text(svg, (struct svg_point){x + COLUMN / 2, *y + 8}, "baseline", &column);
+    svg_text(svg, (struct svg_point){x + COLUMN * 1.5 + BETWEEN, *y + 8}, "candidate", &column);
     r = diff_picture_draw(svg, (struct svg_point){x, *y + 18}, picture->summary, thread, picture->full,
                           &size);
     *y += 18 + size.y + 24;
@@ -321,7 +321,7 @@ char *diff_picture_svg(const struct diff_picture *picture)
     double y = MARGIN + 16;
     int r = 0;
 
-    if (!wanted || asprintf(&title, "diffNLR: %s (normal) and %s (faulty)", picture->normal_name,
+    if (!wanted || asprintf(&title, "diffNLR: %s (baseline) and %s (candidate)", picture->normal_name,
                             picture->faulty_name) < 0) {
         svg_free(svg);
         return NULL;
@@ -347,7 +347,7 @@ char *diff_picture_svg(const struct diff_picture *picture)
     }
     y = draw_loops(picture, svg, wanted, y + 14);
     return svg_finish(svg, PICTURE_WIDTH, y + MARGIN, title,
-                      "What both runs do is the stem in the middle; left of it is what only the normal run "
-                      "does, right of it what only the faulty run does.",
+                      "The stem in the middle shows the calls of both runs; on the left are calls of "
+                      "the baseline run only, on the right calls of the candidate run only.",
                       SVG_DOCUMENT);
 }

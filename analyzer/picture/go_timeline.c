@@ -285,10 +285,10 @@ static void draw_notes(const struct drawing *drawing)
     const struct go_timeline *timeline = drawing->timeline;
     char text[192];
 
-    snprintf(text, sizeof(text), "%s%s", drawing->file ? "Lines without a file are of " : "",
+    snprintf(text, sizeof(text), "%s%s", drawing->file ? "Lines without a file name are in " : "",
              drawing->file ? path_file_name(drawing->file) : "");
     svg_text(drawing->svg, (struct svg_point){MARGIN, MARGIN + 32}, text, &font);
-    snprintf(text, sizeof(text), "Left out: %" PRIu64 " rows before these, %zu goroutines", timeline->earlier,
+    snprintf(text, sizeof(text), "Omitted: %" PRIu64 " earlier rows, %zu goroutines", timeline->earlier,
              timeline->left_out);
     if (timeline->earlier || timeline->left_out)
         svg_text(drawing->svg, (struct svg_point){MARGIN, drawing->bottom + 2 * ROW}, text, &font);
@@ -334,6 +334,6 @@ int go_timeline_svg(const struct go_timeline *timeline, struct go_place_source p
         return r;
     }
     *ret_svg = svg_finish(drawing.svg, drawing.right + MARGIN, drawing.bottom + 3 * ROW, title,
-                          "What each goroutine did, from top to bottom in the order of time.", form);
+                          "What each goroutine did, in time order from top to bottom.", form);
     return *ret_svg ? 0 : -ENOMEM;
 }

@@ -183,13 +183,13 @@ static char *draw(const struct report *report, const struct thread_diff *thread,
         svg_free(svg);
         return NULL;
     }
-    svg_text(svg, (struct svg_point){PICTURE_MARGIN, PICTURE_MARGIN + 4}, "normal run",
+    svg_text(svg, (struct svg_point){PICTURE_MARGIN, PICTURE_MARGIN + 4}, "baseline run",
              &(struct svg_font){.bold = true});
-    svg_text(svg, (struct svg_point){PICTURE_MARGIN + size.x, PICTURE_MARGIN + 4}, "faulty run",
+    svg_text(svg, (struct svg_point){PICTURE_MARGIN + size.x, PICTURE_MARGIN + 4}, "candidate run",
              &(struct svg_font){.bold = true, .anchor = SVG_END});
     return svg_finish(svg, size.x + 2 * PICTURE_MARGIN, size.y + 2 * PICTURE_MARGIN + 16, title,
-                      "What both runs do is the stem in the middle; left of it is what only the normal run "
-                      "does, right of it what only the faulty run does.",
+                      "The stem in the middle shows the calls of both runs; on the left are calls of "
+                      "the baseline run only, on the right calls of the candidate run only.",
                       SVG_INLINE);
 }
 
@@ -218,7 +218,7 @@ static int print_difference(struct report *report, const struct alike *alike, st
     html_figure(report->out, svg, "%s.", words);
     if (left_out)
         html_paragraph(report->out, "note",
-                       "%zu more entries are left out: tracectl diff with the thread's name shows them.",
+                       "%zu more entries are omitted: tracectl diff with the thread's name prints them.",
                        left_out);
     return 0;
 }
@@ -230,14 +230,14 @@ int report_differences(struct report *report, struct error *err)
     int r = 0;
 
     if (!count) {
-        html_paragraph(report->out, NULL, "No thread differs in what could be compared.");
+        html_paragraph(report->out, NULL, "No thread differs in the part that can be compared.");
         return 0;
     }
     html_paragraph(
         report->out, NULL,
-        "The loop summaries of a thread in both runs. = is what both do, \xe2\x88\x92 what only the "
-        "normal run does, + what only the faulty run does, and ? a stretch where events are missing. "
-        "L1 ^ 16 is the loop L1 of the table below, 16 times. Filter %s, K = %u.",
+        "The loop summaries of a thread in both runs: = in both, \xe2\x88\x92 only in the baseline run, "
+        "+ only in the candidate run, ? events are missing. L1 ^ 16 is loop L1 of the table below, 16 "
+        "times. Filter %s, K = %u.",
         report->input->filter ? report->input->filter : "everything", report->input->max_body);
     for (size_t i = 0; i < count && r == 0; i++) {
         r = find_alike(report, &told[i]) < 0 ? error_no_memory(err) : print_difference(report, &told[i], err);
@@ -245,7 +245,7 @@ int report_differences(struct report *report, struct error *err)
         free(told[i].threads);
     }
     if (r == 0 && shown < report->comparison.suspect_count)
-        html_paragraph(report->out, "note", "Not shown: %zu more threads that differ.",
+        html_paragraph(report->out, "note", "Omitted: %zu more threads that differ.",
                        report->comparison.suspect_count - shown);
     return r;
 }

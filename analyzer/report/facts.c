@@ -66,7 +66,7 @@ static void fact_took(struct html_table *table, const struct run_facts *facts)
     if (facts->run->ended_ns)
         html_cell_format(table, "%.3f s", (double)(facts->run->ended_ns - facts->run->started_ns) / 1e9);
     else
-        html_cell(table, "not known: the recorder did not end the run");
+        html_cell(table, "unknown: the recorder did not end the run");
 }
 
 static void fact_status(struct html_table *table, const struct run_facts *facts)
@@ -74,7 +74,7 @@ static void fact_status(struct html_table *table, const struct run_facts *facts)
     if (facts->run->has_exit_status)
         html_cell_format(table, "%d", facts->run->exit_status);
     else
-        html_cell(table, "not known");
+        html_cell(table, "unknown");
 }
 
 static void fact_host(struct html_table *table, const struct run_facts *facts)
@@ -117,7 +117,7 @@ static void fact_lost(struct html_table *table, const struct run_facts *facts)
 
 static void fact_complete(struct html_table *table, const struct run_facts *facts)
 {
-    html_cell(table, *facts->complete ? facts->complete : "all functions that were to be recorded");
+    html_cell(table, *facts->complete ? facts->complete : "all selected functions");
 }
 
 static void fact_size(struct html_table *table, const struct run_facts *facts)
@@ -143,11 +143,11 @@ const char *report_role(const struct report *report, size_t run, char text[32])
     if (count == 1)
         snprintf(text, 32, "Run");
     else if (run == count - 1)
-        snprintf(text, 32, "Faulty run");
+        snprintf(text, 32, "Candidate run");
     else if (count == 2)
-        snprintf(text, 32, "Normal run");
+        snprintf(text, 32, "Baseline run");
     else
-        snprintf(text, 32, "Normal run %zu", run + 1);
+        snprintf(text, 32, "Baseline run %zu", run + 1);
     return text;
 }
 
@@ -188,10 +188,10 @@ int report_facts(struct report *report, struct error *err)
 static const struct cause {
     const char *cause, *meaning;
 } causes[] = {
-    {"ring full", "the program called faster than the recorder could read"},
-    {"disk full", "there was no room on the disk"},
+    {"ring full", "the program made calls faster than the recorder could read them"},
+    {"disk full", "there was no space on the disk"},
     {"damaged", "that part of the file could not be read"},
-    {"deleted in part", "the run has begun to be deleted, from its end"},
+    {"deleted in part", "deletion of the run has begun, from its end"},
     {"too many processes at once", "more processes ran at once than the recorder can follow"},
 };
 
@@ -227,7 +227,7 @@ static const char *column_text(sqlite3_stmt *row, int column)
 }
 
 /* A row of losses by cause: events known to be lost, places, and places of unknown size. */
-static void say_loss(struct report *report, sqlite3_stmt *row)
+static void print_loss(struct report *report, sqlite3_stmt *row)
 {
     uint64_t known = (uint64_t)sqlite3_column_int64(row, 1), places = (uint64_t)sqlite3_column_int64(row, 2);
     uint64_t unknown = (uint64_t)sqlite3_column_int64(row, 3);
@@ -247,7 +247,7 @@ static void say_loss(struct report *report, sqlite3_stmt *row)
                        many, plural, meaning);
 }
 
-static int say_losses(struct report *report, size_t run, size_t *items, struct error *err)
+static int print_losses(struct report *report, size_t run, size_t *items, struct error *err)
 {
     CLEANUP(finalize) sqlite3_stmt *row = NULL;
     int step = SQLITE_DONE,
@@ -258,13 +258,13 @@ static int say_losses(struct report *report, size_t run, size_t *items, struct e
             &row, err);
 
     while (r == 0 && (step = db_row(row, "tNnN")) == SQLITE_ROW) {
-        say_loss(report, row);
+        print_loss(report, row);
         ++*items;
     }
     return r < 0 || step == SQLITE_DONE ? r : fail(report, run, err);
 }
 
-static int say_blind(struct report *report, size_t run, size_t *items, struct error *err)
+static int print_blind(struct report *report, size_t run, size_t *items, struct error *err)
 {
     CLEANUP(finalize) sqlite3_stmt *row = NULL;
     AUTO_FREE char *names = NULL;
@@ -290,14 +290,14 @@ static int say_blind(struct report *report, size_t run, size_t *items, struct er
     if (fflush(out))
         return error_no_memory(err);
     html_list_item(report->out,
-                   "%zu function%s not watched all the time, to keep the program fast, and %s not "
+                   "%zu function%s not recorded all the time, to limit the overhead, and %s not "
                    "compared: %s.",
                    count, count == 1 ? " was" : "s were", count == 1 ? "is" : "are", names);
     ++*items;
     return 0;
 }
 
-static int say_returns(struct report *report, size_t run, size_t *items, struct error *err)
+static int print_returns(struct report *report, size_t run, size_t *items, struct error *err)
 {
     struct tracestore_thread *threads = NULL;
     size_t count = 0, none = 0, inferred = 0;
@@ -313,19 +313,19 @@ static int say_returns(struct report *report, size_t run, size_t *items, struct 
     tracestore_threads_free(threads, count);
     if (none)
         html_list_item(report->out,
-                       "Returns were not recorded in %zu of %zu threads: whether their last calls came back "
-                       "is not known.",
+                       "Returns were not recorded in %zu of %zu threads, so it is unknown whether their "
+                       "last calls returned.",
                        none, count);
     if (inferred)
         html_list_item(report->out,
-                       "Returns of %zu of %zu threads were concluded from later calls: whether their last "
-                       "calls came back is not known.",
+                       "Returns were inferred in %zu of %zu threads, so it is unknown whether the last "
+                       "call of each returned.",
                        inferred, count);
     *items += (none > 0) + (inferred > 0);
     return 0;
 }
 
-static void say_threads_with_gaps(struct report *report, size_t run, size_t *items)
+static void print_threads_with_gaps(struct report *report, size_t run, size_t *items)
 {
     const struct run_loops *loops = &report->input->summary->runs[run];
     size_t count = 0;
@@ -335,7 +335,8 @@ static void say_threads_with_gaps(struct report *report, size_t run, size_t *ite
     if (!count)
         return;
     html_list_item(report->out,
-                   "Of %zu of %zu threads events are missing, or may be; what was seen of them is compared.",
+                   "In %zu of %zu threads events are missing, or may be; only the recorded events "
+                   "are compared.",
                    count, loops->thread_count);
     ++*items;
 }
@@ -352,20 +353,18 @@ int report_losses(struct report *report, struct error *err)
         html_list_begin(report->out);
         if (report_run(report, run)->unfinished) {
             html_list_item(report->out,
-                           "The recorder did not come to its end: what happened after the last event is not "
-                           "known.");
+                           "The recorder did not finish: events after the last stored one are unknown.");
             items++;
         }
-        r = say_losses(report, run, &items, err);
+        r = print_losses(report, run, &items, err);
         if (r == 0)
-            r = say_blind(report, run, &items, err);
+            r = print_blind(report, run, &items, err);
         if (r == 0)
-            r = say_returns(report, run, &items, err);
-        say_threads_with_gaps(report, run, &items);
+            r = print_returns(report, run, &items, err);
+        print_threads_with_gaps(report, run, &items);
         if (!items)
             html_list_item(report->out,
-                           "Nothing is missing: every event of the functions that were to be "
-                           "recorded is here.");
+                           "Nothing is missing: every event of the selected functions was recorded.");
         html_list_end(report->out);
     }
     return r;

@@ -21,14 +21,14 @@ static const struct section {
 } sections[] = {
     {"summary", "What happened", report_summary, true},
     {"facts", "The runs", report_facts, false},
-    {"losses", "What was not seen", report_losses, false},
+    {"losses", "What was not recorded", report_losses, false},
     {"progress", "Where the threads were at the end", report_progress, false},
     {"goroutines", "Goroutines", report_goroutines, false},
     {"ranking", "Which threads changed most", report_ranking, true},
     {"differences", "How they changed (diffNLR)", report_differences, true},
-    {"similarity", "Who resembles whom", report_matrices, false},
-    {"clusters", "Who belongs together", report_clusters, false},
-    {"lattice", "Who has what in common", report_lattices, false},
+    {"similarity", "Thread similarity", report_matrices, false},
+    {"clusters", "Thread clusters", report_clusters, false},
+    {"lattice", "Shared behaviour (concept lattice)", report_lattices, false},
     {"loops", "Loops", report_loops, false},
     {"glossary", "How to read this page", report_glossary, false},
 };
@@ -39,28 +39,33 @@ static const struct term {
     const char *term, *meaning;
     bool compares;
 } terms[] = {
-    {"Thread P.T", "The T-th thread of process P: 0 is the main thread, P the MPI rank if there is one.",
-     false},
+    {"Thread P.T", "Thread T of process P: 0 is the main thread; P is the MPI rank if there is one.", false},
     {"Loop summary (NLR)",
-     "A thread's calls, with what repeats folded into loops: L0 ^ 16 is the loop L0, 16 times.", false},
-    {"K", "The longest loop body that is looked for, in entries.", false},
+     "A thread's calls, with repetitions folded into loops: L0 ^ 16 is loop L0, 16 times.", false},
+    {"K", "The longest loop body to recognise, in entries.", false},
     {"Attributes",
-     "What of a thread's summary is compared: single entries (sing) or pairs of neighbours (doub), with how "
-     "often they occur (actual), the order of magnitude of that (log10), or neither (noFreq).",
+     "Compared parts of a thread's summary: single entries (sing) or pairs of neighbours (doub), with "
+     "their frequency (actual), its order of magnitude (log10), or neither (noFreq).",
      false},
-    {"JSM", "Jaccard similarity matrix: what two threads share, of all that they have, from 0 to 1.", false},
-    {"JSM_D", "How much each of these similarities differs between the runs.", true},
-    {"Linkage", "How the distance of two groups of threads follows from those of their threads.", false},
+    {"JSM",
+     "Jaccard similarity matrix: the share of attributes that two threads have in common, from 0 to 1.",
+     false},
+    {"JSM_D", "The difference of each similarity between the runs.", true},
+    {"Linkage",
+     "The rule that derives the distance of two groups of threads from the distances of "
+     "their threads.",
+     false},
     {"B-score",
-     "Fowlkes and Mallows' likeness of the two runs' clusterings, over all numbers of clusters: low when the "
-     "fault changed who resembles whom.",
+     "Fowlkes-Mallows similarity of the two runs' clusterings, over all numbers of clusters: low if the "
+     "fault changed which threads are similar.",
      true},
     {"Consensus",
      "Each combination of filter, attributes, K and linkage votes for the threads that changed, with a "
-     "weight "
-     "that is high when few of them stand out.",
+     "high weight if few of them stand out.",
      true},
-    {"diffNLR", "The shortest edit that makes the normal run's loop summary of a thread the faulty run's.",
+    {"diffNLR",
+     "The shortest edit from a thread's loop summary in the baseline run to that in the "
+     "candidate run.",
      true},
 };
 
@@ -128,11 +133,10 @@ static void print_head(struct report *report, const char *title)
     fputs("</h1>\n", report->out);
     if (report_compares(report))
         html_paragraph(report->out, "subtitle",
-                       "Traces of function calls: %s is the run that did well, %s the one in doubt.",
+                       "Function call traces: %s is the baseline, %s the run under test.",
                        report_run(report, 0)->name, report_run(report, report->input->run_count - 1)->name);
     else
-        html_paragraph(report->out, "subtitle", "A trace of function calls: %s",
-                       report_run(report, 0)->command);
+        html_paragraph(report->out, "subtitle", "A function call trace: %s", report_run(report, 0)->command);
     fputs("</header>\n", report->out);
     print_contents(report);
     fputs("<main>\n", report->out);
@@ -187,7 +191,7 @@ int html_report_write(const struct html_report *input, FILE *out, struct error *
     int r = title ? report_objects_make(input, &report.objects) : -ENOMEM;
 
     if (r < 0)
-        return error_set(err, r, NULL, "collecting what the threads of the report have in common");
+        return error_set(err, r, NULL, "comparing the threads of the report");
     report.mentioned = calloc(input->summary->table.number_count + 1, sizeof(*report.mentioned));
     if (!report.mentioned)
         return error_no_memory(err);

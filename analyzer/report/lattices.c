@@ -57,12 +57,12 @@ static void print_drawn(struct report *report, const struct lattice *lattice,
 
     if (drawn->drawn < lattice->count)
         snprintf(part, sizeof(part),
-                 " %zu are drawn, those with at least %zu threads: the top of the lattice. tracectl lattice "
-                 "lists all.",
+                 " Drawn are the %zu with at least %zu threads: the top of the lattice. tracectl "
+                 "lattice lists all.",
                  drawn->drawn, drawn->least);
     if (few)
         snprintf(objects, sizeof(objects),
-                 " Only of the %d rows that %s: the lattice of all threads has more than %d concepts.",
+                 " Only for the %d rows that %s: the lattice of all threads has more than %d concepts.",
                  FEW_OBJECTS, report_compares(report) ? "changed most" : "come first", MOST_CONCEPTS);
     html_figure(report->out, drawn->svg, "%s: %zu concept%s.%s%s", title, lattice->count,
                 lattice->count == 1 ? "" : "s", part, objects);
@@ -82,7 +82,7 @@ static int print_lattice(struct report *report, size_t run, const char *title, s
         .widest = WIDEST,
         .title = title,
         .description =
-            "Boxes are concepts. A box names the attributes that its threads share beyond those "
+            "Boxes are concepts. A box names the attributes that its threads share in addition to those "
             "of the boxes above it, and in bold the threads that are in no box below it.",
     };
     int r = choose_objects(report, run, SIZE_MAX - 1, &objects);
@@ -103,7 +103,7 @@ static int print_lattice(struct report *report, size_t run, const char *title, s
         r = lattice_graph_draw(&graph, &drawn);
     if (r == -EIO) {
         html_paragraph(report->out, "note",
-                       "%s: not drawn, since Graphviz is not installed completely here (try dot -c as root).",
+                       "%s: not drawn because Graphviz is not completely installed (try dot -c as root).",
                        title);
         return 0;
     }
@@ -120,18 +120,18 @@ int report_lattices(struct report *report, struct error *err)
     int r;
 
     if (!report->objects.count) {
-        html_paragraph(report->out, NULL, "There is no thread to make a lattice of.");
+        html_paragraph(report->out, NULL, "There are no threads for a lattice.");
         return 0;
     }
     html_paragraph(
         report->out, NULL,
-        "Each box is a group of threads with all that they have in common. It names what its threads "
-        "share beyond the boxes above it; threads stand in bold in the lowest box that they are in. "
-        "L0, L1 and so on are the loops of the table at the end.");
+        "Each box is a group of threads together with everything they have in common. It names what its "
+        "threads share in addition to the boxes above it; threads are in bold in the lowest box that "
+        "contains them. L0, L1 and so on are the loops in the table at the end.");
     html_side_by_side_begin(report->out);
-    r = print_lattice(report, 0, last ? "Concept lattice of the normal run" : "Concept lattice", err);
+    r = print_lattice(report, 0, last ? "Concept lattice of the baseline run" : "Concept lattice", err);
     if (r == 0 && last)
-        r = print_lattice(report, last, "Concept lattice of the faulty run", err);
+        r = print_lattice(report, last, "Concept lattice of the candidate run", err);
     html_side_by_side_end(report->out);
     return r;
 }

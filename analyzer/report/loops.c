@@ -122,8 +122,8 @@ static int print_loop(struct html_table *table, const struct loop_summary *summa
 static int print_table(struct report *report, const uint64_t *normal, const uint64_t *faulty,
                        struct error *err)
 {
-    static const char *const compared[] = {"Loop",        "One iteration", ">Calls in it",
-                                           ">Normal run", ">Faulty run",   "Equal"};
+    static const char *const compared[] = {"Loop",          "One iteration",  ">Calls in it",
+                                           ">Baseline run", ">Candidate run", "Equal"};
     static const char *const alone[] = {"Loop", "One iteration", ">Calls in it", ">Iterations"};
     const struct loop_summary *summary = report->input->summary;
     size_t count = summary->table.number_count, shown;
@@ -140,7 +140,7 @@ static int print_table(struct report *report, const uint64_t *normal, const uint
             .iterations = capped_sum(normal[i], faulty ? faulty[i] : 0),
         };
     shown = choose(loops, count);
-    html_table_begin(&table, report->out, "Loops, and how often they ran, all threads together",
+    html_table_begin(&table, report->out, "Loops and their number of iterations, all threads together",
                      faulty ? compared : alone, faulty ? 6 : 4);
     for (size_t i = 0; i < shown; i++)
         if (print_loop(&table, summary, &loops[i], normal, faulty) < 0)
@@ -148,8 +148,8 @@ static int print_table(struct report *report, const uint64_t *normal, const uint
     html_table_end(&table);
     if (shown < count)
         html_paragraph(report->out, "note",
-                       "Not shown: %zu loops that ran less often%s. tracectl nlr lists all.", count - shown,
-                       faulty ? ", or alike in both runs" : "");
+                       "Omitted: %zu loops with fewer iterations%s. tracectl nlr lists all.", count - shown,
+                       faulty ? ", or equal in both runs" : "");
     return 0;
 }
 
@@ -159,7 +159,7 @@ int report_loops(struct report *report, struct error *err)
     AUTO_FREE uint64_t *normal = NULL, *faulty = NULL;
 
     if (!summary->table.number_count) {
-        html_paragraph(report->out, NULL, "No thread repeated anything that this filter keeps.");
+        html_paragraph(report->out, NULL, "No thread repeated any calls kept by this filter.");
         return 0;
     }
     normal = count_iterations(&summary->table, &summary->runs[0]);

@@ -34,8 +34,8 @@ static int print_matrix(struct report *report, const struct rows *rows, const st
         .row_count = rows->count,
         .title = title,
         .description =
-            "A row and a column for each thread, or group of threads that are alike. A cell's "
-            "colour, from the scale on the right, is the number of the two threads.",
+            "One row and column for each thread or group of similar threads. The colour of a cell shows "
+            "the value for the two threads; see the scale on the right.",
     };
     AUTO_FREE char *svg = heat_map_svg(&map);
 
@@ -57,8 +57,7 @@ static int explain_folded(struct report *report, struct error *err)
         folded += objects->first[group + 1] - objects->first[group] > 2;
     if (!folded)
         return 0;
-    html_table_begin(&table, report->out, "Threads that are alike and share a row", titles,
-                     ARRAY_SIZE(titles));
+    html_table_begin(&table, report->out, "Similar threads that share a row", titles, ARRAY_SIZE(titles));
     for (size_t group = 0; group < objects->group_count && printed < MOST_FOLDED; group++) {
         const uint32_t *threads = objects->threads + objects->first[group];
         size_t count = objects->first[group + 1] - objects->first[group];
@@ -76,19 +75,19 @@ static int explain_folded(struct report *report, struct error *err)
     }
     html_table_end(&table);
     if (printed < folded)
-        html_paragraph(report->out, "note", "Not shown: %zu more rows of several threads.", folded - printed);
+        html_paragraph(report->out, "note", "Omitted: %zu more rows of several threads.", folded - printed);
     return 0;
 }
 
-static void say_parameters(struct report *report)
+static void print_parameters(struct report *report)
 {
     const struct html_report *input = report->input;
 
     html_paragraph(
         report->out, NULL,
-        "Two threads' similarity is the number of attributes that both have, divided by the number "
-        "that at least one has: 1 when they did the same, 0 when they have nothing in common. "
-        "Filter %s, attributes %s, K = %u.",
+        "The similarity of two threads is the number of attributes that both have, divided by the "
+        "number that at least one has: 1 if they did the same, 0 if they have nothing in common. Filter "
+        "%s, attributes %s, K = %u.",
         input->filter ? input->filter : "everything", attribute_kind_name(input->attributes),
         input->max_body);
 }
@@ -115,24 +114,25 @@ static int print_matrices(struct report *report, const struct rows *rows, struct
 
     if (!report_compares(report))
         return print_matrix(report, rows, &similarities[0], HEAT_SIMILARITY,
-                            "Similarity of the threads (JSM)", "Bright: alike. Dark: different.", err);
+                            "Similarity of the threads (JSM)", "Bright: similar. Dark: different.", err);
     if (make_difference(report, &difference) < 0)
         return error_no_memory(err);
     r = print_matrix(report, rows, &difference, HEAT_CHANGE, "What changed (JSM_D)",
                      report->input->run_count > 2
-                         ? "How far the similarities of the faulty run lie outside the range of the normal "
-                           "runs. Dark rows and columns are threads whose resemblance to the others changed."
-                         : "The difference between the two matrices below. Dark rows and columns are threads "
-                           "whose resemblance to the others changed.",
+                         ? "How far the similarities of the candidate run are outside the range of the "
+                           "baseline runs. Dark rows and columns are threads whose similarity to the "
+                           "others changed."
+                         : "The difference between the two matrices below. Dark rows and columns are "
+                           "threads whose similarity to the others changed.",
                      err);
     html_side_by_side_begin(report->out);
     if (r == 0)
         r = print_matrix(report, rows, &similarities[0], HEAT_SIMILARITY,
-                         "Similarity in the normal run (JSM, normal)", "Bright: alike. Dark: different.",
+                         "Similarity in the baseline run (JSM, normal)", "Bright: similar. Dark: different.",
                          err);
     if (r == 0)
         r = print_matrix(report, rows, &similarities[last], HEAT_SIMILARITY,
-                         "Similarity in the faulty run (JSM, faulty)", "Bright: alike. Dark: different.",
+                         "Similarity in the candidate run (JSM, faulty)", "Bright: similar. Dark: different.",
                          err);
     html_side_by_side_end(report->out);
     return r;
@@ -145,19 +145,18 @@ int report_matrices(struct report *report, struct error *err)
     int r;
 
     if (!objects->count) {
-        html_paragraph(report->out, NULL,
-                       "There is no thread that all runs have and that could be compared.");
+        html_paragraph(report->out, NULL, "No thread exists in all runs and could be compared.");
         return 0;
     }
-    say_parameters(report);
+    print_parameters(report);
     rows.groups = report_objects_choose(objects, MOST_ROWS, &rows.count);
     if (!rows.groups)
         return error_no_memory(err);
     r = print_matrices(report, &rows, err);
     if (rows.count < objects->group_count)
         html_paragraph(report->out, "note",
-                       "Left out of the matrices for want of room: %zu of %zu rows, of %s. tracectl jsm "
-                       "--csv gives all.",
+                       "Omitted from the matrices: %zu of %zu rows, of %s. tracectl jsm --csv "
+                       "prints all.",
                        objects->group_count - rows.count, objects->group_count,
                        report->input->ranking ? "threads that changed less" : "the last threads");
     free(rows.groups);
@@ -199,8 +198,7 @@ static int print_dendrogram(struct report *report, const struct linkage_merge *m
         .most = MOST_LEAVES,
         .title = title,
         .description =
-            "A tree of the threads: the further right two parts are joined, the less they "
-            "resemble each other.",
+            "A tree of the threads: the further right two parts are joined, the less similar they are.",
     };
     AUTO_FREE char *svg = NULL;
     size_t undrawn = 0;
@@ -212,21 +210,22 @@ static int print_dendrogram(struct report *report, const struct linkage_merge *m
         return error_no_memory(err);
     if (undrawn)
         html_figure(report->out, svg,
-                    "%s. The lowest %zu merges are not drawn: what they join shares a line.", title, undrawn);
+                    "%s. The lowest %zu merges are not drawn: the merged threads share a line.", title,
+                    undrawn);
     else
-        html_figure(report->out, svg, "%s. Threads that are alike share a line.", title);
+        html_figure(report->out, svg, "%s. Similar threads share a line.", title);
     return 0;
 }
 
-static void say_b_score(struct report *report, const struct linkage_merge *normal,
-                        const struct linkage_merge *faulty)
+static void print_b_score(struct report *report, const struct linkage_merge *normal,
+                          const struct linkage_merge *faulty)
 {
     double score;
 
     if (b_score(normal, faulty, report->objects.count, NULL, &score) == 0)
         html_paragraph(report->out, NULL,
-                       "B-score of the two trees: %.3f. It is 1 when the fault left unchanged who "
-                       "resembles whom, and near 0 when nothing is left of that.",
+                       "B-score of the two trees: %.3f. It is 1 if the fault did not change which "
+                       "threads are similar, and near 0 if it changed all similarities.",
                        score);
 }
 
@@ -242,11 +241,11 @@ static int print_clusters(struct report *report, struct error *err)
         error_set(err, r, NULL, "clustering the threads");
     } else {
         if (last)
-            say_b_score(report, merges[0], merges[1]);
+            print_b_score(report, merges[0], merges[1]);
         html_side_by_side_begin(report->out);
-        r = print_dendrogram(report, merges[0], last ? "Normal run" : "Clusters of the threads", err);
+        r = print_dendrogram(report, merges[0], last ? "Baseline run" : "Clusters of the threads", err);
         if (r == 0 && last)
-            r = print_dendrogram(report, merges[1], "Faulty run", err);
+            r = print_dendrogram(report, merges[1], "Candidate run", err);
         html_side_by_side_end(report->out);
     }
     free(merges[0]);
@@ -259,17 +258,16 @@ int report_clusters(struct report *report, struct error *err)
     size_t count = report->objects.count;
 
     if (!count || count > MOST_CLUSTERED) {
-        html_paragraph(
-            report->out, NULL,
-            count ? "Left out: there are %zu threads, too many for a page. tracectl cluster shows the "
-                    "tree as text."
-                  : "There is nothing to cluster.",
-            count);
+        html_paragraph(report->out, NULL,
+                       count ? "Omitted: %zu threads are too many for a page. tracectl cluster prints the "
+                               "tree as text."
+                             : "There are no threads to cluster.",
+                       count);
         return 0;
     }
     html_paragraph(report->out, NULL,
-                   "The nearest two threads, or groups of them, are joined again and again, with %s linkage; "
-                   "the distance of two threads is 1 minus their similarity.",
+                   "The two nearest threads, or groups of threads, are joined repeatedly, with %s "
+                   "linkage; the distance of two threads is 1 minus their similarity.",
                    linkage_name(report->input->linkage));
     return print_clusters(report, err);
 }

@@ -14,13 +14,11 @@ static void write_doubts(struct report *report)
     if (ends->uncertain)
         html_paragraph(
             report->out, "note",
-            "Of %zu of %zu threads the innermost calls may have returned unseen: their returns were "
-            "inferred.",
+            "In %zu of %zu threads the innermost calls may already have returned: returns were inferred.",
             ends->uncertain, ends->set->thread_count);
     if (ends->unplaced)
         html_paragraph(report->out, "note",
-                       "Of %zu open calls it is not known where in their callers they were made: there is no "
-                       "order there.",
+                       "For %zu open calls the position in the caller is unknown, so they have no order.",
                        ends->unplaced);
 }
 
@@ -36,11 +34,10 @@ int report_progress(struct report *report, struct error *err)
     html_paragraph(report->out, NULL, "At the end of %s: %s.",
                    report_run(report, report->input->run_count - 1)->name, words);
     html_figure(report->out, svg,
-                "Calls that had not returned, merged from the first ones on; where threads part, those that "
-                "have got least far come first.");
+                "Open calls, merged from the outermost; where call paths diverge, the least advanced "
+                "threads come first.");
     if (undrawn)
-        html_paragraph(report->out, "note",
-                       "Left out for want of room: %zu branches. tracectl stat gives all.", undrawn);
+        html_paragraph(report->out, "note", "Omitted: %zu branches. tracectl stat prints all.", undrawn);
     write_doubts(report);
     return 0;
 }

@@ -89,39 +89,39 @@ static int print_consensus(struct report *report, struct error *err)
     }
     html_table_end(&table);
     if (at < count)
-        html_paragraph(report->out, "note", "Not shown: %zu threads with lower scores.", count - at);
+        html_paragraph(report->out, "note", "Omitted: %zu threads with lower scores.", count - at);
     return 0;
 }
 
-static void say_suspects(struct report *report)
+static void print_suspects(struct report *report)
 {
     size_t suspects = report->input->suspects, normals = report->input->run_count - 1;
 
     if (!suspects)
         html_paragraph(report->out, NULL, "No thread stands out%s.",
-                       normals > 1 ? " more than threads vary between the normal runs" : "");
+                       normals > 1 ? " more than between the baseline runs" : "");
     else
         html_paragraph(report->out, NULL,
-                       "%zu of %zu threads stand%s out, marked \xe2\x96\xb6. The score is what all "
-                       "combinations of parameters below agree on.",
+                       "%zu of %zu threads stand%s out, marked \xe2\x96\xb6. The score is the consensus "
+                       "of all parameter combinations below.",
                        suspects, report->input->ranking->threads.count, suspects == 1 ? "s" : "");
     if (normals == 1)
         html_paragraph(report->out, "note",
-                       "With one normal run nobody knows how much normal runs vary among themselves: more of "
-                       "them (--baseline) make the ranking surer.");
+                       "Only one baseline run, so normal run-to-run variation is included; more of "
+                       "them (--baseline) make the ranking more reliable.");
 }
 
 /* ------------------------------------------------------------------------------------------ not ranked */
 
 static const char *const reasons[] = {
-    [UNRANKED_ONLY_NORMAL] = "in the normal run only",
-    [UNRANKED_ONLY_FAULTY] = "in the faulty run only",
-    [UNRANKED_VARIES] = "not in all normal runs",
-    [UNRANKED_UNKNOWN] = "not ranked, because events are missing",
-    [UNRANKED_NO_RANK] = "not ranked, because they only launch the others",
+    [UNRANKED_ONLY_NORMAL] = "only in the baseline run",
+    [UNRANKED_ONLY_FAULTY] = "only in the candidate run",
+    [UNRANKED_VARIES] = "not in all baseline runs",
+    [UNRANKED_UNKNOWN] = "not ranked because events are missing",
+    [UNRANKED_NO_RANK] = "not ranked because they only launch the others",
 };
 
-static int say_unranked(struct report *report, enum unranked_why why, struct error *err)
+static int print_unranked(struct report *report, enum unranked_why why, struct error *err)
 {
     const struct ranking *ranking = report->input->ranking;
     AUTO_FREE char *names = NULL;
@@ -184,8 +184,8 @@ static void print_rows(struct report *report)
     struct html_table table;
 
     html_table_begin(&table, report->out,
-                     "Combinations, lowest B-score first: the fault changed most who resembles whom. "
-                     "\xe2\x97\x86 is the one that this page's pictures show",
+                     "Combinations, lowest B-score first: there the fault changed thread similarity "
+                     "most. \xe2\x97\x86 marks the one shown in the pictures of this page",
                      titles, ARRAY_SIZE(titles));
     for (size_t i = 0; i < ranking->row_count; i++) {
         if (i >= MOST_ROWS && &ranking->rows[i] != report->input->shown_row)
@@ -195,7 +195,7 @@ static void print_rows(struct report *report)
     }
     html_table_end(&table);
     if (printed < ranking->row_count)
-        html_paragraph(report->out, "note", "Not shown: %zu combinations (tracectl rank --most 0 lists all).",
+        html_paragraph(report->out, "note", "Omitted: %zu combinations (tracectl rank --most 0 lists all).",
                        ranking->row_count - printed);
 }
 
@@ -203,10 +203,10 @@ int report_ranking(struct report *report, struct error *err)
 {
     int r;
 
-    say_suspects(report);
+    print_suspects(report);
     r = print_consensus(report, err);
     for (size_t why = 0; why < ARRAY_SIZE(reasons) && r == 0; why++)
-        r = say_unranked(report, (enum unranked_why)why, err);
+        r = print_unranked(report, (enum unranked_why)why, err);
     html_subheading(report->out, "Combinations of filter, attributes and linkage");
     print_rows(report);
     return r;

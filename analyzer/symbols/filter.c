@@ -100,11 +100,10 @@ static int parse_tail(struct filter *filter, const char *tail, const char *where
     if (is_digit_flag(tail[0]) && tail[1] == 'K' && isdigit((unsigned char)tail[2]))
         max_body = strtoul(tail + 2, &end, 10);
     if (!end || *end || !max_body || max_body > 1000)
-        return error_say(
-            err, -EINVAL,
-            "reading %s: it does not end in 0K or 1K and a number from 1 to 1000 (write a code as in "
-            "11.mem.ompcrit.cust.0K10)",
-            where);
+        return error_say(err, -EINVAL,
+                         "reading %s: it does not end in 0K or 1K and a number from 1 to 1000 (for example "
+                         "11.mem.ompcrit.cust.0K10)",
+                         where);
     filter->max_body = (uint32_t)max_body;
     filter->everything |= tail[0] == '1';
     return 0;

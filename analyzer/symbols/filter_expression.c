@@ -125,7 +125,7 @@ static int parse_glob(struct filter_term *term, const struct filter_context *con
         if (strncmp(word, kinds[i].prefix, prefix) != 0)
             continue;
         if (length <= prefix)
-            return error_say(err, -EINVAL, "reading %s: nothing stands behind '%s' (write a glob: %s)",
+            return error_say(err, -EINVAL, "reading %s: a glob is missing after '%s' (for example %s)",
                              context->where, kinds[i].prefix, i ? "source:src/net/" : "image:libc*");
         term->glob = strndup(word + prefix, length - prefix);
         if (!term->glob)
@@ -162,7 +162,7 @@ static int parse_term(struct filter_term *term, const struct filter_context *con
     int r;
 
     if (!length)
-        return error_say(err, -EINVAL, "reading %s: a term is missing (write them with one comma between)",
+        return error_say(err, -EINVAL, "reading %s: a term is missing (separate terms by single commas)",
                          context->where);
     if (*word == '/')
         return parse_regex(term, context, word, length, err);

@@ -96,7 +96,7 @@ int filter_library_find(const struct filter_context *context, const char *name, 
     }
     for (const struct filter_set *set = filter_sets; set->name; set++)
         if (!set->definition && strlen(set->name) == length && !strncmp(set->name, name, length))
-            return error_say(err, -EINVAL, "reading %s: '%s' belongs into --filter itself, without '!'",
+            return error_say(err, -EINVAL, "reading %s: '%s' is only allowed in --filter, without '!'",
                              context->where, set->name);
     return error_say(
         err, -EINVAL,
@@ -138,19 +138,19 @@ static int check_name(const struct filter_library *library, const struct line *l
     if (!isalpha((unsigned char)*name) ||
         name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")])
         return error_say(err, -EINVAL,
-                         "reading %s: '%s' is no name for a set (write letters, digits, '-' and '_')",
+                         "reading %s: '%s' is not a valid set name (use letters, digits, '-' and '_')",
                          line->where, name);
     for (size_t i = 0; i < library->count; i++)
         if (!strcmp(library->sets[i].name, name))
             return library->sets[i].line
-                       ? error_say(err, -EINVAL, "reading %s: line %u has a set '%s' already", line->where,
+                       ? error_say(err, -EINVAL, "reading %s: line %u already defines set '%s'", line->where,
                                    library->sets[i].line, name)
                        : error_say(err, -EINVAL, "reading %s: '%s' is a predefined set (choose another name)",
                                    line->where, name);
     for (const struct filter_set *set = filter_sets; set->name; set++)
         if (!strcmp(set->name, name))
-            return error_say(err, -EINVAL, "reading %s: '%s' has a meaning already (choose another name)",
-                             line->where, name);
+            return error_say(err, -EINVAL, "reading %s: '%s' is reserved (choose another name)", line->where,
+                             name);
     return 0;
 }
 
@@ -170,8 +170,7 @@ static int parse_line(struct filter_library *library, struct line *line, struct 
     name = trim(text);
     r = check_name(library, line, name, err);
     if (r == 0 && library->count >= FILTER_MOST_SETS)
-        r = error_say(err, -EINVAL, "reading %s: these are too many sets (%u at most)", line->where,
-                      FILTER_MOST_SETS);
+        r = error_say(err, -EINVAL, "reading %s: too many sets (at most %u)", line->where, FILTER_MOST_SETS);
     if (r == 0)
         r = filter_expression_parse(&set.expression, &context, trim(equals + 1), err);
     if (r < 0) {
@@ -190,7 +189,7 @@ int filter_library_parse(struct filter_library *library, const char *path, const
     char *rest;
 
     if (size > MOST_BYTES || memchr(text, 0, size))
-        return error_say(err, -EINVAL, "reading %s: this is no list of filter sets", path);
+        return error_say(err, -EINVAL, "reading %s: not a list of filter sets", path);
     rest = copy = strndup(text, size);
     if (!copy)
         return error_no_memory(err);

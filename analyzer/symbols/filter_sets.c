@@ -86,7 +86,7 @@ const struct filter_set filter_sets[] = {
     {"syscalls",
      "/^_*(libc_)?(" FILE_CALLS "|" PROCESS_CALLS "|" MEMORY_CALLS "|" WAITING_CALLS "|" SOCKET_CALLS
      "|" SHARED_CALLS ")$/",
-     "C functions that are system calls: read, openat, fork, futex, ..."},
+     "C functions for system calls: read, openat, fork, futex, ..."},
     {"go-runtime",
      "/^((internal[/])?runtime[./]|internal[/](abi|bytealg|chacha8rand|cpu|goarch|goos)[./]|_rt0_|type:|go:|"
      "(gogo|gosave_systemstack_switch|gcWriteBarrier|aeshashbody|cmpbody|memeqbody|indexbody|indexbytebody|"
@@ -99,6 +99,6 @@ const struct filter_set filter_sets[] = {
      "Go functions of all other packages"},
     {"cxx-std", "/^_ZT?[hvc]?[0-9n_]*N?K?(St|S[absiod]|9__gnu_cxx|10__cxxabiv1)|^__cxa_/",
      "the C++ standard library"},
-    {"cxx-user", "/^_Z/,!cxx-std,!/^_Z(n[wa]|d[la])/", "C++ functions of all others"},
+    {"cxx-user", "/^_Z/,!cxx-std,!/^_Z(n[wa]|d[la])/", "all other C++ functions"},
     {NULL, NULL, NULL},
 };

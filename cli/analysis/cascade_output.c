@@ -82,8 +82,8 @@ static void print_gaps(const struct cascade_run_facts *facts)
         {facts->calls_incomplete, "calls are missing, and with them loops perhaps", 0, ""},
         {facts->processes_without_locks, "the locks of ", facts->processes_without_locks,
          " of its processes are not seen"},
-        {facts->unmatched, "", facts->unmatched, " messages came from somebody who was not recorded"},
-        {!facts->search_complete, "there are more chains than were looked at", 0, ""},
+        {facts->unmatched, "", facts->unmatched, " messages came from processes that were not recorded"},
+        {!facts->search_complete, "the limit of analysed chains was reached", 0, ""},
         {facts->sink_calls && !facts->sink_regions, "the sink never takes a lock, waits or receives", 0, ""},
     };
 
@@ -122,7 +122,7 @@ void cli_cascade_text(const struct cascade_result *result, const struct loops_in
         print_report(result, i);
     }
     if (result->runs == 1)
-        puts("\none run shows no growth: record it at another size, too, and name both");
+        puts("\na single run shows no growth: record a second run of another size and name both");
     for (size_t i = 0; i < result->runs; i++)
         print_gaps(&result->facts[i]);
     completeness_print(input->completeness, input->count);

@@ -44,7 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"raw", 'r', 0, 0, "One line for every call: fold nothing", 0},
+    {"raw", 'r', 0, 0, "Print one line for every call; do not fold loops", 0},
     {0},
 };
 static const struct argp argp = {
@@ -52,12 +52,12 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN [P.T]",
     .doc =
-        "Print the call tree of a thread, or of all threads.\v"
-        "Equal calls in a row, with all that they call, are one line 'NAME x COUNT'; several calls that "
-        "are repeated as a whole are the body of 'loop x COUNT:'. '(never returned)' marks calls that were "
-        "open at the end, '(unknown)' those of which it is not known, '?' those that are only assumed to be "
-        "inside the call around them (it may have returned unseen), and '...' a place where events were "
-        "lost. On a terminal the output goes through $PAGER.",
+        "Print the call tree of one thread, or of all threads.\vEqual calls in a row, with everything "
+        "they call, are one line 'NAME x COUNT'; a repeated group of calls is the body of 'loop x "
+        "COUNT:'. '(never returned)' marks calls that were still open at the end, '(unknown)' calls "
+        "that may have been, '?' calls that are assumed to be inside the enclosing call (it may have "
+        "returned without a recorded event), and '...' a place where events were lost. On a terminal "
+        "the output goes through $PAGER.",
     .children = cli_common_children,
 };
 
@@ -107,7 +107,7 @@ static void text_begin(void *context, const struct call_tree_line *line)
         return;
     }
     if (line->kind == TREE_LOST) {
-        cli_format_count(line->count, count, sizeof(count));
+        text_count(line->count, count, sizeof(count));
         text_print(stdout, "... %s events lost (%s)\n", line->count ? count : "an unknown number of",
                    line->cause);
         return;
@@ -218,10 +218,10 @@ static const char *keep_cause(struct walk *walk, const char *cause)
         if (!strcmp(walk->causes.text[i], cause))
             return walk->causes.text[i];
     if (array_reserve(&walk->causes.text, &walk->causes.capacity, walk->causes.count + 1) < 0)
-        return "not known why";
+        return "unknown cause";
     copy = strdup(cause);
     if (!copy)
-        return "not known why";
+        return "unknown cause";
     walk->causes.text[walk->causes.count++] = copy;
     return copy;
 }
@@ -229,7 +229,7 @@ static const char *keep_cause(struct walk *walk, const char *cause)
 static int add_lost(struct walk *walk, const struct event *event, struct error *err)
 {
     AUTO_STATEMENT *statement = NULL;
-    const char *cause = "not known why";
+    const char *cause = "unknown cause";
     uint64_t count = 0;
     int r = cli_prepare(walk->store, &statement, err,
                         "SELECT coalesce(count, 0), cause FROM losses WHERE run_id = ?1 AND thread_id = ?2 "
@@ -327,7 +327,7 @@ static int print_thread(struct tracestore *store, const struct tracestore_thread
 /* ------------------------------------------------------------------------------------------ the run */
 
 /* Of a thread whose calls stand one below the other because nobody knows better. */
-static const char flat[] = "(returns were not recorded: nesting is unknown, calls are in their order)";
+static const char flat[] = "(returns were not recorded: the nesting is unknown; calls are listed in order)";
 
 static void print_heading(const struct tracestore_thread *thread, bool first)
 {
@@ -438,7 +438,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_calls = {
     .name = "calls",
-    .summary = "the call tree of threads, loops folded",
+    .summary = "print the call tree of threads, with loops folded",
     .argp = &argp,
     .run = run,
 };

@@ -31,17 +31,16 @@ struct cascade_arguments {
 };
 
 static const struct argp_option options[] = {
-    {"sink", KEY_SINK, "FUNC", 0, "The function whose time matters", 0},
-    {"sizes", KEY_SIZES, "N[,N...]", 0,
-     "How large the workload of each run was; without it, each run's tag 'size' says so", 0},
-    {"must-hops", KEY_HOPS, "N", 0, "Causes in other threads that a chain may have, at most (2)", 0},
+    {"sink", KEY_SINK, "FUNC", 0, "The function whose delay is predicted", 0},
+    {"sizes", KEY_SIZES, "N[,N...]", 0, "Workload size of each run (default: the tag 'size' of each run)", 0},
+    {"must-hops", KEY_HOPS, "N", 0, "Maximum number of causes in other threads per chain (default 2)", 0},
     {"declared-handlers", KEY_DECLARED, 0, 0,
-     "Take only functions for handlers of events that the recordings declare (record --handler)", 0},
-    {"svg", KEY_SVG, "FILE", 0, "Draw the chains into FILE, too", 0},
+     "Use only event handlers declared when recording (record --handler)", 0},
+    {"svg", KEY_SVG, "FILE", 0, "Also draw the chains into FILE (SVG)", 0},
     {"no-concurrency-check", KEY_NO_CONCURRENCY, 0, 0,
-     "Take critical sections for rivals that can never meet, too", 1},
-    {"no-origin-analysis", KEY_NO_ORIGIN, 0, 0, "Report what delays its own job, too", 1},
-    {"no-loop-analysis", KEY_NO_LOOP, 0, 0, "Take loops for sources that never grow, too", 1},
+     "Also consider critical sections that can never run at the same time as rivals", 1},
+    {"no-origin-analysis", KEY_NO_ORIGIN, 0, 0, "Also report loops that delay their own job", 1},
+    {"no-loop-analysis", KEY_NO_LOOP, 0, 0, "Also consider loops that do not grow with the workload", 1},
     {0},
 };
 
@@ -80,7 +79,7 @@ static void check(const struct cascade_arguments *arguments, struct argp_state *
     if (!arguments->run_count)
         argp_error(state, "no RUN");
     if (!arguments->sink)
-        argp_error(state, "no --sink: the function whose time matters");
+        argp_error(state, "--sink is missing (the function whose delay is predicted)");
     if (arguments->size_count && arguments->size_count != arguments->test_count)
         argp_error(state, "--sizes has %zu numbers for %zu runs", arguments->size_count,
                    arguments->test_count);
@@ -135,16 +134,14 @@ static const struct argp argp = {
     options,
     parse,
     "RUN[+RUN...] [RUN[+RUN...]...]",
-    "Predict which loops would delay FUNC if the workload were larger."
-    "\v"
-    "The runs are recorded with --sync, small, and of different sizes: a loop is a source when it takes time "
-    "(input, output, sleeping, waiting) and its iterations grow from run to run. From FUNC backwards, over "
-    "the locks and threads that it may have to wait for and the messages, signals and events that must come "
-    "before, each chain that leads to such a loop of another job is a report. Nothing of it need have "
-    "happened in a run. One run alone shows no growth: its loops are only possible sources. Where the "
-    "processes of one test were recorded by themselves, RUN+RUN "
-    "joins them.\n\n"
-    "Exit status 1: something is reported.",
+    "Predict which loops would slow down FUNC as the workload grows.\vRecord small runs of different "
+    "sizes with --sync. A loop is a source if it takes time (input, output, sleeping, waiting) and its "
+    "iterations grow from run to run. Starting at FUNC, tracectl follows the locks and threads that it "
+    "may wait for and the messages, signals and events that must come before; it reports each chain that "
+    "leads to such a loop of another job, even if it did not happen in any run. A single run shows no "
+    "growth: its loops are only possible sources. RUN+RUN joins processes of one test that were recorded "
+    "separately.\n\n"
+    "Exit status 1: a cascade is reported.",
     .children = cli_common_children,
 };
 
@@ -226,7 +223,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_cascade = {
     .name = "cascade",
-    .summary = "predict loops that would delay a function of another job",
+    .summary = "predict which loops would slow down a function as the workload grows",
     .argp = &argp,
     .run = run,
 };

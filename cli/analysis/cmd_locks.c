@@ -129,11 +129,11 @@ static const struct argp argp = {
     .parser = lock_report_parse,
     .args_doc = "RUN",
     .doc =
-        "List deadlocks that could have happened: threads that took the same locks in orders that do not fit "
-        "together, though they did not meet in this run, which was recorded with --sync.\v"
-        "Left out are orders of one thread, of threads that could not meet (one was made, or went on, after "
-        "the other one had ended), those behind another lock that both hold (a gate), and readers that wait "
-        "for readers. For goroutines see 'tracectl go locks'.",
+        "Report potential deadlocks: threads that took the same locks in inconsistent order, even if "
+        "they did not collide in this run. The run must be recorded with --sync.\vNot reported: lock "
+        "orders within one thread, between threads that could not run at the same time (one was created "
+        "or continued only after the other had ended), under a common lock that both hold (a gate), and "
+        "readers waiting for readers. For goroutines see 'tracectl go locks'.",
     .children = cli_common_children,
 };
 
@@ -141,13 +141,13 @@ static int run(int argc, char **argv)
 {
     return lock_report_run(
         &cmd_locks, argc, argv, read_run,
-        "not all locks were seen: events were lost, there were more orders than are looked "
-        "at, or a process has no C library whose locks are known");
+        "not all locks were recorded: events were lost, the limit of analysed lock orders was reached, "
+        "or a process has an unknown C library");
 }
 
 const struct command cmd_locks = {
     .name = "locks",
-    .summary = "show deadlocks that the order of threads' locks allows",
+    .summary = "report potential deadlocks (inconsistent lock order)",
     .argp = &argp,
     .run = run,
 };

@@ -227,13 +227,13 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN [P.T]",
     .doc =
-        "Show what the threads of a run did, or thread P.T alone, as a sequence of functions and loops.\v"
-        "L0 ^ 16 is sixteen times what the legend says of L0. Expanding all loops gives the calls back "
-        "that the filter keeps, in order. ? is a place where events are missing. A loop means the same in "
-        "all threads; to that end all threads are read, also for P.T alone. Threads that did the same are "
-        "shown "
-        "once. '7 of 16 iterations' compares how far a thread came in its loops with the furthest of the "
-        "threads that begin with the same loop.",
+        "Show the calls of all threads of a run, or of thread P.T, as a sequence of functions and "
+        "loops.\vL0 ^ 16 stands for sixteen iterations of loop L0, which the legend lists. Expanding all "
+        "loops restores the calls that the filter keeps, in order. ? marks a place where events are "
+        "missing. A loop name has the same meaning in all threads; therefore all threads are read, even "
+        "for P.T alone. Threads with the same sequence are shown once. '7 of 16 iterations' compares the "
+        "progress of a thread in its loops with the furthest of the threads that begin with the "
+        "same loop.",
     .children = children,
 };
 
@@ -248,8 +248,7 @@ static int run(int argc, char **argv)
     cli_parse(&cmd_nlr, argc, argv, &arguments);
     r = cli_loops_read(&arguments.loops, &arguments.run, 1, &input, &err);
     if (r >= 0 && !has_thread(&arguments, &input.summary.runs[0]))
-        r = error_say(&err, -ENOENT,
-                      "finding thread '%s' in run %s: there is none (tracectl show %s lists them)",
+        r = error_say(&err, -ENOENT, "no thread '%s' in run %s (tracectl show %s lists them)",
                       arguments.thread, arguments.run, arguments.run);
     if (r < 0)
         return cli_loops_fail(r, &err);
@@ -268,7 +267,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_nlr = {
     .name = "nlr",
-    .summary = "show the loops of a run's threads",
+    .summary = "summarise the calls of threads as loops",
     .argp = &argp,
     .run = run,
 };

@@ -15,7 +15,7 @@ error_t lock_report_parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         if (*run)
-            argp_error(state, "one run at a time, not '%s', too", arg);
+            argp_error(state, "unexpected argument '%s' (name one run)", arg);
         *run = arg;
         return 0;
     case ARGP_KEY_NO_ARGS:

@@ -24,19 +24,20 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"k", KEY_K, "K", 0, "Longest loop body that is looked for, in entries (default 10)", 1},
+    {"k", KEY_K, "K", 0, "Longest loop body to recognise, in entries (default 10)", 1},
     {"filter", KEY_FILTER, "SET[,SET...]", 0,
-     "Keep the functions of these sets, as their union (default: everything), without those of sets with a "
-     "'!' before them; or a code as in the DiffTrace papers: 11.mem.ompcrit.cust.0K10",
+     "Keep functions in any of these sets (default: everything); prefix a set with '!' to exclude it; "
+     "or a code as in the DiffTrace papers: 11.mem.ompcrit.cust.0K10",
      1},
     {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 1},
-    {"custom", KEY_CUSTOM, "REGEX", 0, "Keep functions that match, too (POSIX extended expression)", 1},
+    {"custom", KEY_CUSTOM, "REGEX", 0, "Also keep functions whose name matches (POSIX extended expression)",
+     1},
     {"with-returns", KEY_WITH_RETURNS, 0, 0,
-     "Keep returns (the entries 'return'); by default they are dropped", 1},
-    {"strict", KEY_STRICT, 0, 0, "Loops form after three equal blocks only: the papers' Procedure 1 alone",
+     "Keep returns (entries named 'return'); they are dropped by default", 1},
+    {"strict", KEY_STRICT, 0, 0, "Form loops only after three equal blocks (Procedure 1 of the papers alone)",
      1},
     {"min-repeats", KEY_MIN_REPEATS, "N", 0,
-     "Loops form after N equal blocks (default: three, or two when the body is a loop elsewhere)", 1},
+     "Form loops after N equal blocks (default: three, or two if the body is a loop elsewhere)", 1},
     {0},
 };
 
@@ -156,8 +157,8 @@ int cli_loops_read(const struct loops_arguments *arguments, const char *const *r
 int cli_loops_kept_nothing(struct error *err)
 {
     return error_say(err, -ENODATA,
-                     "nothing is left to look at: the filter keeps none of the functions that were called "
-                     "(tracectl top RUN lists them)");
+                     "nothing to analyse: the filter keeps none of the called functions (tracectl top "
+                     "RUN lists them)");
 }
 
 int cli_loops_fail(int code, const struct error *err)
@@ -232,7 +233,7 @@ void cli_loops_json_gaps(const struct run_loops *run, const char *side, json_t *
 {
     for (size_t i = 0; i < run->blind_count; i++) {
         const struct blind_function *blind = &run->blind[i];
-        json_t *item = unknown_item("blind function", side, blind->cause);
+        json_t *item = unknown_item("function not recorded", side, blind->cause);
 
         json_object_set_new(item, "function", cli_json_text(blind->name));
         json_object_set_new(item, "from", cli_json_time((uint64_t)blind->from_ns));
@@ -318,10 +319,10 @@ void cli_loops_print_gaps(const struct run_loops *run, const char *side)
     const char *space = *side ? " " : "";
 
     for (size_t i = 0; i < run->blind_count && i < MOST_BLIND; i++)
-        text_print(stdout, "unknown: %s was not observed all the time in the %s%srun (%s)\n",
+        text_print(stdout, "unknown: %s was not recorded all the time in the %s%srun (%s)\n",
                    run->blind[i].name, side, space, run->blind[i].cause);
     if (run->blind_count > MOST_BLIND)
-        text_print(stdout, "unknown: so were %zu more (tracectl show %" PRId64 " lists them)\n",
+        text_print(stdout, "unknown: %zu more functions (tracectl show %" PRId64 " lists them)\n",
                    run->blind_count - MOST_BLIND, run->run_id);
     for (size_t i = 0; i < run->loss_count; i++) {
         text_print(stdout, "unknown: the %s%srun lost ", side, space);
@@ -332,6 +333,6 @@ void cli_loops_print_gaps(const struct run_loops *run, const char *side)
     }
     if (run->unfinished)
         text_print(stdout,
-                   "unknown: the %s%srun is unfinished; what came after its last events is not known\n", side,
-                   space);
+                   "unknown: the %s%srun is unfinished; events after the last stored ones are missing\n",
+                   side, space);
 }

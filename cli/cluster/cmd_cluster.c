@@ -24,11 +24,10 @@ struct cluster_arguments {
 
 static const struct argp_option options[] = {
     {"linkage", KEY_LINKAGE, "NAME", 0,
-     "How far clusters are from each other: single, complete, average, weighted, centroid, median or ward "
-     "(default ward)",
+     "Linkage, the distance between clusters: single, complete, average, weighted, centroid, median or "
+     "ward (default ward)",
      0},
-    {"clusters", KEY_CLUSTERS, "N", 0,
-     "Say what the N clusters are that are left before the last N - 1 merges", 0},
+    {"clusters", KEY_CLUSTERS, "N", 0, "Print the N clusters that exist before the last N - 1 merges", 0},
     {0},
 };
 
@@ -75,8 +74,9 @@ static int cut(const struct cluster_arguments *arguments, const struct objects *
     if (!arguments->clusters)
         return 0;
     if (arguments->clusters > objects->count)
-        return error_say(err, -EINVAL, "making %zu clusters of run %s: it has %zu %s", arguments->clusters,
-                         arguments->objects.run, objects->count, cli_objects_key(objects));
+        return error_say(err, -EINVAL, "cannot make %zu clusters of run %s: it has %zu %s",
+                         arguments->clusters, arguments->objects.run, objects->count,
+                         cli_objects_key(objects));
     clustering->labels = malloc(objects->count * sizeof(*clustering->labels));
     if (!clustering->labels)
         return error_no_memory(err);
@@ -213,13 +213,13 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Show which threads of a run belong together: a tree in which the nearest two are merged, again and "
-        "again. The distance of two threads is 1 minus their similarity (tracectl jsm).\v"
-        "The tree is drawn from the threads on the left to the last merge on the right; the number in a line "
-        "is the distance of the two that are merged there. Threads of distance 0 share a line. Ward linkage "
-        "keeps clusters compact, so that a thread that strays stands apart in the end; the DiffTrace papers "
-        "found the threads at fault with it. Its distances can be larger than 1. The merges of --json are "
-        "the rows of SciPy's linkage matrix.",
+        "Cluster the threads of a run by similarity: repeatedly merge the two nearest clusters and draw "
+        "the tree. The distance of two threads is 1 minus their similarity (tracectl jsm).\vThe tree is "
+        "drawn from the threads on the left to the last merge on the right; the number in a line is the "
+        "distance at that merge. Threads of distance 0 share a line. Ward linkage keeps clusters "
+        "compact, so that an outlier is merged last; the DiffTrace papers used it to find faulty "
+        "threads. Its distances can exceed 1. The merges of --json are the rows of SciPy's "
+        "linkage matrix.",
     .children = cli_objects_children,
 };
 
@@ -246,7 +246,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_cluster = {
     .name = "cluster",
-    .summary = "show which of a run's threads belong together",
+    .summary = "cluster the threads of a run by similarity",
     .argp = &argp,
     .run = run,
 };

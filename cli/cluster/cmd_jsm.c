@@ -18,7 +18,7 @@ struct jsm_arguments {
 };
 
 static const struct argp_option options[] = {
-    {"csv", KEY_CSV, 0, 0, "Print comma-separated values, with a line of titles", 0},
+    {"csv", KEY_CSV, 0, 0, "Print comma-separated values, with a header line", 0},
     {0},
 };
 
@@ -35,7 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (arguments->csv && cli.json)
-            argp_error(state, "--csv and --json exclude each other");
+            argp_error(state, "--csv and --json cannot be combined");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -150,8 +150,8 @@ static void print_text(const struct loops_input *input, const struct objects *ob
     if (shown < objects->count)
         text_print(
             stdout,
-            "%zu of %zu %s are left out for want of room: a file or a pipe gets all, --csv and --json, "
-            "too\n",
+            "%zu of %zu %s do not fit on the screen (write to a file or a pipe, or use --csv or --json, "
+            "to get all)\n",
             objects->count - shown, objects->count, cli_objects_key(objects));
     cli_objects_print_unknown(input);
 }
@@ -163,11 +163,10 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Show how similar the threads of a run are to each other: the Jaccard similarity matrix of their "
-        "attributes.\v"
-        "The similarity of two threads is the number of attributes that both have divided by the number "
-        "that at least one has: from 0 to 1, which are shown only when they are exact. It is what the "
-        "concept lattice (tracectl lattice) says of them, too.",
+        "Show how similar the threads of a run are to each other: the Jaccard similarity matrix of "
+        "their attributes.\vThe similarity of two threads is the number of attributes that both have "
+        "divided by the number that at least one has: from 0 to 1; exactly 0 and 1 are printed without "
+        "decimals. It is consistent with the concept lattice (tracectl lattice).",
     .children = cli_objects_children,
 };
 
@@ -197,7 +196,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_jsm = {
     .name = "jsm",
-    .summary = "show how similar a run's threads are to each other",
+    .summary = "show the similarity matrix of a run's threads",
     .argp = &argp,
     .run = run,
 };

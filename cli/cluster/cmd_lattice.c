@@ -20,11 +20,10 @@ struct lattice_arguments {
 };
 
 static const struct argp_option options[] = {
-    {"dot", KEY_DOT, 0, 0, "Print the lattice as a graph for Graphviz", 0},
+    {"dot", KEY_DOT, 0, 0, "Print the lattice in Graphviz format", 0},
     {"full", KEY_FULL, 0, 0,
-     "Cut no list of names short; with --json, all threads and attributes of each concept", 0},
-    {"max-concepts", KEY_MAX_CONCEPTS, "N", 0, "Give up when there are more than N concepts (default 100000)",
-     0},
+     "Do not shorten lists of names; with --json, list all threads and attributes of each concept", 0},
+    {"max-concepts", KEY_MAX_CONCEPTS, "N", 0, "Fail if there are more than N concepts (default 100000)", 0},
     {0},
 };
 
@@ -48,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (arguments->dot && cli.json)
-            argp_error(state, "--dot and --json exclude each other");
+            argp_error(state, "--dot and --json cannot be combined");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -83,8 +82,8 @@ static int make_view(struct view *view, struct error *err)
 
     if (r == -E2BIG)
         return error_say(err, r,
-                         "building the concept lattice of run %s: it has more than %zu concepts "
-                         "(--attributes sing.noFreq or a --filter makes fewer, --max-concepts allows more)",
+                         "cannot build the concept lattice of run %s: more than %zu concepts (reduce "
+                         "them with --attributes sing.noFreq or --filter, or raise --max-concepts)",
                          view->arguments->objects.run, limit);
     if (r < 0 || lattice_objects_of(&view->lattice, &view->members) < 0)
         return error_no_memory(err);
@@ -357,11 +356,11 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Show which groups of a run's threads share what, as a concept lattice.\v"
-        "A concept is a group of threads with all that they have in common. A concept below another is a "
-        "part "
-        "of its threads with more in common. Each attribute is named where it first appears on the way down "
-        "(all concepts below have it, too), each thread at the last concept that has it.",
+        "Show shared behaviour of a run's threads as a concept lattice.\vA concept is a group of "
+        "threads together with everything they have in common. A concept below another one contains "
+        "fewer of its threads, which have more in common. Each attribute is named where it first "
+        "appears on the way down (all concepts below have it as well), each thread at the lowest "
+        "concept that contains it.",
     .children = cli_objects_children,
 };
 
@@ -393,7 +392,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_lattice = {
     .name = "lattice",
-    .summary = "show what groups of a run's threads have in common",
+    .summary = "show shared behaviour of threads (concept lattice)",
     .argp = &argp,
     .run = run,
 };

@@ -20,7 +20,7 @@ struct rank_arguments {
 };
 
 static const struct argp_option options[] = {
-    {"most", KEY_MOST, "N", 0, "Show the first N rows of each table (default 20), 0: all", 0},
+    {"most", KEY_MOST, "N", 0, "Show the first N rows of each table (default 20; 0: all)", 0},
     {0},
 };
 
@@ -180,7 +180,7 @@ static int print_consensus(const struct rank_arguments *arguments, const struct 
 
     if (!suspects) {
         text_print(stdout, "No thread stands out%s.\n",
-                   input->runs.count > 2 ? " more than a normal run does among the others" : "");
+                   input->runs.count > 2 ? " more than the baseline runs differ among themselves" : "");
         return 0;
     }
     table = table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
@@ -216,20 +216,20 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     const struct ranking *ranking = &input->ranking;
     int r;
 
-    text_print(stdout, "%zu threads and %zu processes, %zu combinations, %zu normal run%s\n\n",
+    text_print(stdout, "%zu threads and %zu processes, %zu combinations, %zu baseline run%s\n\n",
                ranking->threads.count, ranking->processes.count, ranking->row_count, input->runs.count - 1,
                input->runs.count > 2 ? "s" : "");
     r = print_consensus(arguments, input);
     if (r < 0)
         return r;
-    print_unranked(ranking, UNRANKED_ONLY_NORMAL, "only in the normal run: ");
-    print_unranked(ranking, UNRANKED_ONLY_FAULTY, "only in the faulty run: ");
-    print_unranked(ranking, UNRANKED_VARIES, "not in all normal runs: ");
+    print_unranked(ranking, UNRANKED_ONLY_NORMAL, "only in the baseline run: ");
+    print_unranked(ranking, UNRANKED_ONLY_FAULTY, "only in the candidate run: ");
+    print_unranked(ranking, UNRANKED_VARIES, "not in all baseline runs: ");
     print_unranked(ranking, UNRANKED_UNKNOWN, "not ranked, events are missing: ");
     print_unranked(ranking, UNRANKED_NO_RANK, "not ranked, without an MPI rank: ");
     completeness_print(input->runs.completeness, input->runs.count);
     if (input->runs.count == 2 && ranking_suspects(&ranking->threads))
-        fputs("How much normal runs differ among themselves is not known: name more with --baseline.\n",
+        fputs("Only one baseline run, so normal run-to-run variation is included; add --baseline.\n",
               stdout);
     fputs("\n", stdout);
     return print_rows(arguments, input);
@@ -261,17 +261,16 @@ static const struct argp_child children[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "NORMAL FAULTY",
+    .args_doc = "BASELINE CANDIDATE",
     .doc =
         "Rank the threads of two runs by how much they changed, over many combinations of filters, "
-        "attributes, linkages and loop lengths."
-        "\v"
-        "The first table is the consensus: each combination votes for the threads that changed more than "
-        "most, with a weight that is high when few stand out. The second has a row for each combination, "
-        "lowest B-score first: the B-score is low when the fault changed which threads resemble each "
-        "other. Its suspects are those that stand apart in the clustering of JSM_D, the difference of the "
-        "two runs' Jaccard similarity matrices.\n\n"
-        "With several normal runs (--baseline) nothing is a suspicion that varies as much between them.\n\n"
+        "attributes, linkages and loop lengths.\vThe first table is the consensus: each combination "
+        "votes for the threads that changed more than most, with a high weight if few stand out. The "
+        "second table has a row for each combination, lowest B-score first: the B-score is low if the "
+        "change affected which threads are similar to each other. Its suspects are the outliers in the "
+        "clustering of JSM_D, the difference of the two runs' Jaccard similarity matrices.\n\n"
+        "With several baseline runs (--baseline), differences that also occur between baseline runs are "
+        "not reported.\n\n"
         "Exit status: 0 no suspects, 1 suspects, 2 usage, 3 failure.",
     .children = children,
 };

@@ -14,11 +14,11 @@ enum { KEY_ATTRIBUTES = 0x280, KEY_PROCESSES };
 
 static const struct argp_option options[] = {
     {"attributes", KEY_ATTRIBUTES, "UNIT.FREQ", 0,
-     "What is compared: entries of the summaries (sing) or pairs of neighbours (doub), with how often they "
-     "are there (actual), the order of magnitude of that (log10), or neither (noFreq): sing.actual, "
-     "doub.log10, ... (default sing.noFreq)",
+     "Attributes to compare: entries of the summaries (sing) or pairs of neighbours (doub), with their "
+     "frequency (actual), its order of magnitude (log10), or neither (noFreq): sing.actual, doub.log10, "
+     "... (default sing.noFreq)",
      2},
-    {"processes", KEY_PROCESSES, 0, 0, "Compare processes: each has what its threads have together", 2},
+    {"processes", KEY_PROCESSES, 0, 0, "Compare processes; each has the attributes of all its threads", 2},
     {0},
 };
 
@@ -188,9 +188,9 @@ void cli_objects_print_unknown(const struct loops_input *input)
         const struct thread_loops *thread = &run->threads[i];
 
         if (thread->gap_count)
-            text_print(stdout, "unknown: thread %s lost events at %zu place%s (%s); the rest is compared\n",
-                       thread->label, thread->gap_count, thread->gap_count == 1 ? "" : "s",
-                       thread->gaps[0].cause);
+            text_print(
+                stdout, "unknown: thread %s lost events at %zu place%s (%s); only the rest is compared\n",
+                thread->label, thread->gap_count, thread->gap_count == 1 ? "" : "s", thread->gaps[0].cause);
     }
     cli_loops_print_gaps(run, "");
 }

@@ -27,24 +27,26 @@ enum {
 
 static const struct argp_option options[] = {
     {"baseline", KEY_BASELINE, "RUN", 0,
-     "Another normal run: what varies between normal runs is no suspicion. May be given several times", 1},
+     "Another baseline run: differences that also occur between baseline runs are not reported. May "
+     "be repeated",
+     1},
     {"filter", KEY_FILTER, "SPEC", 0,
-     "Try this filter (see tracectl-nlr(1)). May be given several times; by default all predefined sets are "
-     "tried that keep something",
+     "Use this filter (see tracectl-nlr(1)). May be repeated (default: every predefined set that keeps "
+     "something)",
      1},
     {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 1},
-    {"custom", KEY_CUSTOM, "REGEX", 0, "Keep functions that match, too, whatever the filter", 1},
-    {"k", KEY_K, "K[,K]", 0, "Longest loop bodies that are looked for (default 10)", 1},
+    {"custom", KEY_CUSTOM, "REGEX", 0, "Also keep functions whose name matches, whatever the filter", 1},
+    {"k", KEY_K, "K[,K]", 0, "Longest loop body to recognise (default 10)", 1},
     {"attributes", KEY_ATTRIBUTES, "KIND[,KIND]", 0,
-     "What is compared: sing.actual, sing.log10, sing.noFreq, doub.actual, doub.log10, doub.noFreq (default: "
-     "all)",
+     "Attributes to compare: sing.actual, sing.log10, sing.noFreq, doub.actual, doub.log10, doub.noFreq "
+     "(default: all)",
      1},
     {"linkage", KEY_LINKAGE, "NAME[,NAME]", 0,
-     "single, complete, average, weighted, centroid, median, ward (default: all; with more than 500 threads "
-     "ward)",
+     "Linkages to use: single, complete, average, weighted, centroid, median, ward (default: all; ward "
+     "alone for more than 500 threads)",
      1},
     {"with-returns", KEY_RETURNS, 0, 0, "Keep returns", 1},
-    {"strict", KEY_STRICT, 0, 0, "Loops form after three equal blocks only", 1},
+    {"strict", KEY_STRICT, 0, 0, "Form loops only after three equal blocks", 1},
     {0},
 };
 
@@ -89,7 +91,7 @@ static bool add_max_body(struct ranking_arguments *arguments, const char *item)
 #define ADD_ITEM(state, list, what, item) \
     do { \
         if ((list).count == ARRAY_SIZE((list).items)) \
-            argp_error(state, "%s was given too often", what); \
+            argp_error(state, "%s was given too many times", what); \
         (list).items[(list).count++] = (item); \
     } while (0)
 
@@ -163,7 +165,7 @@ static int make_filters(const struct ranking_arguments *arguments, struct rankin
     }
     r = filter_file_read(arguments->filter_file, &list->library, err);
     if (r >= 0 && count > ARRAY_SIZE(list->filters))
-        return error_say(err, -E2BIG, "trying %zu filters: at most %zu can be tried at once", count,
+        return error_say(err, -E2BIG, "too many filters: %zu (at most %zu at once)", count,
                          ARRAY_SIZE(list->filters));
     for (size_t i = 0; i < count && r >= 0; i++) {
         list->names[i] = names[i];
@@ -256,7 +258,7 @@ static int rank(const struct ranking_sweep *sweep, struct ranking *ret_ranking, 
     int r;
 
     if (!how.view_count)
-        return error_say(err, -ENODATA, "nothing to compare: no function was called in these runs");
+        return error_say(err, -ENODATA, "nothing to compare: these runs contain no calls");
     summary = how.views->summary;
     threads = summary->runs[summary->run_count - 1].thread_count;
     if (!how.attribute_count) {

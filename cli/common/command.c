@@ -74,8 +74,8 @@ static const struct argp_option common_options[] = {
     {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)",
      90},
     {"json", 'j', 0, 0, "Print one JSON document on standard output", 90},
-    {"quiet", 'q', 0, 0, "Say less", 90},
-    {"verbose", 'v', 0, 0, "Say more", 90},
+    {"quiet", 'q', 0, 0, "Print less", 90},
+    {"verbose", 'v', 0, 0, "Print more", 90},
     {0},
 };
 
@@ -93,14 +93,14 @@ char *cli_list_commands(const struct command *const *list, size_t count, const c
     fputs("Commands:\n", stream);
     for (size_t i = 0; i < count; i++)
         text_print(stream, "  %-10s %s\n", cli_last_name(list[i]), list[i]->summary);
-    text_print(stream, "\n`%s COMMAND --help' tells the options of a command.\n", program);
+    text_print(stream, "\nRun '%s COMMAND --help' for the options of a command.\n", program);
     fclose(stream);
     return text;
 }
 
 int cli_fail(const struct error *err)
 {
-    text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed without saying why");
+    text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed for an unknown reason");
     return EXIT_FAILED;
 }
 

@@ -43,7 +43,7 @@ int completeness_read(struct tracestore *store, int64_t run_id, struct completen
     return 0;
 }
 
-/* Of the calls, how many were recorded: 100 only when all were. Negative: nobody knows. */
+/* Of the calls, how many were recorded: 100 only when all were. Negative: unknown. */
 static double recorded_percent(const struct completeness *completeness)
 {
     double percent;
@@ -58,26 +58,25 @@ static double recorded_percent(const struct completeness *completeness)
 
 void completeness_text(const struct completeness *completeness, char *text, size_t size)
 {
-    char functions[32], complete[32], blind[32], time[64] = "the beginning", share[64];
+    char blind[32], functions[40] = "", time[64] = "the beginning", share[64];
 
     *text = '\0';
     if (!completeness->blind)
         return;
-    cli_format_count((uint64_t)completeness->blind, blind, sizeof(blind));
+    text_count((uint64_t)completeness->blind, blind, sizeof(blind));
+    if (completeness->functions >= 0) {
+        memcpy(functions, " of ", sizeof(" of "));
+        text_count((uint64_t)completeness->functions, functions + 4, sizeof(functions) - 4);
+    }
     if (completeness->since_ns)
         cli_format_time(completeness->since_ns, 3, time, sizeof(time));
     if (recorded_percent(completeness) >= 0)
         snprintf(share, sizeof(share), "%.2f %% of all calls recorded", recorded_percent(completeness));
     else
         snprintf(share, sizeof(share), "%s",
-                 completeness->missed < 0 ? "not all of their calls counted" : "and events were lost");
-    if (completeness->functions < 0) {
-        snprintf(text, size, "all but %s functions, blind since %s, %s", blind, time, share);
-        return;
-    }
-    cli_format_count((uint64_t)completeness->functions, functions, sizeof(functions));
-    cli_format_count((uint64_t)(completeness->functions - completeness->blind), complete, sizeof(complete));
-    snprintf(text, size, "%s of %s functions; %s blind since %s, %s", complete, functions, blind, time,
+                 completeness->missed < 0 ? "not all of their calls were counted" : "events were lost");
+    snprintf(text, size, "%s%s function%s not recorded all the time, since %s; %s", blind, functions,
+             text_plural((uint64_t)(*functions ? completeness->functions : completeness->blind)), time,
              share);
 }
 
@@ -88,9 +87,9 @@ void completeness_print(const struct completeness *runs, size_t count)
     for (size_t i = 0; i < count; i++) {
         completeness_text(&runs[i], text, sizeof(text));
         if (*text && count > 1)
-            text_print(stdout, "complete: run %" PRId64 ": %s\n", runs[i].run_id, text);
+            text_print(stdout, "gaps: run %" PRId64 ": %s\n", runs[i].run_id, text);
         else if (*text)
-            text_print(stdout, "complete: %s\n", text);
+            text_print(stdout, "gaps: %s\n", text);
     }
 }
 

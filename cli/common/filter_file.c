@@ -58,7 +58,7 @@ char *filter_file_help(int key, const char *text, void *input)
         text_print(stream, "  %-13s %s\n", set->name, set->summary);
     fputs(
         "  image:GLOB    functions of these images (image:libc*)\n"
-        "  source:GLOB   functions whose source lies there (source:src/net/)\n"
+        "  source:GLOB   functions whose source file is there (source:src/net/)\n"
         "  /REGEX/       functions whose name matches\n"
         "  !mem, -mem    not these; also !image:libc*, !/REGEX/, ...\n",
         stream);

@@ -7,8 +7,8 @@
 #include "analyzer/symbols/filter.h"
 
 #define FILTER_FILE_HELP \
-    "Read filter sets of your own from this file, a line 'NAME = SET, SET, ...' each (default: " \
-    "$XDG_CONFIG_HOME/tracectl/filters or ~/.config/tracectl/filters, if there is one)"
+    "Read your own filter sets from this file, one per line: NAME = SET, SET, ... (default: " \
+    "$XDG_CONFIG_HOME/tracectl/filters or ~/.config/tracectl/filters, if it exists)"
 
 /* The predefined sets, and those of `path`; with a path of NULL, those of the default file, if there is one.
  * Errors are those of filter_library_read. Free with filter_library_free. */

@@ -60,8 +60,8 @@ int function_choice_filter(struct function_choice *choice, const char *spec, con
     if (r == 0 && filter_is_for_reading(choice->filter))
         return error_say(
             err, -EINVAL,
-            "reading filter '%s': a recording has no use for what it says about returns or K (name "
-            "the sets alone; --returns says how returns are known)",
+            "reading filter '%s': returns and K do not apply to recordings (name only sets; --returns "
+            "selects how returns are detected)",
             spec);
     return r ? r : asked_filter(&choice->asked, "--filter", spec ? spec : "", choice->library, err);
 }

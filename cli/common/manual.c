@@ -93,10 +93,18 @@ static void put_exit_status(FILE *out)
 {
     fputs(
         ".SH EXIT STATUS\n"
-        ".TP\n0\nDone, and nothing found.\n"
-        ".TP\n1\nDone, and something found: a difference, a damaged segment.\n"
-        ".TP\n2\nThe command line was wrong.\n"
-        ".TP\n3\nIt could not be done: a permission, a kernel feature or an input is missing.\n",
+        ".TP\n"
+        "0\n"
+        "Done; nothing found.\n"
+        ".TP\n"
+        "1\n"
+        "Done; something found: a difference, a leak, a deadlock, a damaged segment.\n"
+        ".TP\n"
+        "2\n"
+        "Usage error.\n"
+        ".TP\n"
+        "3\n"
+        "Failed: a permission, a kernel feature or an input is missing.\n",
         out);
 }
 
@@ -155,8 +163,14 @@ void manual_overview(FILE *out, const struct argp *argp, const struct command *c
     put_exit_status(out);
     fputs(
         ".SH ENVIRONMENT\n"
-        ".TP\n.B TRACECTL_DB\nThe store, where \\fB\\-d\\fR is not given.\n"
-        ".TP\n.B NO_COLOR\nWhen set and not empty, no colour even on a terminal.\n"
-        ".TP\n.B PAGER\nShows long output on a terminal (default less).\n",
+        ".TP\n"
+        ".B TRACECTL_DB\n"
+        "The store to use without \\fB\\-d\\fR.\n"
+        ".TP\n"
+        ".B NO_COLOR\n"
+        "If set and not empty: no colour, even on a terminal.\n"
+        ".TP\n"
+        ".B PAGER\n"
+        "The pager for long output on a terminal (default less).\n",
         out);
 }

@@ -174,20 +174,6 @@ void cli_format_bytes(uint64_t bytes, char *text, size_t size)
     snprintf(text, size, "%.1f %s", amount, units[unit]);
 }
 
-void cli_format_count(uint64_t count, char *text, size_t size)
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
-    size_t at = 0;
-
-    for (int i = 0; i < length && at + 2 < size; i++) {
-        if (i && (length - i) % 3 == 0)
-            text[at++] = ',';
-        text[at++] = digits[i];
-    }
-    text[at] = '\0';
-}
-
 /* ------------------------------------------------------------------------------------------ stdout */
 
 bool cli_colour(void)

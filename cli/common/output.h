@@ -66,8 +66,6 @@ void cli_json_end(struct json_array *array);
 void cli_format_time(uint64_t ns, int digits, char *text, size_t size);
 /* "1.5 MiB" */
 void cli_format_bytes(uint64_t bytes, char *text, size_t size);
-/* "12,345,678" */
-void cli_format_count(uint64_t count, char *text, size_t size);
 
 /* Whether to colour stdout. */
 bool cli_colour(void);

@@ -189,9 +189,9 @@ int output_file_open(struct output_file *file, const char *path, struct error *e
 
     *file = (struct output_file){.called = path};
     if (output_file_is_read(path))
-        return error_say(
-            err, -EINVAL,
-            "cannot write %s: it is the store that is read, or belongs to it (name another file)", path);
+        return error_say(err, -EINVAL,
+                         "cannot write %s: it belongs to the store that is being read (name another file)",
+                         path);
     if (*path && !dangling && !(exists && (!S_ISREG(status.st_mode) || is_standard_output(&status))) &&
         begin_replacing(file, path, exists ? &status : NULL))
         return 0;

@@ -34,7 +34,10 @@ void pid_list_parse(struct pid_list *list, const char *text, const struct argp_s
         long pid = strtol(at, &end, 10);
 
         if (end == at || (*end && *end != ',') || pid <= 0 || pid > PID_MAX)
-            argp_error(state, "'%s' is not a list of process ids", text);
+            argp_error(state,
+                       "'%s' is not a list of process ids (separate pids by commas or spaces) "
+                       "(separate pids by commas or spaces)",
+                       text);
         if (!pid_list_add(list, (pid_t)pid))
             argp_failure(state, EXIT_FAILED, ENOMEM, "cannot read the process ids");
         if (!*end)

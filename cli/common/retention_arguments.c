@@ -10,10 +10,10 @@ enum { KEY_KEEP_SIZE = 1024, KEY_KEEP_AGE, KEY_KEEP_RUNS };
 
 static const struct argp_option options[] = {
     {"keep-size", KEY_KEEP_SIZE, "BYTES", 0,
-     "Delete the oldest runs until the store has no more than this: 500M, 10G (units K, M, G, T)", 6},
+     "Delete the oldest runs until the store is no larger than this: 500M, 10G (units K, M, G, T)", 6},
     {"keep-age", KEY_KEEP_AGE, "TIME", 0,
-     "Delete runs that ended longer ago than this: 12h, 7d (units s, m, h, d, w)", 6},
-    {"keep-runs", KEY_KEEP_RUNS, "NUMBER", 0, "Delete the oldest runs but for so many", 6},
+     "Delete runs that ended longer ago than this: 30m, 12h, 7d (units s, m, h, d, w)", 6},
+    {"keep-runs", KEY_KEEP_RUNS, "NUMBER", 0, "Keep only the newest NUMBER runs", 6},
     {0},
 };
 

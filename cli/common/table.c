@@ -170,7 +170,7 @@ void table_cell_count(struct table *table, uint64_t count)
 {
     char text[32];
 
-    cli_format_count(count, text, sizeof(text));
+    text_count(count, text, sizeof(text));
     table_cell(table, text);
 }
 

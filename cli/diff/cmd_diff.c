@@ -16,18 +16,18 @@ enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
 
 static const struct argp_option options[] = {
     {"baseline", KEY_BASELINE, "RUN", 0,
-     "Another normal run: a thread that differs no more than normal runs do is no suspect. May be given "
-     "several times",
+     "Another baseline run: a thread that differs no more than baseline runs do is not a suspect. May "
+     "be repeated",
      0},
-    {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5), 0: of all", 0},
+    {"most", KEY_MOST, "N", 0, "Show the differences of the first N suspects (default 5; 0: all)", 0},
     {"full", KEY_FULL, 0, 0,
-     "Show all entries: common ones that are not near a difference, and long stretches in full", 0},
-    {"descend", KEY_DESCEND, 0, 0, "Show below each pair of loops that differ how their bodies differ", 0},
+     "Show all entries, including common ones far from a difference, and long stretches in full", 0},
+    {"descend", KEY_DESCEND, 0, 0, "Below each pair of differing loops, show how their bodies differ", 0},
     {"pair", KEY_PAIR, "P.T,P.T", 0,
-     "Show how two threads differ from each other in the normal run, and in the faulty one "
-     "(CMPdiffNLR); may be given again",
+     "Show how two threads differ from each other in the baseline run and in the candidate run "
+     "(CMPdiffNLR); may be repeated",
      0},
-    {"svg", KEY_SVG, "FILE", 0, "Draw the differences that are shown into FILE, too", 0},
+    {"svg", KEY_SVG, "FILE", 0, "Also draw the shown differences into FILE (SVG)", 0},
     {0},
 };
 
@@ -36,7 +36,7 @@ static void add_pair_argument(struct argp_state *state, struct diff_arguments *a
     const char *comma = strchr(text, ',');
 
     if (!comma || comma == text || !comma[1] || strchr(comma + 1, ','))
-        argp_error(state, "--pair takes two threads, P.T,P.T, not '%s'", text);
+        argp_error(state, "--pair must be two threads, P.T,P.T, not '%s'", text);
     if (array_reserve(&arguments->pairs, &arguments->pair_capacity, arguments->pair_count + 1))
         argp_failure(state, EXIT_FAILED, ENOMEM, "--pair");
     arguments->pairs[arguments->pair_count++] = text;
@@ -64,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_BASELINE:
         if (arguments->baseline_count == ARRAY_SIZE(arguments->baselines))
-            argp_error(state, "--baseline was given too often");
+            argp_error(state, "--baseline was given too many times");
         arguments->baselines[arguments->baseline_count++] = arg;
         return 0;
     case KEY_PAIR:
@@ -110,9 +110,8 @@ static int no_such_thread(const struct diff_report *report, const char *label, c
 {
     const struct diff_arguments *arguments = report->arguments;
 
-    error_say(err, -ENOENT,
-              "finding thread '%s' in %s of runs %s and %s: there is none (tracectl show RUN lists them)",
-              label, which, arguments->runs[0], arguments->runs[1]);
+    error_say(err, -ENOENT, "no thread '%s' in %s of runs %s and %s (tracectl show RUN lists them)", label,
+              which, arguments->runs[0], arguments->runs[1]);
     return -ENOENT;
 }
 
@@ -266,26 +265,23 @@ static const struct argp_child children[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "NORMAL FAULTY [P.T...]",
+    .args_doc = "BASELINE CANDIDATE [P.T...]",
     .doc =
-        "Compare two runs: what happened in a few sentences, which threads changed most, and how the loops "
-        "of "
-        "the first ones differ; or how those of threads P.T differ.\v"
-        "The sentences say who differs, the last call that both runs made and the first one that they did "
-        "not, what kind of difference that is, and what is not known. Renamed functions are guessed by what "
-        "is called around them.\n\n"
-        "Threads are matched by rank and program (tracectl-rank(1) has more of that and of scores). First "
-        "among the suspects is the one that stands out most from threads like it, by the consensus of many "
-        "filters and attributes, where the runs are small and no filter is named; then the one with the "
-        "largest share of entries that are in one of its two loop summaries only. Lines marked | and < and > "
-        "differ, lines marked ? cannot "
-        "be compared because events are missing there: that is never called a difference. Loops that are "
-        "the same, or nearly so, share a line. On a terminal the output is as wide as the terminal and goes "
-        "through $PAGER; elsewhere it is as wide as $COLUMNS says, or 132 columns. Names that do not fit "
-        "are cut, and stand in full at the end.\n\n"
-        "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. With threads or pairs named it "
-        "is about them; a pair differs when its threads differ from each other in one run otherwise than "
-        "in the other.",
+        "Compare two runs: a summary in a few sentences, the threads that changed most, and the loop "
+        "differences of the first ones, or of threads P.T.\vThe summary lists the threads that differ, "
+        "the last call that both runs made, the first call that differs, the kind of difference, and "
+        "what is unknown. Renamed functions are guessed from the calls around them.\n\n"
+        "Threads are matched by rank and program (see tracectl-rank(1) for matching and scores). The "
+        "first suspect is the thread that stands out most from similar threads, by the consensus of many "
+        "filters and attributes (small runs without --filter), otherwise the thread with the largest "
+        "share of entries that occur in only one of its two loop summaries. Lines marked |, < and > "
+        "differ; lines marked ? cannot be compared because events are missing, and never count as a "
+        "difference. Loops that are the same, or nearly so, share a line. On a terminal the output uses "
+        "the width of the terminal and goes through $PAGER; otherwise it is $COLUMNS or 132 columns "
+        "wide. Names that do not fit are shortened and listed in full at the end.\n\n"
+        "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. If threads or pairs are named, "
+        "the status is about them; a pair differs if its threads differ from each other in another way "
+        "in one run than in the other.",
     .children = children,
 };
 
@@ -318,7 +314,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_diff = {
     .name = "diff",
-    .summary = "compare two runs: who changed, and how",
+    .summary = "compare two runs: which threads changed, and how",
     .argp = &argp,
     .run = run,
 };

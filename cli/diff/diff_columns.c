@@ -110,7 +110,7 @@ static const char *note_of(const struct thread_loops *thread, size_t at)
     if (thread->last_call == LAST_CALL_OPEN)
         return "  <- never returned";
     if (thread->last_call == LAST_CALL_UNKNOWN && thread->loops.elements[at].kind != NLR_LOST)
-        return "  <- not known to have returned";
+        return "  <- may not have returned";
     return "";
 }
 

@@ -61,10 +61,10 @@ static int print_thread(struct text_output *output, const struct thread_diff *th
     AUTO_FREE char *words = NULL;
 
     if (!thread->normal || !thread->faulty) {
-        const char *other = thread->normal ? "faulty" : "normal";
+        const char *other = thread->normal ? "candidate" : "baseline";
 
-        text_print(stdout, "thread %s exists in the %s run only%s%s%s\n\n", label,
-                   thread->normal ? "normal" : "faulty", thread->unknown ? " (unknown: the " : "",
+        text_print(stdout, "thread %s exists only in the %s run%s%s%s\n\n", label,
+                   thread->normal ? "baseline" : "candidate", thread->unknown ? " (unknown: the " : "",
                    thread->unknown ? other : "", thread->unknown ? " run is incomplete)" : "");
         return 0;
     }
@@ -76,9 +76,9 @@ static int print_thread(struct text_output *output, const struct thread_diff *th
         putchar('\n');
     } else {
         text_print(stdout, "thread %s does not differ%s\n", label,
-                   thread->unknown ? " where it can be compared" : "");
+                   thread->unknown ? " in the part that can be compared" : "");
     }
-    return print_columns(output, &thread->diff, thread->normal, thread->faulty, "normal", "faulty");
+    return print_columns(output, &thread->diff, thread->normal, thread->faulty, "baseline", "candidate");
 }
 
 /* ------------------------------------------------------------------------------------------ pairs */
@@ -87,12 +87,12 @@ static int print_relation(struct text_output *output, const struct diff_pair *pa
 {
     const struct pair_comparison *comparison = &pair->comparison;
     const struct diff_nlr *diff = &comparison->diffs[faulty];
-    const char *run = faulty ? "faulty" : "normal";
+    const char *run = faulty ? "candidate" : "baseline";
     char titles[2][96];
 
     text_print(stdout, "in the %s run %s and %s ", run, pair->first, pair->second);
     if (!diff->changed)
-        puts(diff->unknown ? "do not differ where they can be compared" : "do the same");
+        puts(diff->unknown ? "do not differ in the part that can be compared" : "do the same");
     else
         text_print(stdout, "differ in %.0f %% of their entries%s\n", 100 * diff_nlr_share(diff),
                    diff->unknown ? " that can be compared" : "");
@@ -108,9 +108,9 @@ static int print_pair(struct text_output *output, const struct diff_pair *pair)
 
     cli_style(output->colour, CLI_BOLD);
     text_print(stdout, "threads %s and %s %s", pair->first, pair->second,
-               pair->comparison.changed   ? "relate in another way in the faulty run"
-               : pair->comparison.unknown ? "relate in the same way, as far as is known"
-                                          : "relate in the same way in both runs");
+               pair->comparison.changed   ? "differ from each other in another way in the candidate run"
+               : pair->comparison.unknown ? "differ from each other in the same way, as far as recorded"
+                                          : "differ from each other in the same way in both runs");
     cli_style(output->colour, CLI_PLAIN);
     putchar('\n');
     r = print_relation(output, pair, false);
@@ -126,7 +126,7 @@ static void print_suspects(const struct diff_report *report)
     if (comparison->suspect_count < 2)
         return;
     text_print(stdout, "%zu of %zu threads differ%s:\n", comparison->suspect_count, comparison->count,
-               comparison->ranked ? "; those that stand out most first, with the share of changed entries"
+               comparison->ranked ? "; the most conspicuous first, with the share of changed entries"
                                   : "; most changed first");
     for (size_t i = 0; i < comparison->suspect_count && i < MOST_SUSPECTS; i++) {
         const struct thread_diff *thread = &comparison->threads[comparison->suspects[i]];
@@ -160,13 +160,13 @@ static void print_unknown(const struct diff_report *report)
     size_t unknown = 0;
 
     completeness_print(report->input->completeness, report->input->count);
-    cli_loops_print_gaps(summary_run(summary, false), "normal");
-    cli_loops_print_gaps(summary_run(summary, true), "faulty");
+    cli_loops_print_gaps(summary_run(summary, false), "baseline");
+    cli_loops_print_gaps(summary_run(summary, true), "candidate");
     for (size_t i = 0; i < report->comparison.count; i++)
         unknown += report->comparison.threads[i].unknown;
     if (unknown)
         text_print(stdout,
-                   "unknown: %zu thread%s could not be compared in full, because events are missing\n",
+                   "unknown: %zu thread%s could not be compared completely because events are missing\n",
                    unknown, unknown == 1 ? "" : "s");
 }
 

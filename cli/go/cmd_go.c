@@ -24,7 +24,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no command (check, explore, tree, timeline, model, coverage, locks or layout)");
+        argp_error(state,
+                   "no command given (check, explore, tree, timeline, model, coverage, locks or layout)");
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -48,11 +49,11 @@ error_t go_parse_binary(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         if (*binary)
-            argp_error(state, "one program at a time, not '%s', too", arg);
+            argp_error(state, "unexpected argument '%s' (name one program)", arg);
         *binary = arg;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no program (name a file that go has made)");
+        argp_error(state, "no program given (name an executable built by Go)");
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -62,7 +63,7 @@ error_t go_parse_binary(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "COMMAND [ARG...]",
-    .doc = "Look into Go programs: no source, no rebuild, stripped or not.\v",
+    .doc = "Analyse Go programs without source or rebuild, stripped or not.\v",
     .children = cli_common_children,
     .help_filter = help_filter,
 };
@@ -86,7 +87,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_go = {
     .name = "go",
-    .summary = "look into Go programs: channels, locks, goroutines",
+    .summary = "analyse Go programs: goroutines, channels, locks",
     .argp = &argp,
     .argp_flags = ARGP_IN_ORDER,
     .run = run,

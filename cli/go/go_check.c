@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             arguments->session.command = state->argv + state->next - 1;
             state->next = state->argc;
         } else if (arguments->run) {
-            argp_error(state, "one run at a time, not '%s', too", arg);
+            argp_error(state, "unexpected argument '%s' (name one run)", arg);
         } else {
             arguments->run = arg;
         }
@@ -47,10 +47,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 (arguments->service.pids.count > 0) !=
             1)
             argp_error(state,
-                       "go check needs either a run (tracectl runs lists them), -p and a process, or -- "
-                       "and a command");
+                       "no run, process or command given (go check RUN, go check -p PID, or go check "
+                       "-- COMMAND)");
         if (arguments->service.duration_ns && !arguments->service.pids.count)
-            argp_error(state, "--duration goes with -p");
+            argp_error(state, "--duration needs -p");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -64,28 +64,24 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN\n-p PID[,PID...]\n-- COMMAND [ARG...]",
     .doc =
-        "Report whether goroutines of a Go program leak or are deadlocked: of a recorded run, of a command, "
-        "which is recorded for that, or of running services.\v"
-        "The verdict is pass, leak (goroutines are blocked forever), global-deadlock (the main goroutine, or "
-        "a test's, is blocked forever), crash or timeout. Goroutines that were running or sleeping, or that "
-        "something could still have released, are listed as not finished; they do not change the verdict.\n"
-        "\n"
-        "Goroutines of running services (-p) are grouped by where they were created and what they do. The "
-        "verdict is leak when more and more of a group wait for something that no goroutine does any more.\n"
-        "\n"
-        "Deadlocks that the order of locks allows, but that did not happen (tracectl-go-locks(1)), are "
-        "listed "
-        "after the verdict and do not change it.\n"
-        "\n"
-        "The exit status is 0 for pass and 1 for any other verdict. A recording that a signal ended, with "
-        "its "
-        "program or without, has no verdict (3).",
+        "Report leaked and deadlocked goroutines of a Go program: of a recorded run, of a command, which "
+        "is recorded for the check, or of running services.\vThe verdict is pass, leak (goroutines are "
+        "blocked forever), global-deadlock (the main goroutine, or that of a test, is blocked forever), "
+        "crash or timeout. Goroutines that were running or sleeping, or that could still have been "
+        "unblocked, are listed as not finished; they do not affect the verdict.\n\n"
+        "Goroutines of running services (-p) are grouped by where they were created and what they do. "
+        "The verdict is leak if the number of goroutines in a group keeps growing while they wait for "
+        "something that no goroutine does any more.\n\n"
+        "Potential deadlocks from inconsistent lock order that did not happen (tracectl-go-locks(1)) are "
+        "listed after the verdict and do not affect it.\n\n"
+        "The exit status is 0 for pass and 1 for any other verdict. A recording that was ended by a "
+        "signal, with or without its program, has no verdict (3).",
     .children = children,
 };
 
 /* What could have happened in a program but did not; what did is the verdict's. `array` NULL: as text. */
-static int tell_potential(struct tracestore *store, const struct go_judged *judged, json_t *array,
-                          struct error *err)
+static int print_potential(struct tracestore *store, const struct go_judged *judged, json_t *array,
+                           struct error *err)
 {
     AUTO_FREE struct lock_cycle *cycles = NULL;
     struct go_place_source places = go_places_source(judged->places);
@@ -121,7 +117,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run,
     else
         go_verdict_text(stdout, judged);
     for (size_t i = 0; !r && i < judged->count; i++)
-        r = tell_potential(store, &judged->judged[i], potential, err);
+        r = print_potential(store, &judged->judged[i], potential, err);
     if (r < 0 || !cli.json)
         return r;
     json_object_set_new(document, "run", json_integer(run->run_id));
@@ -191,8 +187,7 @@ static int run(int argc, char **argv)
         go_judge_run(store, run.run_id, &judged, &err) < 0)
         return cli_fail(&err);
     if (arguments.session.command && is_interrupted(&judged)) {
-        error_say(&err, -EINTR, "go check was interrupted: there is no verdict (what was recorded is run %s)",
-                  name);
+        error_say(&err, -EINTR, "go check was interrupted: no verdict (the recorded part is run %s)", name);
         return cli_fail(&err);
     }
     if (print(store, &run, &judged, &err) < 0)

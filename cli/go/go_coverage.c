@@ -21,8 +21,8 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"uncovered", KEY_UNCOVERED, 0, 0, "Only the requirements that no run has covered", 0},
-    {"standard", KEY_STANDARD, 0, 0, "The standard library's operations, too", 0},
+    {"uncovered", KEY_UNCOVERED, 0, 0, "List only requirements that no run has covered", 0},
+    {"standard", KEY_STANDARD, 0, 0, "Include operations of the standard library", 0},
     {0},
 };
 
@@ -233,12 +233,12 @@ static void print_nodes(const struct go_coverage *coverage)
         if (node.main)
             fputs("the main goroutine", stdout);
         else if (!node.file)
-            fputs("goroutines that nobody was seen making", stdout);
+            fputs("goroutines with an unknown creator", stdout);
         else
-            text_print(stdout, "made in %s at %s:%d", node.function, path_file_name(node.file), node.line);
+            text_print(stdout, "created in %s at %s:%d", node.function, path_file_name(node.file), node.line);
         if (node.parent != GO_NO_NODE)
             text_print(stdout, " by G%u", node.parent);
-        text_print(stdout, "; %zu of %zu requirements that it met\n", count.covered, count.total);
+        text_print(stdout, "; %zu of %zu requirements covered\n", count.covered, count.total);
     }
 }
 
@@ -267,7 +267,7 @@ static int print_text(struct go_coverage *coverage, bool uncovered)
     if (rows.run_columns)
         print_nodes(coverage);
     if (cli.verbosity >= 0)
-        text_print(stdout, "\n%zu of %zu requirements covered, in %zu run%s\n", total.covered, total.total,
+        text_print(stdout, "\n%zu of %zu requirements covered in %zu run%s\n", total.covered, total.total,
                    go_coverage_run_count(coverage), go_coverage_run_count(coverage) == 1 ? "" : "s");
     return 0;
 }
@@ -289,11 +289,11 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN...",
     .doc =
-        "List what goroutines could do to each other, by the operations of the program, and which of it "
-        "happened in these runs: an operation blocked, let another goroutine go on, held a lock that "
-        "another one waited for, or none of these.\v"
-        "Requirements and percentage are GoAT's (Taheri and Gopalakrishnan, IISWC 2021). G0, G1... are "
-        "goroutines of all runs that were made at the same place by goroutines that are the same.",
+        "List the concurrency requirements of a program, from its operations, and which of them these "
+        "runs covered: an operation blocked, unblocked another goroutine, held a lock that another one "
+        "waited for, or none of these.\vRequirements and percentage are those of GoAT (Taheri and "
+        "Gopalakrishnan, IISWC 2021). G0, G1... are goroutines, matched across runs by their place of "
+        "creation and their creator.",
     .children = cli_common_children,
 };
 
@@ -328,7 +328,7 @@ static int run(int argc, char **argv)
 
 const struct command go_coverage_command = {
     .name = "go coverage",
-    .summary = "show which requirements of concurrency runs have covered",
+    .summary = "show which concurrency requirements runs have covered",
     .argp = &argp,
     .run = run,
 };

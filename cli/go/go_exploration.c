@@ -40,11 +40,11 @@ static int print_bug(const struct exploration *exploration, struct tracestore *s
     struct go_coverage_count covered = go_coverage_total(exploration->coverage);
     int r;
 
-    text_print(stdout, "execution %u of at most %lu found a bug, %zu of %zu requirements covered (%.0f %%)\n",
+    text_print(stdout, "execution %u of at most %lu found a bug; %zu of %zu requirements covered (%.0f %%)\n",
                exploration->ended, exploration->arguments->runs, covered.covered, covered.total,
                go_coverage_percent(covered));
     if (*exploration->schedule)
-        text_print(stdout, "the same schedule again: --seed %s\n", exploration->schedule);
+        text_print(stdout, "to repeat this schedule: --seed %s\n", exploration->schedule);
     putchar('\n');
     go_verdict_text(stdout, one);
     putchar('\n');
@@ -62,15 +62,15 @@ static int print_text(const struct exploration *exploration, struct tracestore *
     if (exploration->process_id)
         return print_bug(exploration, store, one, err);
     text_print(stdout,
-               "pass: nothing found in %u executions, %zu of %zu requirements covered (%.0f %%); seed %llu\n",
+               "pass: no bug found in %u executions; %zu of %zu requirements covered (%.0f %%); "
+               "seed %llu\n",
                exploration->ended, covered.covered, covered.total, percent,
                (unsigned long long)exploration->seed);
     if (exploration->slowed >= SLOWED_MUCH)
-        text_print(stdout,
-                   "probes slowed the executions %.0f times, which may have kept a bug from showing\n",
+        text_print(stdout, "probes slowed the executions by a factor of %.0f, which may have hidden a bug\n",
                    exploration->slowed);
     if (exploration->unfinished)
-        text_print(stdout, "%llu of them ended while goroutines could still have continued\n",
+        text_print(stdout, "%llu executions ended while goroutines could still have continued\n",
                    (unsigned long long)exploration->unfinished);
     return 0;
 }

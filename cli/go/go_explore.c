@@ -23,19 +23,16 @@ enum { OUTPUT_LIMIT_EVENTS = 1024 };
 /* ------------------------------------------------------------------------------------ arguments */
 
 static const struct argp_option options[] = {
-    {"runs", KEY_RUNS, "N", 0, "At most so many executions (default 100)", 1},
+    {"runs", KEY_RUNS, "N", 0, "Maximum number of executions (default 100)", 1},
     {"yields", KEY_YIELDS, "D", 0,
-     "In each, goroutines are held up at no more than D places, until all others have come as far as they "
-     "can "
-     "(default 3; 0: never)",
+     "Delay goroutines at no more than D places per execution, until all others have run as far as they "
+     "can (default 3; 0: never)",
      1},
-    {"jobs", KEY_JOBS, "N", 0, "So many executions run beside each other (default 1)", 1},
+    {"jobs", KEY_JOBS, "N", 0, "Number of executions at the same time (default 1)", 1},
     {"seed", KEY_SEED, "SEED", 0,
-     "A number that all choices follow from (default: another one each time), or the schedule that go "
-     "explore "
-     "printed, to go through it again",
-     1},
-    {"coverage", KEY_COVERAGE, "PERCENT", 0, "Stop when so much of the coverage requirements is met", 1},
+     "Random seed (default: a new one each time), or a schedule printed by go explore, to repeat it", 1},
+    {"coverage", KEY_COVERAGE, "PERCENT", 0,
+     "Stop when this percentage of the coverage requirements is covered", 1},
     {0},
 };
 
@@ -74,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!arguments->session.command)
-            argp_error(state, "go explore needs -- and a command");
+            argp_error(state, "no command given (go explore -- COMMAND)");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -89,19 +86,15 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "-- COMMAND [ARG...]",
     .doc =
-        "Run a Go program, or a test binary, repeatedly under schedules that are rare without help, until "
-        "its "
-        "goroutines leak, deadlock or crash.\v"
-        "Goroutines are held up before operations on channels, locks and the like, before atomic "
-        "instructions, behind go statements and where they begin, while all others continue. Nothing else is "
-        "changed: what shows can happen without tracectl as well. All executions are one run of the store, "
-        "each a process of it. After a pass in which the program had many probe hits, the command is run "
-        "once more without probes, to measure how much these slowed it.\n"
-        "\n"
-        "The output of the executions is not shown, except for the one in which a bug was found; with -v it "
-        "is shown as it comes.\n"
-        "\n"
-        "The exit status is 1 when something was found.",
+        "Run a Go program or a test binary repeatedly under rare schedules, until its goroutines leak, "
+        "deadlock or crash.\vGoroutines are delayed before operations on channels and locks, before "
+        "atomic instructions, after go statements and where they begin, while all others continue. "
+        "Nothing else is changed: every reported bug can also happen without tracectl. All executions "
+        "are stored as one run, each as a process of it. After a pass with many probe hits, the command "
+        "is run once more without probes, to measure how much they slowed it down.\n\n"
+        "The output of the executions is not shown, except for the one in which a bug was found; with -v "
+        "it is shown immediately.\n\n"
+        "The exit status is 1 if a bug was found.",
     .children = children,
 };
 
@@ -487,7 +480,7 @@ static int run(int argc, char **argv)
 
 const struct command go_explore_command = {
     .name = "go explore",
-    .summary = "run a program under many schedules until a bug shows",
+    .summary = "run a program under many schedules until a bug appears",
     .argp = &argp,
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run,

@@ -15,10 +15,10 @@ static const char *source_of(const struct go_layout *layout, enum go_offset offs
     if (!layout->from_code[offset])
         return layout->from_dwarf ? "debug information" : "table of versions";
     if (layout->from_dwarf && layout->from_table)
-        return "code, as debug information and table of versions say";
+        return "code, confirmed by debug information and the table of versions";
     if (layout->from_dwarf)
-        return "code, as debug information says";
-    return layout->from_table ? "code, as table of versions says" : "code";
+        return "code, confirmed by debug information";
+    return layout->from_table ? "code, confirmed by the table of versions" : "code";
 }
 
 static void print_json(const struct go_layout *layout)
@@ -87,7 +87,7 @@ static int print_text(const struct go_layout *layout)
         print_functions(layout, table);
     if (!table || table_free(table) < 0)
         return -ENOMEM;
-    fputs("\nReasons to wait:", stdout);
+    fputs("\nWait reasons:", stdout);
     for (size_t i = 0; i < layout->wait_reason_count; i++)
         text_print(stdout, "%s %zu %s", i ? "," : "", i,
                    *layout->wait_reasons[i] ? layout->wait_reasons[i] : "-");
@@ -99,13 +99,11 @@ static const struct argp argp = {
     .parser = go_parse_binary,
     .args_doc = "BINARY",
     .doc =
-        "Show what recording goroutines of a Go program relies on: where the runtime keeps what, the entries "
-        "of "
-        "its functions, the names of reasons to wait.\v"
-        "All of it is read from the file. Fields are found by the instructions of the runtime; debug "
-        "information and a table of versions must agree, otherwise the program is refused: exit status 3, "
-        "and "
-        "the error line says which field and who says what.",
+        "Show what recording goroutines relies on in a Go program: the runtime's field offsets, "
+        "function entries and names of wait reasons.\vEverything is read from the file. Field offsets "
+        "are found from the instructions of the runtime and must agree with debug information and the "
+        "table of versions; otherwise the program is rejected with exit status 3 and an error line that "
+        "names the field and the conflicting sources.",
     .children = cli_common_children,
 };
 
@@ -130,7 +128,7 @@ static int run(int argc, char **argv)
 
 const struct command go_layout_command = {
     .name = "go layout",
-    .summary = "show what recording goroutines relies on",
+    .summary = "show the runtime layout that recording relies on",
     .argp = &argp,
     .run = run,
 };

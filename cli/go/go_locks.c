@@ -38,7 +38,9 @@ static void put_step(const struct lock_dependency *step, const char *label, cons
                    step->held_shared ? " to read" : "", path_file_name(held->file), held->line,
                    held->function);
     else
-        puts("    to write: in between, it waits for the reader, and the reader waits behind it");
+        puts(
+            "    to write: in between, the writer waits for the reader, and the reader waits for "
+            "the writer");
 }
 
 int go_locks_text(const struct lock_cycle *cycle, const char *label, struct go_place_source places)
@@ -172,25 +174,23 @@ static const struct argp argp = {
     .parser = lock_report_parse,
     .args_doc = "RUN",
     .doc =
-        "List deadlocks that could have happened: goroutines that took the same locks in orders that do "
-        "not fit together, though they did not meet in this run.\v"
-        "Left out are orders of one goroutine, of goroutines that did not live at the same time, those "
-        "behind another lock that both hold (a gate), and readers that wait for readers. A goroutine that "
-        "locks what it holds is stuck: `go check` says so. One that reads again what it still reads is a "
-        "danger "
-        "where another goroutine writes.",
+        "Report potential deadlocks: goroutines that took the same locks in inconsistent order, even if "
+        "they did not collide in this run.\vNot reported: lock orders within one goroutine, of "
+        "goroutines that did not exist at the same time, under a common lock that both hold (a gate), "
+        "and readers waiting for readers. A goroutine that locks a lock that it already holds is "
+        "reported by 'go check'. A repeated read lock is reported if another goroutine writes.",
     .children = cli_common_children,
 };
 
 static int run(int argc, char **argv)
 {
     return lock_report_run(&go_locks_command, argc, argv, read_run,
-                           "there were more orders of locks than are looked at");
+                           "the limit of analysed lock orders was reached");
 }
 
 const struct command go_locks_command = {
     .name = "go locks",
-    .summary = "show deadlocks that the order of locks allows",
+    .summary = "report potential deadlocks (inconsistent lock order)",
     .argp = &argp,
     .run = run,
 };

@@ -19,7 +19,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"all", KEY_ALL, 0, 0, "The runtime and the standard library, too", 0},
+    {"all", KEY_ALL, 0, 0, "Include the runtime and the standard library", 0},
     {0},
 };
 
@@ -196,16 +196,15 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "BINARY",
     .doc =
-        "List every operation on channels, locks and the like in the functions of a Go program, with its "
-        "file and line.\v"
-        "The operations are found in the program's instructions, stripped or not: a select of one case "
-        "without default is a plain send or receive there, one case with default is in the line of its case, "
-        "and what the compiler left out is not listed. Nor is what is called through an interface "
-        "(sync.Locker) or a function value. Functions that were inlined are counted where their source is.\n"
-        "\n"
-        "With --json, each operation has its places in the code: the address of the call, and of an inlined "
-        "lock's fast path the atomic instruction, the branch behind it and the operand that has the lock's "
-        "address.",
+        "List every operation on channels, locks and similar objects in the functions of a Go program, "
+        "with file and line.\vThe operations are found in the program's instructions, stripped or not: a "
+        "select with one case and no default appears as a plain send or receive, one case with default "
+        "at the line of its case. Operations that the compiler removed are not listed, nor are calls "
+        "through an interface (sync.Locker) or a function value. Inlined functions are counted at their "
+        "source line.\n\n"
+        "With --json, each operation lists its places in the code: the address of the call and, for the "
+        "fast path of an inlined lock, the atomic instruction, the branch after it and the operand with "
+        "the lock's address.",
     .children = cli_common_children,
 };
 

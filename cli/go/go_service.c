@@ -19,18 +19,16 @@ DEFINE_CLEANUP(cleanup_recorder, struct recorder *, recorder_free)
 /* ------------------------------------------------------------------------------------ arguments */
 
 static const struct argp_option service_options[] = {
-    {"pid", 'p', "PID[,PID...]", 0, "Look at running services in place of a run or a command", 3},
-    {"duration", KEY_DURATION, "SECONDS", 0, "With -p: look for so long (default: until Ctrl-C)", 3},
+    {"pid", 'p', "PID[,PID...]", 0, "Check running services instead of a run or a command", 3},
+    {"duration", KEY_DURATION, "TIME", 0, "With -p: observe for this time (default: until Ctrl-C)", 3},
     {"detail", KEY_DETAIL, "lives|schedule|waiting|operations", 0,
-     "With -p: what is recorded. Creation and ends of goroutines (lives); also their waiting (schedule); "
-     "also what is done with "
-     "channels, wait groups, conditions, timers, and locks that somebody waits for (waiting, the default); "
-     "also locks that are free (operations)",
+     "With -p: events to record. lives: creation and end of goroutines; schedule: also when they wait; "
+     "waiting (default): also operations on channels, wait groups, conditions, timers and contended "
+     "locks; operations: also uncontended locks",
      3},
     {"budget", KEY_BUDGET, "PERCENT", 0,
-     "With -p: what recording may take, in percent of the CPU time that the service needs itself (default 5; "
-     "0: "
-     "as much as it takes). Where that is not enough, less is recorded for a while",
+     "With -p: limit of the recording cost, in percent of the service's own CPU time (default 5; 0: no "
+     "limit). When it is exceeded, less is recorded for a while",
      3},
     {0},
 };
@@ -58,7 +56,7 @@ static enum go_detail parse_detail(const char *text, const struct argp_state *st
     for (size_t i = GO_DETAIL_LIVES; i < ARRAY_SIZE(names); i++)
         if (!strcmp(names[i], text))
             return (enum go_detail)i;
-    argp_error(state, "--detail is lives, schedule, waiting or operations, not '%s'", text);
+    argp_error(state, "--detail must be lives, schedule, waiting or operations, not '%s'", text);
     return GO_DETAIL_NONE;
 }
 
@@ -68,7 +66,7 @@ static double parse_percent(const char *text, const struct argp_state *state)
     double percent = strtod(text, &end);
 
     if (end == text || *end || !(percent >= 0) || percent > 1000)
-        argp_error(state, "'%s' is not a number of percent", text);
+        argp_error(state, "--budget must be a percentage, not '%s'", text);
     return percent;
 }
 
@@ -119,7 +117,7 @@ static int attach_all(struct recorder *recorder, const struct go_service_options
                 r = error_say(err, -ENOTSUP, "%s", image->go_refusal);
         }
         if (!r && !go)
-            r = error_say(err, -ENOTSUP, "cannot check process %d: it is no Go program",
+            r = error_say(err, -ENOTSUP, "cannot check process %d: not a Go program",
                           (int)options->pids.items[i]);
     }
     return r;

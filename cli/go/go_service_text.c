@@ -49,7 +49,7 @@ static void put_row(struct table *table, const struct go_service *service, const
 static void put_table(FILE *out, const struct go_service *service)
 {
     static const char *const titles[] = {">COUNT",   ">STATE", "AT",      ">OLDEST", ">MEDIAN",
-                                         ">CREATED", ">ENDED", "MADE AT", "BEGINS",  "SUSPICION"};
+                                         ">CREATED", ">ENDED", "CREATED AT", "BEGINS",  "SUSPICION"};
     struct table *table = table_new(out, titles, sizeof(titles) / sizeof(titles[0]), cli_colour());
     size_t shown = 0, left = 0;
 
@@ -76,12 +76,12 @@ static void put_windows(FILE *out, const struct go_origin *origin)
 {
     int64_t alive = 0;
 
-    fputs("    alive over the time: ", out);
+    fputs("    alive over time: ", out);
     for (size_t i = 0; i < GO_WINDOWS; i++) {
         alive += (int64_t)origin->created_in[i] - (int64_t)origin->ended_in[i];
         text_print(out, " %lld", (long long)alive);
     }
-    fputs(" (of those made while observed)\n", out);
+    fputs(" (goroutines created while observed)\n", out);
 }
 
 static void put_chain(FILE *out, const struct go_service *service, uint32_t origin)
@@ -93,10 +93,10 @@ static void put_chain(FILE *out, const struct go_service *service, uint32_t orig
         const char *function = go_service_place(service, at->created_at).function;
 
         place_text(service, at->created_at, text, sizeof(text));
-        text_print(out, "    made by %s at %s\n", *function ? function : "?", text);
+        text_print(out, "    created by %s at %s\n", *function ? function : "?", text);
         origin = at->parent;
     }
-    fputs("    made by a goroutine of before the recording\n", out);
+    fputs("    created by a goroutine that is older than the recording\n", out);
 }
 
 static void put_member(FILE *out, const struct go_service *service, const struct go_group *group,
@@ -106,7 +106,7 @@ static void put_member(FILE *out, const struct go_service *service, const struct
 
     text_print(out, "    %s.g%llu", service->program->label, (unsigned long long)member->goroutine);
     if (member->parent)
-        text_print(out, ", made by %s.g%llu", service->program->label, (unsigned long long)member->parent);
+        text_print(out, ", created by %s.g%llu", service->program->label, (unsigned long long)member->parent);
     if (member->created_ns)
         text_print(out, " %.1f s ago", seconds(service, member->created_ns));
     text_print(out, ", %s for %.1f s", go_state_text(group->state), seconds(service, member->since_ns));
@@ -118,7 +118,7 @@ static void put_member(FILE *out, const struct go_service *service, const struct
                        (unsigned long long)member->user, go_op_name(member->used_with), text,
                        seconds(service, member->used_ns));
         } else if (!member->used_ns) {
-            fputs(", which nobody else has used", out);
+            fputs(", used by no other goroutine", out);
         }
     }
     putc('\n', out);
@@ -127,12 +127,12 @@ static void put_member(FILE *out, const struct go_service *service, const struct
 static void put_why(FILE *out, const struct go_group *group)
 {
     if (group->suspicion == GO_SUSPICION_GROWS)
-        text_print(out, "%zu goroutines, more and more, and hardly any has ended", group->count);
+        text_print(out, "%zu goroutines, still growing, and hardly any has ended", group->count);
     else
-        text_print(out, "%zu of %zu goroutines wait for what nobody does any more", group->abandoned,
-                   group->count);
+        text_print(out, "%zu of %zu goroutines wait for an operation that no goroutine performs any more",
+                   group->abandoned, group->count);
     if (group->completed)
-        text_print(out, "; %llu waits there have ended, the longest took %.3f s",
+        text_print(out, "; %'llu waits there have ended, the longest after %.3f s",
                    (unsigned long long)group->completed, (double)group->longest_ns / 1e9);
     putc('\n', out);
 }
@@ -159,7 +159,8 @@ static void put_suspect(FILE *out, const struct go_service *service, const struc
 /* How long less was recorded than was asked for. */
 static void put_detail(FILE *out, const struct go_service *service)
 {
-    static const char *const missing[] = {"nothing was recorded", "only creation and end", "no operations"};
+    static const char *const missing[] = {
+        "nothing was recorded", "only creation and end of goroutines of goroutines", "no operations"};
     const uint64_t *times = service->grouping.totals.detail_ns;
     const char *before = "less was recorded to stay within the budget: ";
     uint64_t less = 0, all = 0;
@@ -184,19 +185,18 @@ static void put_service(FILE *out, const struct go_service *service)
 {
     const struct go_group_totals *totals = &service->grouping.totals;
 
-    text_print(
-        out,
-        "%s (%s), observed for %.1f s: %llu goroutines made, %llu ended; of those of before %llu have done "
-        "something since, how many others there are is not known\n",
-        service->program->image, service->program->version, seconds(service, service->from_ns),
-        (unsigned long long)totals->created, (unsigned long long)totals->ended,
-        (unsigned long long)totals->met);
+    text_print(out,
+               "%s (%s), observed for %.1f s: %llu goroutines made, %llu ended; of those of before %llu have "
+               "done something since, how many others there are is unknown\n",
+               service->program->image, service->program->version, seconds(service, service->from_ns),
+               (unsigned long long)totals->created, (unsigned long long)totals->ended,
+               (unsigned long long)totals->met);
     if (service->ended && service->exit_status >= 0)
-        text_print(out, "it has ended with status %d\n", service->exit_status);
+        text_print(out, "the process ended with status %d\n", service->exit_status);
     else if (service->ended)
-        fputs("it has ended\n", out);
+        fputs("the process ended\n", out);
     if (totals->lost)
-        text_print(out, "%llu events are missing, so the state of %llu goroutines is not known\n",
+        text_print(out, "%'llu events are missing, so the state of %'llu goroutines is unknown\n",
                    (unsigned long long)totals->lost, (unsigned long long)totals->unknown);
     put_detail(out, service);
     put_table(out, service);

@@ -26,12 +26,12 @@ struct go_session {
 
 static const struct argp_option session_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End an execution that takes longer (default 30; 0: never)", 2},
-    {"patience", KEY_PATIENCE, "SECONDS", 0,
+    {"timeout", KEY_TIMEOUT, "TIME", 0, "End an execution that takes longer (default 30; 0: never)", 2},
+    {"patience", KEY_PATIENCE, "TIME", 0,
      "End an execution as deadlocked when its main goroutine, or a test's, has been blocked forever for "
      "SECONDS (default 0.5)",
      2},
-    {"drain", KEY_DRAIN, "SECONDS", 0,
+    {"drain", KEY_DRAIN, "TIME", 0,
      "When the process exits, wait up to SECONDS for runnable goroutines to finish (default 0.2; 0: do not "
      "wait)",
      2},
@@ -208,7 +208,7 @@ static int nothing_recorded(const struct recorder *recorder, struct error *err)
             refusal = image->go_refusal;
     }
     return refusal ? error_say(err, -ENOTSUP, "%s", refusal)
-                   : error_say(err, -ENOTSUP, "no goroutines were recorded: the command runs no Go program");
+                   : error_say(err, -ENOTSUP, "no goroutines were recorded: the command ran no Go program");
 }
 
 int go_session_close(struct go_session *session, int64_t *ret_run_id, struct error *err)

@@ -31,9 +31,9 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"all", KEY_ALL, 0, 0, "All goroutines of the program's own, and all rows", 0},
-    {"rows", KEY_ROWS, "N", 0, "The last N rows before the end (default: 200)", 0},
-    {"output", 'o', "FILE", 0, "Draw the timeline into FILE, in SVG", 0},
+    {"all", KEY_ALL, 0, 0, "Show all goroutines of the program itself, and all rows", 0},
+    {"rows", KEY_ROWS, "N", 0, "Show the last N rows before the end (default 200)", 0},
+    {"output", 'o', "FILE", 0, "Draw the timeline into FILE (SVG)", 0},
     {0},
 };
 
@@ -44,7 +44,7 @@ static void add_wanted(struct argp_state *state, struct arguments *arguments, co
     uint64_t goroutine = point ? strtoull(point + 2, &end, 10) : 0;
 
     if (!goroutine || *end)
-        argp_error(state, "'%s' is no goroutine: P.gN is, such as 0.g7", text);
+        argp_error(state, "'%s' is not a goroutine (write P.gN, for example 0.g7)", text);
     if (array_reserve(&arguments->wanted, &arguments->wanted_capacity, arguments->wanted_count + 1))
         argp_failure(state, EXIT_FAILED, ENOMEM, "reading the arguments");
     arguments->wanted[arguments->wanted_count++] = (struct wanted){text, (size_t)(point - text), goroutine};
@@ -83,12 +83,10 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN [P.gN...]",
     .doc =
-        "Show what the goroutines of a recorded Go program did, in the order of time: a column a goroutine, "
-        "or a line a row where the terminal is too narrow for that.\v"
-        "Without P.gN, the goroutines are shown that are blocked forever, and those that had to do with "
-        "them; "
-        "where there are none, all. Only the last rows before the end are shown, and rows that repeat are "
-        "shown once.",
+        "Show what the goroutines of a recorded Go program did, in time order: one column per "
+        "goroutine, or one line per row on a narrow terminal.\vWithout P.gN, the blocked goroutines and "
+        "those related to them are shown; if there are none, all. Only the last rows before the end are "
+        "shown, and repeated rows are shown once.",
     .children = cli_common_children,
 };
 
@@ -118,8 +116,8 @@ static json_t *row_json(const struct go_judged *judged, const struct go_timeline
                         const struct go_timeline_row *row)
 {
     static const char *const moments[GO_MOMENTS] = {
-        "begins", "operates", "blocks", "goes on", "delayed",           "test",
-        "panics", "fatal",    "exits",  "ends",    "events are missing"};
+        "begins", "operates", "blocks", "continues", "delayed",           "test",
+        "panics", "fatal",    "exits",  "ends",      "events are missing"};
     json_t *item = place_json(judged, row->site);
     AUTO_FREE char *text = NULL;
     char object[32];
@@ -182,9 +180,9 @@ static int draw(struct drawing *drawing, const struct go_judged *judged, const s
 
     if (drawing->shown)
         return error_say(err, -EINVAL,
-                         "drawing %s: the run has several Go programs (name the goroutines of one)",
+                         "cannot draw %s: the run has several Go programs (name goroutines of one)",
                          drawing->path);
-    snprintf(title, sizeof(title), "Goroutines of process %s by time", judged->program->label);
+    snprintf(title, sizeof(title), "Timeline of the goroutines of process %s", judged->program->label);
     r = go_timeline_svg(timeline, go_places_source(judged->places), title, SVG_DOCUMENT, &svg);
     if (r < 0)
         return error_set(err, r, NULL, "drawing %s", drawing->path);
@@ -224,7 +222,7 @@ static int choose(const struct arguments *arguments, const struct go_judged *jud
         if (strlen(label) != wanted->length || strncmp(label, wanted->label, wanted->length) != 0)
             continue;
         if (!go_replay_goroutine(judged->replay, wanted->goroutine))
-            return error_say(err, -ENOENT, "goroutine %s: there is none in this run", wanted->label);
+            return error_say(err, -ENOENT, "no goroutine %s in this run", wanted->label);
         goroutines[(*ret_count)++] = wanted->goroutine;
     }
     return 0;
@@ -262,7 +260,7 @@ static int show_run(const struct arguments *arguments, struct drawing *drawing, 
     for (size_t i = 0; r == 0 && i < judged.count; i++)
         r = show_program(drawing, store, arguments, &judged.judged[i], err);
     if (r == 0 && !drawing->shown)
-        r = error_say(err, -ENOENT, "run %s: none of its Go programs has these goroutines", run.name);
+        r = error_say(err, -ENOENT, "run %s: no Go program with these goroutines", run.name);
     return r < 0 ? r : 0;
 }
 
@@ -290,7 +288,7 @@ static int run(int argc, char **argv)
 
 const struct command go_timeline_command = {
     .name = "go timeline",
-    .summary = "show what goroutines did, in the order of time",
+    .summary = "show what goroutines did, in time order",
     .argp = &argp,
     .run = run,
 };

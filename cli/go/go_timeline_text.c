@@ -202,15 +202,15 @@ static void put_head(const struct page *page, const struct go_judged *judged)
 {
     const struct go_timeline *timeline = page->timeline;
 
-    text_print(page->out, "Goroutines of process %s by time, in milliseconds", judged->program->label);
+    text_print(page->out, "Timeline of the goroutines of process %s, in milliseconds",
+               judged->program->label);
     if (page->file)
-        text_print(page->out, "; lines without a file are of %s", path_file_name(page->file));
+        text_print(page->out, "; lines without a file name are in %s", path_file_name(page->file));
     putc('\n', page->out);
     if (timeline->left_out)
-        text_print(page->out, "%zu more goroutines have no column (--all shows them)\n", timeline->left_out);
+        text_print(page->out, "%zu more goroutines (--all shows them)\n", timeline->left_out);
     if (timeline->earlier)
-        text_print(page->out, "%" PRIu64 " rows before these are left out (--all shows them)\n",
-                   timeline->earlier);
+        text_print(page->out, "%" PRIu64 " earlier rows are omitted (--all shows them)\n", timeline->earlier);
 }
 
 int go_timeline_print(FILE *out, const struct go_timeline *timeline, const struct go_judged *judged,

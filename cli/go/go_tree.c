@@ -23,8 +23,8 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"all", KEY_ALL, 0, 0, "The goroutines of the runtime, too", 0},
-    {"raw", KEY_RAW, 0, 0, "Each goroutine on a line of its own: siblings that are alike are not folded", 0},
+    {"all", KEY_ALL, 0, 0, "Include the goroutines of the runtime", 0},
+    {"raw", KEY_RAW, 0, 0, "Print one line per goroutine; do not fold similar siblings", 0},
     {0},
 };
 
@@ -41,7 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (arguments->run)
-            argp_error(state, "one run at a time, not '%s', too", arg);
+            argp_error(state, "unexpected argument '%s' (name one run)", arg);
         arguments->run = arg;
         return 0;
     case ARGP_KEY_NO_ARGS:
@@ -57,9 +57,9 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Show which goroutine of a recorded Go program made which, and what each was doing at the end.\v"
-        "Siblings that are alike, with everything below them, are one line that says how many they are "
-        "(x 998).",
+        "Show the creation tree of the goroutines of a recorded Go program, and what each was doing at "
+        "the end.\vSimilar siblings, with everything below them, are folded into one line with their "
+        "number (x 998).",
     .children = cli_common_children,
 };
 
@@ -164,7 +164,7 @@ static void put_node(const struct go_judged *judged, const struct go_node *node)
                : goroutine->goroutine == 1 ? "main goroutine"
                                            : "?");
     if (goroutine->created_at) {
-        fputs(", made at ", stdout);
+        fputs(", created at ", stdout);
         put_text_place(judged, goroutine->created_at);
     }
     fputs(": ", stdout);
@@ -242,7 +242,7 @@ static int run(int argc, char **argv)
 
 const struct command go_tree_command = {
     .name = "go tree",
-    .summary = "show which goroutine made which, and what each was doing",
+    .summary = "show the creation tree of goroutines and their state",
     .argp = &argp,
     .run = run,
 };

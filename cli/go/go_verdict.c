@@ -280,13 +280,13 @@ const char *go_hope_text(enum go_hope hope)
 {
     static const char *const names[] = {
         "",
-        "running, or ready to",
+        "running or runnable",
         "sleeping",
         "waiting for the network",
         "waiting for the runtime or the standard library",
-        "a pending timer may release it",
-        "a signal may release it",
-        "another goroutine may release it",
+        "a pending timer may unblock it",
+        "a signal may unblock it",
+        "another goroutine may unblock it",
     };
 
     return hope < ARRAY_SIZE(names) ? names[hope] : "";

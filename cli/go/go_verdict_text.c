@@ -101,7 +101,7 @@ static void put_chain(FILE *out, const struct go_judged *judged, const struct go
         char label[LABEL_SIZE];
 
         go_judged_label(judged, goroutine->parent, label, sizeof(label));
-        text_print(out, "    made by      %s at ", *place.function ? place.function : "?");
+        text_print(out, "    created by   %s at ", *place.function ? place.function : "?");
         put_place(out, judged, goroutine->created_at);
         text_print(out, " (%s)\n", label);
         goroutine = go_replay_parent(judged->replay, goroutine);
@@ -254,7 +254,7 @@ static void put_group(FILE *out, const struct member *members, size_t count)
     if (goroutine->state == GO_STATE_BLOCKED)
         put_object(out, judged, goroutine);
     if (outcome->fate == GO_FATE_UNFINISHED) {
-        text_print(out, "    no leak      %s", go_hope_text(outcome->hope));
+        text_print(out, "    not leaked   %s", go_hope_text(outcome->hope));
         go_judged_label(judged, outcome->by, label, sizeof(label));
         text_print(out, "%s%s\n", outcome->by ? ": " : "", outcome->by ? label : "");
     }
@@ -308,13 +308,13 @@ static void put_tie(FILE *out, enum go_tie tie, const char *label)
         text_print(out, "held by %s since ", label);
         break;
     case GO_TIE_WRITER:
-        text_print(out, "which %s waits to write before it, at ", label);
+        text_print(out, "for which %s already waits to write, at ", label);
         break;
     case GO_TIE_PEER:
-        text_print(out, "whose other side only %s has used, at ", label);
+        text_print(out, "whose other end only %s has used, at ", label);
         break;
     case GO_TIE_ADDED:
-        text_print(out, "which %s has joined and not left, at ", label);
+        text_print(out, "which %s has joined but not left, at ", label);
         break;
     case GO_TIE_SIGNALS:
         text_print(out, "which only %s has signalled, at ", label);
@@ -327,7 +327,7 @@ static void put_cycle(FILE *out, const struct go_judged *judged)
     const struct go_verdict *verdict = &judged->verdict;
 
     if (verdict->cycle_count)
-        fputs("\nThey wait for each other:\n", out);
+        fputs("\nThese goroutines wait for each other:\n", out);
     for (size_t i = 0; i < verdict->cycle_count; i++) {
         const struct go_wait_for *edge = &verdict->cycle[i];
         const struct go_goroutine *goroutine = go_replay_goroutine(judged->replay, edge->goroutine);
@@ -371,7 +371,7 @@ static void put_lost(FILE *out, const struct go_judged_run *run)
     if (lost)
         text_print(out, "\n%" PRIu64 " event%s missing\n", lost, lost == 1 ? " is" : "s are");
     if (unknown)
-        text_print(out, "\nWhat became of %zu goroutine%s is not known:\n", unknown, plural(unknown));
+        text_print(out, "\nThe outcome of %zu goroutine%s is unknown:\n", unknown, plural(unknown));
 }
 
 void go_verdict_text(FILE *out, const struct go_judged_run *run)
@@ -384,7 +384,7 @@ void go_verdict_text(FILE *out, const struct go_judged_run *run)
         put_tests(out, &run->judged[i]);
     }
     if (sum(run, GO_FATE_UNFINISHED))
-        fputs("\nNot finished at the end, but no leak:\n", out);
+        fputs("\nNot finished at the end, but not leaked:\n", out);
     put_groups(out, run, GO_FATE_UNFINISHED);
     put_lost(out, run);
     put_groups(out, run, GO_FATE_UNKNOWN);

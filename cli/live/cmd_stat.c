@@ -54,13 +54,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!input->live.pids.count && !input->run)
             argp_error(state,
-                       "stat needs processes to look at (-p PID), or a run (tracectl runs lists them)");
+                       "no process and no run given (stat -p PID, or stat RUN; tracectl runs lists runs)");
         if (input->live.pids.count && input->run)
             argp_error(state, "unexpected argument '%s' (name either processes or a run)", input->run);
         if (input->at_ns && !input->run)
-            argp_error(state, "--at is of runs");
+            argp_error(state, "--at needs a run");
         if (input->svg && input->stacks)
-            argp_error(state, "--svg draws the order, --stacks prints stacks without one");
+            argp_error(state, "--svg and --stacks cannot be combined: --svg draws the order of threads");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -68,14 +68,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"all", 'a', 0, 0, "Order all branches, not only those that tell who is behind", 0},
+    {"all", 'a', 0, 0, "Show all branches, not only those that contain the least advanced threads", 0},
     {"at", 'A', "NS", 0,
-     "Of a run: where the threads were at this time, in nanoseconds of the clock (as in the tables of SQL), "
-     "or, "
-     "when it is less than when the run began, since then (default: at its end)",
+     "With a run: show the threads at this time, in nanoseconds since 1970 (as in the SQL tables) or, "
+     "for smaller numbers, since the start of the run (default: at its end)",
      0},
-    {"stacks", 's', 0, 0, "Print whole stacks, equal ones once, without an order", 0},
-    {"svg", KEY_SVG, "FILE", 0, "Draw the tree into FILE, too", 0},
+    {"stacks", 's', 0, 0, "Print complete stacks, equal ones once, without an order", 0},
+    {"svg", KEY_SVG, "FILE", 0, "Also draw the tree into FILE (SVG)", 0},
     {0},
 };
 static const struct argp_child children[] = {
@@ -85,26 +84,20 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "-p PID[,PID...]\nRUN",
     .doc =
-        "Show where the threads of live processes are, or were in a recorded run, and which of them has got "
-        "least far.\v"
-        "Threads are merged by the calls that they are in, and ordered where their paths part: first by the "
-        "iterations of the loops around (read from variables that every iteration changes by the same "
-        "amount), then by which place in the function comes after which. T0 is the least progressed of its "
-        "neighbours. '~' marks those that are on another branch, or in another function, than one of the "
-        "others, "
-        "so that there is no order; '?' those whose rank holds only if they are in the same iteration of a "
-        "loop "
-        "that has no such variable.\n\n"
-        "Of a recorded run, the calls that were open are taken, at its end or --at a time; where in its "
-        "function each "
-        "was made, and in which iteration, follows from the calls before it and from the program, which must "
-        "still "
-        "be there. Record with --returns probe, so that it is known what never returned.\n\n"
-        "Threads that sleep are read as they sleep: they are not stopped, and no system call of theirs is "
-        "interrupted. One that runs is stopped while its stack is copied, for less than a millisecond as a "
-        "rule. When tracectl is killed, the kernel lets it go.\n\n"
-        "Of a program written in Go its goroutines are shown in place of its threads, running and waiting "
-        "ones.",
+        "Show the stacks of the threads of live processes, or of a recorded run, merged by call path and "
+        "ordered by progress.\vThreads are merged by their open calls and ordered where their call paths "
+        "diverge: first by the iterations of the enclosing loops (read from variables that every "
+        "iteration changes by the same amount), then by the order of places in the function. T0 is the "
+        "least advanced of its siblings. '~' marks threads on another branch or in another function than "
+        "one of the others, so that there is no order; '?' marks threads whose rank is valid only if "
+        "they are in the same iteration of a loop without such a variable.\n\n"
+        "For a recorded run, the open calls at its end (or --at a time) are used; their positions and "
+        "iterations are derived from the earlier calls and from the program file, which must still "
+        "exist. Record with --returns probe to know which calls never returned.\n\n"
+        "Sleeping threads are not stopped, and their system calls are not interrupted. Running threads "
+        "are paused while their stack is copied, typically for under 1 ms. If tracectl is killed, the "
+        "kernel resumes them.\n\n"
+        "For Go programs, running and waiting goroutines are shown instead of threads.",
     .children = children,
 };
 
@@ -116,8 +109,7 @@ static int draw(const struct stat_input *input, const struct order_tree *order, 
     int r = svg ? cli_write_picture(svg, input->svg, err) : error_no_memory(err);
 
     if (!r && undrawn && cli.verbosity >= 0)
-        text_print(stderr, "tracectl: %zu branches are not in the picture %s, for want of room\n", undrawn,
-                   input->svg);
+        text_print(stderr, "tracectl: %zu branches do not fit into the picture %s\n", undrawn, input->svg);
     return r;
 }
 
@@ -172,9 +164,8 @@ static void print_doubts(const struct recorded_sample *recorded)
     if (recorded->uncertain)
         text_print(
             stderr,
-            "tracectl: of %zu of %zu threads the innermost calls may have returned unseen (record with "
-            "--returns "
-            "probe)\n",
+            "tracectl: in %zu of %zu threads the innermost calls may already have returned (record with "
+            "--returns probe)\n",
             recorded->uncertain, recorded->set->thread_count);
 }
 
@@ -244,7 +235,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_stat = {
     .name = "stat",
-    .summary = "where threads are, and which of them is behind",
+    .summary = "show live stacks, and which thread is holding up the others",
     .argp = &argp,
     .run = run,
 };

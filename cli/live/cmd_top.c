@@ -29,7 +29,7 @@ static double parse_decimal(const char *option, const char *text, double low, do
     double value = strtod(text, &end);
 
     if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= low && value <= high))
-        argp_error(state, "%s is a number from %g to %g, not '%s'", option, low, high, text);
+        argp_error(state, "%s must be a number from %g to %g, not '%s'", option, low, high, text);
     return value;
 }
 
@@ -38,11 +38,11 @@ static void check(const struct top_input *input, struct argp_state *state)
     const int subjects = (input->run != NULL) + (input->live.pids.count > 0) + (input->live.config != NULL);
 
     if (!subjects)
-        argp_error(
-            state,
-            "top needs a run (tracectl runs lists them), a running process (-p PID) or a daemon (-c FILE)");
+        argp_error(state,
+                   "no run, process or daemon given (top RUN, top -p PID, or top -c FILE; tracectl runs "
+                   "lists runs)");
     if (subjects > 1)
-        argp_error(state, "one of a run, -p and -c at a time");
+        argp_error(state, "name only one of: a run, -p, -c");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -99,20 +99,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all; a screen shows as many as fit)",
      1},
-    {"pid", 'p', "PID[,PID...]", 0,
-     "Look at running processes and their children: what they call at the moment", 2},
-    {"config", 'c', "FILE", 0, "Look at what the daemon of FILE records", 2},
-    {"batch", 'b', 0, 0, "Print text, one table below the other, in place of a screen", 2},
-    {"delay", KEY_DELAY, "SECONDS", 0, "Time between two looks (default 1)", 2},
-    {"iterations", KEY_ITERATIONS, "N", 0, "End after N looks", 2},
+    {"pid", 'p', "PID[,PID...]", 0, "Count the calls of running processes and their children", 2},
+    {"config", 'c', "FILE", 0, "Show the functions recorded by the daemon of FILE", 2},
+    {"batch", 'b', 0, 0, "Print one table after another instead of a full-screen display", 2},
+    {"delay", KEY_DELAY, "TIME", 0, "Time between updates (default 1s)", 2},
+    {"iterations", KEY_ITERATIONS, "N", 0, "End after N updates", 2},
     {"budget", KEY_BUDGET, "PCT", 0,
-     "With -p: what counting may take of the processes' CPU time, in percent (default 5). Functions that are "
-     "too "
-     "hot for it are not counted for a time",
+     "With -p: limit of the counting cost, in percent of the processes' CPU time (default 5). Functions "
+     "that are called too often for it are not counted for a time",
      2},
     {"functions", KEY_FUNCTIONS, "REGEX", 0, "With -p: count only functions whose name matches", 2},
     {"exclude", KEY_EXCLUDE, "REGEX", 0, "With -p: do not count functions whose name matches", 2},
-    {"images", KEY_IMAGES, "main|all|GLOB[,GLOB...]", 0, "With -p: as for record (default main)", 2},
+    {"images", KEY_IMAGES, "main|all|GLOB[,GLOB...]", 0,
+     "With -p: images to count, as for record (default main)", 2},
     {0},
 };
 static const struct argp argp = {
@@ -120,19 +119,14 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN\n-p PID\n-c FILE",
     .doc =
-        "Show the functions of a run that were called most, with the time that they took where each event "
-        "has one (record --time full); or, until Ctrl-C, those that running processes "
-        "call "
-        "most at the moment.\v"
-        "TIME is what calls took whose returns are known, with all that they called, so that recursive calls "
-        "count "
-        "again; SELF is without.\n\n"
-        "With -p the calls are counted in the kernel and nothing is stored. PROBE says traced (each call is "
-        "counted), limited (counted, and kept at a limit) or out: the function is too hot for the budget and "
-        "has "
-        "no probe, ~ is what it was called when it was seen last. Keys on the screen: arrows, Page Up and "
-        "Down, "
-        "q. With --json a document a line.",
+        "List the most-called functions of a run, with their durations if every event has a time (record "
+        "--time full); or, until Ctrl-C, those of running processes.\vTIME is the duration of calls with "
+        "a known return, including the functions they called (recursive calls count again); SELF is "
+        "without those.\n\n"
+        "With -p the calls are counted in the kernel and nothing is stored. PROBE is traced (each call "
+        "is counted), limited (counted, up to a limit) or excluded (called too often for the budget, no "
+        "probe). ~ marks the rate last measured, before the probe was removed. Keys: arrows, Page Up and "
+        "Down, q. With --json, one document per line.",
     .children = cli_common_children,
 };
 
@@ -208,7 +202,8 @@ static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all, const
         cell_ms(table, time, time->self);
     }
     table_cell(table, cli_text(row, TOP_THREADS));
-    table_cell_format(table, "%s%s", cli_text(row, TOP_NAME), muted ? " (muted at times: more calls)" : "");
+    table_cell_format(table, "%s%s", cli_text(row, TOP_NAME),
+                      muted ? " (undercounted: probe removed at times to stay within budget)" : "");
 }
 
 static struct table *begin_table(bool timed)
@@ -297,7 +292,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_top = {
     .name = "top",
-    .summary = "functions by calls, of a run or of what runs",
+    .summary = "list the most-called functions of a run or a live process",
     .argp = &argp,
     .run = run,
 };

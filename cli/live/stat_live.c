@@ -16,12 +16,12 @@ enum { SAMPLES_DEFAULT = 2, INTERVAL_MS_DEFAULT = 100, SAMPLES_MAX = 1000, NS_PE
 
 static const struct argp_option option_table[] = {
     {"pid", 'p', "PID[,PID...]", 0,
-     "Look at running processes; of a launcher (mpiexec) at the ranks that it has launched", 1},
-    {"children", 'C', 0, 0, "Look at all processes below those as well", 1},
-    {"samples", 'S', "N", 0, "Look so often, to tell threads that move from those that are stuck (default 2)",
+     "Show running processes; for a launcher (mpiexec), the ranks that it launched", 1},
+    {"children", 'C', 0, 0, "Include child processes", 1},
+    {"samples", 'S', "N", 0, "Number of samples, to distinguish moving threads from stuck ones (default 2)",
      1},
-    {"interval", 'I', "MS", 0, "Milliseconds from one look to the next (default 100)", 1},
-    {"system", 'Y', 0, 0, "Show also goroutines that Go's runtime has begun for itself", 1},
+    {"interval", 'I', "TIME", 0, "Time between samples; a bare number is milliseconds (default 100ms)", 1},
+    {"system", 'Y', 0, 0, "Include the Go runtime's own goroutines", 1},
     {0},
 };
 
@@ -141,25 +141,25 @@ struct speaker {
     void *context;
 };
 
-static void say_refusal(void *context, pid_t pid, const char *reason)
+static void print_refusal(void *context, pid_t pid, const char *reason)
 {
     const struct speaker *speaker = context;
     char line[400];
 
-    snprintf(line, sizeof(line), "process %d: threads in place of goroutines: %s", (int)pid, reason);
+    snprintf(line, sizeof(line), "process %d: threads are shown instead of goroutines: %s", (int)pid, reason);
     speaker->say(speaker->context, line);
 }
 
-static void say_unknown(const struct stack_sampler *sampler, struct speaker speaker)
+static void print_unknown(const struct stack_sampler *sampler, struct speaker speaker)
 {
     struct stack_sampler_counts counts = stack_sampler_count(sampler);
     char line[200];
 
-    stack_sampler_refusals(sampler, say_refusal, &speaker);
+    stack_sampler_refusals(sampler, print_refusal, &speaker);
     if (!counts.uncertain)
         return;
     snprintf(line, sizeof(line),
-             "no stack of %zu of %zu threads: they would not hold still, have ended, or run 32-bit code",
+             "no stack for %zu of %zu threads: they could not be paused, have ended, or run 32-bit code",
              counts.uncertain, counts.threads);
     speaker.say(speaker.context, line);
 }
@@ -172,7 +172,7 @@ static void print_line(void *context, const char *line)
 void stat_live_print_unknown(const struct stack_sampler *sampler)
 {
     if (cli.verbosity >= 0)
-        say_unknown(sampler, (struct speaker){.say = print_line});
+        print_unknown(sampler, (struct speaker){.say = print_line});
 }
 
 static void append_line(void *context, const char *line)
@@ -184,7 +184,7 @@ json_t *stat_live_json_unknown(const struct stack_sampler *sampler)
 {
     json_t *lines = json_array();
 
-    say_unknown(sampler, (struct speaker){append_line, lines});
+    print_unknown(sampler, (struct speaker){append_line, lines});
     return lines;
 }
 

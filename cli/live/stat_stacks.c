@@ -75,7 +75,7 @@ static void print_place(FILE *out, const struct sample_set *set, const struct sa
     else if (place->function)
         text_print(out, " in %s", base);
     text_print(out, "%s%s%s\n", place->flags & SAMPLE_INLINED ? " (inlined)" : "",
-               place->flags & SAMPLE_SIGNAL ? " (by a signal)" : "",
+               place->flags & SAMPLE_SIGNAL ? " (signal handler)" : "",
                place->flags & SAMPLE_AFTER_GAP ? " (calls may be missing here)" : "");
 }
 
@@ -95,13 +95,13 @@ static void print_group(FILE *out, const struct ordered *first, const struct ord
                    *name ? ")" : "");
     }
     text_print(out, "%s  %s%s\n", first->same > LABELS_SHOWN ? " ..." : "", sample_text(set, thread->state),
-               thread->flags & SAMPLE_MOVED ? ", moves" : "");
+               thread->flags & SAMPLE_MOVED ? ", moving" : "");
     for (size_t i = thread->count; i-- > 0;)
         print_place(out, set, sample_place_of(set, first->thread, i));
     if (!thread->count)
-        fputs("    (not known: it would not hold still)\n", out);
+        fputs("    (unknown: the thread could not be paused)\n", out);
     else if (thread->flags & SAMPLE_INCOMPLETE)
-        fputs("    (further out: not known)\n", out);
+        fputs("    (outer frames unknown)\n", out);
     fputc('\n', out);
 }
 

@@ -83,7 +83,7 @@ static int look(void *context, struct top_view *view, struct error *err)
     asking->status = json_loads(answer, 0, NULL);
     recordings = json_object_get(asking->status, "recordings");
     if (!json_is_array(recordings))
-        return error_say(err, -EPROTO, "the daemon's answer is no status (is it another version?)");
+        return error_say(err, -EPROTO, "unexpected answer from the daemon (is it another version?)");
     asking->count = 0;
     json_array_foreach((json_t *)recordings, i, recording)
     {

@@ -79,7 +79,7 @@ static int nothing_counted(const struct recorder *recorder, struct error *err)
         if (image->chosen)
             refused = image;
     }
-    return error_say(err, -ENOTSUP, "%s", refused ? refused->refusal : "no program was seen");
+    return error_say(err, -ENOTSUP, "%s", refused ? refused->refusal : "no program is running");
 }
 
 static int count(struct tracestore *store, const struct top_options *options, struct error *err)

@@ -38,20 +38,23 @@ void top_head(const struct top_view *view, char lines[TOP_HEAD_LINES][TOP_CELL])
 {
     const struct budget_totals *totals = &view->totals;
     char calls[32], seen[32], functions[32], now[16];
+    int length;
 
     time_of_day(now, sizeof(now));
-    cli_format_count((uint64_t)(view->counted + 0.5), calls, sizeof(calls));
+    text_count((uint64_t)(view->counted + 0.5), calls, sizeof(calls));
     snprintf(lines[0], TOP_CELL, "tracectl top - %s %s: %s calls/s counted", now, view->title, calls);
     if (!view->has_totals) {
         lines[1][0] = '\0';
         return;
     }
-    cli_format_count(totals->functions - totals->out, seen, sizeof(seen));
-    cli_format_count(totals->functions, functions, sizeof(functions));
-    snprintf(
-        lines[1], TOP_CELL,
-        "budget %g %%, %.1f %% used, worst second %.1f %%; %s of %s functions counted, %zu too hot for it",
-        100 * totals->share, 100 * view->used, 100 * totals->worst_second, seen, functions, totals->out);
+    text_count(totals->functions - totals->out, seen, sizeof(seen));
+    text_count(totals->functions, functions, sizeof(functions));
+    length = snprintf(lines[1], TOP_CELL,
+                      "budget %g %%, %.1f %% used, worst second %.1f %%; %s of %s functions counted",
+                      100 * totals->share, 100 * view->used, 100 * totals->worst_second, seen, functions);
+    if (totals->out && length > 0 && length < TOP_CELL)
+        snprintf(lines[1] + length, TOP_CELL - (size_t)length,
+                 ", %zu not counted: called too often for the budget", totals->out);
 }
 
 /* What is known of a function that is out is how often it was called when it was seen last. */
@@ -62,7 +65,7 @@ void top_cells(const struct top_view *view, const struct budget_function_status 
     double all = view->counted;
     char calls[32];
 
-    cli_format_count((uint64_t)(function->calls_per_second + 0.5), calls, sizeof(calls));
+    text_count((uint64_t)(function->calls_per_second + 0.5), calls, sizeof(calls));
     snprintf(cells[0], TOP_CELL, "%s%s", out ? "~" : "", calls);
     if (out || !(all > 0))
         snprintf(cells[1], TOP_CELL, "?");

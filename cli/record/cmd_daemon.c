@@ -23,12 +23,12 @@ struct daemon_input {
 enum { KEY_CHECK = 256, KEY_STATUS, KEY_METRICS, KEY_COMMIT };
 
 static const struct argp_option options[] = {
-    {"config", 'c', "FILE", 0, "The configuration (docs/daemon.md)", 1},
-    {"check", KEY_CHECK, 0, 0, "Only say whether FILE is right", 1},
-    {"status", KEY_STATUS, 0, 0, "Ask the daemon of FILE what it records at the moment", 1},
-    {"metrics", KEY_METRICS, 0, 0, "Ask it for its figures, in Prometheus's text format", 1},
+    {"config", 'c', "FILE", 0, "The configuration file (see docs/daemon.md)", 1},
+    {"check", KEY_CHECK, 0, 0, "Only check FILE", 1},
+    {"status", KEY_STATUS, 0, 0, "Print what the daemon of FILE is recording", 1},
+    {"metrics", KEY_METRICS, 0, 0, "Print the daemon's metrics in Prometheus text format", 1},
     {"commit", KEY_COMMIT, "TARGET", 0,
-     "Have its flight recorders of this target (flight = TIME) make runs of what they have", 1},
+     "Store the windows of this target's flight recorders (flight = TIME) as runs", 1},
     {0},
 };
 
@@ -57,9 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!input->config)
-            argp_error(state, "daemon needs its configuration (-c FILE)");
+            argp_error(state, "no configuration given (-c FILE)");
         if (input->check + input->status + input->metrics + (input->commit != NULL) > 1)
-            argp_error(state, "one of --check, --status, --metrics and --commit at a time");
+            argp_error(state, "name only one of --check, --status, --metrics and --commit");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -71,8 +71,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "-c FILE",
     .doc =
-        "Record the processes that a configuration names, whenever they run, within limits; until SIGTERM. "
-        "SIGHUP reads the configuration again; a bad one changes nothing. The log goes to standard error.",
+        "Record the processes named in a configuration whenever they run, within limits, until SIGTERM. "
+        "SIGHUP reloads the configuration; an invalid one is ignored. The log goes to standard error.",
     .children = cli_common_children,
 };
 
@@ -101,12 +101,12 @@ static int print_status(const char *answer, struct error *err)
     size_t i;
 
     if (!json_is_array(recordings))
-        return error_say(err, -EPROTO, "the daemon's answer is no status (is it another version?)");
+        return error_say(err, -EPROTO, "unexpected answer from the daemon (is it another version?)");
     cli_format_bytes((uint64_t)json_integer_value(json_object_get(document, "store_bytes")), store,
                      sizeof(store));
     cli_format_bytes((uint64_t)json_integer_value(json_object_get(document, "memory_bytes")), memory,
                      sizeof(memory));
-    text_print(stdout, "%zu targets, %zu recordings; %.1f%% of a processor, %s of memory, store %s\n",
+    text_print(stdout, "%zu target(s), %zu recording(s); %.1f%% of a processor, %s of memory, store %s\n",
                json_array_size(json_object_get(document, "targets")), json_array_size(recordings),
                json_number_value(json_object_get(document, "cpu_percent")), memory, store);
     json_array_foreach(left_out, i, left)
@@ -147,8 +147,7 @@ static int print_commit(const struct daemon_input *input, const char *answer, st
     if (error)
         return error_say(err, -EINVAL, "cannot commit target %.64s: %s", input->commit, error);
     if (!asked)
-        return error_say(err, -ESRCH, "cannot commit target %.64s: nothing of it is recorded at the moment",
-                         input->commit);
+        return error_say(err, -ESRCH, "cannot commit target %.64s: it is not being recorded", input->commit);
     if (cli.json)
         print_answer(answer, "\n");
     else
@@ -200,7 +199,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_daemon = {
     .name = "daemon",
-    .summary = "record processes as they come and go",
+    .summary = "record processes in the background, within limits",
     .argp = &argp,
     .run = run,
 };

@@ -61,7 +61,7 @@ static int check_trigger(const struct recorder *recorder, const struct record_ar
 {
     if (!arguments->trigger_text || recorder_has_trigger(recorder))
         return 0;
-    return error_say(err, -ENOENT, "no function that can be seen matches --trigger '%s'",
+    return error_say(err, -ENOENT, "no function that can be probed matches --trigger '%s'",
                      arguments->trigger_text);
 }
 
@@ -178,8 +178,8 @@ static void print_survivors(const struct recorder *recorder)
 
     if (!running && count && ended)
         text_print(stderr,
-                   "tracectl: %zu of its processes outlived the command, and their ends are not recorded "
-                   "(--until all records them)\n",
+                   "tracectl: %zu processes outlived the command; their ends are not recorded (--until "
+                   "all records them)\n",
                    count);
     if (!running)
         return;
@@ -215,24 +215,24 @@ static void print_text(const struct recorder *recorder, const struct tracestore_
     if (status >= 0)
         text_print(stderr, "tracectl: the command ended with status %d\n", status);
     print_survivors(recorder);
-    text_print(
-        stderr,
-        "tracectl: run %lld '%s': %llu calls, %llu returns on %llu threads in %.1f s, %llu bytes stored "
-        "(%.4f a event)\n",
-        (long long)run->run_id, run->name, (unsigned long long)totals->calls,
-        (unsigned long long)totals->returns, (unsigned long long)totals->threads, seconds,
-        (unsigned long long)totals->stored_bytes,
-        totals->events ? (double)totals->stored_bytes / (double)totals->events : 0.0);
+    text_print(stderr,
+               "tracectl: run %lld '%s': %'llu call%s on %'llu thread%s in %.1f s; %'llu bytes stored",
+               (long long)run->run_id, run->name, (unsigned long long)totals->calls,
+               text_plural(totals->calls), (unsigned long long)totals->threads, text_plural(totals->threads),
+               seconds, (unsigned long long)totals->stored_bytes);
+    if (totals->events)
+        text_print(stderr, " (%.3g bytes/event)", (double)totals->stored_bytes / (double)totals->events);
+    fputc('\n', stderr);
     if (totals->sync_events)
-        text_print(stderr, "tracectl: %llu synchronisation events\n",
-                   (unsigned long long)totals->sync_events);
+        text_print(stderr, "tracectl: %'llu synchronisation event%s\n",
+                   (unsigned long long)totals->sync_events, text_plural(totals->sync_events));
     if (recorder_dropped_runs(recorder))
-        text_print(stderr, "tracectl: older runs deleted meanwhile: %llu\n",
+        text_print(stderr, "tracectl: older runs deleted during the recording: %'llu\n",
                    (unsigned long long)recorder_dropped_runs(recorder));
     if (totals->lost)
-        text_print(stderr,
-                   "tracectl: %llu events were lost (see tracectl show %lld; a larger --ring-size helps)\n",
-                   (unsigned long long)totals->lost, (long long)run->run_id);
+        text_print(
+            stderr, "tracectl: %'llu event%s lost (see tracectl show %lld; a larger --ring-size helps)\n",
+            (unsigned long long)totals->lost, totals->lost == 1 ? " was" : "s were", (long long)run->run_id);
 }
 
 static int report(struct tracestore *store, const struct recorder *recorder, double seconds,
@@ -450,7 +450,7 @@ static int run_record(int argc, char **argv)
 
 const struct command cmd_record = {
     .name = "record",
-    .summary = "record a command, or running processes",
+    .summary = "record a command or running processes",
     .argp = &record_argp,
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run_record,

@@ -13,17 +13,16 @@ enum { KEY_FLIGHT = 360, KEY_FLIGHT_ON, KEY_FLIGHT_SIZE };
 enum { WINDOW_MIN_NS = 60000000 };
 
 static const struct argp_option flight_options[] = {
-    {"flight", KEY_FLIGHT, "MIN", 0,
-     "Be a flight recorder: keep only the last MIN minutes (0.5: half a minute), and make a run of them when "
-     "a "
-     "trigger fires, at each SIGUSR1, and as --flight-on says",
+    {"flight", KEY_FLIGHT, "TIME", 0,
+     "Flight recorder: keep only the last TIME (30s, 5m; a bare number is minutes) and store it as a "
+     "run when a trigger fires (--flight-on) and at each SIGUSR1",
      1},
     {"flight-on", KEY_FLIGHT_ON, "TRIGGER", 0,
      "With --flight, may be repeated: crash, end, exit:nonzero, exit:STATUS, call:REGEX, slow:REGEX:200ms "
      "(default: crash and end)",
      1},
     {"flight-size", KEY_FLIGHT_SIZE, "BYTES", 0,
-     "With --flight: what the window may take; when it would be more, it gets shorter (default 64M)", 1},
+     "With --flight: maximum size of the kept window; it is shortened to fit (default 64M)", 1},
     {0},
 };
 
@@ -56,7 +55,7 @@ static void check(struct record_arguments *arguments, struct argp_state *state)
         return;
     }
     if (arguments->recorder.goroutines != GO_DETAIL_NONE || arguments->recorder.sync)
-        argp_error(state, "--flight keeps calls: it does not go with --go or --sync");
+        argp_error(state, "--flight keeps calls only; it cannot be used with --go or --sync");
     if (arguments->flight.trigger_count)
         return;
     add_trigger(arguments, "crash", state);

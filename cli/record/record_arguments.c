@@ -40,53 +40,49 @@ enum { RETENTION_CHILD = 4 }; /* of record_children; those before it fill the sa
 
 static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
-    {"pid", 'p', "PID[,PID]", 0, "Record running processes, until Ctrl-C, --duration or their end", 1},
+    {"pid", 'p', "PID[,PID]", 0,
+     "Record running processes until Ctrl-C, the end of --duration, or their own end", 1},
     {"duration", KEY_DURATION, "TIME", 0,
      "Stop after recording for this time; the target keeps running (200ms, 30s, 5m, 1h, or seconds)", 1},
     {"until", KEY_UNTIL, "command|all", 0,
-     "Record a command until it has ended (default), or until all its processes have, daemons too", 1},
+     "Record until the command has ended (default), or until all its processes have, including daemons", 1},
     {"keep-arguments", KEY_KEEP_ARGUMENTS, NULL, 0,
-     "Store the arguments of the command and of its processes too, which may be passwords (default: only the "
-     "names of programs)",
+     "Also store the arguments of the command and its processes, which may contain passwords (default: "
+     "only program names)",
      1},
     {"time", KEY_TIME, "none|anchor|full", 0,
-     "Times kept: none, one a millisecond of activity (default), or one an event", 3},
+     "Timestamps to keep: none; one per millisecond of activity (anchor, the default); one per "
+     "event (full)",
+     3},
     {"returns", KEY_RETURNS, "auto|probe|infer|none|sites", 0,
-     "How returns come to be known: inferred from stack pointers and return addresses (auto, the default, "
-     "and "
-     "infer), by a probe on every return instruction (sites), not at all (none), or by the kernel's return "
-     "probes "
-     "(probe). Those replace return addresses on the program's stack, which breaks programs that look at "
-     "them: "
-     "where that is known (exceptions, garbage collectors, profilers, stacks switched by hand) returns are "
-     "inferred, elsewhere it is your risk",
+     "How returns are detected: inferred from stack pointers and return addresses (auto, the default, "
+     "and infer), by a probe on every return instruction (sites), not at all (none), or by the kernel's "
+     "return probes (probe). Return probes replace return addresses on the stack, which breaks programs "
+     "that inspect them: where tracectl detects such code (exceptions, garbage collectors, profilers, "
+     "switched stacks) it infers returns instead; other such programs may fail",
      3},
     {"backend", KEY_BACKEND, "auto|inline|uprobe", 0,
-     "What records calls: the kernel's probes (uprobe, the default), or for each function what is cheapest "
-     "and "
-     "safe: code put into the program itself (some hundred times cheaper), or else the kernel's probes "
-     "(auto). "
-     "inline is as auto, but options that rule out inline probes are an error",
+     "How calls are recorded: by the kernel's uprobes (uprobe, the default); or, per function, by the "
+     "cheapest safe probe: inline code in the program itself (about a hundred times cheaper), otherwise "
+     "a uprobe (auto). inline is like auto, but options that rule out inline probes are an error",
      3},
     {"budget", KEY_BUDGET, "PCT|none", 0,
-     "Let probes take no more than so many percent of the CPU time that the target needs itself: functions "
-     "that are called too often are left out for a time, and what was not seen is stored (default: "
-     "5 with "
-     "-p, none for a command)",
+     "Limit the cost of probes to this percentage of the target's own CPU time: functions that are "
+     "called too often are excluded for a time, and the store notes which calls were not recorded "
+     "(default: 5 with -p, none for a command)",
      3},
     {"no-returns", KEY_NO_RETURNS, 0, 0, "The same as --returns infer", 3},
-    {"call-sites", KEY_CALL_SITES, 0, 0, "Keep where each call came from: the columns call_site of SQL", 3},
+    {"call-sites", KEY_CALL_SITES, 0, 0, "Store where each call was made: the SQL columns call_site", 3},
     {"go", KEY_GO, 0, 0,
-     "Of Go programs record what their goroutines do: creation, channels, locks, waiting. Their functions "
-     "only "
-     "if --functions, --filter or --source ask for some",
+     "For Go programs, record what goroutines do: creation, channels, locks, waiting. Function calls "
+     "are recorded only with --functions, --filter or --source",
      3},
     {"follow", KEY_FOLLOW, 0, 0, "Follow child processes (default)", 3},
     {"no-follow", KEY_NO_FOLLOW, 0, 0, "Do not follow child processes", 3},
-    {"dry-run", KEY_DRY_RUN, 0, 0, "Say what would be probed and what it would cost, and record nothing", 4},
+    {"dry-run", KEY_DRY_RUN, 0, 0, "Print what would be probed and the expected cost; record nothing", 4},
     {"no-hold", KEY_NO_HOLD, 0, 0,
-     "Do not stop children at their exec until their program has its probes: their parents could see that as "
-     "SIGCHLD or in waitpid(); what is lost by it is said",
+     "Do not pause child processes at exec until their program has its probes (their parents could see "
+     "that pause as SIGCHLD or in waitpid()); any resulting loss is reported",
      4},
     {"tag", KEY_TAG, "KEY=VALUE", 0, "Attach a tag to the run; may be repeated", 4},
     {"exit-status", KEY_EXIT_STATUS, 0, 0, "Exit with the command's status instead of 0", 4},
@@ -104,7 +100,7 @@ static void parse_times(struct record_arguments *arguments, const char *text, st
             return;
         }
     }
-    argp_error(state, "--time is none, anchor or full, not '%s'", text);
+    argp_error(state, "--time must be none, anchor or full, not '%s'", text);
 }
 
 static void parse_backend(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -114,7 +110,7 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
     else if (!strcmp(text, "auto") || !strcmp(text, "inline"))
         arguments->recorder.backend = RECORDER_INLINE;
     else
-        argp_error(state, "--backend is auto, inline or uprobe, not '%s'", text);
+        argp_error(state, "--backend must be auto, inline or uprobe, not '%s'", text);
     arguments->recorder.insists_on_inline = !strcmp(text, "inline");
 }
 
@@ -127,7 +123,7 @@ static void parse_budget(struct record_arguments *arguments, const char *text, s
     if (!strcmp(text, "none"))
         return;
     if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0) || percent > 1000)
-        argp_error(state, "--budget '%s': say a number of percent, or none", text);
+        argp_error(state, "--budget must be a percentage or none, not '%s'", text);
     arguments->recorder.budget = percent / 100;
 }
 
@@ -150,13 +146,13 @@ static void parse_returns(struct record_arguments *arguments, const char *text, 
             return;
         }
     }
-    argp_error(state, "--returns is auto, probe, infer, none or sites, not '%s'", text);
+    argp_error(state, "--returns must be auto, probe, infer, none or sites, not '%s'", text);
 }
 
 static void parse_tag(struct record_arguments *arguments, char *text, struct argp_state *state)
 {
     if (!strchr(text, '=') || *text == '=')
-        argp_error(state, "a tag has the form KEY=VALUE, not '%s'", text);
+        argp_error(state, "--tag must be KEY=VALUE, not '%s'", text);
     if (array_reserve(&arguments->tags, &arguments->tag_capacity, arguments->tag_count + 1))
         argp_failure(state, EXIT_FAILED, ENOMEM, "record");
     arguments->tags[arguments->tag_count++] = text;
@@ -165,10 +161,10 @@ static void parse_tag(struct record_arguments *arguments, char *text, struct arg
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
     if (arguments->recorder.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
-        argp_error(state, "--backend inline does not go with %s (auto leaves it to the kernel's probes)",
+        argp_error(state, "--backend inline cannot be used with %s (--backend auto then uses uprobes)",
                    recorder_inline_refusal(&arguments->recorder));
     if (!arguments->command && !arguments->pids.count)
-        argp_error(state, "name a command or a process: record -- COMMAND, record -p PID");
+        argp_error(state, "no command and no process given (record -- COMMAND, or record -p PID)");
     if (arguments->command && arguments->pids.count)
         argp_error(state, "name either a command or processes (-p), not both");
 }
@@ -280,15 +276,14 @@ const struct argp record_argp = {
     .parser = parse_record,
     .args_doc = "-- COMMAND [ARG...]\n-p PID[,PID]",
     .doc =
-        "Record the calls and returns of the functions of a command, its threads and its children, from its "
-        "first instruction to its end; or those of running processes.\v"
-        "The command's own status is printed and stored; with --json its standard output goes to standard "
-        "error. Ctrl-C, SIGTERM and SIGHUP end the recording of processes (-p). Of a command they do not: it "
-        "gets Ctrl-C as it always does, what is sent to tracectl alone is passed on to it, and its recording "
-        "continues to its end. A second signal ends the recording while the command continues. An ignored "
-        "signal stays ignored. --keep-size, --keep-age and --keep-runs are those of 'tracectl gc', applied "
-        "as long as the recording goes on; they leave alone what is being "
-        "recorded.",
+        "Record the function calls and returns of a command, with its threads and child processes, from "
+        "its first instruction to its end; or those of running processes.\vThe command's exit status is "
+        "printed and stored; with --json its standard output goes to standard error. With -p, Ctrl-C, "
+        "SIGTERM and SIGHUP end the recording. With a command they do not: the command receives Ctrl-C "
+        "as usual, a signal sent to tracectl alone is passed on to it, and the recording continues "
+        "until the command ends. A second signal ends the recording while the command continues. An "
+        "ignored signal stays ignored. --keep-size, --keep-age and --keep-runs work as in 'tracectl gc' "
+        "and apply during the recording; they never delete a run that is being recorded.",
     .children = record_children,
 };
 

@@ -21,8 +21,8 @@ void flight_log_add(void *context, const struct flight_report *report)
     if (!array_reserve(&log->reports, &log->capacity, log->count + 1))
         log->reports[log->count++] = *report;
     if (*report->error)
-        text_print(stderr, "tracectl: the flight recorder's window is no run yet (%s): %s\n", report->trigger,
-                   report->error);
+        text_print(stderr, "tracectl: the flight recorder's window could not be stored as a run (%s): %s\n",
+                   report->trigger, report->error);
     else if (!report->run_id && cli.verbosity >= 0)
         text_print(stderr, "tracectl: nothing was recorded in the flight recorder's window (%s)\n",
                    report->trigger);
@@ -62,7 +62,7 @@ json_t *flight_log_json(const struct flight_log *log, const struct flight_option
 void flight_log_print_end(const struct flight_log *log, const struct trace_writer_window *window)
 {
     if (!log->count)
-        fputs("tracectl: no trigger has fired: no run was made\n", stderr);
+        fputs("tracectl: no trigger fired; no run was stored\n", stderr);
     if (window->too_much)
-        fputs("tracectl: the window was shorter than asked for at times (--flight-size)\n", stderr);
+        fputs("tracectl: at times the window was shorter than requested (see --flight-size)\n", stderr);
 }

@@ -316,13 +316,12 @@ static int print_image(const struct traced_image *image)
     }
     r = cli.verbosity < 0 ? 0 : print_functions(image);
     backend = backend_text(image);
-    text_print(
-        stdout,
-        "%s%s: %zu functions, %zu wanted, %zu seen by %zu probes: %zu emulated, %zu single-stepped; %zu with "
-        "return probes; %.0f ns a call if all were called alike\n",
-        cli.verbosity < 0 ? "" : "\n", image->path, image->function_count, plan->wanted, plan->functions,
-        plan->count, plan->by_class[SITE_EMULATED], plan->by_class[SITE_SINGLE_STEPPED], plan->return_probes,
-        mean_cost(image));
+    text_print(stdout,
+               "%s%s: %zu functions, %zu selected, %zu recorded by %zu probes: %zu emulated, %zu "
+               "single-stepped; %zu with return probes; %.0f ns per call on average over the functions\n",
+               cli.verbosity < 0 ? "" : "\n", image->path, image->function_count, plan->wanted,
+               plan->functions, plan->count, plan->by_class[SITE_EMULATED],
+               plan->by_class[SITE_SINGLE_STEPPED], plan->return_probes, mean_cost(image));
     if (backend)
         text_print(stdout, "%s: %s%s\n", image->path, image->inlined ? "" : "no inline probes: ", backend);
     if (plan->no_returns)

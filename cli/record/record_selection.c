@@ -83,9 +83,9 @@ static int no_image(const struct record_arguments *arguments, size_t images, str
     AUTO_FREE char *globs = asked_text(&arguments->choice.asked, ASKED_IMAGES, true);
 
     if (!images)
-        return error_say(err, -ENOTSUP, "nothing was recorded: no program was seen");
-    return error_say(err, -ENOTSUP, "no image matches %s (%zu images were seen)",
-                     globs ? globs : "the filter", images);
+        return error_say(err, -ENOTSUP, "nothing was recorded: no program ran");
+    return error_say(err, -ENOTSUP, "no image matches %s (of %zu images)", globs ? globs : "the filter",
+                     images);
 }
 
 int record_selection_check(const struct recorder *recorder, const struct record_arguments *arguments,

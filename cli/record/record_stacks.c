@@ -49,7 +49,10 @@ struct record_stacks *record_stacks_take(const struct record_arguments *argument
     if (r == 0 && stacks && stacks->order)
         return stacks;
     if (r < 0 && r != -ESRCH && cli.verbosity >= 0)
-        text_print(stderr, "tracectl: stat will not know where the threads were: %s\n", err.message);
+        text_print(stderr,
+                   "tracectl: the positions of the threads were not stored, so stat cannot show "
+                   "them: %s\n",
+                   err.message);
     record_stacks_free(stacks);
     return NULL;
 }

@@ -24,25 +24,22 @@ static const struct argp_option selection_options[] = {
     {"functions", KEY_FUNCTIONS, "REGEX", 0, "Probe only functions whose name matches (extended regex)", 2},
     {"exclude", KEY_EXCLUDE, "REGEX", 0, "Do not probe functions whose name matches", 2},
     {"filter", KEY_FILTER, "SET[,SET...]", 0,
-     "Probe only functions of these sets: mpi, omp, mem, source:src/net/, ...; without those of sets with a "
-     "'!' "
-     "before them. image:GLOB has these images probed besides the programs themselves",
+     "Probe only functions in these sets: mpi, omp, mem, source:src/net/, ...; prefix a set with '!' to "
+     "exclude it. image:GLOB also probes these images, in addition to the programs themselves",
      2},
     {"filter-file", KEY_FILTER_FILE, "FILE", 0, FILTER_FILE_HELP, 2},
     {"trigger", KEY_TRIGGER, "REGEX", 0,
-     "Record only what a thread calls between entry and return of a function whose name matches; all other "
-     "calls "
-     "are counted, and said to be left out",
+     "Record only the calls that a thread makes inside a function whose name matches; all other calls "
+     "are counted and reported as not recorded",
      2},
     {"trigger-share", KEY_TRIGGER_SHARE, "PCT", 0,
-     "With --trigger: so many of the times, chosen at random (default 100)", 2},
+     "With --trigger: record only this percentage of invocations, chosen at random (default 100)", 2},
     {"images", KEY_IMAGES, "main|all|GLOB[,GLOB]", 0,
-     "Which images: the programs themselves (main, the default), all, or those whose path or file name "
-     "matches",
+     "Images to probe: the programs themselves (main, the default), all, or those whose path or file "
+     "name matches",
      2},
     {"source", KEY_SOURCE, "GLOB[,GLOB]", 0,
-     "Probe only functions whose source file, or a folder of its path, matches (needs debugging information)",
-     2},
+     "Probe only functions whose source file, or a folder in its path, matches (needs debug information)", 2},
     {0},
 };
 
@@ -63,7 +60,7 @@ static void parse_trigger_share(struct record_arguments *arguments, const char *
     double percent = strtod(text, &end);
 
     if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 100))
-        argp_error(state, "--trigger-share is a number of percent up to 100, not '%s'", text);
+        argp_error(state, "--trigger-share must be a percentage up to 100, not '%s'", text);
     arguments->recorder.trigger_share = percent / 100;
     arguments->has_share = true;
 }

@@ -13,19 +13,17 @@ enum { KEY_RING_SIZE = 340, KEY_WIRE, KEY_MEMORY, KEY_ON_FULL, KEY_FLUSH_INTERVA
 static const struct argp_option storing_options[] = {
     {"ring-size", KEY_RING_SIZE, "BYTES", 0, "Size of the ring buffer, a power of two (default 32M)", 5},
     {"wire", KEY_WIRE, "packed|plain", 0,
-     "How calls and returns that uprobes see come through the ring buffer: packed, a byte or less each (the "
-     "default), or each as a record of its own, as always with --time full and --trigger. What is stored is "
-     "the same",
+     "Format of calls and returns in the ring buffer: packed, a byte or less each (the default), or "
+     "plain, one record each (always used with --time full and --trigger). The stored run is the same",
      5},
     {"memory", KEY_MEMORY, "BYTES", 0,
-     "Memory for compressing, of all threads together: 64M, 1G (default: a quarter of the machine's, at most "
-     "1G). "
-     "When it is used up, segments of threads are closed early, which takes more bytes an event; nothing is "
-     "lost",
+     "Memory for compression, of all threads together: 64M, 1G (default: a quarter of the machine's "
+     "memory, at most 1G). When it is full, segments are closed early, which takes more bytes per "
+     "event; nothing is lost",
      5},
     {"on-full", KEY_ON_FULL, "stop|drop-oldest", 0,
-     "When the disk is full: end the recording (stop, the default; the target goes on), or delete the oldest "
-     "runs of the store first (drop-oldest)",
+     "When the disk is full: end the recording (stop, the default; the target keeps running), or delete "
+     "the oldest runs of the store first (drop-oldest)",
      6},
     {"flush-interval", KEY_FLUSH_INTERVAL, "TIME", 0, "Commit at least this often (default 1s)", 5},
     {0},
@@ -48,7 +46,7 @@ static size_t parse_size(const char *text, struct argp_state *state)
 static void parse_on_full(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     if (strcmp(text, "stop") != 0 && strcmp(text, "drop-oldest") != 0)
-        argp_error(state, "--on-full is stop or drop-oldest, not '%s'", text);
+        argp_error(state, "--on-full must be stop or drop-oldest, not '%s'", text);
     arguments->recorder.room.drop_oldest = *text == 'd';
 }
 
@@ -62,7 +60,7 @@ static error_t parse_storing(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_WIRE:
         if (strcmp(arg, "packed") && strcmp(arg, "plain"))
-            argp_error(state, "--wire takes packed or plain, not '%s'", arg);
+            argp_error(state, "--wire must be packed or plain, not '%s'", arg);
         arguments->recorder.plain_wire = !strcmp(arg, "plain");
         return 0;
     case KEY_MEMORY:

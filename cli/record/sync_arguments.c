@@ -11,18 +11,21 @@ enum { KEY_SYNC = 320, KEY_SINK, KEY_HANDLER, KEY_ENQUEUE, KEY_DEQUEUE };
 
 static const struct argp_option sync_options[] = {
     {"sync", KEY_SYNC, 0, 0,
-     "Record also what threads and processes do to each other: locks, conditions, semaphores, messages, "
-     "waiting, "
-     "input and output (the SQL table sync_events)",
+     "Also record synchronisation between threads and processes: locks, conditions, semaphores, "
+     "messages, waiting, input and output (the SQL table sync_events)",
      3},
     {"sink", KEY_SINK, "FUNCTION", 0,
-     "With --sync: time spent in this function matters; may be repeated, as the next three", 3},
+     "With --sync: the duration of this function matters (for cascade); may be repeated", 3},
     {"handler", KEY_HANDLER, "FUNCTION[:ARGn]", 0,
-     "With --sync: this function handles an event, or a request; its nth argument is the event", 3},
+     "With --sync: this function handles an event or a request; its nth argument is the event; may "
+     "be repeated",
+     3},
     {"enqueue", KEY_ENQUEUE, "FUNCTION:ARGn", 0,
-     "With --sync: this function puts an event, its nth argument, into a queue", 3},
+     "With --sync: this function puts an event, its nth argument, into a queue; may be repeated; may "
+     "be repeated",
+     3},
     {"dequeue", KEY_DEQUEUE, "FUNCTION:ARGn", 0,
-     "With --sync: this function is given an event out of a queue", 3},
+     "With --sync: this function takes an event from a queue; may be repeated", 3},
     {0},
 };
 

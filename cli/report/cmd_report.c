@@ -18,7 +18,7 @@ struct report_arguments {
 };
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "Write the page into FILE; - is standard output", 0},
+    {"output", 'o', "FILE", 0, "Write the page to FILE; - is standard output", 0},
     {0},
 };
 
@@ -28,11 +28,12 @@ static void check_one_run(struct argp_state *state, const struct report_argument
     const struct ranking_arguments *ranking = &arguments->ranking;
 
     if (ranking->baselines.count)
-        argp_error(state, "--baseline is for reports of two runs");
+        argp_error(state, "--baseline needs two runs");
     if (ranking->filters.count > 1 || ranking->max_body_count > 1 || ranking->attribute_count > 1 ||
         ranking->linkage_count > 1)
         argp_error(state,
-                   "a report of one run takes one --filter, one K, one kind of attributes and one linkage");
+                   "a report of one run accepts only one --filter, one --k, one --attributes and "
+                   "one --linkage");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -55,9 +56,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!arguments->run_count)
             argp_usage(state);
         if (!arguments->output)
-            argp_error(state, "where to? Name a file with -o");
+            argp_error(state, "no output file given (-o FILE)");
         else if (cli.json && !strcmp(arguments->output, "-"))
-            argp_error(state, "--json and -o - exclude each other: both print on standard output");
+            argp_error(state, "--json and -o - cannot be combined: both print on standard output");
         if (arguments->run_count == 1)
             check_one_run(state, arguments);
         return 0;
@@ -79,8 +80,8 @@ static int write_file(const struct report_arguments *arguments, const struct htm
     return output_file_close(&file, r, err);
 }
 
-static int say_result(const struct report_arguments *arguments, const struct loops_input *input,
-                      const struct html_report *report)
+static int print_result(const struct report_arguments *arguments, const struct loops_input *input,
+                        const struct html_report *report)
 {
     AUTO_JSON json_t *document = NULL;
 
@@ -120,7 +121,7 @@ static int write_report(const struct report_arguments *arguments, const struct l
     if (r >= 0)
         r = strcmp(arguments->output, "-") != 0 ? write_file(arguments, &report, &err)
                                                 : html_report_write(&report, stdout, &err);
-    return r < 0 ? cli_fail(&err) : say_result(arguments, input, &report);
+    return r < 0 ? cli_fail(&err) : print_result(arguments, input, &report);
 }
 
 /* ------------------------------------------------------------------------------------------ one run */
@@ -230,30 +231,25 @@ static const struct argp_child children[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "NORMAL FAULTY -o FILE\nRUN -o FILE",
+    .args_doc = "BASELINE CANDIDATE -o FILE\nRUN -o FILE",
     .doc =
-        "Write what is known of two runs, or of one, as a page in HTML: one file, which needs nothing else, "
-        "neither a network nor scripts."
-        "\v"
-        "Of two runs: a summary in plain words, facts and losses, the ranking, how the suspects changed "
-        "(diffNLR), similarity matrices of both runs and their difference, dendrograms with their B-score, "
-        "concept lattices, and the loops. Of one run: facts and losses, similarities, dendrogram, lattice "
-        "and "
-        "loops. Where calls had not returned at the end (of two runs, of the second one): "
-        "which threads had got least far. Where goroutines were recorded: the verdict on them, who made "
-        "whom, and what they did (of "
-        "two runs, the second one's).\n\n"
-        "Summary, pictures and loops are made with the first --filter (by default everything), the pictures "
-        "with "
-        "that of its combinations in tracectl-rank(1) whose suspects are those of the consensus most nearly. "
-        "Large runs are folded: threads that are alike share a row, and the page says what it leaves out.\n\n"
-        "Exit status: 0 the page is written, whatever the runs are like; 2 usage, 3 failure.",
+        "Write a report about one run, or about two runs, as a self-contained HTML file without scripts "
+        "or network access.\vFor two runs: a summary, facts and losses, the ranking, the differences of "
+        "the suspects (diffNLR), similarity matrices of both runs and their difference, dendrograms with "
+        "their B-score, concept lattices, and the loops. For one run: facts and losses, similarities, "
+        "dendrogram, lattice and loops. If calls were open at the end (of the second run), the least "
+        "advanced threads. If goroutines were recorded (in the second run), the verdict, their creation "
+        "tree and timeline.\n\n"
+        "Summary, pictures and loops use the first --filter (default: everything); the pictures use that "
+        "combination of tracectl-rank(1) whose suspects are closest to the consensus. Large runs are "
+        "folded: similar threads share a row, and the page lists what it omits.\n\n"
+        "Exit status: 0 the page is written, whatever it reports; 2 usage, 3 failure.",
     .children = children,
 };
 
 const struct command cmd_report = {
     .name = "report",
-    .summary = "write a page in HTML about a run or a comparison",
+    .summary = "write an HTML report about a run or a comparison",
     .argp = &argp,
     .run = run,
 };

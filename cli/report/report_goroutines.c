@@ -65,7 +65,7 @@ static int write_node(void *context, const struct go_node *node)
     fprintf(page->out, "%*s%s ", (int)(2 * node->depth), "", text);
     markup_escape(page->out, *begins.function ? begins.function : "?");
     go_place_text(&made, text, sizeof(text));
-    fputs(", made at ", page->out);
+    fputs(", created at ", page->out);
     markup_escape(page->out, text);
     fprintf(page->out, ": %s", go_state_text(goroutine->state));
     if (node->has_last) {
@@ -88,8 +88,7 @@ static int write_tree(FILE *out, const struct go_judged *judged, const struct go
     r = go_tree_walk(tree, judged->replay, &(struct go_tree_options){0}, write_node, &page);
     fputs("</pre>\n", out);
     if (page.nodes > MOST_NODES)
-        html_paragraph(out, "note",
-                       "Left out for want of room: %zu of %zu lines. tracectl go tree gives all.",
+        html_paragraph(out, "note", "Omitted: %zu of %zu lines. tracectl go tree prints all.",
                        page.nodes - MOST_NODES, page.nodes);
     return r;
 }
@@ -109,11 +108,11 @@ static int write_timeline(FILE *out, struct tracestore *store, const struct go_j
 
     if (r < 0)
         return r;
-    snprintf(title, sizeof(title), "Goroutines of process %s by time", judged->program->label);
+    snprintf(title, sizeof(title), "Timeline of the goroutines of process %s", judged->program->label);
     r = go_timeline_svg(&timeline, places, title, SVG_INLINE, &svg);
     if (r < 0)
         return error_set(err, r, NULL, "drawing the timeline of goroutines");
-    html_figure(out, svg, "What the goroutines that matter did, from top to bottom in the order of time.");
+    html_figure(out, svg, "What the relevant goroutines did, in time order from top to bottom.");
     return 0;
 }
 
@@ -127,11 +126,11 @@ static int write_program(FILE *out, struct tracestore *store, const struct go_pr
 
     if (r < 0)
         return r;
-    html_subheading(out, "Who made whom in process %s", program->label);
+    html_subheading(out, "Creation tree of the goroutines of process %s", program->label);
     r = write_tree(out, &judged, &tree);
     if (r < 0)
         return error_set(err, r, NULL, "making the tree of goroutines");
-    html_subheading(out, "What they did");
+    html_subheading(out, "Timeline");
     return write_timeline(out, store, &judged, err);
 }
 

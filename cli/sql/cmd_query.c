@@ -34,7 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!input->sql)
             argp_error(state, "query needs an SQL statement");
         if (input->csv && cli.json)
-            argp_error(state, "--csv and --json exclude each other");
+            argp_error(state, "--csv and --json cannot be combined");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -42,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles", 0},
+    {"csv", 'c', 0, 0, "Print comma-separated values, with a header line", 0},
     SQL_TIMEOUT_OPTION(KEY_TIMEOUT),
     {0},
 };
@@ -51,11 +51,11 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "SQL",
     .doc =
-        "Run one SQL statement that reads the store.\v"
-        "Tables: runs, processes, threads, functions, segments, losses, blind and more; events, calls and "
-        "loops are decoded while they are read; function_names finds functions by parts of their names; "
-        "views: call_counts, call_graph, open_calls. docs/sql.md describes them. With --json the rows are "
-        "an array of objects. tracectl sql takes statement after statement.",
+        "Run one read-only SQL statement on the store.\vTables: runs, processes, threads, functions, "
+        "segments, losses, blind and more; events, calls and loops are decoded while they are read; "
+        "function_names finds functions by parts of their names; views: call_counts, call_graph, "
+        "open_calls. docs/sql.md describes them. With --json the rows are an array of objects. For an "
+        "interactive shell see 'tracectl sql'.",
     .children = cli_common_children,
 };
 
@@ -70,7 +70,7 @@ static int prepare(sqlite3 *db, struct query_input *input, sqlite3_stmt **ret_st
     if (code < 0)
         return code;
     if (second)
-        return error_say(err, -EINVAL, "query: more than one statement (give them one by one)");
+        return error_say(err, -EINVAL, "query: more than one statement (run them one by one)");
     if (!statement)
         return error_say(err, -EINVAL, "query: no statement");
     *ret_statement = take_pointer(statement);
@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_query = {
     .name = "query",
-    .summary = "run an SQL statement that reads the store",
+    .summary = "run a read-only SQL statement",
     .argp = &argp,
     .run = run,
 };

@@ -49,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (shell->csv && cli.json)
-            argp_error(state, "--csv and --json exclude each other");
+            argp_error(state, "--csv and --json cannot be combined");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -57,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"csv", 'c', 0, 0, "Print comma-separated values, with a line of titles for each statement", 0},
+    {"csv", 'c', 0, 0, "Print comma-separated values, with a header line for each statement", 0},
     SQL_TIMEOUT_OPTION(KEY_TIMEOUT),
     {0},
 };
@@ -66,13 +66,12 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "",
     .doc =
-        "Run SQL statements that read the store, one after the other, each ended by a semicolon.\v"
-        "On a terminal, lines can be edited, TAB completes the names of tables and columns, and what was "
-        "entered is found again with the arrow keys and Ctrl-R, also the next time: it is kept in "
-        "$XDG_STATE_HOME/tracectl/sql_history (~/.local/state). Ctrl-C ends the query that runs, Ctrl-D the "
-        "shell. Commands: .tables [PATTERN], .schema [NAME], .mode table|csv|json|line, .stats on|off (time, "
-        "and segments decoded), .help, .quit. With --json each statement gives one array of objects. "
-        "docs/sql.md describes the tables.",
+        "Run read-only SQL statements on the store, each ended by a semicolon.\vOn a terminal, lines "
+        "can be edited, TAB completes the names of tables and columns, and the arrow keys and Ctrl-R "
+        "recall earlier input, which is kept in $XDG_STATE_HOME/tracectl/sql_history (default "
+        "~/.local/state). Ctrl-C ends the running query, Ctrl-D the shell. Commands: .tables [PATTERN], "
+        ".schema [NAME], .mode table|csv|json|line, .stats on|off (time, and segments decoded), .help, "
+        ".quit. With --json each statement gives one array of objects. docs/sql.md describes the tables.",
     .children = cli_common_children,
 };
 
@@ -227,8 +226,7 @@ static void set_mode(struct sql_shell *shell, const char *name)
             return;
         }
     }
-    error_say(&err, -EINVAL, "mode '%s': there is none of that name (table, csv, json or line)",
-              name ? name : "");
+    error_say(&err, -EINVAL, "mode '%s': no such mode (table, csv, json or line)", name ? name : "");
     fail(shell, &err);
 }
 
@@ -240,11 +238,11 @@ static void set_stats(struct sql_shell *shell, const char *word)
 static void show_help(struct sql_shell *shell, const char *word)
 {
     puts(
-        ".tables [PATTERN]           tables and views whose names are LIKE the pattern\n"
+        ".tables [PATTERN]           tables and views whose names match the LIKE pattern\n"
         ".schema [PATTERN]           their columns\n"
         ".mode table|csv|json|line   how rows are printed\n"
-        ".stats on|off               after each statement: time, and segments decoded\n"
-        ".help                       this\n"
+        ".stats on|off               time and decoded segments after each statement\n"
+        ".help                       this list\n"
         ".quit                       ends the shell, as Ctrl-D does\n"
         "Everything else is SQL, up to a semicolon. TAB completes names, Ctrl-C ends a query.");
 }
@@ -275,7 +273,7 @@ static void run_command(struct sql_shell *shell, char *line)
             return;
         }
     }
-    error_say(&err, -EINVAL, "command '%s': there is none of that name (.help lists them)", name);
+    error_say(&err, -EINVAL, "command '%s': no such command (.help lists them)", name);
     fail(shell, &err);
 }
 
@@ -372,7 +370,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_sql = {
     .name = "sql",
-    .summary = "a shell for SQL statements that read the store",
+    .summary = "interactive read-only SQL shell",
     .argp = &argp,
     .run = run,
 };

@@ -42,7 +42,7 @@ int sql_fail(sqlite3 *db, const struct statement_guard *guard, struct error *err
     AUTO_FREE char *line = strdup(sqlite3_errmsg(db));
 
     if (guard->timed_out)
-        return error_say(err, -ETIMEDOUT, "query: it took longer than %g seconds (--timeout sets the limit)",
+        return error_say(err, -ETIMEDOUT, "query: stopped after %g seconds (--timeout sets the limit)",
                          (double)guard->limit_ns / 1e9);
     for (char *at = line; at && *at; at++)
         if (*at == '\n')
@@ -63,8 +63,8 @@ int sql_prepare(sqlite3 *db, struct statement_guard *guard, const char *sql, sql
     guard->preparing = false;
     if (guard->refused || (statement && !sqlite3_stmt_readonly(statement)))
         return error_say(err, -EPERM,
-                         "query: the statement would change something, or does more than read the store: "
-                         "tracectl only reads here (tracectl rm removes runs)");
+                         "query: the statement does more than read the store: not allowed (tracectl rm "
+                         "removes runs)");
     if (r != SQLITE_OK)
         return sql_fail(db, guard, err);
     *ret_statement = take_pointer(statement);

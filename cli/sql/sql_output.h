@@ -17,8 +17,7 @@ enum sql_mode { SQL_TABLE, SQL_CSV, SQL_JSON, SQL_LINE };
 #define SQL_TIMEOUT_NS (UINT64_C(600) * 1000000000)
 #define SQL_TIMEOUT_OPTION(key) \
     { \
-        "timeout", key, "TIME", 0, \
-            "End a statement that takes longer, as 30s, 5m or 1h; none (default: 10m)", 0 \
+        "timeout", key, "TIME", 0, "End a statement that takes longer: 30s, 5m, 1h or none (default 10m)", 0 \
     }
 
 /* The nanoseconds that the argument of --timeout says, 0 for none; a usage error when it says no time. */

@@ -49,7 +49,7 @@ static void print_costs(const struct probe_costs *costs)
 {
     if (!costs->delivers)
         return;
-    text_print(stdout, "\n%-20s %10s %10s %6s\n", "ONE HIT COSTS", "RECORDED", "EMPTY", "RATIO");
+    text_print(stdout, "\n%-20s %10s %10s %6s\n", "COST PER HIT", "RECORDED", "EMPTY", "RATIO");
     for (int i = 0; i < PROBE_COSTS; i++)
         if (costs->recorded_ns[i] > 0 && costs->empty_ns[i] > 0)
             text_print(stdout, "%-20s %7.0f ns %7.0f ns %6.2f\n", probe_cost_name((enum probe_cost)i),
@@ -63,8 +63,7 @@ static void print_text(const struct self_test *test)
 
         text_print(stdout, "%-16s %-3s %s\n", check->name, check->ok ? "yes" : "no", check->detail);
         if (check->remedy)
-            text_print(stdout, "%20s %s%s\n", "", check->remedy,
-                       check->optional ? " (recording works without)" : "");
+            text_print(stdout, "%20s %s%s\n", "", check->remedy, check->optional ? " (optional)" : "");
     }
     print_costs(&test->costs);
     text_print(stdout, "\n%s\n", self_test_can_record(test) ? "recording works" : "recording does not work");
@@ -73,12 +72,11 @@ static void print_text(const struct self_test *test)
 static const struct argp doctor_argp = {
     .parser = cli_parse_no_arguments,
     .doc =
-        "Try what recording needs on this machine and say what is missing, with the remedy; and measure "
-        "what a probe costs here, beside one with an empty BPF program.\v"
-        "Every check is tried in a process of its own, by whoever asks: without privileges it says which "
-        "ones "
-        "are missing and for what.\n\n"
-        "Exits with 0 when recording works, else with 3.",
+        "Check what recording needs on this machine and explain how to fix what is missing; measure the "
+        "cost of a probe here, compared with an empty BPF program.\vEvery check runs in a separate "
+        "process with your own privileges: without privileges doctor lists which ones are missing and "
+        "what they are needed for.\n\n"
+        "Exit status: 0 recording works, 3 it does not.",
     .children = cli_common_children,
 };
 
@@ -107,7 +105,7 @@ static int run_doctor(int argc, char **argv)
 
 const struct command cmd_doctor = {
     .name = "doctor",
-    .summary = "say what works on this machine and what a probe costs",
+    .summary = "check this machine and measure the cost of a probe",
     .argp = &doctor_argp,
     .run = run_doctor,
 };

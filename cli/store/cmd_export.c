@@ -63,7 +63,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SEQ:
         if (!parse_seq(arg, &input->options))
-            argp_error(state, "'%s' is not FIRST..LAST", arg);
+            argp_error(state, "--seq must be FIRST..LAST, not '%s'", arg);
         return 0;
     case KEY_FROM:
         input->from_ns = cli_parse_duration(state, "--from", arg, 0);
@@ -75,7 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_WEIGHT:
         if (strcmp(arg, "calls") != 0 && strcmp(arg, "time") != 0)
-            argp_error(state, "unknown weight '%s' (calls or time)", arg);
+            argp_error(state, "--weight must be calls or time, not '%s'", arg);
         input->options.weight = *arg == 't' ? EXPORT_TIME : EXPORT_CALLS;
         return 0;
     case ARGP_KEY_ARG:
@@ -96,16 +96,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
     {"format", 'f', "FORMAT", 0,
-     "chrome: JSON trace events, for Perfetto and chrome://tracing; perfetto: Perfetto's protobuf; folded: "
-     "stacks for flame graphs; otf2: an Open Trace Format 2 archive (a directory); dot: the call graph, for "
-     "graphviz; csv: a row an event; json: everything in one document",
+     "chrome: JSON trace events, for Perfetto and chrome://tracing; perfetto: Perfetto's protobuf; "
+     "folded: stacks for flame graphs; otf2: an Open Trace Format 2 archive (a directory); dot: the "
+     "call graph, for Graphviz; csv: one row per event; json: everything in one document",
      0},
-    {"output", 'o', "FILE", 0, "Write there (default: standard output); the directory of otf2", 0},
-    {"seq", KEY_SEQ, "FIRST..LAST", 0, "Only these events of each thread; one of the two may be left out", 0},
-    {"from", KEY_FROM, "SECONDS", 0, "Only events from so many seconds after the run began", 0},
-    {"to", KEY_TO, "SECONDS", 0, "Only events up to so many seconds after the run began", 0},
+    {"output", 'o', "FILE", 0, "Output file (default: standard output); for otf2 the directory", 0},
+    {"seq", KEY_SEQ, "FIRST..LAST", 0,
+     "Export only these events of each thread; FIRST or LAST may be omitted", 0},
+    {"from", KEY_FROM, "TIME", 0,
+     "Export only events later than this after the start of the run "
+     "(1.5, 200ms, 5m)",
+     0},
+    {"to", KEY_TO, "TIME", 0, "Export only events up to this time after the start of the run", 0},
     {"weight", KEY_WEIGHT, "WHAT", 0,
-     "folded: what a stack counts, calls (default) or time (nanoseconds in the function itself)", 0},
+     "folded: weight of a stack, calls (default) or time (nanoseconds in the function itself)", 0},
     {0},
 };
 static const struct argp argp = {
@@ -113,12 +117,12 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN [P.T]",
     .doc =
-        "Write a run, or one thread of it, in the format of another tool.\v"
-        "What is not known is written as such: lost events are marks at their place, calls that never "
-        "returned have a begin and no end. Of runs that did not record every time (--time anchor) events "
-        "between two recorded times are placed at equal distances; of runs without times they are one "
-        "microsecond apart. csv and json have the recorded times instead. With --seq, --from or --to a call "
-        "that began before the first event begins there; dot always draws the whole run.",
+        "Export a run, or one thread of it, for another tool.\vUnknown parts are marked: lost events "
+        "are marks at their place, and calls that never returned have a begin and no end. In runs that "
+        "did not record every time (--time anchor), events between two recorded times are spaced "
+        "evenly; in runs without times they are one microsecond apart. csv and json contain only the "
+        "recorded times. With --seq, --from or --to, a call that began before the first exported event "
+        "starts there; dot always draws the whole run.",
     .children = cli_common_children,
 };
 
@@ -139,7 +143,7 @@ static void print(const struct export_input *input, const struct tracestore_run 
     }
     if (cli.verbosity < 0)
         return;
-    cli_format_count(totals->events, events, sizeof(events));
+    text_count(totals->events, events, sizeof(events));
     text_print(stdout, "run %lld '%s': %s %s of %llu thread%s to %s\n", (long long)run->run_id, run->name,
                events, strcmp(input->format->name, "dot") ? "events" : "calls",
                (unsigned long long)totals->threads, totals->threads == 1 ? "" : "s", input->path);
@@ -187,8 +191,8 @@ static int run(int argc, char **argv)
         print(&input, &run, &totals, (double)(clock_ns(CLOCK_MONOTONIC) - started) / 1e9);
     if (totals.damaged) {
         error_say(&err, -EBADMSG,
-                  "cannot read all of run %lld: %llu stretches are damaged and marked as lost "
-                  "(see what 'tracectl verify' says)",
+                  "cannot read all of run %lld: %llu segments are damaged and marked as lost (see "
+                  "'tracectl verify')",
                   (long long)run.run_id, (unsigned long long)totals.damaged);
         return cli_fail(&err);
     }
@@ -197,7 +201,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_export = {
     .name = "export",
-    .summary = "a run in the format of another tool",
+    .summary = "export a run for another tool (Perfetto, flame graph, OTF2, CSV, ...)",
     .argp = &argp,
     .run = run,
 };

@@ -56,13 +56,11 @@ static const struct argp_child children[] = {
 static const struct argp argp = {
     .parser = parse,
     .doc =
-        "Delete the runs that are not to be kept, the oldest first, with what belongs to them alone, and "
-        "give "
-        "the space back to the file system.\v"
-        "Without options no run is deleted, but free space is given back. A run that is being recorded "
-        "stays, "
-        "whatever the options say. 'tracectl record' takes the same options, and applies them while it "
-        "records. A run without an end counts as ended when it was last written.",
+        "Delete old runs, with everything that belongs only to them, and return the space to the file "
+        "system.\vThe oldest runs are deleted first. Without options no run is deleted, but free space "
+        "is reclaimed. A run that is being recorded is never deleted. 'tracectl record' accepts the "
+        "same options and applies them while it records. A run without an end counts as ended when it "
+        "was last written.",
     .children = children,
 };
 
@@ -91,7 +89,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_gc = {
     .name = "gc",
-    .summary = "delete runs that are not to be kept, and give space back",
+    .summary = "delete old runs and reclaim disk space",
     .argp = &argp,
     .run = run,
 };

@@ -81,7 +81,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'f':
         input->format = find_format(arg);
         if (!input->format)
-            argp_error(state, "unknown format '%s' (u16, uftrace and chrome are known)", arg);
+            argp_error(state, "unknown format '%s' (u16, uftrace or chrome)", arg);
         return 0;
     case 'n':
         input->name = arg;
@@ -103,8 +103,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"format", 'f', "FORMAT", 0, "What the traces are: u16, uftrace or chrome", 0},
-    {"name", 'n', "NAME", 0, "The run's name (default: the directory's, the file's)", 0},
+    {"format", 'f', "FORMAT", 0, "Format of the traces: u16, uftrace or chrome", 0},
+    {"name", 'n', "NAME", 0, "Name of the run (default: the name of the directory or file)", 0},
     {0},
 };
 static const struct argp argp = {
@@ -112,14 +112,13 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "DIR|FILE",
     .doc =
-        "Make a run of call traces from elsewhere.\v"
-        "u16: one .u16 file per thread, little-endian 16-bit words, a function's number for a call and 0 "
-        "for a return; a return without its call, as where a forked child begins, is kept as a loss. P.T.u16 "
-        "is thread P.T, NAME.PID.TID.u16 a thread of process PID, any other file a "
-        "process of its own. .info files name the functions with one 'NUMBER NAME' line each. uftrace: the "
-        "directory that 'uftrace record' made, recorded without arguments. chrome: a file of "
-        "Chrome's JSON trace events (B and E, X), as export writes them. Damaged input is refused and leaves "
-        "nothing behind.",
+        "Import call traces as a new run.\vu16: one .u16 file per thread, little-endian 16-bit words, a "
+        "function's number for a call and 0 for a return; a return without its call, as at the start of "
+        "a forked child, is stored as a loss. P.T.u16 is thread P.T, NAME.PID.TID.u16 a thread of "
+        "process PID, any other file a separate process. .info files name the functions, one 'NUMBER "
+        "NAME' per line. uftrace: a directory written by 'uftrace record' without arguments. chrome: a "
+        "file of Chrome JSON trace events (B and E, X), as export writes them. Damaged input is "
+        "rejected and nothing is stored.",
     .children = cli_common_children,
 };
 
@@ -143,10 +142,11 @@ static void print(const struct tracestore_run *run, const struct tracestore_tota
     }
     if (cli.verbosity < 0)
         return;
-    cli_format_count(totals->events, events, sizeof(events));
+    text_count(totals->events, events, sizeof(events));
     cli_format_bytes(totals->stored_bytes, bytes, sizeof(bytes));
     text_print(stdout,
-               "run %lld '%s': %s events of %llu thread%s in %s (%.1f times smaller than 2 bytes an event)\n",
+               "run %lld '%s': %s events of %llu thread%s in %s (%.1f times smaller than 2 bytes "
+               "per event)\n",
                (long long)run->run_id, run->name, events, (unsigned long long)totals->threads,
                totals->threads == 1 ? "" : "s", bytes,
                totals->stored_bytes ? (double)totals->raw_bytes / (double)totals->stored_bytes : 0.0);
@@ -176,7 +176,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_import = {
     .name = "import",
-    .summary = "make a run of call traces from elsewhere",
+    .summary = "import call traces as a new run",
     .argp = &argp,
     .run = run,
 };

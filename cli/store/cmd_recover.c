@@ -18,22 +18,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "Salvage what can be read into this new store", 1},
+    {"output", 'o', "FILE", 0, "Copy everything readable into this new store", 1},
     {0},
 };
 static const struct argp argp = {
     .options = options,
     .parser = parse,
     .doc =
-        "Close the runs whose recorder was killed: what they have is kept, they end at their last commit, "
-        "and "
-        "stay marked as unfinished. What killed flight recorders (record --flight) have left beside the "
-        "store "
-        "becomes runs. With -o, make a new store of all that can be read in a damaged one.\v"
-        "Runs that are being recorded are left alone. With -o nothing is written to the damaged store: rows "
-        "are read around pages that cannot be, segments are taken when their checksum is right, and what is "
-        "missing is told in the new store's losses. Exit status: 0 nothing is missing, 1 something is, 3 it "
-        "could not be done.",
+        "Close the runs whose recorder was killed: their events are kept, they end at their last commit "
+        "and stay marked as unfinished. Windows that killed flight recorders (record --flight) left "
+        "beside the store become runs. With -o, create a new store from everything that is readable in "
+        "a damaged one.\vRuns that are being recorded are not changed. With -o nothing is written to "
+        "the damaged store: unreadable pages are skipped, segments are copied if their checksum is "
+        "correct, and the losses table of the new store lists what is missing. Exit status: 0 nothing "
+        "is missing, 1 something is missing, 3 failed.",
     .children = cli_common_children,
 };
 
@@ -52,10 +50,10 @@ static int finish_in_place(const struct trace_recovered *recovered)
                    " segments\n",
                    recovered->runs, recovered->runs == 1 ? "" : "s", recovered->events, recovered->segments);
         if (recovered->windows)
-            text_print(stdout, "windows that flight recorders have left, now runs: %" PRIu64 "\n",
+            text_print(stdout, "windows left by flight recorders, now runs: %" PRIu64 "\n",
                        recovered->windows);
         if (recovered->damaged_tails)
-            text_print(stdout, "journals that could not be read to the end: %" PRIu64 "\n",
+            text_print(stdout, "journals that are readable only in part: %" PRIu64 "\n",
                        recovered->damaged_tails);
     }
     return cli_finish(recovered->damaged_tails ? EXIT_FOUND : EXIT_NOTHING_FOUND);
@@ -87,8 +85,8 @@ static int finish_salvage(const char *output, const struct trace_salvaged *salva
             text_print(stdout,
                        "lost: %" PRIu64 " segments, %" PRIu64 " rows, %" PRIu64
                        " unreadable stretches of tables, "
-                       "%" PRIu64 " damaged journals; %" PRIu64 " events are known to be missing, %" PRIu64
-                       " rows were made up for lost ones\n",
+                       "%" PRIu64 " damaged journals; %" PRIu64 " events are missing, %" PRIu64
+                       " placeholder rows were added\n",
                        salvaged->lost_segments, salvaged->lost_rows, salvaged->lost_stretches,
                        salvaged->recovered.damaged_tails, salvaged->lost_events, salvaged->invented);
     }
@@ -116,7 +114,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_recover = {
     .name = "recover",
-    .summary = "close runs that were cut off; salvage a damaged store",
+    .summary = "close interrupted runs; salvage a damaged store",
     .argp = &argp,
     .run = run,
 };

@@ -32,9 +32,9 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN...",
     .doc =
-        "Remove runs from the store.\v"
-        "A RUN is a number, a name (the newest run of that name), 'latest', 'latest~1' or STORE.db:RUN. All "
-        "of them are looked up before the first is removed. A run that is being recorded is not removed.",
+        "Remove runs from the store.\vA RUN is a number, a name (the newest run of that name), "
+        "'latest', 'latest~1' or STORE.db:RUN. All runs are looked up before the first one is removed. "
+        "A run that is being recorded is not removed.",
     .children = cli_common_children,
 };
 

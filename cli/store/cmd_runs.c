@@ -84,9 +84,8 @@ static int list(struct tracestore *store, struct error *err)
 static const struct argp argp = {
     .parser = cli_parse_no_arguments,
     .doc =
-        "List the runs of the store.\v"
-        "STATE is 'incomplete' where events are known to be missing (tracectl show RUN says which) and 'not "
-        "ended' while the run is being recorded, or when its recorder died.",
+        "List the runs of the store.\vSTATE is 'incomplete' if events are missing ('tracectl show RUN' "
+        "lists them), and 'not ended' while the run is being recorded or if its recorder died.",
     .children = cli_common_children,
 };
 

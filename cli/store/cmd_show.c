@@ -33,8 +33,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN",
     .doc =
-        "Describe a run: its processes and threads, its functions, the events that were lost, the "
-        "functions that were muted for some time, and its size.",
+        "Describe a run: its processes and threads, its functions, lost events, functions that were "
+        "excluded for some time, and its size.",
     .children = cli_common_children,
 };
 
@@ -42,8 +42,8 @@ static const struct argp argp = {
 
 /*
  * A section is a query. Its columns carry how they are shown: the result column's name is the JSON key, and
- * its first letter says what the value is: t text, n number, s nanoseconds since 1970, r real. The table's
- * titles are given apart; NULL in `titles` leaves a column out of it.
+ * its first letter is the kind of the value: t text, n number, c count, s nanoseconds since 1970, r real. The
+ * table's titles are given apart; NULL in `titles` leaves a column out of it.
  */
 struct section {
     const char *key, *sql;
@@ -54,7 +54,7 @@ struct section {
 static const char *const process_titles[] = {">PID",  ">RANK", ">PARENT", "EXECUTABLE", NULL,
                                              ">EXIT", NULL,    NULL,      NULL};
 static const char *const function_titles[] = {">CALLS", "FUNCTION", "IMAGE", NULL, NULL, NULL};
-static const char *const loss_titles[] = {"CAUSE", ">LOST EVENTS", ">PLACES", ">OF UNKNOWN SIZE", NULL};
+static const char *const loss_titles[] = {"CAUSE", ">LOST EVENTS", ">PLACES", ">UNKNOWN COUNT", NULL};
 static const char *const blind_titles[] = {"FUNCTION", "FROM", "TO", ">CALLS/S", "CAUSE", ">MISSED"};
 static const char *const tag_titles[] = {"TAG", "VALUE"};
 
@@ -68,21 +68,21 @@ static const struct section sections[] = {
      "WHERE p.run_id = ?1 ORDER BY p.process_id",
      process_titles, 0},
     {"losses",
-     "SELECT cause AS t_cause, sum(count) AS n_count, count(*) AS n_places, sum(count IS NULL) AS n_unknown, "
+     "SELECT cause AS t_cause, sum(count) AS c_count, count(*) AS c_places, sum(count IS NULL) AS c_unknown, "
      "min(ns) AS s_first FROM losses WHERE run_id = ?1 GROUP BY cause ORDER BY cause",
      loss_titles, 0},
     {"muted",
      "SELECT coalesce(f.demangled, f.name) AS t_name, nullif(b.from_ns, 0) AS s_from, b.to_ns AS "
      "s_to, nullif(b.calls_per_second, 0) AS r_calls_per_second, b.cause AS t_cause, "
-     "b.calls_missed AS n_calls_missed FROM blind b "
+     "b.calls_missed AS c_calls_missed FROM blind b "
      "LEFT JOIN functions f ON f.function_id = b.function_id WHERE b.run_id = ?1 ORDER BY b.from_ns, f.name",
      blind_titles, 40},
     {"functions",
-     "SELECT sum(c.calls) AS n_calls, c.name AS t_name, i.path AS t_image, f.file AS t_file, f.line AS "
+     "SELECT sum(c.calls) AS c_calls, c.name AS t_name, i.path AS t_image, f.file AS t_file, f.line AS "
      "n_line, "
      "c.function_id AS n_function_id FROM call_counts c JOIN functions f ON f.function_id = c.function_id "
      "JOIN images i ON i.image_id = f.image_id WHERE c.run_id = ?1 GROUP BY c.function_id "
-     "ORDER BY n_calls DESC, c.name, c.function_id",
+     "ORDER BY c_calls DESC, c.name, c.function_id",
      function_titles, 10},
 };
 
@@ -92,6 +92,7 @@ static json_t *value_json(sqlite3_stmt *row, int column)
         return json_null();
     switch (sqlite3_column_name(row, column)[0]) {
     case 'n':
+    case 'c':
         return json_integer(sqlite3_column_int64(row, column));
     case 's':
         return cli_json_time((uint64_t)sqlite3_column_int64(row, column));
@@ -115,8 +116,11 @@ static void value_text(struct table *table, sqlite3_stmt *row, int column)
         cli_format_time((uint64_t)sqlite3_column_int64(row, column), 3, time, sizeof(time));
         table_cell(table, time);
         break;
+    case 'c':
+        table_cell_count(table, (uint64_t)sqlite3_column_int64(row, column));
+        break;
     case 'r':
-        table_cell_format(table, "%.0f", sqlite3_column_double(row, column));
+        table_cell_count(table, (uint64_t)(sqlite3_column_double(row, column) + 0.5));
         break;
     default:
         table_cell(table, cli_text(row, column));
@@ -192,6 +196,12 @@ static json_t *threads_json(const struct tracestore_thread *threads, size_t coun
     return array;
 }
 
+/* For people: the name in the store, or words for the one that does not explain itself. */
+static const char *returns_text(enum trace_returns returns)
+{
+    return returns == TRACE_RETURNS_SETTLED ? "inferred, confirmed at the end" : trace_returns_name(returns);
+}
+
 static int threads_text(const struct tracestore_thread *threads, size_t count, struct error *err)
 {
     static const char *const titles[] = {"THREAD", ">TID", ">EVENTS", "RETURNS", "NAME"};
@@ -205,7 +215,7 @@ static int threads_text(const struct tracestore_thread *threads, size_t count, s
         table_cell(table, threads[i].label);
         table_cell_format(table, "%d", threads[i].tid);
         table_cell_count(table, threads[i].events);
-        table_cell(table, trace_returns_name(threads[i].returns));
+        table_cell(table, returns_text(threads[i].returns));
         table_cell(table, threads[i].name);
     }
     return table_free(table) < 0 ? error_no_memory(err) : 0;
@@ -234,7 +244,7 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
 
 static void facts_text(const struct tracestore_run *run, const struct tracestore_totals *totals)
 {
-    char time[64], number[32], stored[32], catalog[32];
+    char time[64], stored[32], catalog[32];
 
     text_print(stdout, "run       %" PRId64 " '%s'\n", run->run_id, run->name);
     text_print(stdout, "command   %s\n", run->command);
@@ -245,32 +255,27 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
         text_print(stdout, "ended     %s, after %.3f s", time,
                    (double)(int64_t)(run->ended_ns - run->started_ns) / 1e9);
     } else {
-        fputs("ended     not yet, or the recorder died", stdout);
+        fputs("ended     not ended (still being recorded, or the recorder died)", stdout);
     }
     if (run->has_exit_status)
         text_print(stdout, ", exit status %d", run->exit_status);
     putchar('\n');
     text_print(stdout, "recorder  tracectl %s, options: %s\n", run->tool_version,
                *run->options ? run->options : "none");
-    cli_format_count(totals->events, number, sizeof(number));
-    text_print(stdout, "events    %s (", number);
-    cli_format_count(totals->calls, number, sizeof(number));
-    text_print(stdout, "%s calls, ", number);
-    cli_format_count(totals->returns, number, sizeof(number));
-    text_print(stdout, "%s returns), ", number);
-    cli_format_count(totals->lost, number, sizeof(number));
+    text_print(stdout, "events    %'" PRIu64 " (%'" PRIu64 " calls, %'" PRIu64 " returns), ", totals->events,
+               totals->calls, totals->returns);
     if (!totals->lost && totals->complete && !totals->muted_functions)
         fputs("none lost\n", stdout);
     else
-        text_print(stdout, "%s lost%s, %" PRIu64 " function%s muted at times\n", number,
+        text_print(stdout, "%'" PRIu64 " lost%s, %'" PRIu64 " function%s excluded at times\n", totals->lost,
                    totals->complete ? "" : " and an unknown number more", totals->muted_functions,
-                   totals->muted_functions == 1 ? "" : "s");
+                   text_plural(totals->muted_functions));
     cli_format_bytes(totals->stored_bytes, stored, sizeof(stored));
     cli_format_bytes(totals->catalog_bytes, catalog, sizeof(catalog));
     text_print(stdout, "size      %s in %" PRIu64 " segment%s, catalog %s", stored, totals->segments,
                totals->segments == 1 ? "" : "s", catalog);
     if (totals->stored_bytes)
-        text_print(stdout, "; %.1f times smaller than 2 bytes an event",
+        text_print(stdout, "; %.1f times smaller than 2 bytes per event",
                    (double)totals->raw_bytes / (double)totals->stored_bytes);
     putchar('\n');
 }
@@ -285,18 +290,18 @@ static void nesting_text(const struct tracestore_thread *threads, size_t count)
     if (bare && bare == count)
         puts("nesting   unknown: returns were not recorded");
     else if (bare)
-        text_print(stdout, "nesting   unknown in %zu of %zu threads: their returns were not recorded\n", bare,
+        text_print(stdout, "nesting   unknown in %zu of %zu threads: returns were not recorded\n", bare,
                    count);
 }
 
-/* One line, where some functions were not seen all the time. */
-static void complete_text(const struct completeness *completeness)
+/* One line, if some functions were not recorded all the time. */
+static void gaps_text(const struct completeness *completeness)
 {
     char text[256];
 
     completeness_text(completeness, text, sizeof(text));
     if (*text)
-        text_print(stdout, "complete  %s\n", text);
+        text_print(stdout, "gaps      %s\n", text);
 }
 
 static int show_text(struct tracestore *store, const struct tracestore_run *run,
@@ -309,7 +314,7 @@ static int show_text(struct tracestore *store, const struct tracestore_run *run,
     if (r)
         return r;
     facts_text(run, totals);
-    complete_text(&completeness);
+    gaps_text(&completeness);
     nesting_text(threads, count);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sections); i++) {
         r = section_text(store, run->run_id, &sections[i], err);

@@ -61,8 +61,8 @@ static int verify(struct tracestore *store, struct error *err)
 
         cli_json_print(document);
     } else if (cli.verbosity >= 0) {
-        cli_format_count(segments, segments_text, sizeof(segments_text));
-        cli_format_count(events, events_text, sizeof(events_text));
+        text_count(segments, segments_text, sizeof(segments_text));
+        text_count(events, events_text, sizeof(events_text));
         text_print(stdout, "%s segments with %s events checked: ", segments_text, events_text);
         text_print(stdout, found ? "%d problem%s\n" : "no problem\n", found, found == 1 ? "" : "s");
     }
@@ -72,8 +72,8 @@ static int verify(struct tracestore *store, struct error *err)
 static const struct argp argp = {
     .parser = cli_parse_no_arguments,
     .doc =
-        "Check the database, then decode every segment and compare it with its checksum and counts.\v"
-        "Exit status: 0 no problem, 1 problems found (one line each), 3 could not be checked.",
+        "Check the database, decode every segment, and compare each with its checksum and counts.\vExit "
+        "status: 0 no problem, 1 problems found (one line each), 3 the check failed.",
     .children = cli_common_children,
 };
 
@@ -90,7 +90,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_verify = {
     .name = "verify",
-    .summary = "check every segment of the store",
+    .summary = "check the database and every segment",
     .argp = &argp,
     .run = run,
 };

@@ -120,7 +120,7 @@ const char *displace_refusal_text(enum displace_refusal refusal)
         [DISPLACE_NO_FUNCTION] = "not a function that is called",
         [DISPLACE_EMPTY] = "no code in the file",
         [DISPLACE_SHORT] = "shorter than a jump",
-        [DISPLACE_UNDECODABLE] = "an instruction at its beginning is not known",
+        [DISPLACE_UNDECODABLE] = "an instruction at its beginning is unknown",
         [DISPLACE_UNMOVABLE] = "an instruction at its beginning cannot be moved",
         [DISPLACE_TARGET] = "something leads into its first bytes",
         [DISPLACE_RETURN] = "a call returns into its first bytes",

@@ -93,7 +93,7 @@ static void try_filtered(struct self_check *check, const char *program, enum tri
     else if ((r = isolate_harm(call)))
         self_check_say(check, false, "a process whose filter allows few system calls dies of signal %d", r);
     else
-        self_check_say(check, true, "a process whose filter allows few system calls goes on");
+        self_check_say(check, true, "a process whose filter allows few system calls continues");
 }
 
 /* Return probes enter the kernel by a system call of their own since 6.11, which filters did not know. */

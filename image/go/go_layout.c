@@ -316,7 +316,7 @@ static int find_wait_reasons(struct elf_image *image, const struct go_symbol *sy
         return error_no_memory(err);
     table = find_table(&code, &reasons);
     if (!table)
-        return error_say(err, -ENOTSUP, "%s: the names of reasons to wait are not found in %s",
+        return error_say(err, -ENOTSUP, "%s: the names of wait reasons are not found in %s",
                          elf_image_name(image), layout->version.text);
     layout->wait_reasons = calloc(reasons, sizeof(*layout->wait_reasons));
     if (!layout->wait_reasons)
@@ -324,7 +324,7 @@ static int find_wait_reasons(struct elf_image *image, const struct go_symbol *sy
     for (size_t i = 0; i < reasons; i++) {
         layout->wait_reasons[i] = read_string(image, table + 16 * i);
         if (!layout->wait_reasons[i])
-            return error_say(err, -ENOTSUP, "%s: the name of reason %zu to wait is not found in %s",
+            return error_say(err, -ENOTSUP, "%s: the name of wait reason %zu is not found in %s",
                              elf_image_name(image), i, layout->version.text);
         layout->wait_reason_count++;
     }

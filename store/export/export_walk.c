@@ -188,7 +188,7 @@ static int tell_loss(struct walk *walk, struct export_event *event)
     sqlite3 *db = tracestore_db(walk->run->store);
     int r = 0;
 
-    event->cause = "not known why";
+    event->cause = "unknown cause";
     if (!walk->find_loss)
         r = db_prepare(db,
                        "SELECT coalesce(count, 0), cause FROM losses WHERE run_id = ?1 AND thread_id = ?2 "

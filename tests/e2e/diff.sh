@@ -39,11 +39,11 @@ differs() { # output file, arguments of diff
 summary() {
     differs "$WORK/out"
     head -n 1 "$WORK/out" | grep -x '3 of 4 threads differ between run 1, normal .*, and run 2, faulty .*'
-    grep -x 'Most changed: thread 1.0 never came back from receive.' "$WORK/out"
+    grep -x 'Most changed: thread 1.0 never returned from receive.' "$WORK/out"
     grep -x 'Thread 2.0 also called check after parse.' "$WORK/out"
     grep -x 'Thread 3.0 made the same calls, of functions with other names (a guess).' "$WORK/out"
-    grep -x 'Recorded in the faulty run only: check.*' "$WORK/out"
-    grep -x 'How sure: nothing is missing in what was recorded of either run.' "$WORK/out"
+    grep -x 'Called only in the candidate run.*: check.*' "$WORK/out"
+    grep -x 'How sure: no recorded events are missing in either run.' "$WORK/out"
     # One screen.
     (($(sed '/^$/q' "$WORK/out" | wc -l) <= 20))
 }
@@ -104,8 +104,8 @@ widths() {
 
 pairs() {
     differs "$WORK/out" --pair 0.0,1.0
-    grep -x 'threads 0.0 and 1.0 relate in another way in the faulty run' "$WORK/out"
-    grep -x 'in the normal run 0.0 and 1.0 do the same' "$WORK/out"
+    grep -x 'threads 0.0 and 1.0 differ from each other in another way in the candidate run' "$WORK/out"
+    grep -x 'in the baseline run 0.0 and 1.0 do the same' "$WORK/out"
     grep -E '^  0.0, faulty +1.0, faulty$' "$WORK/out"
     "$TRACECTL" --json diff normal faulty --pair 0.0,1.0 --pair 0.0,0.0 >"$WORK/diff.json" || true
     same '["0.0","1.0"]' "$(json_get pairs.0.threads <"$WORK/diff.json")"

@@ -78,7 +78,7 @@ texts() {
     grep -E 'main\.tell +channel +send +at 2 places' "$WORK/text"
     lacks -E '/(runtime|sync|time)/' "$WORK/text"
     "$TRACECTL" go model --all "$WORK/bare1.22" | grep -E '/sync/.* +mutex +unlock '
-    "$TRACECTL" go layout "$WORK/bare1.22" | grep -E '^g\.goid +152 +code, as table of versions says$'
+    "$TRACECTL" go layout "$WORK/bare1.22" | grep -E '^g\.goid +152 +code, confirmed by the table of versions$'
     "$TRACECTL" go --help | grep -E '^  model '
     "$TRACECTL" help go model | grep -e '--all'
 }

@@ -159,7 +159,7 @@ duration_needs_a_process() {
     local status=0
     "$TRACECTL" go check --duration 1 -- true 2>"$WORK/usage" || status=$?
     same 2 "$status"
-    grep -q -- '--duration goes with -p' "$WORK/usage"
+    grep -q -- '--duration needs -p' "$WORK/usage"
 }
 
 needs_capture

@@ -80,7 +80,7 @@ an_interrupt_is_heard() {
     wait "$pid" || status=$? # or for ever
     same 3 "$status"
     same "" "$(cat "$WORK/out")"
-    grep -q '^tracectl: go check was interrupted: there is no verdict' "$WORK/err"
+    grep -q '^tracectl: go check was interrupted: no verdict' "$WORK/err"
     pkill -KILL -f "$WORK/healthy-1.22 sleeper" || true # it was not ours to end
 }
 

@@ -98,7 +98,7 @@ options_that_rule_it_out() {
     backend_of sites | grep "^the kernel's probes: --returns probe or sites" >/dev/null
     "$TRACECTL" record --backend inline --returns probe -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
     same 2 "$status"
-    grep -q 'does not go with --returns probe' "$WORK/err"
+    grep -q 'cannot be used with --returns probe' "$WORK/err"
 }
 
 # With inline probes each call has its time, in the order of the calls, within those of the recording and of the kernel's

@@ -134,7 +134,7 @@ fails_with() { # status, command...
     lines=$(wc -l <"$WORK/fails.err")
     ((lines == 1)) || fail "$lines lines of error instead of one: $*"
     grep -qE '^tracectl: [^A-Z ]' "$WORK/fails.err" || fail "not of the form 'tracectl: what: why': $*"
-    lacks 'failed without saying why' "$WORK/fails.err" || fail "no reason given: $*"
+    lacks 'failed for an unknown reason' "$WORK/fails.err" || fail "no reason given: $*"
 }
 
 # Waits until a command succeeds, at most so many seconds.

@@ -28,7 +28,7 @@ the_store_is_refused() {
             if "$TRACECTL" -q $form "$name" >out 2>err; then
                 fail "$form $name is not refused"
             fi
-            grep -q "^tracectl: cannot write $name: it is the store that is read" err || fail "$form $name: $(cat err)"
+            grep -q "^tracectl: cannot write $name: it belongs to the store that is being read" err || fail "$form $name: $(cat err)"
         done
     done
     same "$before" "$(sha256sum <store.db)"

@@ -84,9 +84,9 @@ hang() {
 more_normal_runs() {
     page baseline.html normal swapped --baseline normal --filter mpi
     "$E2E/page_check" page "$WORK/baseline.html" "${ALL[@]}"
-    grep -x 'Normal run 2' "$WORK/baseline.html.text"
-    grep 'outside the range of the normal runs' "$WORK/baseline.html.text"
-    lacks 'With one normal run nobody knows' "$WORK/baseline.html.text"
+    grep -x 'Baseline run 2' "$WORK/baseline.html.text"
+    grep 'outside the range of the baseline runs' "$WORK/baseline.html.text"
+    lacks 'Only one baseline run' "$WORK/baseline.html.text"
 }
 
 nothing_differs() {
@@ -115,9 +115,9 @@ losses() {
     page lossy.html "$WORK/lossy.db:normal"
     "$E2E/page_check" page "$WORK/lossy.html" "${ALONE[@]}"
     grep -A 8 '^Run: normal$' "$WORK/lossy.html.text"
-    grep -x '1,234 events were lost at 1 place: the program called faster than the recorder could read.' "$WORK/lossy.html.text"
-    grep -x 'An unknown number of events were lost at 1 place: there was no room on the disk.' "$WORK/lossy.html.text"
-    grep '^1 function was not watched all the time, .*: sort\.$' "$WORK/lossy.html.text"
+    grep -x '1,234 events were lost at 1 place: the program made calls faster than the recorder could read them.' "$WORK/lossy.html.text"
+    grep -x 'An unknown number of events were lost at 1 place: there was no space on the disk.' "$WORK/lossy.html.text"
+    grep '^1 function was not recorded all the time, .*: sort\.$' "$WORK/lossy.html.text"
     lacks '^Nothing is missing' "$WORK/lossy.html.text"
 }
 
@@ -127,9 +127,9 @@ hostile_and_large() {
     grep -F "<script>alert('x')</script>" "$WORK/large.html.text" >/dev/null
     grep -x '<i>faulty</i> (run 5)' "$WORK/large.html.text"
     # What is left out is said, and the page stays small.
-    grep '^Left out of the matrices for want of room: ' "$WORK/large.html.text"
-    grep -E ' [0-9]+ are drawn, those with at least [0-9]+ threads' "$WORK/large.html.text"
-    grep -E '^[0-9]+ more entries are left out' "$WORK/large.html.text"
+    grep '^Omitted from the matrices: ' "$WORK/large.html.text"
+    grep -E ' Drawn are the [0-9]+ with at least [0-9]+ threads' "$WORK/large.html.text"
+    grep -E '^[0-9]+ more entries are omitted' "$WORK/large.html.text"
     grep ' merges are not drawn' "$WORK/large.html.text"
     (($(stat -c %s "$WORK/large.html") < 1500000))
 }

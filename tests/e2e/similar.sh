@@ -117,7 +117,7 @@ too_large_for_a_terminal() {
     "$TRACECTL" -q -d "$WORK/many.db" import --format u16 "$WORK/many" -n many
     echo end | "$E2E/terminal" "$TRACECTL" -d "$WORK/many.db" jsm many >"$WORK/terminal"
     cat "$WORK/terminal"
-    grep ' of 100 threads are left out' "$WORK/terminal"
+    grep ' of 100 threads do not fit on the screen' "$WORK/terminal"
     (($(awk '{ print length }' "$WORK/terminal" | sort -n | tail -n 1) < 121))
     same 101 "$("$TRACECTL" -d "$WORK/many.db" jsm many | awk 'NF == 101 || NF == 100' | wc -l)"
 }

@@ -43,7 +43,7 @@ prompt tracectl>
 send .mode table\r
 prompt tracectl> 
 send DELETE FROM runs;\r
-expect would change
+expect does more than read
 prompt tracectl> 
 send .stats on\r
 prompt tracectl> 

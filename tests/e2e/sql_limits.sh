@@ -99,7 +99,7 @@ time_is_limited() {
         "SELECT count(*) FROM events a, events b, events c, events d"; do
         timeout 60 "$TRACECTL" query --timeout 100ms "$sql" 2>"$WORK/err" && fail "it has an end"
         cat "$WORK/err"
-        grep -q '^tracectl: query: it took longer than 0.1 seconds (--timeout' "$WORK/err"
+        grep -q '^tracectl: query: stopped after 0.1 seconds (--timeout' "$WORK/err"
     done
     # In the shell the next statement has time of its own.
     {

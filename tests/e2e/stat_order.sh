@@ -25,10 +25,10 @@ live() { # level of optimisation
     same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
     same 1 "$(json_get behind.variables.it <"$WORK/order.json")"
     grep -q '^rank 2 is behind: ' "$WORK/text"
-    grep -q 'T0 1:\[2\] poisson@poisson.c:.* (iteration 2, it = 1) > get_norm.*  <- behind all others$' "$WORK/text"
+    grep -q 'T0 1:\[2\] poisson@poisson.c:.* (iteration 2, it = 1) > get_norm.*  <- least advanced$' "$WORK/text"
     # The picture says the same.
     xmllint --noout "$WORK/live.svg"
-    grep -o '>T0 1:\[2\] - behind all others<' "$WORK/live.svg"
+    grep -o '>T0 1:\[2\] - least advanced<' "$WORK/live.svg"
     grep -o '>rank 2 is behind: [^<]*' "$WORK/live.svg"
 }
 
@@ -36,7 +36,7 @@ page() {
     "$TRACECTL" report stalled -o "$WORK/page.html" 2>"$WORK/err" || fail "$(cat "$WORK/err")"
     "$E2E/page_check" text "$WORK/page.html" >"$WORK/page.text"
     grep '^At the end of stalled: rank 2 is behind: ' "$WORK/page.text"
-    grep -x 'T0 1:\[2\] - behind all others' "$WORK/page.text"
+    grep -x 'T0 1:\[2\] - least advanced' "$WORK/page.text"
 }
 
 recorded() {
@@ -44,7 +44,7 @@ recorded() {
     rank_2_is_behind --json stat stalled
     same get_norm "$(json_get behind.in <"$WORK/order.json")"
     same 1 "$(json_get behind.iterations.0 <"$WORK/order.json")"
-    "$TRACECTL" stat stalled --at 1 | grep -x 'there is no thread to order'
+    "$TRACECTL" stat stalled --at 1 | grep -x 'no thread to order'
 }
 
 # The calls around the first recorded one, and the iterations before it, are known of processes that live on.

@@ -87,7 +87,7 @@ wrong_nesting_is_marked() {
 
 without_returns_nesting_is_unknown() { # and calls and show say so
     record flat --returns none --functions '^(main|sort|before)$' -- "$PROGRAMS/alloca_frames" >/dev/null
-    same "(returns were not recorded: nesting is unknown, calls are in their order)
+    same "(returns were not recorded: the nesting is unknown; calls are listed in order)
 main
 sort
 before" "$("$TRACECTL" calls flat 0.0)"

@@ -53,7 +53,7 @@ share() {
             WHERE run_id = $id AND f.name = '$name') AS n")"
     done
     "$TRACECTL" show share | grep '^trigger  *^row\$, 25 % of the times$' >/dev/null
-    "$TRACECTL" show share | grep '^complete .*% of all calls recorded$' >/dev/null
+    "$TRACECTL" show share | grep '^gaps .*% of all calls recorded$' >/dev/null
 }
 
 # With a budget as well: windows from the next entry on.
@@ -93,7 +93,7 @@ bad_usage() {
     local status=0
     "$TRACECTL" record --trigger nosuch -- "$PROGRAMS/million" 10 2>"$WORK/err" || status=$?
     same 3 "$status"
-    grep -q "no function that can be seen matches --trigger 'nosuch'" "$WORK/err"
+    grep -q "no function that can be probed matches --trigger 'nosuch'" "$WORK/err"
     for options in "--trigger (" "--trigger-share 50" "--trigger x --trigger-share 0" "--trigger x --trigger-share 101" \
         "--trigger x --backend inline"; do
         status=0

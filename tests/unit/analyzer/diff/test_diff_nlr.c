@@ -157,7 +157,7 @@ Test(diff_nlr, blocks_in_plain_words)
     expect_pair("AB", "ABC", "=A B +C", "C was called");
     expect_pair("ABCDE", "A", "=A -B C D E", "B, C, D and E were never reached");
     expect_pair("ABCDEGH", "A", "=A -B C D E G H", "B, C, D and 3 more were never reached");
-    expect_pair("AXXXB", "AB", "=A -L0^3 =B", "L0 did not run (3 times in the normal run)");
+    expect_pair("AXXXB", "AB", "=A -L0^3 =B", "L0 did not run (3 times in the baseline run)");
     expect_pair("AXXXB", "AXXB", "=A -L0^3 +L0^2 =B", "L0 ran twice instead of 3");
     expect_pair("", "A", "+A", "A was called");
     expect_pair("AXXXB", "AXXXXYYYB", "=A -L0^3 +L0^4 L1^3 =B",

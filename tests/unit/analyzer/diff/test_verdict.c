@@ -56,20 +56,19 @@ static void expect_text(struct loop_summary *loops, const char *wanted)
 }
 
 #define HEAD(differ, all) \
-    differ " of " all " differ between run 1, good (the normal run), and run 2, bad (the faulty run).\n"
-#define HEAD_ONE(all) \
-    "1 of " all " differs between run 1, good (the normal run), and run 2, bad (the faulty run).\n"
-#define SURE "How sure: nothing is missing in what was recorded of either run.\n"
+    differ " of " all " differ between run 1, good (baseline), and run 2, bad (candidate).\n"
+#define HEAD_ONE(all) "1 of " all " differs between run 1, good (baseline), and run 2, bad (candidate).\n"
+#define SURE "Confidence: no recorded events are missing in either run.\n"
 #define BASELINE \
-    "          With one normal run to compare with, what changes from run to run anyway shows, too.\n"
+    "            Only one baseline run, so normal run-to-run variation is included; add --baseline.\n"
 
 Test(verdict, no_difference)
 {
     struct loop_summary loops = one_thread("ABC", "ABC");
 
-    expect_text(&loops,
-                "No difference in 1 thread between run 1, good (the normal run), and run 2, bad (the "
-                "faulty run).\n" SURE);
+    expect_text(
+        &loops,
+        "No difference in 1 thread between run 1, good (baseline), and run 2, bad (candidate).\n" SURE);
 }
 
 Test(verdict, order_swapped)
@@ -77,11 +76,12 @@ Test(verdict, order_swapped)
     struct loop_summary loops = one_thread("IKZRSRSRSRSRSRSF", "IKZRSRSRSSRSRSRF");
 
     expect_text(&loops,
-                HEAD_ONE("1 thread") "Most changed: thread 0.0 made the same calls in another order: MPI_Send where the "
-                                     "normal run calls MPI_Recv.\n"
+                HEAD_ONE("1 thread") "Most changed: thread 0.0 made the same calls in another order: "
+                                     "MPI_Send where the baseline run calls MPI_Recv.\n"
                                      "  same up to   call 9: MPI_Send\n"
-                                     "  then         normal: MPI_Recv; faulty: MPI_Send\n"
-                                     "  where        iteration 4 of 6 (normal run) of L0 = [MPI_Recv MPI_Send]\n" SURE
+                                     "  next call    MPI_Recv in the baseline run; MPI_Send in the candidate run\n"
+                                     "  where        iteration 4 of 6 (baseline run) of L0 = [MPI_Recv "
+                                     "MPI_Send]\n" SURE
                                          BASELINE);
 }
 
@@ -98,13 +98,13 @@ Test(verdict, hangs_are_grouped)
     loops = two_runs(texts, 6);
     for (int i = 0; i < 5; i++)
         loops.runs[1].threads[i].last_call = LAST_CALL_OPEN;
-    expect_text(&loops, HEAD("5", "6 threads") "Most changed: thread 2.0 never came back from MPI_Recv.\n"
+    expect_text(&loops, HEAD("5", "6 threads") "Most changed: thread 2.0 never returned from MPI_Recv.\n"
                                                "  same up to   call 7: MPI_Recv\n"
-                                               "  then         normal: MPI_Send; faulty: nothing more\n"
-                                               "  where        iteration 3 of 5 (normal run) of L0 = [MPI_Recv MPI_Send]\n"
-                                               "  in all       MPI_Finalize never instead of once, MPI_Send twice instead "
-                                               "of 5 times, MPI_Recv 3 times instead of 5\n"
-                                               "Threads 0.0, 1.0, 3.0, 4.0 never came back from MPI_Send.\n" SURE BASELINE);
+                                               "  next call    MPI_Send in the baseline run; none in the candidate run\n"
+                                               "  where        iteration 3 of 5 (baseline run) of L0 = "
+                                               "[MPI_Recv MPI_Send]\n"
+                                               "  call counts  (baseline -> candidate) MPI_Finalize 1 -> 0, MPI_Send 5 -> 2, MPI_Recv 5 -> 3\n"
+                                               "Threads 0.0, 1.0, 3.0, 4.0 never returned from MPI_Send.\n" SURE BASELINE);
 }
 
 Test(verdict, what_is_missing_is_said)
@@ -117,15 +117,16 @@ Test(verdict, what_is_missing_is_said)
     loops.runs[1].threads[0].last_call = LAST_CALL_UNKNOWN;
     loops.runs[0].unfinished = true;
     expect_text(&loops,
-                HEAD_ONE("1 thread") "Most changed: thread 0.0 called X where the normal run calls H.\n"
-                                     "  same up to   call (behind missing events) 3: G\n"
-                                     "  then         normal: H; faulty: X\n"
-                                     "  in all       H never instead of once, X once instead of never\n"
+                HEAD_ONE("1 thread") "Most changed: thread 0.0 called X where the baseline run calls "
+                                     "H.\n"
+                                     "  same up to   call (after missing events) 3: G\n"
+                                     "  next call    H in the baseline run; X in the candidate run\n"
+                                     "  call counts  (baseline -> candidate) H 1 -> 0, X 0 -> 1\n"
                                      "No longer in the program: C and H.\n"
                                      "New in the program: X.\n"
-                                     "How sure: One run is unfinished. 17 events are missing. 1 thread could not be compared "
-                                     "in full; what is not known is not called a difference. Of 1 thread it is not known "
-                                     "whether the last call returned.\n" BASELINE);
+                                     "Confidence: One run is unfinished. 17 events are missing. 1 thread "
+"could not be compared completely; unknown parts do not count as differences. "
+"In 1 thread it is unknown whether the last call returned.\n" BASELINE);
 }
 
 /* P became Q everywhere; the thread does the same otherwise. X is new. */
@@ -140,13 +141,14 @@ Test(verdict, renamed_functions)
     strcpy(texts[1][1], "AQBXE");
     loops = two_runs(texts, 2);
     expect_text(&loops,
-                HEAD("2", "2 threads") "Most changed: thread 1.0 called Q where the normal run calls P.\n"
+                HEAD("2", "2 threads") "Most changed: thread 1.0 called Q where the baseline run calls "
+                                       "P.\n"
                                        "  same up to   call 1: A\n"
-                                       "  then         normal: P; faulty: Q\n"
-                                       "  in all       X once instead of "
-                                       "never\n"
-                                       "Thread 0.0 made the same calls, of functions with other names (a guess).\n"
-                                       "Probably renamed (a guess, by what is called around them): P -> Q.\n"
+                                       "  next call    P in the baseline run; Q in the candidate run\n"
+                                       "  call counts  (baseline -> candidate) X 0 -> 1\n"
+                                       "Thread 0.0 made the same calls, of functions with other names (a "
+                                       "guess).\n"
+                                       "Probably renamed (a guess from the calls around them): P -> Q.\n"
                                        "New in the program: X.\n" SURE BASELINE);
 }
 

@@ -105,9 +105,9 @@ static const struct go_timeline_options usual = {0}, all = {.all = true};
 Test(go_timeline, the_leak_of_listing_1)
 {
     expect_rows(LEAK, &usual,
-                "g1: begins; g1: go g2 :12; g1: go g3 :13; g1: sleep :14, sleeps; g2: begins; "
-                "g2: select :17, default; g3: begins; g3: mutex lock :25; g3: chan send :26, blocks; "
-                "g2: mutex lock :21, blocks; g1: goes on; g1: ends the process, status 0");
+                "g1: begins; g1: go g2 :12; g1: go g3 :13; g1: sleep :14, sleeps; g2: begins; g2: select "
+                ":17, default; g3: begins; g3: mutex lock :25; g3: chan send :26, blocks; g2: mutex lock "
+                ":21, blocks; g1: continues; g1: ends the process, status 0");
 }
 
 Test(go_timeline, what_became_of_them)
@@ -146,9 +146,8 @@ Test(go_timeline, who_wakes_whom)
         "g2 send c1 s20; g2 wake g1; g2 end; g1 run t1; g1 select s15 n2; g1 case 0 send c1\n"
         "g1 case 1 recv c2; g1 result 0; g1 end",
         &usual,
-        "g1: begins; g1: go g2 :12; g1: chan recv :13, blocks; g2: begins; "
-        "g2: chan send :20, wakes g1; g2: ends; g1: goes on (woken by g2); "
-        "g1: select :15, case 0 (send); g1: ends");
+        "g1: begins; g1: go g2 :12; g1: chan recv :13, blocks; g2: begins; g2: chan send :20, wakes g1; "
+        "g2: ends; g1: continues (woken by g2); g1: select :15, case 0 (send); g1: ends");
 }
 
 Test(go_timeline, only_those_that_matter)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/common/table.h"
@@ -95,11 +96,11 @@ Test(output, numbers)
 {
     char text[64];
 
-    cli_format_count(0, text, sizeof(text));
+    text_count(0, text, sizeof(text));
     cr_assert_str_eq(text, "0");
-    cli_format_count(999, text, sizeof(text));
+    text_count(999, text, sizeof(text));
     cr_assert_str_eq(text, "999");
-    cli_format_count(1234567, text, sizeof(text));
+    text_count(1234567, text, sizeof(text));
     cr_assert_str_eq(text, "1,234,567");
     cli_format_bytes(1023, text, sizeof(text));
     cr_assert_str_eq(text, "1023 B");

@@ -174,24 +174,21 @@ Test(go_verdict_text, tells_who_waits_for_whom)
     end(&recording, &run);
     cr_assert_eq(run.kind, GO_VERDICT_LEAK);
     expect_text(&run,
-                "leak: 2 goroutines are blocked forever\n"
-                "\n"
+                "leak: 2 goroutines are blocked forever\n\n"
                 "0.g6: blocked (sync.Mutex.Lock) for 0.000 s\n"
                 "    in           main.Monitor, moby.go:21: mutex lock\n"
-                "    made by      main.main at moby.go:12 (0.g1)\n"
+                "    created by   main.main at moby.go:12 (0.g1)\n"
                 "    waits for    mutex 0x1000\n"
                 "    held by      0.g7 since moby.go:25\n"
-                "    last used by 0.g7, mutex lock at moby.go:25\n"
-                "\n"
+                "    last used by 0.g7, mutex lock at moby.go:25\n\n"
                 "0.g7: blocked (chan send) for 0.000 s\n"
                 "    in           main.StatusChange, moby.go:27: chan send\n"
-                "    made by      main.main at moby.go:13 (0.g1)\n"
+                "    created by   main.main at moby.go:13 (0.g1)\n"
                 "    waits for    channel 0x2000\n"
-                "    last used by 0.g6, chan recv at moby.go:15\n"
-                "\n"
-                "They wait for each other:\n"
+                "    last used by 0.g6, chan recv at moby.go:15\n\n"
+                "These goroutines wait for each other:\n"
                 "    0.g6 waits for mutex 0x1000 (moby.go:21), held by 0.g7 since moby.go:25,\n"
-                "    0.g7 waits for channel 0x2000 (moby.go:27), whose other side only 0.g6 has used, at "
+                "    0.g7 waits for channel 0x2000 (moby.go:27), whose other end only 0.g6 has used, at "
                 "moby.go:15\n");
     finish(&recording, &run);
 }
@@ -246,13 +243,11 @@ Test(go_verdict_text, alike_goroutines_are_told_together)
     end(&recording, &run);
     cr_assert_eq(run.kind, GO_VERDICT_PASS);
     expect_text(&run,
-                "pass: no goroutine is blocked forever, 5 had not finished\n"
-                "\n"
-                "Not finished at the end, but no leak:\n"
-                "\n"
+                "pass: no goroutine is blocked forever, 5 had not finished\n\n"
+                "Not finished at the end, but not leaked:\n\n"
                 "0.g10, 0.g11, 0.g12 and 2 more: blocked (sleep) for 0.000 s\n"
                 "    in           main.Monitor, moby.go:15: sleep\n"
-                "    made by      main.main at moby.go:13 (0.g1)\n"
-                "    no leak      sleeping\n");
+                "    created by   main.main at moby.go:13 (0.g1)\n"
+                "    not leaked   sleeping\n");
     finish(&recording, &run);
 }

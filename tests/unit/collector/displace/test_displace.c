@@ -116,7 +116,7 @@ Test(displace, short_functions_take_padding)
     cr_expect_eq(refusal(&code), DISPLACE_BEHIND_JUMP);
     cr_expect_eq(refusal(&next), DISPLACE_SHORT);
     cr_expect_eq(refusal(&zeros), DISPLACE_BEHIND_JUMP, "zeros may be data");
-    cr_expect_eq(refusal(&falls), DISPLACE_SHORT, "goes on into something that is not the function's");
+    cr_expect_eq(refusal(&falls), DISPLACE_SHORT, "continues into something that is not the function's");
 }
 
 Test(displace, nothing_may_lead_into_the_patched_bytes)

@@ -331,7 +331,7 @@ Test(site, lies_behind_a_check_for_room_on_the_stack)
     expect_no_site("nothing is called", choose(code, sizeof(code)), SITE_LOOP);
     memcpy(code, stack_check, sizeof(code));
     code[sizeof(code) - 1] += 4;
-    expect_site("it goes on elsewhere", choose(code, sizeof(code)), 0, SITE_SINGLE_STEPPED);
+    expect_site("it continues elsewhere", choose(code, sizeof(code)), 0, SITE_SINGLE_STEPPED);
     memcpy(code, stack_check, sizeof(code));
     memcpy(code + 7, (const uint8_t[]){0x75, 0xf7}, 2);
     expect_no_site("there is another way back", choose(code, sizeof(code)), SITE_LOOP);
