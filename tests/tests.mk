@@ -307,8 +307,9 @@ stress: packages-build-demo-test-bench
 	$(Q)O=$(O) tests/stress/daemon
 	$(Q)O=$(O) tests/stress/soak
 
-# What measures the codecs, with the store's objects.
-$(O)/tests/bench/codec_bench: $(O)/tests/bench/codec_bench.o $(STORE) $(BASE)
+# What measures the codecs, with the store's objects but for the list of codecs.
+$(O)/tests/bench/codec_bench: $(addprefix $(O)/tests/bench/,codec_bench.o codec_parlot.o) \
+	$(filter-out $(O)/store/bytes/codec.o,$(STORE)) $(BASE)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 

@@ -4,9 +4,7 @@
 #include "base/array.h"
 
 static const struct codec *const codecs[] = {
-    &codec_parlot,
     &codec_prediction,
-    &codec_eager,
 };
 
 const struct codec *codec_find(unsigned id)

@@ -62,10 +62,10 @@ struct codec {
     bool (*at_end)(struct codec_decoder *decoder);
 };
 
-extern const struct codec codec_parlot, codec_prediction, codec_eager;
+extern const struct codec codec_prediction;
 
 /* The codec that new segments are written with. */
-#define CODEC_DEFAULT (&codec_eager)
+#define CODEC_DEFAULT (&codec_prediction)
 
 /* NULL: a codec that this version does not know. */
 const struct codec *codec_find(unsigned id);

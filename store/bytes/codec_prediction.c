@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Codecs 2 and 3: each word by how well it was predicted (prediction.h), as an arithmetic code
- * (range_coder.h).
+ * Codec 1: each word by how well it was predicted (prediction.h), as an arithmetic code (range_coder.h).
  *
  * While a match is believed, nothing is put out: the words that come true are counted, and when one does not
  * (or the code ends), their number is put out, and then that word by the votes of the others.
@@ -19,9 +18,6 @@
 
 _Static_assert(NUMBER_BITS *RANGE_CODER_BIT_BYTES + RANGE_CODER_FLUSH_BYTES + 1 <= CODEC_TAIL_BYTES,
                "a snapshot's tail");
-
-static const struct prediction_rules cautious = {.sure = 400, .head_share = 2};
-static const struct prediction_rules eager = {.sure = MATCH_LEAST, .head_share = 8};
 
 struct prediction_encoder {
     struct codec_encoder base;
@@ -41,7 +37,7 @@ struct prediction_decoder {
 
 static inline bool is_believed(const struct prediction *prediction)
 {
-    return prediction->match_length >= prediction->rules.sure;
+    return prediction->match_length > 0;
 }
 
 static inline uint16_t believed_word(const struct prediction *prediction)
@@ -92,11 +88,11 @@ static void count_memory(struct prediction_encoder *encoder)
     encoder->base.memory = sizeof(*encoder) - sizeof(encoder->prediction) + encoder->prediction.memory;
 }
 
-static struct codec_encoder *encoder_new(const struct prediction_rules *rules)
+static struct codec_encoder *encoder_new(void)
 {
     struct prediction_encoder *encoder = calloc(1, sizeof(*encoder));
 
-    if (encoder && prediction_init(&encoder->prediction, rules)) {
+    if (encoder && prediction_init(&encoder->prediction)) {
         free(encoder);
         return NULL;
     }
@@ -218,12 +214,11 @@ static void decoder_free(struct codec_decoder *base)
     free(decoder);
 }
 
-static struct codec_decoder *decoder_new(const struct prediction_rules *rules, const uint8_t *code,
-                                         size_t size)
+static struct codec_decoder *decoder_new(const uint8_t *code, size_t size)
 {
     struct prediction_decoder *decoder = calloc(1, sizeof(*decoder));
 
-    if (decoder && prediction_init(&decoder->prediction, rules)) {
+    if (decoder && prediction_init(&decoder->prediction)) {
         free(decoder);
         return NULL;
     }
@@ -284,55 +279,17 @@ static bool at_end(struct codec_decoder *base)
            decoder->code[decoder->size - 1] == (uint8_t)decoder->prediction.position;
 }
 
-/* ------------------------------------------------------------------------------------------ the two */
-
-static struct codec_encoder *cautious_encoder_new(void)
-{
-    return encoder_new(&cautious);
-}
-
-static struct codec_decoder *cautious_decoder_new(const uint8_t *code, size_t size)
-{
-    return decoder_new(&cautious, code, size);
-}
-
-static struct codec_encoder *eager_encoder_new(void)
-{
-    return encoder_new(&eager);
-}
-
-static struct codec_decoder *eager_decoder_new(const uint8_t *code, size_t size)
-{
-    return decoder_new(&eager, code, size);
-}
-
 const struct codec codec_prediction = {
-    .id = 2,
+    .id = 1,
     .name = "prediction",
-    .encoder_new = cautious_encoder_new,
+    .encoder_new = encoder_new,
     .encoder_reset = encoder_reset,
     .encoder_free = encoder_free,
     .reserve = reserve,
     .encode = encode,
     .follow = follow,
     .snapshot = snapshot,
-    .decoder_new = cautious_decoder_new,
-    .decoder_free = decoder_free,
-    .decode = decode,
-    .at_end = at_end,
-};
-
-const struct codec codec_eager = {
-    .id = 3,
-    .name = "eager",
-    .encoder_new = eager_encoder_new,
-    .encoder_reset = encoder_reset,
-    .encoder_free = encoder_free,
-    .reserve = reserve,
-    .encode = encode,
-    .follow = follow,
-    .snapshot = snapshot,
-    .decoder_new = eager_decoder_new,
+    .decoder_new = decoder_new,
     .decoder_free = decoder_free,
     .decode = decode,
     .at_end = at_end,

@@ -16,7 +16,7 @@
 #define CONTEXT_MOST CONTEXT_SLOTS_MAX
 #define CONTEXT_SHARE 2
 #define HEAD_MOST MATCH_HEADS_MAX
-#define HEAD_SHARE prediction->rules.head_share
+#define HEAD_SHARE 8
 #define TREE_MOST TREE_BITS_MAX
 #define TREE_SHARE 32
 #define FIRST_WEIGHT 22938
@@ -88,10 +88,10 @@ const uint8_t prediction_trust_of_count[CONTEXT_COUNT_MAX + 1] = {
 static void reset_mixers(struct prediction *prediction)
 {
     for (unsigned level = 0; level < TRUST_LEVELS; level++)
-        for (int voice = 0; voice < VOICES; voice++)
+        for (int voice = 0; voice < CONTEXTS; voice++)
             prediction->trust[voice][level] = adaptive_start(65536 - 24576 / (level + 1), 2);
     for (int mixer = 0; mixer < MIXERS; mixer++) {
-        for (int voice = 0; voice < VOICES; voice++)
+        for (int voice = 0; voice < CONTEXTS; voice++)
             prediction->weights[mixer][voice] = FIRST_WEIGHT;
         for (int step = 0; step < STEPS; step++)
             prediction->steps[mixer][step] = adaptive_start(logistic[step], FIRST_STEP_SEEN);
@@ -213,11 +213,11 @@ static void touch_first(struct prediction *prediction)
         TOUCH(prediction->tables[i].slots, &prediction->tables[i].size.touched, FIRST_SLOTS);
 }
 
-int prediction_init(struct prediction *prediction, const struct prediction_rules *rules)
+int prediction_init(struct prediction *prediction)
 {
     int code;
 
-    *prediction = (struct prediction){.rules = *rules};
+    *prediction = (struct prediction){0};
     code = MAKE_ROOM(&prediction->words, &prediction->words_capacity, FIRST_SLOTS, WORDS_MAX) |
            MAKE_ROOM(&prediction->frames, &prediction->frames_capacity, FIRST_SLOTS, FRAMES_MAX) |
            MAKE_ROOM(&prediction->heads.positions, &prediction->heads.size.capacity, FIRST_SLOTS,

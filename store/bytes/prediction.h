@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a thread will do next: the model behind codecs 2 and 3 (docs/trace-format.md has it number by number).
+ * What a thread will do next: the model behind codec 1 (docs/trace-format.md has it number by number).
  *
- * Words are those of a segment: 0 a return, others a call of the function with that local id. Five contexts
- * remember which word followed them last: the last three words; the last twenty-one; the function that runs
- * now with its last two callees; the same function with its caller and all that it has called so far; and
- * that with all that the caller has called, too. The sixth voice is a match: the place where the last words
- * stood before, followed as long as it is right (Lempel and Ziv's idea, as in ParLOT). Each voice counts as
- * much as it has deserved: its answers are weighed by logistic mixing (Mahoney, "Adaptive Weighing of Context
- * Models for Lossless Data Compression", 2005).
+ * Words are those of a segment: 0 a return, others a call of the function with that local id. The model has
+ * two parts.
  *
- * A match is best found by the last sixty-four words: rounds of a loop in a loop look the same nearby, and
- * differ further back. Where nothing is found by so many, sixteen will do.
+ * A match is the place where the last words stood before, followed as long as it is right (Lempel and Ziv's
+ * idea, as in ParLOT). It is believed without asking anything else: then a word costs a comparison. It is
+ * best found by the last sixty-four words: rounds of a loop in a loop look the same nearby, and differ
+ * further back. Where nothing is found by so many, sixteen will do.
  *
- * A match that has held for long is believed without asking the others: then a word costs a comparison. How
- * long is all that the codecs differ in (struct prediction_rules). Codec 3 believes a match from its first
- * word on: its code is a tenth longer for that, and made and read in half to a seventh of the time.
+ * Any other word is predicted by five contexts, which remember the word that followed them last: the last
+ * three words; the last twenty-one; the function that runs now with its last two callees; the same function
+ * with its caller and all that it has called so far; and that with all that the caller has called, too. Each
+ * context is a voice that counts as much as it has deserved: its answers are weighed by logistic mixing
+ * (Mahoney, "Adaptive Weighing of Context Models for Lossless Data Compression", 2005).
  *
  * Everything is an integer, so that any machine decodes what any other has encoded. All memory grows with
  * what was seen, up to about 5 MiB; the work of a word is bounded.
@@ -31,20 +30,11 @@
 
 enum { CONTEXT_RECENT, CONTEXT_LONG, CONTEXT_CALLEES, CONTEXT_PATH, CONTEXT_PATHS, CONTEXTS };
 
-#define VOICE_MATCH CONTEXTS
-#define VOICES (CONTEXTS + 1)
 #define TRUST_LEVELS 32 /* how often a voice has been right of late, in steps */
 
 #define MATCH_LEAST 12  /* words that must agree before a match begins */
 #define FAR_LEAST 48    /* or, for one by the far hash, so many */
-#define MATCH_YOUNG 32  /* at this length a match gives way to one by the far hash */
 #define MATCH_VERIFY 64 /* so many words are looked at */
-
-/* What a codec decides. */
-struct prediction_rules {
-    uint32_t sure;       /* from this length on a match is believed */
-    uint32_t head_share; /* the table of places grows when one in so many of its elements is used */
-};
 
 #define NO_WORD (-1)
 
@@ -98,7 +88,6 @@ struct call_frame {
 #define FAMILIARITIES 4
 
 struct prediction {
-    struct prediction_rules rules;
 
     /* what has happened */
     uint16_t *words;                                     /* a ring, of which the last words are kept */
@@ -116,8 +105,8 @@ struct prediction {
     struct context_table tables[CONTEXTS];
     struct match_table heads, far_heads; /* by match_hash and far_hash */
     uint32_t match_at, match_length;     /* the predicted word's position; 0: no match */
-    struct adaptive_bit trust[VOICES][TRUST_LEVELS];
-    int32_t weights[MIXERS][VOICES]; /* 65536 is 1 */
+    struct adaptive_bit trust[CONTEXTS][TRUST_LEVELS];
+    int32_t weights[MIXERS][CONTEXTS]; /* 65536 is 1 */
     struct adaptive_bit steps[MIXERS][STEPS];
     struct adaptive_bit choice[FAMILIARITIES][CHOICES];
     struct adaptive_bit novel[FAMILIARITIES][2];
@@ -138,7 +127,7 @@ struct prediction {
 #define FRAMES_MAX (1u << 10)
 
 /* The memory of a stream that has just begun. -ENOMEM. */
-int prediction_init(struct prediction *prediction, const struct prediction_rules *rules);
+int prediction_init(struct prediction *prediction);
 void prediction_release(struct prediction *prediction);
 /* As after init, with the memory that is there. */
 void prediction_reset(struct prediction *prediction);

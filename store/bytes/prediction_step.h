@@ -39,9 +39,9 @@
 #define FOR_EACH_VOICE _Pragma("GCC unroll 8")
 #endif
 
-/* Whose word is tried first when the elected one is wrong. */
-static const uint8_t voice_order[VOICES] = {CONTEXT_PATHS, CONTEXT_LONG,    CONTEXT_PATH,
-                                            VOICE_MATCH,   CONTEXT_CALLEES, CONTEXT_RECENT};
+/* The voice whose word is tried first when the elected one is wrong, and so on. */
+static const uint8_t voice_order[CONTEXTS] = {CONTEXT_PATHS, CONTEXT_LONG, CONTEXT_PATH, CONTEXT_CALLEES,
+                                              CONTEXT_RECENT};
 
 /* What the voices say of the next word. */
 struct expectation {
@@ -49,9 +49,9 @@ struct expectation {
     uint32_t p; /* that it comes, of 65536 */
     int logistic;
     unsigned mixer, familiarity;
-    int words[VOICES];
-    int evidence[VOICES]; /* for `word`: how much each is trusted, negative: it says another one */
-    struct adaptive_bit *trusts[VOICES]; /* where that comes from; of the match NULL: there is none */
+    int words[CONTEXTS];
+    int evidence[CONTEXTS]; /* for `word`: how much each is trusted, negative: it says another one */
+    struct adaptive_bit *trusts[CONTEXTS]; /* where that comes from */
 };
 
 /* ------------------------------------------------------------------------------------ what has happened */
@@ -109,14 +109,6 @@ STEP_INLINE void hash_word(struct prediction *prediction, uint32_t word)
 }
 
 /* ------------------------------------------------------------------------------------ what is expected */
-
-STEP_INLINE unsigned trust_of_length(uint32_t length)
-{
-    unsigned digits = 31 - (unsigned)__builtin_clz(length); /* length >= MATCH_LEAST: 3.. */
-    unsigned trust = 2 * (digits - 3) + (length >> (digits - 1) & 1);
-
-    return trust < TRUST_LEVELS ? trust : TRUST_LEVELS - 1;
-}
 
 STEP_INLINE bool is_slot_of(const struct context_slot *slot, uint16_t check)
 {
@@ -177,12 +169,12 @@ STEP_INLINE void elect(const struct prediction *prediction, struct expectation *
     int64_t most = INT64_MIN;
 
     expected->word = NO_WORD;
-    for (int voice = 0; voice < VOICES; voice++) {
+    for (int voice = 0; voice < CONTEXTS; voice++) {
         int64_t sum = 0;
 
         if (expected->words[voice] == NO_WORD || expected->words[voice] == expected->word)
             continue;
-        for (int other = 0; other < VOICES; other++)
+        for (int other = 0; other < CONTEXTS; other++)
             if (expected->words[other] == expected->words[voice])
                 sum += (int64_t)weights[other] * expected->evidence[other];
         if (sum > most) {
@@ -198,7 +190,7 @@ STEP_INLINE int64_t take_sides(const struct prediction *prediction, struct expec
     const int32_t *weights = prediction->weights[expected->mixer];
     int64_t sum = 0;
 
-    for (int voice = 0; voice < VOICES; voice++) {
+    for (int voice = 0; voice < CONTEXTS; voice++) {
         if (expected->words[voice] != expected->word)
             expected->evidence[voice] = -expected->evidence[voice];
         sum += (int64_t)weights[voice] * expected->evidence[voice];
@@ -248,7 +240,7 @@ STEP_INLINE void hear(const struct prediction *prediction, struct expectation *e
 /* What the voices say, of the words that are not `excluded`. Mostly they agree. */
 STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expectation *expected)
 {
-    static const uint8_t familiarities[VOICES + 1] = {0, 1, 1, 2, 2, 3, 3};
+    static const uint8_t familiarities[CONTEXTS + 1] = {0, 1, 1, 2, 2, 3};
     struct hearing hearing = {.first = NO_WORD, .agree = true};
     struct context_slot *slots[CONTEXTS];
 
@@ -261,16 +253,6 @@ STEP_INLINE void expect(struct prediction *prediction, int excluded, struct expe
 
         hear(prediction, expected, voice, word, &prediction->trust[voice][prediction_trust_of_count[count]],
              &hearing);
-    }
-    if (prediction->match_length) {
-        int word = prediction->words[prediction->match_at & prediction->words_mask];
-
-        hear(prediction, expected, VOICE_MATCH, word == excluded ? NO_WORD : word,
-             &prediction->trust[VOICE_MATCH][trust_of_length(prediction->match_length)], &hearing);
-    } else {
-        expected->words[VOICE_MATCH] = NO_WORD;
-        expected->evidence[VOICE_MATCH] = 0;
-        expected->trusts[VOICE_MATCH] = NULL;
     }
     expected->familiarity = familiarities[hearing.heard];
     expected->word = hearing.first;
@@ -288,8 +270,8 @@ STEP_INLINE int list_choices(const struct prediction *prediction, const struct e
 {
     int count = 0;
 
-    for (int i = 0; i < VOICES + CONTEXTS && count < CHOICES; i++) {
-        const struct context_slot *slot = i < VOICES ? NULL : prediction->tables[i - VOICES].slot;
+    for (int i = 0; i < 2 * CONTEXTS && count < CHOICES; i++) {
+        const struct context_slot *slot = i < CONTEXTS ? NULL : prediction->tables[i - CONTEXTS].slot;
         int word = !slot ? expected->words[voice_order[i]] : slot->count ? slot->other : NO_WORD;
         bool fresh = word != NO_WORD && word != expected->word && word != excluded;
 
@@ -310,7 +292,7 @@ STEP_INLINE void learn_hit(struct prediction *prediction, const struct expectati
     int error = ((hit ? 65535 : 0) - prediction_squash[place]) * MIXER_RATE;
 
     FOR_EACH_VOICE
-    for (int voice = 0; voice < VOICES; voice++) /* |evidence| < 2^12, |error| < 2^18 */
+    for (int voice = 0; voice < CONTEXTS; voice++) /* |evidence| < 2^12, |error| < 2^18 */
         prediction->weights[expected->mixer][voice] += expected->evidence[voice] * error / 65536;
     adaptive_learn(step + (place % 128 >= 64), hit, STEP_LIMIT);
     if (hit)
@@ -360,19 +342,6 @@ STEP_INLINE uint32_t agreement(const struct prediction *prediction, uint32_t pos
     return length;
 }
 
-/* Before the word happens. */
-STEP_INLINE void learn_match(struct prediction *prediction, const struct expectation *expected, uint16_t word)
-{
-    bool hit;
-
-    if (!prediction->match_length)
-        return;
-    hit = prediction->words[prediction->match_at & prediction->words_mask] == word;
-    adaptive_learn(expected->trusts[VOICE_MATCH], hit, TRUST_LIMIT);
-    prediction->match_at++;
-    prediction->match_length = hit ? prediction->match_length + 1 : 0;
-}
-
 /* The last place with this hash, 0: there is none; now it is here. */
 STEP_INLINE uint32_t note_place(struct prediction *prediction, struct match_table *heads, uint64_t hash)
 {
@@ -394,15 +363,14 @@ STEP_INLINE void try_match(struct prediction *prediction, uint32_t place, uint32
     }
 }
 
-/* After it: the place is noted. A match is looked for where there is none; a young one may be of the wrong
- * round of a loop. */
+/* After a word that was not believed: the place is noted, and a match begins where there is one. */
 STEP_INLINE void find_match(struct prediction *prediction)
 {
     uint32_t near = note_place(prediction, &prediction->heads, prediction->match_hash);
     uint32_t far = note_place(prediction, &prediction->far_heads, prediction->far_hash);
 
-    if (!prediction->match_length || prediction->match_length == MATCH_YOUNG)
-        try_match(prediction, far, FAR_LEAST);
+    prediction->match_length = 0;
+    try_match(prediction, far, FAR_LEAST);
     if (!prediction->match_length)
         try_match(prediction, near, MATCH_LEAST);
 }
@@ -410,7 +378,6 @@ STEP_INLINE void find_match(struct prediction *prediction)
 STEP_INLINE void learn_word(struct prediction *prediction, const struct expectation *expected, uint16_t word)
 {
     learn_slots(prediction, expected, word);
-    learn_match(prediction, expected, word);
     follow_word(prediction, word);
     hash_word(prediction, word);
     find_match(prediction);

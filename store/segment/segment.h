@@ -116,7 +116,7 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
 /*
  * The open segment of one thread. Memory: this struct and the open calls while the segment has no events;
  * about 16 KiB from the first event on (30 KiB with call sites), which grows with what the thread does that
- * it has not done before, up to 5 MiB with codec 2 (twice that with call sites), and the payload.
+ * it has not done before, up to 5 MiB (twice that with call sites), and the payload.
  */
 #define SEGMENT_NO_ANCHOR SIZE_MAX
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The format is what docs/trace-format.md says: format_reader.py, written from that document alone, reads out of each
-# store the events that tracectl does; and tracectl reads what format_rewrite.py writes.
+# store the events that tracectl does.
 . "$(dirname "$0")/lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -41,9 +41,7 @@ known_answers() {
         cat "$WORK/met"
         return 1
     }
-    met "answers of codec 1" 3
-    met "answers of codec 2" 4
-    met "answers of codec 3" 2
+    met "answers of codec 1" 5
 }
 
 # So many words: calls out of so many functions, and returns, by a fixed seed. Of a thousand words (that find a call
@@ -141,7 +139,7 @@ short_threads() {
     printf '%s\n' a '35000*(' b - ')' c | make_thread "$WORK/short" 0.300
     import_traces "$WORK/short"
     both_read "$WORK/short.db"
-    met "segments of codec 3" 300
+    met "segments of codec 1" 300
 }
 
 recorded() { # what must be met, options of record and the command...
@@ -151,7 +149,7 @@ recorded() { # what must be met, options of record and the command...
     "$TRACECTL" -d "$store" -q record "$@" >/dev/null
     both_read "$store"
     met "$what" 1
-    met "segments of codec 3" 1
+    met "segments of codec 1" 1
 }
 
 # The journal of a recorder that was killed, with segments that were closed before it.
@@ -172,32 +170,16 @@ journal() {
     met chunks 6
 }
 
-# The same events in codec 1 and without packing, as stores of earlier versions have them.
-rewritten() { # store, at least so many matches
-    cp "$1" "$WORK/rewritten.db"
-    tracectl_events "$1" >"$WORK/events.before"
-    "$E2E/format_rewrite.py" "$WORK/rewritten.db"
-    "$TRACECTL" -d "$WORK/rewritten.db" verify
-    both_read "$WORK/rewritten.db"
-    cmp "$WORK/events.before" "$WORK/events.reader"
-    met "segments of codec 1" 1
-    met matches "$2"
-    lacks -E '^(packed segments|segments of codec [23]) ' "$WORK/met"
-}
-
 run_case "the known answers of the document" known_answers
 run_case "tables that grow to their end" many_contexts
 run_case "loops, losses and many functions" loops
 run_case "a full ring of words" full_ring
 run_case "short threads" short_threads
-run_case "codec 1, written from the document" rewritten "$WORK/short.db" 100
 needs_capture
 run_case "a time for each event, and call sites" recorded "predicted sites" --call-sites --time full -- \
     "$PROGRAMS/million" 3000
-run_case "codec 1 with times and call sites" rewritten "$WORK/recorded.db" 1
 run_case "10,000 levels" recorded "believed runs" -- "$PROGRAMS/recursion"
 run_case "assumed calls with call sites" recorded "assumed calls" --returns infer --call-sites -- "$PROGRAMS/callbacks"
-run_case "codec 1 with assumed calls" rewritten "$WORK/recorded.db" 1
 run_case "assumed calls" recorded "assumed calls" --returns infer \
     --functions '^(main|sort|before|after|compare|sign|done)$' -- "$PROGRAMS/alloca_frames"
 run_case "inferred returns" recorded "kind return" --no-returns -- "$PROGRAMS/longjmp"

@@ -59,71 +59,6 @@ class Bytes:
         return -(value >> 1) - 1 if value & 1 else value >> 1
 
 
-# ------------------------------------------------------------------------------------------------ codec 1
-
-
-class WordsOut:
-    """Undoes the zero elimination: hands out 16-bit words, as many as are asked for."""
-
-    def __init__(self, code):
-        self.code = Bytes(code)
-        self.group = []
-
-    def word(self):
-        if not self.group:
-            bitmap = self.code.byte()
-            plain = [self.code.byte() if bitmap >> i & 1 else None for i in range(8)]
-            need(0 not in plain, "a byte marked as not zero that is zero")
-            self.group = [(plain[i] or 0) | (plain[i + 1] or 0) << 8 for i in range(0, 8, 2)]
-        return self.group.pop(0)
-
-    def end(self):
-        need(self.code.rest() == 0 and not any(self.group), "code behind the last word")
-
-
-class Window:
-    """The words so far, and what each context was last followed by."""
-
-    def __init__(self):
-        self.words = [0] * 65536
-        self.next = 3
-        self.table = [3] * 4096
-
-    def back(self, place, distance):
-        return self.words[(place - distance) & 0xFFFF]
-
-    def add(self, word, matching):
-        """Takes in a word; the source of the match that begins behind it, None when none does."""
-        self.words[self.next] = word
-        self.next = (self.next + 1) & 0xFFFF
-        last = [self.back(self.next, i) for i in (1, 2, 3)]
-        context = last[0] + (last[1] << 16) + (last[2] << 32)
-        slot = (context * K & MASK64) >> 52
-        source = self.table[slot]
-        self.table[slot] = self.next
-        if not matching and [self.back(source, i) for i in (1, 2, 3)] == last:
-            return source
-        return None
-
-
-def decode_parlot(code, count):
-    out = WordsOut(code)
-    window = Window()
-    words = []
-    while len(words) < count:
-        words.append(out.word())
-        source = window.add(words[-1], False)
-        if source is not None:
-            length = out.word()
-            need(length <= count - len(words), "a match beyond the last word")
-            seen["matches"] += 1
-            for i in range(length):
-                words.append(window.words[(source + i) & 0xFFFF])
-                window.add(words[-1], True)
-    out.end()
-    return words
-
-
 # ------------------------------------------------------------------------------------------------ arithmetic code
 
 RATE = [131072 // (2 * n + 3) for n in range(256)]
@@ -249,9 +184,9 @@ class Unpacking:
         return bytes(plain)
 
 
-# ------------------------------------------------------------------------------------------------ codecs 2 and 3
+# ------------------------------------------------------------------------------------------------ codec 1
 
-VOICES = 6
+VOICES = 5
 LOGISTIC = [22, 36, 60, 98, 162, 267, 439, 720, 1179, 1921, 3108, 4971, 7812, 11955, 17625, 24743, 32768]
 LOGISTIC += [65536 - LOGISTIC[32 - i] for i in range(17, 33)]
 
@@ -279,11 +214,6 @@ def slot_level(count):
         return count
     digits = count.bit_length()
     return 8 + 2 * (digits - 4) + (count >> (digits - 2) & 1)
-
-
-def match_level(length):
-    digits = length.bit_length()
-    return min(2 * (digits - 4) + (length >> (digits - 2) & 1), 31)
 
 
 LEVELS = [slot_level(count) for count in range(256)]
@@ -330,13 +260,12 @@ class Table:
 
 
 class Prediction:
-    """The model of codec 2, or of codec 3 by its two other numbers, and the words that it decodes."""
+    """The model of codec 1, and the words that it decodes."""
 
     # The voices are in the order of the document; None for a word is "silent", or "none is excluded".
 
-    def __init__(self, code, believed, heads_share):
+    def __init__(self, code):
         self.code = Arithmetic(code)
-        self.believed = believed
         self.decoded = []
         self.words = [0] * 64
         self.position = 0
@@ -345,11 +274,11 @@ class Prediction:
         self.known = 1
         self.long = self.near = self.far = 0
         self.contexts = [Table([Slot() for _ in range(64)], 65536, 2, Slot.copy) for _ in range(5)]
-        self.near_heads = Table([0] * 64, 65536, heads_share, int)
-        self.far_heads = Table([0] * 64, 65536, heads_share, int)
+        self.near_heads = Table([0] * 64, 65536, 8, int)
+        self.far_heads = Table([0] * 64, 65536, 8, int)
         self.tree = Table([FRESH] * 64, 262144, 32, int)
         self.at = self.length = 0
-        self.trust = [[start(65536 - 24576 // (level + 1), 2) for level in range(32)] for _ in range(VOICES)]
+        self.trust = [[start(65536 - 24576 // (level + 1), 2) for level in range(18)] for _ in range(VOICES)]
         self.weight = [[22938] * VOICES for _ in range(16)]
         self.step = [[start(p, 10) for p in LOGISTIC] for _ in range(16)]
         self.choice = [[FRESH] * 3 for _ in range(4)]
@@ -361,7 +290,7 @@ class Prediction:
     def decode(self, count):
         while self.position < count:
             excluded = None
-            if self.length >= self.believed:
+            if self.length > 0:
                 if not self.believe(count):
                     break
                 excluded = self.word_at(self.at)
@@ -415,9 +344,8 @@ class Prediction:
     def open_word(self, excluded):
         slots = self.find_slots()
         said = [slot.word if slot.count > 0 else None for slot in slots]
-        said.append(self.word_at(self.at) if self.length > 0 else None)
         said = [None if word == excluded else word for word in said]
-        levels = [LEVELS[slot.count] for slot in slots] + [match_level(self.length) if self.length > 0 else 0]
+        levels = [LEVELS[slot.count] for slot in slots]
         word = None
         if any(one is not None for one in said):
             word = self.read_spoken(slots, said, levels, excluded)
@@ -495,7 +423,7 @@ class Prediction:
         return self.read_choice(slots, said, expected, excluded)
 
     def read_choice(self, slots, said, expected, excluded):
-        candidates = [said[voice] for voice in (4, 1, 3, 5, 2, 0)]
+        candidates = [said[voice] for voice in (4, 1, 3, 2, 0)]
         candidates += [slot.other for slot in slots if slot.count > 0]
         choices = []
         for word in candidates:
@@ -561,12 +489,6 @@ class Prediction:
                     slot.other = word
                 else:
                     slot.other, slot.word, slot.count = slot.word, word, 1
-        if self.length > 0:
-            hit = self.word_at(self.at) == word
-            level = levels[VOICES - 1]
-            self.trust[VOICES - 1][level] = learned(self.trust[VOICES - 1][level], int(hit), 250)
-            self.length = self.length + 1 if hit else 0
-            self.at += hit
         self.happens(word)
         self.take_in(word)
         self.find_match()
@@ -613,26 +535,15 @@ class Prediction:
     def find_match(self):
         near = self.note_place(self.near_heads, self.near)
         far = self.note_place(self.far_heads, self.far)
-        if self.length in (0, 32):
-            self.try_match(far, 48)
+        self.length = 0
+        self.try_match(far, 48)
         if self.length == 0:
             self.try_match(near, 12)
 
 
-def decode_prediction(code, count, believed=400, heads_share=2):
+def decode(codec, code, count):
+    need(codec == 1, f"codec {codec}")
     need(len(code) > 0 and code[-1] == count & 255, "a wrong number of words")
-    model = Prediction(code[:-1], believed, heads_share)
+    model = Prediction(code[:-1])
     model.decode(count)
     return model.decoded
-
-
-def decode_eager(code, count):
-    return decode_prediction(code, count, 12, 8)
-
-
-DECODERS = {1: decode_parlot, 2: decode_prediction, 3: decode_eager}
-
-
-def decode(codec, code, count):
-    need(codec in DECODERS, f"codec {codec}")
-    return DECODERS[codec](code, count)

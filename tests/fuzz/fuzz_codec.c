@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The codecs alone, without the segment around their code. Of the input's first byte, bits 0 and 3 choose the
- * codec (0: parlot, 1: prediction, 9: eager; FUZZ_CODEC=NAME in the environment chooses for all inputs), and
- * bits 1 and 2 what the rest is:
+ * The codec alone, without the segment around its code. Bits 1 and 2 of the input's first byte choose what
+ * the rest is:
  *
  *   0  code: the decoder gives words, or an error; whatever words it gives, the codec keeps them
  *   1  words of 16 bits
@@ -30,17 +29,6 @@ static void require(bool condition)
 {
     if (!condition)
         abort();
-}
-
-static const struct codec *choose_codec(uint8_t selector)
-{
-    static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction, &codec_eager};
-    const char *name = getenv("FUZZ_CODEC");
-
-    for (size_t i = 0; name && i < ARRAY_SIZE(codecs); i++)
-        if (strcmp(name, codecs[i]->name) == 0)
-            return codecs[i];
-    return codecs[!(selector & 1) ? 0 : selector & 8 ? 2 : 1];
 }
 
 /* The code as it would be if the stream ended here. */
@@ -163,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 3)
         return 0;
     words.count = 0;
-    codec = choose_codec(data[0]);
+    codec = CODEC_DEFAULT;
     switch (data[0] >> 1 & 3) {
     case 0:
         decode_hostile(codec, data + 3, size - 3, &words);

@@ -4,7 +4,7 @@
 #include "store/bytes/codec.h"
 #include "tests/unit/store/fixture.h"
 
-static const struct codec *const all_codecs[] = {&codec_parlot, &codec_prediction, &codec_eager};
+static const struct codec *const all_codecs[] = {&codec_prediction};
 
 #define FOR_EACH_CODEC(codec) \
     for (const struct codec *const *each = all_codecs, *codec; \
@@ -222,34 +222,22 @@ static void expect_bytes(const struct codec *codec, const uint16_t *words, size_
     bytes_release(&code);
 }
 
-/* docs/trace-format.md works those of codec 1 out by hand, and names those of codecs 2 and 3. */
+/* Those of docs/trace-format.md. */
 Test(codec, known_answers)
 {
     const uint16_t one[] = {1}, loop[] = {1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 2, 0}, high[] = {0x1234, 0, 0x0100};
-    const uint8_t parlot_one[] = {0x01, 1}, parlot_loop[] = {0x11, 1, 2, 0x11, 1, 6},
-                  parlot_high[] = {0x23, 0x34, 0x12, 1};
-    const uint8_t none[] = {0}, prediction_one[] = {0x40, 1}, prediction_loop[] = {0x7d, 0x03, 12},
-                  prediction_high[] = {0x00, 0x07, 0x72, 0xff, 0xff, 0x29, 3},
-                  prediction_rounds[] = {0x7d, 0x03, 0xce, 0x2b, 41},
-                  eager_rounds[] = {0x7d, 0x03, 0x00, 0x5f, 41};
+    const uint8_t none[] = {0}, one_code[] = {0x40, 1}, loop_code[] = {0x7d, 0x03, 12},
+                  high_code[] = {0x00, 0x07, 0x72, 0xff, 0xff, 0x29, 3},
+                  rounds_code[] = {0x7d, 0x03, 0x00, 0x5f, 41};
     uint16_t rounds[41] = {[40] = 3};
 
-    expect_bytes(&codec_parlot, NULL, 0, NULL, 0);
-    expect_bytes(&codec_parlot, one, ARRAY_SIZE(one), parlot_one, sizeof(parlot_one));
-    expect_bytes(&codec_parlot, loop, ARRAY_SIZE(loop), parlot_loop, sizeof(parlot_loop));
-    expect_bytes(&codec_parlot, high, ARRAY_SIZE(high), parlot_high, sizeof(parlot_high));
-    expect_bytes(&codec_prediction, NULL, 0, none, sizeof(none));
-    expect_bytes(&codec_prediction, one, ARRAY_SIZE(one), prediction_one, sizeof(prediction_one));
-    expect_bytes(&codec_prediction, loop, ARRAY_SIZE(loop), prediction_loop, sizeof(prediction_loop));
-    expect_bytes(&codec_prediction, high, ARRAY_SIZE(high), prediction_high, sizeof(prediction_high));
     for (size_t i = 0; i < 40; i++)
         rounds[i] = loop[i % 4];
-    expect_bytes(&codec_prediction, rounds, ARRAY_SIZE(rounds), prediction_rounds, sizeof(prediction_rounds));
-    expect_bytes(&codec_eager, rounds, ARRAY_SIZE(rounds), eager_rounds, sizeof(eager_rounds));
-    expect_bytes(&codec_eager, NULL, 0, none, sizeof(none));
-    expect_bytes(&codec_eager, one, ARRAY_SIZE(one), prediction_one, sizeof(prediction_one));
-    expect_bytes(&codec_eager, high, ARRAY_SIZE(high), prediction_high, sizeof(prediction_high));
-    expect_bytes(&codec_eager, loop, ARRAY_SIZE(loop), prediction_loop, sizeof(prediction_loop));
+    expect_bytes(&codec_prediction, NULL, 0, none, sizeof(none));
+    expect_bytes(&codec_prediction, one, ARRAY_SIZE(one), one_code, sizeof(one_code));
+    expect_bytes(&codec_prediction, loop, ARRAY_SIZE(loop), loop_code, sizeof(loop_code));
+    expect_bytes(&codec_prediction, high, ARRAY_SIZE(high), high_code, sizeof(high_code));
+    expect_bytes(&codec_prediction, rounds, ARRAY_SIZE(rounds), rounds_code, sizeof(rounds_code));
 }
 
 /* Whatever the bytes are: words or an error, and an end. */
@@ -276,9 +264,8 @@ Test(codec, garbage_ends)
 
 Test(codec, unknown_ids_are_not_found)
 {
-    cr_assert_eq(codec_find(1), &codec_parlot);
-    cr_assert_eq(codec_find(2), &codec_prediction);
-    cr_assert_eq(codec_find(3), &codec_eager);
+    cr_assert_eq(codec_find(1), &codec_prediction);
+    cr_assert_null(codec_find(2));
     cr_assert_null(codec_find(0));
     cr_assert_null(codec_find(200));
 }

@@ -113,8 +113,6 @@ static void compare(const struct codec *codec, const struct steps *steps, uint64
 
 Test(segment_steps, make_the_same_segments)
 {
-    static const struct codec *const codecs[] = {&codec_parlot, &codec_prediction, &codec_eager};
-
     for (int kind = 0; kind < STREAM_KINDS; kind++) {
         struct stream stream = {0};
 
@@ -122,8 +120,8 @@ Test(segment_steps, make_the_same_segments)
         for (int assumed = 0; assumed < ASSUMED_KINDS; assumed++) {
             struct steps steps = steps_of(&stream, (enum assumed_kind)assumed);
 
-            for (size_t i = 0; i < ARRAY_SIZE(codecs); i++)
-                compare(codecs[i], &steps, i + 1);
+            for (unsigned seed = 1; seed <= 2; seed++)
+                compare(CODEC_DEFAULT, &steps, seed);
             free(steps.steps);
         }
         stream_release(&stream);

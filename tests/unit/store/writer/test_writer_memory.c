@@ -178,7 +178,7 @@ Test(writer_memory, tables_do_not_need_what_they_reserve)
     const struct rlimit limit = {least, least};
 
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-    for (int i = 0; i < 6000; i++)
+    for (int i = 0; i < 4000; i++)
         cr_assert_eq(codec_prediction.encode(encoder, (uint16_t)(1 + generator_below(&generator, 300))), 0,
                      "word %d, with %zu bytes", i, encoder->memory);
     cr_assert_gt(encoder->memory, 300000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Codec 1, ParLOT's own two stages: word-level Lempel-Ziv, then byte-level zero elimination (Taheri, Devale,
- * Gopalakrishnan, Burtscher, "ParLOT: Efficient Whole-Program Call Tracing for HPC Applications", 2018). The
- * paper leaves the bit-exact form open; this is ours, and docs/trace-format.md has it word for word:
+ * ParLOT's own codec, which ours is compared with, in two stages: word-level Lempel-Ziv, then byte-level zero
+ * elimination (Taheri, Devale, Gopalakrishnan, Burtscher, "ParLOT: Efficient Whole-Program Call Tracing for
+ * HPC Applications", 2018). The paper leaves the bit-exact form open; this is ours:
  *
  * LZ. After each word both sides look up, by a hash of the last three words, where those three stood last. If
  * the three are really the same there, a match begins: the words that follow are predicted to be the words
@@ -15,7 +15,7 @@
  * ZE. The two bytes of each word, low one first, in groups of eight: a bitmap of the bytes that are not zero,
  * then these bytes. The last group may be short.
  */
-#include "store/bytes/codec.h"
+#include "tests/bench/codec_parlot.h"
 
 #define WINDOW_WORDS 65536u
 #define FIRST_CAPACITY 256u /* the window grows up to WINDOW_WORDS, so that idle threads stay small */
@@ -325,7 +325,7 @@ static size_t parlot_follow(struct codec_encoder *base, const uint16_t *words, s
 }
 
 const struct codec codec_parlot = {
-    .id = 1,
+    .id = CODEC_PARLOT_ID,
     .name = "parlot",
     .encoder_new = parlot_encoder_new,
     .encoder_reset = parlot_encoder_reset,
