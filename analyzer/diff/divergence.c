@@ -338,7 +338,7 @@ const char *divergence_kind_name(enum divergence_kind kind)
         [DIVERGENCE_HANGS] = "never returned",
         [DIVERGENCE_HUNG_NORMAL] = "returned",
         [DIVERGENCE_STOPS] = "ended early",
-        [DIVERGENCE_GOES_ON] = "continued",
+        [DIVERGENCE_GOES_ON] = "went on",
         [DIVERGENCE_LOOP_SHORTER] = "loop ended early",
         [DIVERGENCE_LOOP_LONGER] = "loop ran longer",
         [DIVERGENCE_ORDER] = "order swapped",

@@ -43,7 +43,7 @@ summary() {
     grep -x 'Thread 2.0 also called check after parse.' "$WORK/out"
     grep -x 'Thread 3.0 made the same calls, of functions with other names (a guess).' "$WORK/out"
     grep -x 'Called only in the candidate run.*: check.*' "$WORK/out"
-    grep -x 'How sure: no recorded events are missing in either run.' "$WORK/out"
+    grep -x 'Confidence: no recorded events are missing in either run.' "$WORK/out"
     # One screen.
     (($(sed '/^$/q' "$WORK/out" | wc -l) <= 20))
 }
@@ -106,7 +106,7 @@ pairs() {
     differs "$WORK/out" --pair 0.0,1.0
     grep -x 'threads 0.0 and 1.0 differ from each other in another way in the candidate run' "$WORK/out"
     grep -x 'in the baseline run 0.0 and 1.0 do the same' "$WORK/out"
-    grep -E '^  0.0, faulty +1.0, faulty$' "$WORK/out"
+    grep -E '^  0.0, candidate +1.0, candidate$' "$WORK/out"
     "$TRACECTL" --json diff normal faulty --pair 0.0,1.0 --pair 0.0,0.0 >"$WORK/diff.json" || true
     same '["0.0","1.0"]' "$(json_get pairs.0.threads <"$WORK/diff.json")"
     same true "$(json_get pairs.0.changed <"$WORK/diff.json")"
