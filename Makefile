@@ -175,7 +175,8 @@ $(COLLECTOR): | $(SKELETONS) $(AGENT)
 
 # Man pages come out of the option tables that --help prints.
 COMMANDS := $(patsubst cmd_%.c,%,$(notdir $(wildcard cli/*/cmd_*.c)))
-MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1)
+GO_COMMANDS := check explore tree timeline model coverage locks layout
+MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1) $(GO_COMMANDS:%=$(O)/man/tracectl-go-%.1)
 $(O)/man/tracectl.1: $(O)/tracectl
 	$(say) MAN $@
 	@mkdir -p $(dir $@)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/manual.h"
+#include "cli/common/suggestion.h"
 
 static const struct command *const commands[] = {
     &cmd_record, &cmd_runs,   &cmd_show,   &cmd_rm,      &cmd_gc,     &cmd_query,   &cmd_sql,
@@ -18,14 +19,6 @@ static const struct command *const commands[] = {
 };
 
 const char *argp_program_version = "tracectl " TRACECTL_VERSION;
-
-static const struct command *find_command(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        if (!strcmp(commands[i]->name, name))
-            return commands[i];
-    return NULL;
-}
 
 /* The text behind the options of `tracectl --help`: the table of subcommands. */
 static char *help_filter(int key, const char *text, void *input)
@@ -61,38 +54,37 @@ static const struct argp main_argp = {
     .help_filter = help_filter,
 };
 
-static int unknown_command(const char *name)
+/* "go check", "go-check" and "go" "check" name the same. NULL: there is none. */
+static const struct command *find_command(char *name, const char *own_name)
 {
-    text_print(stderr, "tracectl: unknown command '%s' (see tracectl --help)\n", name);
-    return EXIT_USAGE;
-}
+    char *dash = own_name ? NULL : strchr(name, '-');
+    const struct command *command;
+    size_t count = 0;
 
-/* The command `name` of a command, or the command itself when it has none of that name. */
-static const struct command *own_command(const struct command *command, const char *name)
-{
-    for (size_t i = 0; command->commands && command->commands[i]; i++)
-        if (!strcmp(cli_last_name(command->commands[i]), name))
-            return command->commands[i];
-    return command;
+    if (dash)
+        *dash = '\0';
+    command = cli_find_command(commands, ARRAY_SIZE(commands), name);
+    own_name = dash ? dash + 1 : own_name;
+    if (!command || !own_name || !command->commands)
+        return command && !dash ? command : NULL;
+    while (command->commands[count])
+        count++;
+    return cli_find_command(command->commands, count, own_name);
 }
 
 /* `tracectl help [COMMAND]`: the same as --help. `tracectl manual [COMMAND]`: troff, for the man pages. */
 static int run_help(int argc, char **argv, bool manual)
 {
-    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-    char name[64];
+    const struct command *command = argc > 1 ? find_command(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
 
     if (argc > 1 && !command)
-        return unknown_command(argv[1]);
-    if (argc > 2 && !manual)
-        command = own_command(command, argv[2]);
-    snprintf(name, sizeof(name), "tracectl %s", command ? command->name : "");
+        return cli_unknown_command(commands, ARRAY_SIZE(commands), "", argv[argc - 1]);
     if (manual && command)
         manual_command(stdout, command);
     else if (manual)
         manual_overview(stdout, &main_argp, commands, ARRAY_SIZE(commands));
     else if (command)
-        argp_help(command->argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, name);
+        cli_help(command);
     else
         argp_help(&main_argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, (char *)"tracectl");
     return fflush(stdout) ? EXIT_FAILED : EXIT_NOTHING_FOUND;
@@ -110,13 +102,16 @@ int main(int argc, char **argv)
     cli.store_path = environment && *environment ? environment : "tracectl.db";
     if (logged && *logged)
         debug_start(logged);
+    suggestion_check_options(&main_argp, ARGP_IN_ORDER, argc, argv);
     if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &index) || !index)
         return EXIT_USAGE;
     if (!strcmp(argv[index], "help") || !strcmp(argv[index], "manual"))
         return run_help(argc - index, argv + index, argv[index][0] == 'm');
-    command = find_command(argv[index]);
+    if (!strcmp(argv[index], "version"))
+        return puts(argp_program_version) == EOF || fflush(stdout) ? EXIT_FAILED : EXIT_NOTHING_FOUND;
+    command = cli_find_command(commands, ARRAY_SIZE(commands), argv[index]);
     if (!command)
-        return unknown_command(argv[index]);
+        return cli_unknown_command(commands, ARRAY_SIZE(commands), "", argv[index]);
     snprintf(name, sizeof(name), "tracectl %s", command->name);
     argv[index] = name;
     return command->run(argc - index, argv + index);

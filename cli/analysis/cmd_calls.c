@@ -440,5 +440,10 @@ const struct command cmd_calls = {
     .name = "calls",
     .summary = "print the call tree of threads, with loops folded",
     .argp = &argp,
+    .examples =
+        "Print the call tree of the main thread of the newest run:\n"
+        "  tracectl calls latest 0.0\n"
+        "Print every call, without folding loops:\n"
+        "  tracectl calls --raw latest 0.0\n",
     .run = run,
 };

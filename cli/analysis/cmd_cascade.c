@@ -225,5 +225,10 @@ const struct command cmd_cascade = {
     .name = "cascade",
     .summary = "predict which loops would slow down a function as the workload grows",
     .argp = &argp,
+    .examples =
+        "Record two sizes of a workload, and predict delays of send_heartbeat:\n"
+        "  tracectl record --sync -n small --tag size=10 -- ./service 10\n"
+        "  tracectl record --sync -n large --tag size=20 -- ./service 20\n"
+        "  tracectl cascade --sink send_heartbeat small large\n",
     .run = run,
 };

@@ -149,5 +149,9 @@ const struct command cmd_locks = {
     .name = "locks",
     .summary = "report potential deadlocks (inconsistent lock order)",
     .argp = &argp,
+    .examples =
+        "Record a program with its locks, and report potential deadlocks:\n"
+        "  tracectl record --sync -- ./server\n"
+        "  tracectl locks latest\n",
     .run = run,
 };

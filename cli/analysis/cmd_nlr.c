@@ -269,5 +269,10 @@ const struct command cmd_nlr = {
     .name = "nlr",
     .summary = "summarise the calls of threads as loops",
     .argp = &argp,
+    .examples =
+        "Summarise all threads of a run, MPI calls only:\n"
+        "  tracectl nlr latest --filter mpi\n"
+        "Summarise one thread:\n"
+        "  tracectl nlr latest 5.0\n",
     .run = run,
 };

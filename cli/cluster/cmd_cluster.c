@@ -248,5 +248,10 @@ const struct command cmd_cluster = {
     .name = "cluster",
     .summary = "cluster the threads of a run by similarity",
     .argp = &argp,
+    .examples =
+        "Print the dendrogram of the threads of a run:\n"
+        "  tracectl cluster latest\n"
+        "Split the threads into two clusters:\n"
+        "  tracectl cluster latest --clusters 2\n",
     .run = run,
 };

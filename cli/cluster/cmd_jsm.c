@@ -198,5 +198,10 @@ const struct command cmd_jsm = {
     .name = "jsm",
     .summary = "show the similarity matrix of a run's threads",
     .argp = &argp,
+    .examples =
+        "Print the similarity matrix of the threads of a run:\n"
+        "  tracectl jsm latest\n"
+        "Export the matrix of its processes:\n"
+        "  tracectl jsm --processes --csv latest > matrix.csv\n",
     .run = run,
 };

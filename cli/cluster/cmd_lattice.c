@@ -394,5 +394,10 @@ const struct command cmd_lattice = {
     .name = "lattice",
     .summary = "show shared behaviour of threads (concept lattice)",
     .argp = &argp,
+    .examples =
+        "Print the concept lattice of the newest run:\n"
+        "  tracectl lattice latest\n"
+        "Draw it with Graphviz:\n"
+        "  tracectl lattice --dot latest | dot -Tsvg > lattice.svg\n",
     .run = run,
 };

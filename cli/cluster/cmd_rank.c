@@ -229,8 +229,7 @@ static int print_text(const struct rank_arguments *arguments, const struct ranki
     print_unranked(ranking, UNRANKED_NO_RANK, "not ranked, without an MPI rank: ");
     completeness_print(input->runs.completeness, input->runs.count);
     if (input->runs.count == 2 && ranking_suspects(&ranking->threads))
-        fputs("Only one baseline run, so normal run-to-run variation is included; add --baseline.\n",
-              stdout);
+        fputs("Only one baseline run, so normal run-to-run variation is included; add --baseline.\n", stdout);
     fputs("\n", stdout);
     return print_rows(arguments, input);
 }
@@ -279,5 +278,10 @@ const struct command cmd_rank = {
     .name = "rank",
     .summary = "rank threads by how much they changed between runs",
     .argp = &argp,
+    .examples =
+        "Rank the threads of two runs by how much they changed:\n"
+        "  tracectl rank good bad\n"
+        "Use only the MPI calls:\n"
+        "  tracectl rank --filter mpi good bad\n",
     .run = run,
 };

@@ -10,7 +10,10 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "base/text.h"
+#include "cli/common/suggestion.h"
 #include "collector/uprobe/bpf_messages.h"
+
+enum { COMMANDS_MAX = 64 };
 
 struct cli cli;
 
@@ -56,6 +59,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     case 'j':
         cli.json = true;
         return 0;
+    case 'h':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     case 'q':
         cli.verbosity = -1;
         return 0;
@@ -70,16 +76,30 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Whose command line is read, for the examples of its --help; NULL: tracectl's own. */
+static const struct command *current;
+
+static char *help_examples(int key, const char *text, void *input)
+{
+    char *examples = NULL;
+
+    if (key != ARGP_KEY_HELP_EXTRA || !current || !current->examples)
+        return (char *)text;
+    return asprintf(&examples, "Examples:\n%s", current->examples) < 0 ? (char *)text : examples;
+}
+
 static const struct argp_option common_options[] = {
     {"store", 'd', "STORE", 0, "The trace store, one SQLite file (default $TRACECTL_DB, else ./tracectl.db)",
      90},
     {"json", 'j', 0, 0, "Print one JSON document on standard output", 90},
     {"quiet", 'q', 0, 0, "Print less", 90},
+    {NULL, 'h', 0, OPTION_HIDDEN, NULL, 90},
     {"verbose", 'v', 0, 0, "Print more", 90},
     {0},
 };
 
-const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp cli_common_argp = {
+    .options = common_options, .parser = parse_common, .help_filter = help_examples};
 const struct argp_child cli_common_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
 
 char *cli_list_commands(const struct command *const *list, size_t count, const char *program)
@@ -98,6 +118,39 @@ char *cli_list_commands(const struct command *const *list, size_t count, const c
     return text;
 }
 
+const struct command *cli_find_command(const struct command *const *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(cli_last_name(list[i]), name))
+            return list[i];
+    return NULL;
+}
+
+int cli_unknown_command(const struct command *const *list, size_t count, const char *before, const char *name)
+{
+    const char *names[COMMANDS_MAX], *meant;
+
+    for (size_t i = 0; i < count && i < COMMANDS_MAX; i++)
+        names[i] = cli_last_name(list[i]);
+    meant = suggestion_for(name, names, count < COMMANDS_MAX ? count : COMMANDS_MAX);
+    if (meant)
+        text_print(stderr, "tracectl: unknown command '%s%s' (did you mean '%s%s'?)\n", before, name, before,
+                   meant);
+    else
+        text_print(stderr, "tracectl: unknown command '%s%s' (see tracectl %s--help)\n", before, name,
+                   before);
+    return EXIT_USAGE;
+}
+
+void cli_help(const struct command *command)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "tracectl %s", command->name);
+    current = command;
+    argp_help(command->argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, name);
+}
+
 int cli_fail(const struct error *err)
 {
     text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed for an unknown reason");
@@ -106,6 +159,8 @@ int cli_fail(const struct error *err)
 
 void cli_parse(const struct command *command, int argc, char **argv, void *input)
 {
+    current = command;
+    suggestion_check_options(command->argp, command->argp_flags, argc, argv);
     if (argp_parse(command->argp, argc, argv, command->argp_flags, NULL, input))
         exit(EXIT_USAGE);
 }

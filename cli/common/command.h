@@ -38,11 +38,12 @@ extern const struct argp cli_common_argp;
 extern const struct argp_child cli_common_children[]; /* that one alone */
 
 struct command {
-    const char *name;                      /* of a command's command "go model" */
-    const char *summary;                   /* a line for `tracectl help` and the man page */
-    const struct argp *argp;               /* options, arguments, text */
-    unsigned argp_flags;                   /* for argp_parse */
-    int (*run)(int argc, char **argv);     /* argv[0] is "tracectl NAME"; returns the exit status */
+    const char *name;                  /* of a command's command "go model" */
+    const char *summary;               /* a line for `tracectl help` and the man page */
+    const struct argp *argp;           /* options, arguments, text */
+    const char *examples;              /* lines for --help and the man page; commands begin with two spaces */
+    unsigned argp_flags;               /* for argp_parse */
+    int (*run)(int argc, char **argv); /* argv[0] is "tracectl NAME"; returns the exit status */
     const struct command *const *commands; /* its own commands, NULL at the end; NULL: it has none */
 };
 
@@ -60,6 +61,17 @@ extern const struct command cmd_calls, cmd_cascade, cmd_cluster, cmd_daemon, cmd
 
 /* "Commands:" and a line for each, for the --help of `program`, in memory from malloc; NULL: none left. */
 char *cli_list_commands(const struct command *const *list, size_t count, const char *program);
+
+/* The one of `list` with this last name. NULL: there is none. */
+const struct command *cli_find_command(const struct command *const *list, size_t count, const char *name);
+
+/* Prints "unknown command", with a similar name of `list` where there is one, and returns EXIT_USAGE.
+ * `before` is what the command line had before the name: "" or "go ". */
+int cli_unknown_command(const struct command *const *list, size_t count, const char *before,
+                        const char *name);
+
+/* Prints the --help of a command on stdout. */
+void cli_help(const struct command *command);
 
 /* Prints the error line on stderr and returns EXIT_FAILED. */
 int cli_fail(const struct error *err);

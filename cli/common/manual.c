@@ -71,19 +71,18 @@ static void put_lists(FILE *out, const struct argp *argp)
         put_lists(out, child->argp);
 }
 
-/* argp's doc string: what stands before \v is the description, what stands behind it are notes. `heading`:
- * the macro of headings. */
-static void put_description(FILE *out, const struct argp *argp, const char *heading)
+/* argp's doc string: what stands before \v is the description, what stands behind it are notes. */
+static void put_description(FILE *out, const struct argp *argp)
 {
     const char *notes = argp->doc ? strchr(argp->doc, '\v') : NULL;
 
-    fprintf(out, ".%s DESCRIPTION\n", heading);
+    fputs(".SH DESCRIPTION\n", out);
     if (argp->doc)
         put_text(out, argp->doc, notes ? (size_t)(notes - argp->doc) : strlen(argp->doc));
-    fprintf(out, ".%s OPTIONS\n", heading);
+    fputs(".SH OPTIONS\n", out);
     put_options(out, argp);
     if (notes && notes[1]) {
-        fprintf(out, ".%s NOTES\n", heading);
+        fputs(".SH NOTES\n", out);
         put_line(out, notes + 1);
     }
     put_lists(out, argp);
@@ -109,11 +108,11 @@ static void put_exit_status(FILE *out)
 }
 
 /* One synopsis line for each line of args_doc. */
-static void put_synopsis(FILE *out, const struct command *command, const char *heading)
+static void put_synopsis(FILE *out, const struct command *command)
 {
     const char *line = command->argp->args_doc ? command->argp->args_doc : "";
 
-    fprintf(out, ".%s SYNOPSIS\n.nf\n", heading);
+    fputs(".SH SYNOPSIS\n.nf\n", out);
     do {
         size_t length = strcspn(line, "\n");
 
@@ -124,27 +123,60 @@ static void put_synopsis(FILE *out, const struct command *command, const char *h
     fputs(".fi\n", out);
 }
 
-static void put_own_command(FILE *out, const struct command *command)
+/* The name of a page: tracectl-go-check, hyphens as troff wants them. */
+static void put_page_name(FILE *out, const struct command *command, bool upper)
 {
-    fprintf(out, ".SH \"tracectl %s\"\n", command->name);
-    put_line(out, command->summary);
-    put_synopsis(out, command, "SS");
-    put_description(out, command->argp, "SS");
+    fputs(upper ? "TRACECTL\\-" : "tracectl\\-", out);
+    for (const char *c = command->name; *c; c++) {
+        if (*c == ' ')
+            fputs("\\-", out);
+        else
+            putc(upper ? toupper((unsigned char)*c) : *c, out);
+    }
+}
+
+/* A list of commands with the names of their pages. */
+static void put_commands(FILE *out, const struct command *const *commands, size_t count)
+{
+    fputs(".SH COMMANDS\n", out);
+    for (size_t i = 0; i < count; i++) {
+        fputs(".TP\n.BR ", out);
+        put_page_name(out, commands[i], false);
+        fputs(" (1)\n", out);
+        put_line(out, commands[i]->summary);
+    }
+}
+
+static void put_examples(FILE *out, const struct command *command)
+{
+    if (!command->examples)
+        return;
+    fputs(".SH EXAMPLES\n.nf\n", out);
+    put_text(out, command->examples, strlen(command->examples) - 1);
+    fputs(".fi\n", out);
 }
 
 void manual_command(FILE *out, const struct command *command)
 {
-    fputs(".TH TRACECTL\\-", out);
-    for (const char *c = command->name; *c; c++)
-        putc(toupper((unsigned char)*c), out);
-    fprintf(out, " 1 \"\" \"tracectl %s\" \"tracectl manual\"\n", TRACECTL_VERSION);
-    fprintf(out, ".SH NAME\ntracectl\\-%s \\- %s\n", command->name, command->summary);
-    put_synopsis(out, command, "SH");
-    put_description(out, command->argp, "SH");
-    for (size_t i = 0; command->commands && command->commands[i]; i++)
-        put_own_command(out, command->commands[i]);
+    const char *space = strchr(command->name, ' ');
+    size_t count = 0;
+
+    fputs(".TH ", out);
+    put_page_name(out, command, true);
+    fprintf(out, " 1 \"\" \"tracectl %s\" \"tracectl manual\"\n.SH NAME\n", TRACECTL_VERSION);
+    put_page_name(out, command, false);
+    fprintf(out, " \\- %s\n", command->summary);
+    put_synopsis(out, command);
+    put_description(out, command->argp);
+    while (command->commands && command->commands[count])
+        count++;
+    if (count)
+        put_commands(out, command->commands, count);
+    put_examples(out, command);
     put_exit_status(out);
     fputs(".SH SEE ALSO\n.BR tracectl (1)\n", out);
+    if (space)
+        fprintf(out, ".BR tracectl\\-%.*s (1)\n", (int)(space - command->name), command->name);
 }
 
 void manual_overview(FILE *out, const struct argp *argp, const struct command *const *commands, size_t count)
@@ -154,12 +186,8 @@ void manual_overview(FILE *out, const struct argp *argp, const struct command *c
         ".SH NAME\ntracectl \\- whole-program function tracer and trace analyser\n"
         ".SH SYNOPSIS\n\\fBtracectl\\fR [\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIARG\\fR...]\n",
         out);
-    put_description(out, argp, "SH");
-    fputs(".SH COMMANDS\n", out);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, ".TP\n.BR tracectl\\-%s (1)\n", commands[i]->name);
-        put_line(out, commands[i]->summary);
-    }
+    put_description(out, argp);
+    put_commands(out, commands, count);
     put_exit_status(out);
     fputs(
         ".SH ENVIRONMENT\n"

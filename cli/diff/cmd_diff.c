@@ -316,5 +316,12 @@ const struct command cmd_diff = {
     .name = "diff",
     .summary = "compare two runs: which threads changed, and how",
     .argp = &argp,
+    .examples =
+        "Compare two runs:\n"
+        "  tracectl diff good bad\n"
+        "Compare only thread 5.0, and draw its differences:\n"
+        "  tracectl diff good bad 5.0 --svg diff.svg\n"
+        "Take normal run-to-run variation into account:\n"
+        "  tracectl diff --baseline good2 --baseline good3 good bad\n",
     .run = run,
 };

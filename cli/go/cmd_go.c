@@ -70,25 +70,30 @@ static const struct argp argp = {
 
 static int run(int argc, char **argv)
 {
+    const struct command *command;
     char name[64];
     int index = 0;
 
     cli_parse(&cmd_go, argc, argv, &index);
-    for (size_t i = 0; index && commands[i]; i++) {
-        if (strcmp(cli_last_name(commands[i]), argv[index]) != 0)
-            continue;
-        snprintf(name, sizeof(name), "tracectl %s", commands[i]->name);
-        argv[index] = name;
-        return commands[i]->run(argc - index, argv + index);
-    }
-    text_print(stderr, "tracectl: unknown command 'go %s' (see tracectl go --help)\n", argv[index]);
-    return EXIT_USAGE;
+    command = cli_find_command(commands, ARRAY_SIZE(commands) - 1, argv[index]);
+    if (!command)
+        return cli_unknown_command(commands, ARRAY_SIZE(commands) - 1, "go ", argv[index]);
+    snprintf(name, sizeof(name), "tracectl %s", command->name);
+    argv[index] = name;
+    return command->run(argc - index, argv + index);
 }
 
 const struct command cmd_go = {
     .name = "go",
     .summary = "analyse Go programs: goroutines, channels, locks",
     .argp = &argp,
+    .examples =
+        "Check a Go program for leaked goroutines and deadlocks:\n"
+        "  tracectl go check -- ./server\n"
+        "Check the tests of a module:\n"
+        "  go test -exec 'tracectl go check --' ./...\n"
+        "Search for bugs that need a rare schedule:\n"
+        "  tracectl go explore --runs 100 -- ./server.test\n",
     .argp_flags = ARGP_IN_ORDER,
     .run = run,
     .commands = commands,

@@ -199,6 +199,13 @@ const struct command go_check_command = {
     .name = "go check",
     .summary = "report leaks and deadlocks of goroutines",
     .argp = &argp,
+    .examples =
+        "Check a command:\n"
+        "  tracectl go check -- ./server\n"
+        "Check a running service for ten minutes:\n"
+        "  tracectl go check -p 1234 --duration 10m\n"
+        "Check the tests of a module:\n"
+        "  go test -exec 'tracectl go check --' ./...\n",
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run,
 };

@@ -330,5 +330,10 @@ const struct command go_coverage_command = {
     .name = "go coverage",
     .summary = "show which concurrency requirements runs have covered",
     .argp = &argp,
+    .examples =
+        "Show which requirements two runs covered:\n"
+        "  tracectl go coverage first second\n"
+        "List only what is still uncovered:\n"
+        "  tracectl go coverage --uncovered latest\n",
     .run = run,
 };

@@ -482,6 +482,12 @@ const struct command go_explore_command = {
     .name = "go explore",
     .summary = "run a program under many schedules until a bug appears",
     .argp = &argp,
+    .examples =
+        "Run a test binary up to 200 times with two delays each:\n"
+        "  go test -c -o pool.test ./pool\n"
+        "  tracectl go explore --runs 200 --yields 2 -- ./pool.test\n"
+        "Repeat the schedule that showed the bug:\n"
+        "  tracectl go explore --runs 1 --seed 3.1,7.2 -- ./pool.test\n",
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run,
 };

@@ -130,5 +130,8 @@ const struct command go_layout_command = {
     .name = "go layout",
     .summary = "show the runtime layout that recording relies on",
     .argp = &argp,
+    .examples =
+        "Show what recording relies on in a program:\n"
+        "  tracectl go layout ./server\n",
     .run = run,
 };

@@ -192,5 +192,9 @@ const struct command go_locks_command = {
     .name = "go locks",
     .summary = "report potential deadlocks (inconsistent lock order)",
     .argp = &argp,
+    .examples =
+        "Record a Go program, and report potential deadlocks:\n"
+        "  tracectl record --go -- ./server\n"
+        "  tracectl go locks latest\n",
     .run = run,
 };

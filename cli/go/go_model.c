@@ -231,5 +231,8 @@ const struct command go_model_command = {
     .name = "go model",
     .summary = "list the operations on channels and locks in a program",
     .argp = &argp,
+    .examples =
+        "List the channel and lock operations of a program:\n"
+        "  tracectl go model ./server\n",
     .run = run,
 };

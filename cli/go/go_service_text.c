@@ -48,7 +48,7 @@ static void put_row(struct table *table, const struct go_service *service, const
 
 static void put_table(FILE *out, const struct go_service *service)
 {
-    static const char *const titles[] = {">COUNT",   ">STATE", "AT",      ">OLDEST", ">MEDIAN",
+    static const char *const titles[] = {">COUNT",   ">STATE", "AT",         ">OLDEST", ">MEDIAN",
                                          ">CREATED", ">ENDED", "CREATED AT", "BEGINS",  "SUSPICION"};
     struct table *table = table_new(out, titles, sizeof(titles) / sizeof(titles[0]), cli_colour());
     size_t shown = 0, left = 0;
@@ -186,11 +186,13 @@ static void put_service(FILE *out, const struct go_service *service)
     const struct go_group_totals *totals = &service->grouping.totals;
 
     text_print(out,
-               "%s (%s), observed for %.1f s: %llu goroutines made, %llu ended; of those of before %llu have "
-               "done something since, how many others there are is unknown\n",
+               "%s (%s), observed for %.1f s: %'llu goroutine%s created, %'llu ended. %'llu older "
+               "goroutine%s active; the "
+               "number of idle older ones is unknown.\n",
                service->program->image, service->program->version, seconds(service, service->from_ns),
-               (unsigned long long)totals->created, (unsigned long long)totals->ended,
-               (unsigned long long)totals->met);
+               (unsigned long long)totals->created, text_plural(totals->created),
+               (unsigned long long)totals->ended, (unsigned long long)totals->met,
+               totals->met == 1 ? " was" : "s were");
     if (service->ended && service->exit_status >= 0)
         text_print(out, "the process ended with status %d\n", service->exit_status);
     else if (service->ended)

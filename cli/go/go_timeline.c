@@ -290,5 +290,10 @@ const struct command go_timeline_command = {
     .name = "go timeline",
     .summary = "show what goroutines did, in time order",
     .argp = &argp,
+    .examples =
+        "Show what goroutines 1 and 7 did:\n"
+        "  tracectl go timeline latest 0.g1 0.g7\n"
+        "Draw the timeline:\n"
+        "  tracectl go timeline latest --svg timeline.svg\n",
     .run = run,
 };

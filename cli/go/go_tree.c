@@ -244,5 +244,9 @@ const struct command go_tree_command = {
     .name = "go tree",
     .summary = "show the creation tree of goroutines and their state",
     .argp = &argp,
+    .examples =
+        "Record a Go program, and show its goroutines:\n"
+        "  tracectl record --go -- ./server\n"
+        "  tracectl go tree latest\n",
     .run = run,
 };

@@ -237,5 +237,12 @@ const struct command cmd_stat = {
     .name = "stat",
     .summary = "show live stacks, and which thread is holding up the others",
     .argp = &argp,
+    .examples =
+        "Show the stacks of a process that hangs, ordered by progress:\n"
+        "  tracectl stat -p $(pidof solver)\n"
+        "Print the complete stacks of all threads:\n"
+        "  tracectl stat -s -p 1234\n"
+        "Show all ranks of an MPI job by its launcher:\n"
+        "  tracectl stat -p $(pidof mpiexec)\n",
     .run = run,
 };

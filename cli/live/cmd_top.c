@@ -294,5 +294,12 @@ const struct command cmd_top = {
     .name = "top",
     .summary = "list the most-called functions of a run or a live process",
     .argp = &argp,
+    .examples =
+        "List the most-called functions of the newest run:\n"
+        "  tracectl top latest\n"
+        "Watch a running process:\n"
+        "  tracectl top -p $(pidof redis-server)\n"
+        "Print three tables, one every two seconds:\n"
+        "  tracectl top -b --delay 2s --iterations 3 -p 1234\n",
     .run = run,
 };

@@ -201,5 +201,11 @@ const struct command cmd_daemon = {
     .name = "daemon",
     .summary = "record processes in the background, within limits",
     .argp = &argp,
+    .examples =
+        "Check a configuration, then run the daemon:\n"
+        "  tracectl daemon --check -c /etc/tracectl.conf\n"
+        "  tracectl daemon -c /etc/tracectl.conf\n"
+        "Print what it is recording:\n"
+        "  tracectl daemon --status -c /etc/tracectl.conf\n",
     .run = run,
 };

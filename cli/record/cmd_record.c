@@ -452,6 +452,16 @@ const struct command cmd_record = {
     .name = "record",
     .summary = "record a command or running processes",
     .argp = &record_argp,
+    .examples =
+        "Record a command, then list its most-called functions:\n"
+        "  tracectl record -- ./app --port 8080\n"
+        "  tracectl top latest\n"
+        "Record a running service for 30 seconds:\n"
+        "  tracectl record -p $(pidof nginx) --duration 30s\n"
+        "Record only the MPI calls of a job with 8 ranks:\n"
+        "  tracectl record --filter mpi -- mpiexec -n 8 ./solver\n"
+        "Keep the last minute, and store it when the program crashes:\n"
+        "  tracectl record --flight 1m -- ./server\n",
     .argp_flags = ARGP_IN_ORDER, /* the options behind the command are the command's */
     .run = run_record,
 };

@@ -251,5 +251,10 @@ const struct command cmd_report = {
     .name = "report",
     .summary = "write an HTML report about a run or a comparison",
     .argp = &argp,
+    .examples =
+        "Write a report about two runs:\n"
+        "  tracectl report good bad -o report.html\n"
+        "Write a report about one run:\n"
+        "  tracectl report latest -o run.html\n",
     .run = run,
 };

@@ -107,5 +107,12 @@ const struct command cmd_query = {
     .name = "query",
     .summary = "run a read-only SQL statement",
     .argp = &argp,
+    .examples =
+        "List the ten most-called functions of run 1:\n"
+        "  tracectl query \"SELECT name, sum(calls) AS calls FROM call_counts\n"
+        "    WHERE run_id = 1 GROUP BY name ORDER BY calls DESC LIMIT 10\"\n"
+        "Export the calls of thread 0.0 as CSV:\n"
+        "  tracectl query --csv \"SELECT c.* FROM calls c JOIN threads t\n"
+        "    USING (thread_id) WHERE t.run_id = 1 AND t.label = '0.0'\" > calls.csv\n",
     .run = run,
 };

@@ -372,5 +372,10 @@ const struct command cmd_sql = {
     .name = "sql",
     .summary = "interactive read-only SQL shell",
     .argp = &argp,
+    .examples =
+        "Explore a store interactively:\n"
+        "  tracectl sql\n"
+        "Run the statements of a file:\n"
+        "  tracectl sql --csv < report.sql\n",
     .run = run,
 };

@@ -107,5 +107,8 @@ const struct command cmd_doctor = {
     .name = "doctor",
     .summary = "check this machine and measure the cost of a probe",
     .argp = &doctor_argp,
+    .examples =
+        "Check this machine:\n"
+        "  tracectl doctor\n",
     .run = run_doctor,
 };

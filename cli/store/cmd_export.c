@@ -203,5 +203,12 @@ const struct command cmd_export = {
     .name = "export",
     .summary = "export a run for another tool (Perfetto, flame graph, OTF2, CSV, ...)",
     .argp = &argp,
+    .examples =
+        "Export a run for Perfetto:\n"
+        "  tracectl export latest -f chrome -o trace.json\n"
+        "Make a flame graph:\n"
+        "  tracectl export latest -f folded | flamegraph.pl > flame.svg\n"
+        "Export the first two seconds as CSV:\n"
+        "  tracectl export latest -f csv --to 2s -o events.csv\n",
     .run = run,
 };

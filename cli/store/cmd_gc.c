@@ -91,5 +91,10 @@ const struct command cmd_gc = {
     .name = "gc",
     .summary = "delete old runs and reclaim disk space",
     .argp = &argp,
+    .examples =
+        "Keep the newest ten runs, none older than a week:\n"
+        "  tracectl gc --keep-runs 10 --keep-age 7d\n"
+        "Reclaim free space only:\n"
+        "  tracectl gc\n",
     .run = run,
 };

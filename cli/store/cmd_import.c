@@ -178,5 +178,10 @@ const struct command cmd_import = {
     .name = "import",
     .summary = "import call traces as a new run",
     .argp = &argp,
+    .examples =
+        "Import a uftrace recording:\n"
+        "  tracectl import --format uftrace uftrace.data -n nightly\n"
+        "Import a file of Chrome trace events:\n"
+        "  tracectl import --format chrome trace.json\n",
     .run = run,
 };

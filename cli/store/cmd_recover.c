@@ -116,5 +116,10 @@ const struct command cmd_recover = {
     .name = "recover",
     .summary = "close interrupted runs; salvage a damaged store",
     .argp = &argp,
+    .examples =
+        "Close the runs of a killed recorder:\n"
+        "  tracectl recover\n"
+        "Copy everything readable from a damaged store:\n"
+        "  tracectl -d damaged.db recover -o salvaged.db\n",
     .run = run,
 };

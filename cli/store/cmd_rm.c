@@ -112,5 +112,8 @@ const struct command cmd_rm = {
     .name = "rm",
     .summary = "remove runs",
     .argp = &argp,
+    .examples =
+        "Remove the newest run:\n"
+        "  tracectl rm latest\n",
     .run = run,
 };

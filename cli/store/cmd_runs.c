@@ -104,5 +104,8 @@ const struct command cmd_runs = {
     .name = "runs",
     .summary = "list the runs of the store",
     .argp = &argp,
+    .examples =
+        "List the runs of another store, as JSON:\n"
+        "  tracectl -d other.db --json runs\n",
     .run = run,
 };

@@ -379,5 +379,10 @@ const struct command cmd_show = {
     .name = "show",
     .summary = "describe a run",
     .argp = &argp,
+    .examples =
+        "Describe the newest run:\n"
+        "  tracectl show latest\n"
+        "Describe a run of another store by its name:\n"
+        "  tracectl show other.db:nightly\n",
     .run = run,
 };

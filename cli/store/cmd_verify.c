@@ -92,5 +92,8 @@ const struct command cmd_verify = {
     .name = "verify",
     .summary = "check the database and every segment",
     .argp = &argp,
+    .examples =
+        "Check a store:\n"
+        "  tracectl -d nightly.db verify\n",
     .run = run,
 };

@@ -67,6 +67,12 @@ exports() { # the functions that the header declares, and only these
 installed() {
     "$PREFIX/bin/tracectl" --version
     [[ -s $PREFIX/share/man/man1/tracectl-sql.1 ]]
+    for page in "$PREFIX"/share/man/man1/tracectl-*.1; do
+        grep -q '^\.SH EXAMPLES$' "$page" || fail "no examples: $page"
+    done
+    for name in $("$TRACECTL" help go | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        [[ -s $PREFIX/share/man/man1/tracectl-go-$name.1 ]] || fail "no page: go $name"
+    done
     sqlite3 example.db ".load $PREFIX/lib/tracectl/tracestore" "SELECT max(seq) FROM events e JOIN threads USING (thread_id)
         JOIN runs ON runs.run_id = e.run_id WHERE runs.name = 'foreground'" | grep -qx 799999
     lacks -rF "$ROOT" "$PREFIX/include" "$PREFIX/lib/pkgconfig"
