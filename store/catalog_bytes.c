@@ -160,12 +160,11 @@ static const struct stored_rows go_rows[] = {
             " WHERE run_id = ?1",
      .columns = 3,
      .keyed = true},
-    {.sql =
-         "SELECT segment_id, run_id, process_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
-         " functions, process_id, first_seq, segment_id, run_id, segment_id FROM go_segments"
-         " WHERE run_id = ?1",
-     .columns = 10,
-     .indexes = {3, 2},
+    {.sql = "SELECT segment_id, run_id, process_id, stream, first_seq, event_count, first_ns, last_ns, codec,"
+            " checksum, names, process_id, stream, first_seq, segment_id, run_id, segment_id"
+            " FROM process_segments WHERE run_id = ?1",
+     .columns = 11,
+     .indexes = {4, 2},
      .hidden = DATA_HEAD},
     {.sql = "SELECT usage_id, image_id, function, file, line, operation, standard, blocks, image_id, usage_id"
             " FROM go_usages WHERE image_id IN (SELECT image_id FROM go_programs WHERE run_id = ?1)",
@@ -189,12 +188,6 @@ static const struct stored_rows sync_rows[] = {
     {.sql = "SELECT run_id, number, role, name FROM sync_functions WHERE run_id = ?1",
      .columns = 4,
      .keyed = true},
-    {.sql =
-         "SELECT segment_id, run_id, process_id, first_seq, event_count, first_ns, last_ns, codec, checksum,"
-         " process_id, first_seq, segment_id, run_id, segment_id FROM sync_segments WHERE run_id = ?1",
-     .columns = 9,
-     .indexes = {3, 2},
-     .hidden = DATA_HEAD},
 };
 
 static const struct stored_rows

@@ -7,6 +7,7 @@
 #include "store/segment/journal_counts.h"
 #include "store/segment/segment_counts.h"
 #include "store/streams/go_functions.h"
+#include "store/streams/process_events.h"
 
 static const char what[] = "cannot read the catalog";
 
@@ -112,33 +113,21 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
     return 0;
 }
 
-/* The goroutine events: their number, and what is stored of them. */
-static int add_go(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
-{
-    int64_t events = 0, bytes = 0;
-    int code = db_number(db, what, &events, err, "SELECT sum(event_count) FROM go_segments WHERE run_id = ?1",
-                         "i", run_id);
-
-    if (!code)
-        code = db_number(db, what, &bytes, err, "SELECT sum(length(data)) FROM go_segments WHERE run_id = ?1",
-                         "i", run_id);
-    totals->go_events = (uint64_t)events;
-    totals->stored_bytes += (uint64_t)bytes;
-    return code;
-}
-
-/* The synchronisation events: the same. */
-static int add_sync(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, struct error *err)
+/* The events of one stream: their number, and what is stored of them. */
+static int add_stream(sqlite3 *db, int64_t run_id, enum process_stream stream, uint64_t *ret_events,
+                      uint64_t *stored_bytes, struct error *err)
 {
     int64_t events = 0, bytes = 0;
     int code = db_number(db, what, &events, err,
-                         "SELECT sum(event_count) FROM sync_segments WHERE run_id = ?1", "i", run_id);
+                         "SELECT sum(event_count) FROM process_segments WHERE run_id = ?1 AND stream = ?2",
+                         "ii", run_id, (int64_t)stream);
 
     if (!code)
         code = db_number(db, what, &bytes, err,
-                         "SELECT sum(length(data)) FROM sync_segments WHERE run_id = ?1", "i", run_id);
-    totals->sync_events = (uint64_t)events;
-    totals->stored_bytes += (uint64_t)bytes;
+                         "SELECT sum(length(data)) FROM process_segments WHERE run_id = ?1 AND stream = ?2",
+                         "ii", run_id, (int64_t)stream);
+    *ret_events = (uint64_t)events;
+    *stored_bytes += (uint64_t)bytes;
     return code;
 }
 
@@ -161,9 +150,11 @@ static int sum_up(struct tracestore *store, int64_t run_id, struct tracestore_to
     int code = ask_numbers(store->db, run_id, totals, &lost_events, &unknown, err);
 
     if (!code)
-        code = add_go(store->db, run_id, totals, err);
+        code =
+            add_stream(store->db, run_id, PROCESS_STREAM_GO, &totals->go_events, &totals->stored_bytes, err);
     if (!code)
-        code = add_sync(store->db, run_id, totals, err);
+        code = add_stream(store->db, run_id, PROCESS_STREAM_SYNC, &totals->sync_events, &totals->stored_bytes,
+                          err);
     if (!code)
         code = take_functions(store->db, run_id, &functions, &totals->calls, err);
     if (!code)

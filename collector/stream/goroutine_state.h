@@ -34,7 +34,7 @@ struct spawn {
 struct goroutine_streams {
     struct traced_image *image;
     struct go_program_file *file;
-    struct go_writer *writer;
+    struct process_writer *writer;
     bool from_start;
     struct goroutine *alive;
     struct spawn *spawns;

@@ -76,7 +76,7 @@ int goroutine_append(struct translation *at)
 {
     const struct go_observer *observer = &at->streams->options.goroutines;
     const struct go_process process = observed(at->process);
-    int r = go_writer_append(at->goroutines->writer, &at->event);
+    int r = process_writer_append(at->goroutines->writer, &at->event);
 
     if (!r && observer->event)
         r = observer->event(observer->context, &process, &at->event);

@@ -22,9 +22,9 @@ struct thread_block {
 };
 
 struct sync_stream {
-    struct sync_writer *writer; /* NULL: not in the store yet */
-    int64_t process_id;         /* that the writer is of */
-    char *library, *missed;     /* whose locks are seen, and those that are not */
+    struct process_writer *writer; /* NULL: not in the store yet */
+    int64_t process_id;            /* that the writer is of */
+    char *library, *missed;        /* whose locks are seen, and those that are not */
     struct thread_block *blocks;
 };
 
@@ -91,9 +91,9 @@ static int store_library(struct streams *streams, struct sync_stream *sync)
     int r;
 
     if (!sync->library)
-        return sync_writer_library(sync->writer, NULL, "no C library with locks that are known is mapped",
-                                   &streams->error);
-    r = sync_writer_library(sync->writer, sync->library, NULL, &streams->error);
+        return trace_writer_sync_library(streams->writer, sync->process_id, NULL,
+                                         "no C library with locks that are known is mapped", &streams->error);
+    r = trace_writer_sync_library(streams->writer, sync->process_id, sync->library, NULL, &streams->error);
     if (r || !sync->missed)
         return r;
     if (asprintf(&why, "synchronisation not seen:%s", sync->library) < 0)
@@ -156,7 +156,7 @@ static int append(struct streams *streams, struct traced_thread *thread, struct 
         return streams->error.code;
     event->thread = thread->number;
     event->position = thread_writer_events(writer);
-    r = sync_writer_append(thread->process->sync->writer, event);
+    r = process_writer_append(thread->process->sync->writer, event);
     return r ? error_set(&streams->error, r, NULL, "cannot append a synchronisation event") : 0;
 }
 

@@ -163,6 +163,28 @@ CREATE TABLE budget_plans (
     PRIMARY KEY (build_id, address)
 ) WITHOUT ROWID;
 
+-- ------------------------------------------------------------------------------------------ process events
+
+-- The events of a process that are not calls, in their order: one sequence for each stream. The last row of a process that
+-- is being recorded is written anew as it grows.
+CREATE TABLE process_segments (
+    segment_id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
+    stream INTEGER NOT NULL,       -- enum process_stream: 1 goroutines, 2 synchronisation
+    first_seq INTEGER NOT NULL,
+    event_count INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    codec INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,     -- CRC-32 of data
+    names BLOB NOT NULL,           -- ids of functions (stream 1) or call sites (2), with the number of events that name
+                                   -- them, as segments.functions
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX process_segments_by_process ON process_segments(process_id, stream, first_seq);
+CREATE INDEX process_segments_by_run ON process_segments(run_id);
+
 -- ------------------------------------------------------------------------------------------ goroutines
 
 -- A process whose goroutines are recorded.
@@ -184,23 +206,6 @@ CREATE TABLE go_wait_reasons (
     name TEXT NOT NULL,
     PRIMARY KEY (process_id, number)
 ) WITHOUT ROWID;
-
--- The events of a process, in their order. The last row of a process that is being recorded is written anew as it grows.
-CREATE TABLE go_segments (
-    segment_id INTEGER PRIMARY KEY,
-    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
-    first_seq INTEGER NOT NULL,
-    event_count INTEGER NOT NULL,
-    first_ns INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL,
-    codec INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,     -- CRC-32 of data
-    functions BLOB NOT NULL,       -- with the number of events that name them, as segments.functions
-    data BLOB NOT NULL
-);
-CREATE UNIQUE INDEX go_segments_by_process ON go_segments(process_id, first_seq);
-CREATE INDEX go_segments_by_run ON go_segments(run_id);
 
 -- The places in an image where goroutines are made, communicate or synchronise; shared by runs.
 CREATE TABLE go_usages (
@@ -258,22 +263,6 @@ CREATE TABLE sync_functions (
     name TEXT NOT NULL,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
-
--- The events of a process, in their order. The last row of a process that is being recorded is written anew as it grows.
-CREATE TABLE sync_segments (
-    segment_id INTEGER PRIMARY KEY,
-    run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    process_id INTEGER NOT NULL REFERENCES processes ON DELETE CASCADE,
-    first_seq INTEGER NOT NULL,
-    event_count INTEGER NOT NULL,
-    first_ns INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL,
-    codec INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,     -- CRC-32 of data
-    data BLOB NOT NULL
-);
-CREATE UNIQUE INDEX sync_segments_by_process ON sync_segments(process_id, first_seq);
-CREATE INDEX sync_segments_by_run ON sync_segments(run_id);
 
 -- ------------------------------------------------------------------------------------------ stacks at the end
 

@@ -274,8 +274,8 @@ static int invent_runs(struct salvage *salvage)
     static const char *const statements[] = {
         "INSERT INTO runs (run_id, name, command, host, kernel, started_ns, options, tool_version, recorder)"
         " SELECT run_id, 'lost-' || run_id, '', '', '', 0, '', '', '' FROM"
-        " (SELECT run_id FROM segments UNION SELECT run_id FROM journal UNION SELECT run_id FROM go_segments"
-        "  UNION SELECT run_id FROM sync_segments)"
+        " (SELECT run_id FROM segments UNION SELECT run_id FROM journal"
+        "  UNION SELECT run_id FROM process_segments)"
         " WHERE run_id > 0"
         " AND run_id NOT IN (SELECT run_id FROM runs)",
     };
@@ -303,20 +303,25 @@ static int invent_others(struct salvage *salvage)
         "INSERT INTO call_sites (site_id, image_id, address) SELECT site_id, -1, site_id FROM temp.used_sites"
         " WHERE site_id NOT IN (SELECT site_id FROM call_sites)",
         "INSERT INTO functions (function_id, image_id, name, address, size, name_hash)"
-        " SELECT DISTINCT function_id, -1, 'lost_function_' || function_id, function_id, 0,"
-        " name_hash('lost_function_' || function_id) FROM segment_functions WHERE function_id <> 4294967295"
+        " SELECT function_id, -1, 'lost_function_' || function_id, function_id, 0,"
+        " name_hash('lost_function_' || function_id) FROM (SELECT function_id FROM segment_functions"
+        " UNION SELECT function_id FROM temp.used_functions) WHERE function_id <> 4294967295"
         " AND function_id NOT IN (SELECT function_id FROM functions)",
         "INSERT INTO images (image_id, path, build_id, kind) SELECT image_id, 'lost image ' || image_id, '',"
-        " 'library' FROM (SELECT image_id FROM functions UNION SELECT image_id FROM call_sites)"
+        " 'library' FROM (SELECT image_id FROM functions UNION SELECT image_id FROM call_sites"
+        " UNION SELECT image_id FROM go_programs)"
         " WHERE image_id NOT IN (SELECT image_id FROM images)",
     };
-    /* What refers to a run that is not there. */
+    /* What refers to something that is not there. */
     static const char *const orphans[] = {
         "DELETE FROM tags WHERE run_id NOT IN (SELECT run_id FROM runs)",
         "DELETE FROM losses WHERE run_id NOT IN (SELECT run_id FROM runs)",
         "DELETE FROM blind WHERE run_id NOT IN (SELECT run_id FROM runs)",
         "DELETE FROM threads WHERE run_id NOT IN (SELECT run_id FROM runs)",
         "DELETE FROM processes WHERE run_id NOT IN (SELECT run_id FROM runs)",
+        "DELETE FROM go_wait_reasons WHERE process_id NOT IN (SELECT process_id FROM processes)",
+        "DELETE FROM go_usages WHERE image_id NOT IN (SELECT image_id FROM images)",
+        "DELETE FROM go_usage_cases WHERE usage_id NOT IN (SELECT usage_id FROM go_usages)",
     };
     int code = salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
 
@@ -403,6 +408,7 @@ static int copy_all(struct salvage *salvage)
                        "PRAGMA foreign_keys = OFF;"
                        "CREATE TEMP TABLE lost_segments (thread_id, first_seq, event_count);"
                        "CREATE TEMP TABLE used_sites (site_id INTEGER PRIMARY KEY);"
+                       "CREATE TEMP TABLE used_functions (function_id INTEGER PRIMARY KEY);"
                        "CREATE TEMP TABLE cut_journals (run_id INTEGER PRIMARY KEY); BEGIN",
                        what, salvage->err);
 
@@ -413,9 +419,7 @@ static int copy_all(struct salvage *salvage)
     salvage->sum.lost_segments += losses.rows;
     salvage->sum.lost_stretches += losses.stretches;
     if (!code)
-        code = salvage_go_copy(salvage);
-    if (!code)
-        code = salvage_sync_copy(salvage);
+        code = salvage_processes_copy(salvage);
     if (!code)
         code = copy_journal(salvage);
     if (!code)
@@ -423,15 +427,11 @@ static int copy_all(struct salvage *salvage)
     if (!code)
         code = recover_copied(salvage);
     if (!code)
-        code = salvage_go_invent(salvage);
-    if (!code)
-        code = salvage_sync_invent(salvage);
+        code = salvage_processes_invent(salvage);
     if (!code)
         code = invent_others(salvage);
     if (!code)
-        code = salvage_go_tell_losses(salvage);
-    if (!code)
-        code = salvage_sync_tell_losses(salvage);
+        code = salvage_processes_tell_losses(salvage);
     if (!code)
         code = tell_losses(salvage, losses.rows || losses.stretches || salvage->unknown_lost);
     if (!code)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The salvage of a damaged store, as the files that do it share it (salvage.c, salvage_go.c). */
+/* The salvage of a damaged store, as the files that do it share it (salvage.c, salvage_processes.c). */
 #ifndef TRACESTORE_SALVAGE_H
 #define TRACESTORE_SALVAGE_H
 
@@ -36,15 +36,11 @@ int salvage_copy_table(struct salvage *salvage, const char *table, const char *c
 int salvage_execute_all(struct salvage *salvage, const char *const *statements, size_t count,
                         uint64_t *counter);
 
-/* Goroutine events, where the store has any: their tables and the segments that decode; then rows in place of
- * lost ones that these refer to, without the programs whose process is lost; and losses for the gaps. */
-int salvage_go_copy(struct salvage *salvage);
-int salvage_go_invent(struct salvage *salvage);
-int salvage_go_tell_losses(struct salvage *salvage);
-
-/* The same of synchronisation events (salvage_sync.c). */
-int salvage_sync_copy(struct salvage *salvage);
-int salvage_sync_invent(struct salvage *salvage);
-int salvage_sync_tell_losses(struct salvage *salvage);
+/* Process events and what the catalog says of them (salvage_processes.c): their tables and the segments that
+ * decode; then rows in place of lost ones that these refer to, without those whose process is lost; and
+ * losses for the gaps. */
+int salvage_processes_copy(struct salvage *salvage);
+int salvage_processes_invent(struct salvage *salvage);
+int salvage_processes_tell_losses(struct salvage *salvage);
 
 #endif

@@ -3,7 +3,7 @@
  * Checking a store: what SQLite says about its pages, then every segment and journal row: checksum, decoding
  * to the last bit, counts of calls by function, no gap in a thread's stream that no loss tells of, that each
  * segment begins with the calls open that the one before it left open, with their sites and what is assumed
- * of them, and that the catalog has every function and call site. Goroutine events: verify_go.c.
+ * of them, and that the catalog has every function and call site. Process events: verify_processes.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -13,8 +13,7 @@
 
 #include "store/db/column_types.h"
 #include "store/db/store.h"
-#include "store/repair/verify_go.h"
-#include "store/repair/verify_sync.h"
+#include "store/repair/verify_processes.h"
 #include "store/segment/census.h"
 #include "store/segment/journal.h"
 #include "store/segment/segment_counts.h"
@@ -391,22 +390,11 @@ static int check_journals(struct verifier *verifier)
     return 0;
 }
 
-static int check_go(struct verifier *verifier)
+static int check_processes(struct verifier *verifier)
 {
-    struct go_verification verification = {
+    struct process_verification verification = {
         .db = verifier->db, .report = verifier->report, .context = verifier->context};
-    int code = verify_go_segments(&verification);
-
-    verifier->problems += verification.problems;
-    verifier->segments += verification.segments;
-    return code;
-}
-
-static int check_sync(struct verifier *verifier)
-{
-    struct sync_verification verification = {
-        .db = verifier->db, .report = verifier->report, .context = verifier->context};
-    int code = verify_sync_segments(&verification);
+    int code = verify_process_segments(&verification);
 
     verifier->problems += verification.problems;
     verifier->segments += verification.segments;
@@ -431,9 +419,7 @@ int tracestore_verify(struct tracestore *store,
     if (!code)
         code = check_journals(&verifier);
     if (!code)
-        code = check_go(&verifier);
-    if (!code)
-        code = check_sync(&verifier);
+        code = check_processes(&verifier);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     sqlite3_finalize(verifier.find[ROW_SITE]);
     sqlite3_finalize(verifier.find[ROW_FUNCTION]);

@@ -9,9 +9,8 @@
 #include "store/db/store.h"
 #include "store/db/views_sql.h"
 #include "store/segment/call_list.h"
-#include "store/sql/go_scan.h"
+#include "store/sql/vtab_process_events.h"
 #include "store/sql/vtab_scan.h"
-#include "store/streams/sync_tables.h"
 
 /* decoded_segments(): how many segments this process has decoded so far. Whoever wants to know what a query
  * cost asks before and after. */

@@ -6,13 +6,21 @@
  * to. Both follow the lives of its goroutines and give what an event has completed; at the end of the
  * sequence, what is still open.
  */
-#include "store/sql/go_scan.h"
+#include "store/db/store.h"
+#include "store/sql/process_scan.h"
+#include "store/sql/vtab_constraints.h"
+#include "store/sql/vtab_process_events.h"
 #include "store/sql/vtab_table.h"
 #include "store/streams/go_lives.h"
 
+#define WAIT_REASONS 256 /* the runtime keeps their numbers in a byte */
+
+enum { GOROUTINE = PROCESS_SCAN_COLUMNS, LIVES_COLUMNS };
+
 struct lives_cursor {
     struct vtab_cursor head;
-    struct go_scan scan;
+    struct process_scan scan;
+    char *reasons[WAIT_REASONS]; /* of the process; NULL where there is none of that number */
     struct go_lives lives;
     struct go_lives_news news;
     bool blocks;    /* of go_blocks */
@@ -21,7 +29,10 @@ struct lives_cursor {
 
 static int lives_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-    return go_scan_best_index(info, false);
+    static const struct vtab_column columns[] = {
+        {"run_id", PROCESS_SCAN_RUN, TERM_RUN}, {"process_id", PROCESS_SCAN_PROCESS, TERM_PROCESS}, {0}};
+
+    return vtab_best_index(info, columns);
 }
 
 static int lives_open(bool blocks, sqlite3_vtab_cursor **ret_cursor)
@@ -33,29 +44,62 @@ static int lives_open(bool blocks, sqlite3_vtab_cursor **ret_cursor)
     return result;
 }
 
+static void forget_reasons(struct lives_cursor *cursor)
+{
+    for (int i = 0; i < WAIT_REASONS; i++)
+        free(take_pointer(cursor->reasons[i]));
+}
+
 static int lives_close(sqlite3_vtab_cursor *base)
 {
     struct lives_cursor *cursor = (struct lives_cursor *)base;
 
-    go_scan_stop(&cursor->scan);
+    process_scan_stop(&cursor->scan);
+    forget_reasons(cursor);
     go_lives_release(&cursor->lives);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
 
+static int read_reasons(struct lives_cursor *cursor, struct error *err)
+{
+    static const char what[] = "cannot read the Go programs";
+    AUTO_STATEMENT *row = NULL;
+    int result, code = db_prepare(cursor->scan.db,
+                                  "SELECT number, name FROM main.go_wait_reasons WHERE process_id = ?1"
+                                  " AND number BETWEEN 0 AND 255",
+                                  what, &row, err);
+
+    if (code)
+        return code;
+    db_bind(row, "i", cursor->scan.process_id);
+    while ((result = db_row(row, "nt")) == SQLITE_ROW) {
+        char **reason = &cursor->reasons[sqlite3_column_int64(row, 0)];
+
+        free(*reason); /* of a damaged table: it comes twice */
+        *reason = db_text(row, 1);
+        if (!*reason)
+            return error_no_memory(err);
+    }
+    return result == SQLITE_DONE ? 0 : db_fail(cursor->scan.db, err, what);
+}
+
 static int next_process(struct lives_cursor *cursor, struct error *err)
 {
-    int code = go_scan_next_process(&cursor->scan, err);
+    int code = process_scan_next_process(&cursor->scan, err);
 
-    for (int i = 0; i < GO_WAIT_REASONS && !code; i++)
-        cursor->lives.in_operation[i] = go_reason_in_operation(cursor->scan.reasons[i]);
+    forget_reasons(cursor);
+    if (!code)
+        code = read_reasons(cursor, err);
+    for (int i = 0; i < WAIT_REASONS && !code; i++)
+        cursor->lives.in_operation[i] = go_reason_in_operation(cursor->reasons[i]);
     return code;
 }
 
 /* The next piece of news: 0, 1 at the end, <0. */
 static int next_news(struct lives_cursor *cursor, struct error *err)
 {
-    int code = cursor->scan.iter ? go_scan_next_event(&cursor->scan, err) : 1;
+    int code = cursor->scan.iter ? process_scan_next_event(&cursor->scan, err) : 1;
 
     cursor->news.blocks = 0;
     cursor->news.has_life = false;
@@ -89,12 +133,31 @@ static int lives_filter(sqlite3_vtab_cursor *base, int index_number, const char 
 {
     struct lives_cursor *cursor = (struct lives_cursor *)base;
     struct error err = {0};
-    int code = go_scan_start(&cursor->scan, vtab_db(base->pVtab), index_text, argc, argv, &err);
+    int code = process_scan_start(&cursor->scan, PROCESS_STREAM_GO, vtab_db(base->pVtab), index_text, argc,
+                                  argv, &err);
 
     go_lives_release(&cursor->lives);
     cursor->news.blocks = 0;
     cursor->head.row = 0;
     return code ? vtab_fail(base->pVtab, code, &err) : lives_next(base);
+}
+
+/* Gives one of the first columns. */
+static void result_first(const struct lives_cursor *cursor, sqlite3_context *context, int column,
+                         uint64_t goroutine)
+{
+    if (column == GOROUTINE)
+        sql_result_known(context, goroutine);
+    else
+        process_scan_result(&cursor->scan, context, column, goroutine);
+}
+
+static void result_reason(const struct lives_cursor *cursor, sqlite3_context *context, int64_t number)
+{
+    const char *name = number >= 0 && number < WAIT_REASONS ? cursor->reasons[number] : NULL;
+
+    if (name)
+        sqlite3_result_text(context, name, -1, SQLITE_TRANSIENT);
 }
 
 /* Gives the operation, object or site, `field` 0 to 2, of an operation. */
@@ -105,13 +168,13 @@ static void result_operation(sqlite3_context *context, const struct go_life_oper
     if (field == 0)
         sqlite3_result_text(context, go_op_name(operation->operation), -1, SQLITE_STATIC);
     else
-        go_result_known(context, field == 1 ? operation->object : operation->site);
+        sql_result_known(context, field == 1 ? operation->object : operation->site);
 }
 
 /* ------------------------------------------------------------------------------------------ goroutines */
 
 enum {
-    PARENT = GO_SCAN_COLUMNS,
+    PARENT = LIVES_COLUMNS,
     CREATED_NS,
     ENDED_NS,
     FUNCTION,
@@ -140,8 +203,8 @@ static int goroutines_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor
     return lives_open(false, ret_cursor);
 }
 
-static void result_state(sqlite3_context *context, const struct go_scan *scan, const struct go_life *life,
-                         int column)
+static void result_state(sqlite3_context *context, const struct lives_cursor *cursor,
+                         const struct go_life *life, int column)
 {
     static const char *const names[] = {
         [GO_LIFE_UNKNOWN] = "unknown", [GO_LIFE_RUNNABLE] = "runnable", [GO_LIFE_RUNNING] = "running",
@@ -151,9 +214,9 @@ static void result_state(sqlite3_context *context, const struct go_scan *scan, c
     if (column == STATE)
         sqlite3_result_text(context, names[life->state], -1, SQLITE_STATIC);
     else if (column == SINCE_NS)
-        go_result_known(context, life->since_ns);
+        sql_result_known(context, life->since_ns);
     else if (life->state == GO_LIFE_BLOCKED)
-        go_result_name(context, go_scan_reason(scan, life->block.reason));
+        result_reason(cursor, context, life->block.reason);
 }
 
 static int goroutines_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -163,24 +226,24 @@ static int goroutines_column(sqlite3_vtab_cursor *base, sqlite3_context *context
 
     switch (column) {
     case PARENT:
-        go_result_known(context, life->parent);
+        sql_result_known(context, life->parent);
         break;
     case CREATED_NS:
-        go_result_known(context, life->created_ns);
+        sql_result_known(context, life->created_ns);
         break;
     case ENDED_NS:
-        go_result_known(context, life->ended_ns);
+        sql_result_known(context, life->ended_ns);
         break;
     case FUNCTION:
-        go_result_known(context, life->function);
+        sql_result_known(context, life->function);
         break;
     case CREATED_AT:
-        go_result_known(context, life->created_at);
+        sql_result_known(context, life->created_at);
         break;
     case STATE:
     case SINCE_NS:
     case WAIT_REASON:
-        result_state(context, &cursor->scan, life, column);
+        result_state(context, cursor, life, column);
         break;
     case OPERATION:
     case OBJECT:
@@ -188,7 +251,7 @@ static int goroutines_column(sqlite3_vtab_cursor *base, sqlite3_context *context
         result_operation(context, &life->outer, column - OPERATION);
         break;
     default:
-        go_scan_result(&cursor->scan, context, column, life->goroutine);
+        result_first(cursor, context, column, life->goroutine);
     }
     return SQLITE_OK;
 }
@@ -202,7 +265,7 @@ const sqlite3_module vtab_goroutines_module = VTAB_MODULE(goroutines);
 /* ------------------------------------------------------------------------------------------ go_blocks */
 
 enum {
-    BLOCK_SEQ = GO_SCAN_COLUMNS,
+    BLOCK_SEQ = LIVES_COLUMNS,
     BLOCK_NS,
     BLOCK_DURATION,
     BLOCK_REASON,
@@ -245,7 +308,7 @@ static int go_blocks_column(sqlite3_vtab_cursor *base, sqlite3_context *context,
             sqlite3_result_int64(context, (sqlite3_int64)(block->end_ns - block->ns));
         break;
     case BLOCK_REASON:
-        go_result_name(context, go_scan_reason(&cursor->scan, block->reason));
+        result_reason(cursor, context, block->reason);
         break;
     case BLOCK_OPERATION:
     case BLOCK_OBJECT:
@@ -257,7 +320,7 @@ static int go_blocks_column(sqlite3_vtab_cursor *base, sqlite3_context *context,
             sqlite3_result_int64(context, (sqlite3_int64)block->woken_by);
         break;
     default:
-        go_scan_result(&cursor->scan, context, column, block->goroutine);
+        result_first(cursor, context, column, block->goroutine);
     }
     return SQLITE_OK;
 }

@@ -125,17 +125,12 @@ struct go_program_description {
     uint64_t from_ns; /* goroutines of before are known only by what they do after */
     bool from_start;  /* there are none of before */
 };
-struct go_writer;
 
-/* The go_writer belongs to the writer and lives until trace_writer_free. Its events are committed by the same
- * flushes as the calls. A process that already is a Go program (it goes on with another one by exec) keeps
- * its go_writer and its sequence; what is said of the program now takes the place of what was said. */
+/* Gives the writer of the process's PROCESS_STREAM_GO. A process that already is a Go program (it continues
+ * with another one by exec) keeps its sequence; what is said of the program now takes the place of what was
+ * said. */
 int trace_writer_go_program(struct trace_writer *writer, const struct go_program_description *program,
-                            struct go_writer **ret_go, struct error *err);
-
-/* Appends one event; -ENOMEM is the only failure. Events whose time is before the last one's are given its
- * time. Of GO_EVENT_CREATE and GO_EVENT_TEST the lowest 32 bits of `value` are kept. */
-int go_writer_append(struct go_writer *go, const struct process_event *event);
+                            struct process_writer **ret_go, struct error *err);
 
 /* An entry of the program's concurrency-usage model, for coverage; kept once for an image. */
 struct go_usage_description {

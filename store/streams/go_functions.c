@@ -25,10 +25,10 @@ static int take_list(sqlite3_stmt *row, struct census *functions, struct error *
 int go_functions_take(sqlite3 *db, int64_t run_id, struct census *functions, struct error *err)
 {
     AUTO_STATEMENT *row = NULL;
-    int result = SQLITE_DONE,
-        code =
-            db_prepare(db, "SELECT segment_id, functions FROM main.go_segments WHERE run_id = ?1 OR ?1 = 0",
-                       what, &row, err);
+    int result = SQLITE_DONE, code = db_prepare(db,
+                                                "SELECT segment_id, names FROM main.process_segments WHERE "
+                                                "stream = 1 AND (run_id = ?1 OR ?1 = 0)",
+                                                what, &row, err);
 
     if (code)
         return code;

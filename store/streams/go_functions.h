@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The functions that goroutine events name, from the lists in go_segments: no segment is decoded. */
+/* The functions that goroutine events name, from the lists in process_segments: no segment is decoded. */
 #ifndef TRACESTORE_GO_FUNCTIONS_H
 #define TRACESTORE_GO_FUNCTIONS_H
 

@@ -5,7 +5,8 @@
 
 #include "base/array.h"
 #include "store/db/store.h"
-#include "store/streams/go_tables.h"
+#include "store/streams/go_events.h"
+#include "store/streams/process_streams.h"
 
 static const char what[] = "cannot read the Go programs";
 
@@ -87,8 +88,8 @@ enum { PROCESS, IMAGE, RUN, VERSION, PATH, OPERATIONS, FROM_START, FROM_NS, EVEN
  * of its process_id. */
 #define PROGRAMS_SQL \
     "SELECT g.process_id, g.image_id, g.run_id, version, coalesce(i.path, ''), operations, from_start," \
-    " from_ns, (SELECT sum(event_count) FROM main.go_segments s WHERE s.process_id = g.process_id)," \
-    " " GO_PROCESS_LABEL("g.process_id") \
+    " from_ns, (SELECT sum(event_count) FROM main.process_segments s WHERE s.process_id = g.process_id AND stream = 1)," \
+    " " PROCESS_LABEL_SQL("g.process_id") \
     " FROM main.go_programs g LEFT JOIN main.images i USING (image_id) WHERE g.run_id = ?1" \
     " ORDER BY g.process_id"
 

@@ -54,6 +54,18 @@ struct process_event {
     uint8_t flags; /* enum go_event_flags; 0 in synchronisation events */
 };
 
+/* ------------------------------------------------------------------------------------------ writing */
+
+/* Writes a process's stream; from trace_writer_go_program or trace_writer_sync_process. It belongs to the
+ * trace_writer, and its events are committed by the same flushes as the calls. */
+struct process_writer;
+
+/* Appends one event; -ENOMEM is the only failure. An event whose time is before the last one's is given that
+ * time. Of GO_EVENT_CREATE and GO_EVENT_TEST the lowest 32 bits of `value` are kept. */
+int process_writer_append(struct process_writer *process, const struct process_event *event);
+
+/* ------------------------------------------------------------------------------------------ reading */
+
 /* Iterates the events of a process's stream in order, in memory bounded by one segment; as event_iter does.
  */
 struct process_event_iter;

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/streams/process_iter.h"
+
 #include <errno.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
 #include "store/db/store.h"
 #include "store/segment/event_iter.h"
+#include "store/streams/process_codec.h"
+#include "store/streams/process_streams.h"
 
 enum { SEGMENT_ID, FIRST_SEQ, EVENT_COUNT, CODEC, CHECKSUM, DATA };
 
+/* The first segment with an event at or behind ?3 that may be in the range of times. */
+#define FIND_SQL \
+    "SELECT segment_id, first_seq, event_count, codec, checksum, data FROM main.process_segments" \
+    " WHERE process_id = ?1 AND stream = ?2 AND first_seq >= coalesce((SELECT first_seq" \
+    " FROM main.process_segments WHERE process_id = ?1 AND stream = ?2 AND first_seq <= ?3" \
+    " ORDER BY first_seq DESC LIMIT 1), 0)" \
+    " AND first_seq + event_count > ?3 AND last_ns >= ?4 AND first_ns <= ?5 ORDER BY first_seq LIMIT 1"
+
 struct process_event_iter {
-    const struct process_event_kind *kind;
     sqlite3 *db;
+    enum process_stream stream;
+    const char *events; /* what they are called in messages */
     int64_t process_id;
     struct process_range range;
     sqlite3_stmt *find;
@@ -19,8 +31,8 @@ struct process_event_iter {
     bool ended;
 
     int64_t segment_id;
-    uint64_t seq, behind; /* of the decoder's next event; of the event behind the segment */
-    void *decoder;        /* NULL: between two segments */
+    uint64_t seq, behind;            /* of the decoder's next event; of the event behind the segment */
+    struct process_decoder *decoder; /* NULL: between two segments */
 };
 
 DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
@@ -29,19 +41,18 @@ int process_event_iter_open_db(sqlite3 *db, enum process_stream stream, int64_t 
                                const struct process_range *range, struct process_event_iter **ret_iter,
                                struct error *err)
 {
-    static const struct process_event_kind *const kinds[] = {
-        [PROCESS_STREAM_GO] = &process_events_of_go, [PROCESS_STREAM_SYNC] = &process_events_of_sync};
     CLEANUP(cleanup_iter) struct process_event_iter *iter = calloc(1, sizeof(*iter));
     int code;
 
     if (!iter)
         return error_no_memory(err);
-    *iter = (struct process_event_iter){.kind = kinds[stream],
-                                        .db = db,
+    *iter = (struct process_event_iter){.db = db,
+                                        .stream = stream,
+                                        .events = process_stream_traits(stream)->events,
                                         .process_id = process_id,
                                         .range = *range,
                                         .next_seq = range->first_seq};
-    code = db_prepare(db, iter->kind->find, "cannot read events", &iter->find, err);
+    code = db_prepare(db, FIND_SQL, "cannot read events", &iter->find, err);
     if (!code)
         *ret_iter = take_pointer(iter);
     return code;
@@ -55,8 +66,7 @@ int process_event_iter_open(struct tracestore *store, enum process_stream stream
 
 static void free_decoder(struct process_event_iter *iter)
 {
-    if (iter->decoder)
-        iter->kind->free(take_pointer(iter->decoder));
+    process_decoder_free(take_pointer(iter->decoder));
 }
 
 void process_event_iter_free(struct process_event_iter *iter)
@@ -81,7 +91,7 @@ static int damaged(struct process_event_iter *iter, int code, struct error *err)
     if (code == -ENOMEM)
         return error_no_memory(err);
     return error_say(err, code, "cannot read segment %lld of the %s of process %lld: %s",
-                     (long long)iter->segment_id, iter->kind->name, (long long)iter->process_id,
+                     (long long)iter->segment_id, iter->events, (long long)iter->process_id,
                      code == -ENOTSUP
                          ? "it was written by a newer tracectl (read it with that version)"
                          : "it is damaged (its events are unknown; see what 'tracectl verify' says)");
@@ -98,7 +108,7 @@ static bool behind_gap(struct process_event_iter *iter, uint64_t first_seq, stru
     error_say(err, -EBADMSG,
               "cannot read %s %llu to %llu of process %lld: their segment is missing (see what 'tracectl "
               "verify' says)",
-              iter->kind->name, (unsigned long long)from, (unsigned long long)first_seq - 1,
+              iter->events, (unsigned long long)from, (unsigned long long)first_seq - 1,
               (long long)iter->process_id);
     return true;
 }
@@ -120,14 +130,14 @@ static int load_segment(struct process_event_iter *iter, struct error *err)
             err, -EBADMSG,
             "cannot read the %s of process %lld from %llu on: segment %lld does not hold what the "
             "store's index says (see what 'tracectl verify' says)",
-            iter->kind->name, (long long)iter->process_id, (unsigned long long)iter->next_seq,
+            iter->events, (long long)iter->process_id, (unsigned long long)iter->next_seq,
             (long long)iter->segment_id);
     iter->seq = first_seq;
     iter->behind = first_seq + event_count;
     if (!db_row_is(iter->find, "innnnb") ||
         crc32(0, data, (uInt)size) != (uint32_t)sqlite3_column_int64(iter->find, CHECKSUM))
         return damaged(iter, -EBADMSG, err);
-    code = iter->kind->open(data, size, event_count, &iter->decoder);
+    code = process_decoder_open(iter->stream, data, size, event_count, &iter->decoder);
     if (code)
         return damaged(iter, code, err);
     event_iter_count_decoded();
@@ -142,8 +152,8 @@ static int start_next(struct process_event_iter *iter, struct error *err)
 
     if (iter->ended || iter->next_seq > iter->range.last_seq)
         return 1;
-    db_bind(iter->find, "iiii", iter->process_id, (int64_t)iter->next_seq, (int64_t)iter->range.from_ns,
-            (int64_t)iter->range.to_ns);
+    db_bind(iter->find, "iiiii", iter->process_id, (int64_t)iter->stream, (int64_t)iter->next_seq,
+            (int64_t)iter->range.from_ns, (int64_t)iter->range.to_ns);
     result = db_row(iter->find, "inn");
     code = result == SQLITE_ROW    ? load_segment(iter, err)
            : result == SQLITE_DONE ? 1
@@ -154,9 +164,9 @@ static int start_next(struct process_event_iter *iter, struct error *err)
 }
 
 /* The next event of the segment, wanted or not. 1: it is at its end. */
-static int step(struct process_event_iter *iter, struct process_event *event, uint64_t *ns, struct error *err)
+static int step(struct process_event_iter *iter, struct process_event *event, struct error *err)
 {
-    int code = iter->kind->next(iter->decoder, event, ns);
+    int code = process_decoder_next(iter->decoder, event);
 
     if (code < 0)
         return damaged(iter, code, err);
@@ -173,19 +183,18 @@ int process_event_iter_next(struct process_event_iter *iter, struct process_even
                             struct error *err)
 {
     const struct process_range *range = &iter->range;
-    uint64_t ns;
     int code;
 
     for (;;) {
         code = iter->decoder ? 0 : start_next(iter, err);
         if (code)
             return code;
-        code = step(iter, ret_event, &ns, err);
+        code = step(iter, ret_event, err);
         if (code < 0)
             return code;
-        if (code || iter->seq <= iter->next_seq || ns < range->from_ns)
+        if (code || iter->seq <= iter->next_seq || ret_event->ns < range->from_ns)
             continue;
-        if (iter->seq - 1 > range->last_seq || ns > range->to_ns) {
+        if (iter->seq - 1 > range->last_seq || ret_event->ns > range->to_ns) {
             free_decoder(iter);
             iter->ended = true;
             return 1;

@@ -5,8 +5,8 @@
 
 #include "base/array.h"
 #include "store/db/store.h"
-#include "store/streams/go_tables.h"
-#include "store/streams/sync_tables.h"
+#include "store/streams/process_streams.h"
+#include "store/streams/sync_events.h"
 
 static const char what[] = "cannot read what the run says of synchronisation";
 
@@ -69,9 +69,9 @@ int sync_processes(struct tracestore *store, int64_t run_id, struct sync_process
     struct row_list list = {.size = sizeof(struct sync_process), .types = "i-tiTTnni", .read = read_process};
     int code = read_rows(
         store, run_id,
-        "SELECT s.process_id, " GO_PROCESS_LABEL("s.process_id") ", coalesce(p.exe, ''), coalesce(p.pid, 0),"
-        " library, why_not, from_ns, coalesce((SELECT sum(event_count) FROM main.sync_segments g"
-        "  WHERE g.process_id = s.process_id), 0), from_start, s.run_id"
+        "SELECT s.process_id, " PROCESS_LABEL_SQL("s.process_id") ", coalesce(p.exe, ''), coalesce(p.pid, 0),"
+        " library, why_not, from_ns, coalesce((SELECT sum(event_count) FROM main.process_segments g"
+        "  WHERE g.process_id = s.process_id AND stream = 2), 0), from_start, s.run_id"
         " FROM main.sync_processes s LEFT JOIN main.processes p USING (process_id) WHERE s.run_id = ?1"
         " ORDER BY s.process_id",
         &list, err);

@@ -147,20 +147,15 @@ struct sync_process_description {
     uint64_t from_ns; /* locks may be held, and threads be there, from before */
     bool from_start;  /* nothing is from before */
 };
-struct sync_writer;
 
-/* The sync_writer belongs to the writer and lives until trace_writer_free. Its events are committed by the
- * same flushes as the calls. A process that is known keeps its sync_writer and its sequence. */
+/* Gives the writer of the process's PROCESS_STREAM_SYNC. A process that is known keeps its sequence. */
 int trace_writer_sync_process(struct trace_writer *writer, const struct sync_process_description *process,
-                              struct sync_writer **ret_sync, struct error *err);
+                              struct process_writer **ret_sync, struct error *err);
 
 /* That locks, conditions... of the C library at `library` are seen in the process; NULL: they are not, for
  * the reason `why`, and futexes are all that is known of them. Told at most once for each program. */
-int sync_writer_library(struct sync_writer *sync, const char *library, const char *why, struct error *err);
-
-/* Appends one event; -ENOMEM is the only failure. One whose time is before the last one's is given its time.
- */
-int sync_writer_append(struct sync_writer *sync, const struct process_event *event);
+int trace_writer_sync_library(struct trace_writer *writer, int64_t process_id, const char *library,
+                              const char *why, struct error *err);
 
 /* Enters a channel, whose number the callee chooses; strings are copied. A later call with the same `channel`
  * says it anew, as when a socket has been connected: then the number stays. 0: a new one. */

@@ -74,7 +74,7 @@ static int find_used_images(sqlite3 *db, struct error *err)
                 " WHERE function_id IN (SELECT function_id FROM main.segment_functions"
                 " UNION SELECT function_id FROM main.blind) UNION SELECT image_id FROM main.call_sites"
                 " WHERE EXISTS (SELECT 1 FROM main.segments WHERE instr('2367ABEF', substr(hex(substr(data, "
-                "3, 1)), 2))) OR EXISTS (SELECT 1 FROM main.sync_segments)",
+                "3, 1)), 2))) OR EXISTS (SELECT 1 FROM main.process_segments WHERE stream = 2)",
                 what, err);
 
     return code ? code : add_go_images(db, err);
@@ -237,9 +237,7 @@ static int choose_run(sqlite3 *db, const struct trace_retention *keep, uint64_t 
 static int delete_segments(sqlite3 *db, int64_t run_id, int64_t most, int64_t *ret_gone, struct error *err)
 {
     static const char *const statements[] = {
-        "DELETE FROM sync_segments WHERE segment_id IN (SELECT segment_id FROM sync_segments"
-        " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
-        "DELETE FROM go_segments WHERE segment_id IN (SELECT segment_id FROM go_segments"
+        "DELETE FROM process_segments WHERE segment_id IN (SELECT segment_id FROM process_segments"
         " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",
         "DELETE FROM segments WHERE segment_id IN (SELECT segment_id FROM segments"
         " WHERE run_id = ?1 ORDER BY segment_id DESC LIMIT ?2)",

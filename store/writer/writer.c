@@ -229,8 +229,7 @@ void trace_writer_free(struct trace_writer *writer)
         closed_segment_free(closed);
     }
     window_free(writer->window);
-    go_writers_free(writer);
-    sync_writers_free(writer);
+    process_writers_free(writer);
     catalog_queue_release(&writer->catalog);
     shared_rows_release(&writer->shared);
     for (int kind = 0; kind < NUMBER_KINDS; kind++)

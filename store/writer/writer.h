@@ -10,6 +10,7 @@
 #include "store/db/store.h"
 #include "store/segment/journal.h"
 #include "store/segment/segment.h"
+#include "store/streams/process_events.h"
 #include "store/writer/catalog_queue.h"
 #include "store/writer/writer_window.h"
 
@@ -59,9 +60,8 @@ struct trace_writer {
 
     struct writer_window *window; /* NULL: everything is kept */
 
-    struct go_writer *go_writers;     /* one for each Go program */
-    struct sync_writer *sync_writers; /* one for each process whose synchronisation is recorded */
-    uint64_t sync_channels;           /* the largest number of one */
+    struct process_writer *process_writers; /* one for each stream of a process */
+    uint64_t sync_channels;                 /* the largest number of one */
 
     size_t journal_total; /* bytes of this run's rows */
     size_t journal_live;  /* what a rewritten journal would have: the sum of the threads' journal_bytes */
@@ -111,16 +111,16 @@ int writer_queue_loss(struct trace_writer *writer, int64_t thread, int64_t seq, 
                       const struct lost_events *lost, const char *cause);
 int writer_queue_thread_end(struct thread_writer *thread, uint64_t ns);
 
-/* The Go programs' events (go_writer.c): writes them inside the flush's transaction, and forgets them once it
- * is committed. */
-int go_writers_write(struct trace_writer *writer, struct error *err);
-void go_writers_advance(struct trace_writer *writer);
-void go_writers_free(struct trace_writer *writer);
+/* The events of processes (process_writer.c): writes them inside the flush's transaction, and forgets them
+ * once it is committed. */
+int process_writers_write(struct trace_writer *writer, struct error *err);
+void process_writers_advance(struct trace_writer *writer);
+void process_writers_free(struct trace_writer *writer);
 
-/* The same of synchronisation events (sync_writer.c). */
-int sync_writers_write(struct trace_writer *writer, struct error *err);
-void sync_writers_advance(struct trace_writer *writer);
-void sync_writers_free(struct trace_writer *writer);
+/* The writer of a process's stream, made when it is first asked for. `process` is a number. NULL: out of
+ * memory. */
+struct process_writer *process_writer_get(struct trace_writer *writer, enum process_stream stream,
+                                          int64_t process);
 
 struct shared_row;
 void shared_rows_release(struct shared_row **rows);

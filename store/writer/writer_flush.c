@@ -181,9 +181,7 @@ static int write_rows(struct trace_writer *writer, uint64_t now_ns, const struct
     if (!code && writer->window)
         code = window_write(writer, now_ns, err);
     if (!code)
-        code = go_writers_write(writer, err);
-    if (!code)
-        code = sync_writers_write(writer, err);
+        code = process_writers_write(writer, err);
     if (!code && ending)
         return write_ending(writer, ending, err);
     if (!code)
@@ -208,8 +206,7 @@ static void advance(struct trace_writer *writer, bool all)
     writer->closed = NULL;
     writer->closed_end = &writer->closed;
     writer->closed_bytes = 0;
-    go_writers_advance(writer);
-    sync_writers_advance(writer);
+    process_writers_advance(writer);
     catalog_queue_clear(&writer->catalog);
     for (int kind = 0; kind < NUMBER_KINDS; kind++)
         writer->numberings[kind].settled = writer->numberings[kind].next;

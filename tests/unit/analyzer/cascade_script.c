@@ -22,7 +22,7 @@ struct script {
     int64_t image;
     struct {
         int64_t id;
-        struct sync_writer *sync;
+        struct process_writer *sync;
         struct script_thread threads[MOST_THREADS];
     } processes[MOST_PROCESSES];
     struct {
@@ -66,7 +66,7 @@ static struct script_thread *thread_of(struct script *script, unsigned number)
         cr_assert_eq(
             trace_writer_sync_process(script->writer, &sync, &script->processes[script->process].sync, NULL),
             0);
-        cr_assert_eq(sync_writer_library(script->processes[script->process].sync, "libc.so", NULL, NULL), 0);
+        cr_assert_eq(trace_writer_sync_library(script->writer, sync.process_id, "libc.so", NULL, NULL), 0);
     }
     if (thread->calls)
         return thread;
@@ -91,7 +91,7 @@ static void append(struct script *script, enum sync_event_kind kind, enum sync_p
         .phase = (uint8_t)phase,
     };
 
-    cr_assert_eq(sync_writer_append(script->processes[script->process].sync, &event), 0);
+    cr_assert_eq(process_writer_append(script->processes[script->process].sync, &event), 0);
 }
 
 /* Both events of an operation that took no time. */

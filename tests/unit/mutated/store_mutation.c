@@ -160,12 +160,11 @@ static void change_values(const char *path, struct generator *generator)
 /* A payload that is wrong under a checksum that is right. */
 static void change_payload(sqlite3 *db, struct generator *generator)
 {
-    static const char *const tables[][2] = {{"segments", "segment_id"},
-                                            {"go_segments", "segment_id"},
-                                            {"sync_segments", "segment_id"},
-                                            {"journal", "journal_id"}};
+    static const char *const tables[][3] = {{"segments", "segment_id", "functions"},
+                                            {"process_segments", "segment_id", "names"},
+                                            {"journal", "journal_id", "data"}};
     const char *const *table = tables[generator_below(generator, ARRAY_SIZE(tables))];
-    const char *column = generator_below(generator, 4) || table >= tables[2] ? "data" : "functions";
+    const char *column = generator_below(generator, 4) ? "data" : table[2];
     char *sql =
         sqlite3_mprintf("SELECT %s, %s FROM %s ORDER BY random() LIMIT 1", table[1], column, table[0]);
     AUTO_STATEMENT *row = NULL, *update = NULL;
@@ -185,7 +184,7 @@ static void change_payload(sqlite3 *db, struct generator *generator)
         sql =
             strcmp(column, "data") == 0
                 ? sqlite3_mprintf("UPDATE %s SET data = ?1, checksum = ?3 WHERE %s = ?2", table[0], table[1])
-                : sqlite3_mprintf("UPDATE %s SET functions = ?1 WHERE %s = ?2 AND ?3 NOTNULL", table[0],
+                : sqlite3_mprintf("UPDATE %s SET %s = ?1 WHERE %s = ?2 AND ?3 NOTNULL", table[0], column,
                                   table[1]);
         if (sqlite3_prepare_v2(db, sql, -1, &update, NULL) == SQLITE_OK) {
             db_bind(update, "bii", (const void *)data, size, sqlite3_column_int64(row, 0),

@@ -136,9 +136,9 @@ static void write_run(struct fixture *fixture, bool ended)
 {
     struct generator generator = {7};
     AUTO_FREE struct process_event *events = calloc(400, sizeof(*events));
-    struct go_writer *go = fixture_go_program(fixture);
+    struct process_writer *go = fixture_go_program(fixture);
     const struct sync_process_description process = {.process_id = fixture->process_id, .from_ns = 7};
-    struct sync_writer *sync = NULL;
+    struct process_writer *sync = NULL;
     struct process_event event = {.ns = 1000, .kind = SYNC_MUTEX_LOCK};
 
     for (int i = 0; i < 3; i++) {
@@ -153,7 +153,7 @@ static void write_run(struct fixture *fixture, bool ended)
     }
     go_events_of_program(&generator, 3, events, 400);
     for (size_t i = 0; i < 400; i++)
-        cr_assert_eq(go_writer_append(go, &events[i]), 0);
+        cr_assert_eq(process_writer_append(go, &events[i]), 0);
     cr_assert_eq(trace_writer_sync_process(fixture->writer, &process, &sync, NULL), 0);
     for (unsigned i = 0; i < 60; i++) {
         event.ns += 10;
@@ -161,7 +161,7 @@ static void write_run(struct fixture *fixture, bool ended)
         event.object = 1 + i / 6 % 4;
         event.phase = i % 4 < 2 ? SYNC_BEGIN : SYNC_AT;
         event.kind = i % 4 < 2 ? SYNC_MUTEX_LOCK : SYNC_MUTEX_UNLOCK;
-        cr_assert_eq(sync_writer_append(sync, &event), 0);
+        cr_assert_eq(process_writer_append(sync, &event), 0);
     }
     cr_assert_eq(trace_writer_loss(fixture->writer, 4000, 3, "buffer full", NULL), 0);
     cr_assert_eq(trace_writer_tag(fixture->writer, "size", "10", NULL), 0);

@@ -111,7 +111,7 @@ bool go_event_same(const struct process_event *a, const struct process_event *b)
            a->operation == b->operation && a->flags == b->flags;
 }
 
-struct go_writer *fixture_go_program(struct fixture *fixture)
+struct process_writer *fixture_go_program(struct fixture *fixture)
 {
     static const char *const reasons[] = {[14] = "chan receive", [15] = "chan send", [19] = "sleep"};
     const struct go_program_description program = {.process_id = fixture->process_id,
@@ -122,7 +122,7 @@ struct go_writer *fixture_go_program(struct fixture *fixture)
                                                    .wait_reason_count = ARRAY_SIZE(reasons),
                                                    .from_ns = 1000,
                                                    .from_start = true};
-    struct go_writer *go = NULL;
+    struct process_writer *go = NULL;
     struct error err = {0};
 
     cr_assert_eq(trace_writer_go_program(fixture->writer, &program, &go, &err), 0, "%s", err.message);

@@ -19,7 +19,7 @@ void go_events_of_program(struct generator *generator, unsigned pairs, struct pr
 bool go_event_same(const struct process_event *a, const struct process_event *b);
 
 /* Makes the fixture's process a Go program. */
-struct go_writer *fixture_go_program(struct fixture *fixture);
+struct process_writer *fixture_go_program(struct fixture *fixture);
 
 /* Reads the process and expects these events, then the end. */
 void expect_go_events(struct tracestore *store, int64_t process_id, const struct process_event *events,

@@ -314,7 +314,7 @@ Test(go_coverage, the_runtime_and_the_standard_library_are_left_out)
 /* ------------------------------------------------------------------------------------------ a store */
 
 /* Sites get the function ids that the store gives out: `ids` by line. */
-static void write_events(struct go_writer *go, const char *text, const uint32_t *ids)
+static void write_events(struct process_writer *go, const char *text, const uint32_t *ids)
 {
     struct go_script script = go_script_read(text);
 
@@ -324,7 +324,7 @@ static void write_events(struct go_writer *go, const char *text, const uint32_t 
         event->site = event->site ? ids[event->site] : 0;
         if (event->kind == GO_EVENT_CREATE)
             event->value = ids[0];
-        cr_assert_eq(go_writer_append(go, event), 0);
+        cr_assert_eq(process_writer_append(go, event), 0);
     }
     free(script.events);
 }
@@ -341,7 +341,7 @@ static void write_run(struct tracestore *store, const char *text)
     struct go_program_description program = {.version = "go1.22.12", .operations = true, .from_start = true};
     uint32_t ids[100] = {0};
     struct trace_writer *writer;
-    struct go_writer *go;
+    struct process_writer *go;
 
     program.wait_reasons = (const char *const *)go_script_reasons;
     program.wait_reason_count = go_script_reason_count;

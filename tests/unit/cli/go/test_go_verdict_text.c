@@ -23,7 +23,7 @@ struct recording {
     char directory[64], path[96];
     struct tracestore *store;
     struct trace_writer *writer;
-    struct go_writer *go;
+    struct process_writer *go;
     uint32_t sites[8]; /* function_ids of the places below */
     uint64_t ns;
 };
@@ -82,7 +82,7 @@ static void add(struct recording *recording, struct process_event event)
 {
     event.ns = recording->ns += 1000;
     event.tid = (uint32_t)event.goroutine;
-    cr_assert_eq(go_writer_append(recording->go, &event), 0);
+    cr_assert_eq(process_writer_append(recording->go, &event), 0);
 }
 
 static void make(struct recording *recording, uint64_t goroutine, enum place function, enum place at)

@@ -12,10 +12,10 @@
 
 static struct process_event *events;
 
-static void append(struct go_writer *go, size_t count)
+static void append(struct process_writer *go, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        cr_assert_eq(go_writer_append(go, &events[i]), 0);
+        cr_assert_eq(process_writer_append(go, &events[i]), 0);
 }
 
 /* A store with a run of goroutine events; they name functions 5 to 24 of image 1. */
@@ -50,7 +50,7 @@ static int verify(struct tracestore *store, struct tracestore_problem *ret_last)
     int problems = tracestore_verify(store, keep_problem, ret_last, &segments, &err);
 
     cr_assert_geq(problems, 0, "%s", err.message);
-    cr_assert_eq((int64_t)segments, ask(tracestore_db(store), "SELECT count(*) FROM go_segments"));
+    cr_assert_eq((int64_t)segments, ask(tracestore_db(store), "SELECT count(*) FROM process_segments"));
     return problems;
 }
 
@@ -65,7 +65,7 @@ Test(go_keeping, totals_count_them)
     cr_assert_eq(totals.go_events, COUNT);
     cr_assert_eq(totals.events, 0);
     cr_assert_eq((int64_t)totals.stored_bytes,
-                 ask(tracestore_db(fixture.store), "SELECT sum(length(data)) FROM go_segments"));
+                 ask(tracestore_db(fixture.store), "SELECT sum(length(data)) FROM process_segments"));
     cr_assert(totals.complete);
     close_run(&fixture);
 }
@@ -97,7 +97,7 @@ Test(go_keeping, functions_stay_as_long_as_they_are_named)
     cr_assert_eq(tracestore_delete_run(fixture.store, 1, &err), 0, "%s", err.message);
     cr_assert_eq(ask(db,
                      "SELECT (SELECT count(*) FROM functions) + (SELECT count(*) FROM images)"
-                     " + (SELECT count(*) FROM go_segments) + (SELECT count(*) FROM go_wait_reasons)"),
+                     " + (SELECT count(*) FROM process_segments) + (SELECT count(*) FROM go_wait_reasons)"),
                  0);
     close_run(&fixture);
 }
@@ -115,7 +115,7 @@ Test(go_keeping, retention_deletes_them)
         ;
     cr_assert_eq(code, 0, "%s", err.message);
     cr_assert_eq(retained.runs, 1);
-    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM go_segments"), 0);
+    cr_assert_eq(ask(tracestore_db(fixture.store), "SELECT count(*) FROM process_segments"), 0);
     close_run(&fixture);
 }
 
@@ -124,13 +124,13 @@ Test(go_keeping, verifying_finds_damage)
     static const struct {
         const char *sql, *problem;
     } damages[] = {
-        {"UPDATE go_segments SET checksum = checksum + 1 WHERE first_seq = 0", "checksum"},
-        {"UPDATE go_segments SET event_count = event_count - 1 WHERE first_seq > 0", "decoded"},
-        {"UPDATE go_segments SET last_ns = last_ns + 1 WHERE first_seq > 0", "time"},
-        {"UPDATE go_segments SET functions = x'00000000' WHERE first_seq > 0", "list"},
-        {"UPDATE go_segments SET functions = x'00' WHERE first_seq > 0", "list"},
+        {"UPDATE process_segments SET checksum = checksum + 1 WHERE first_seq = 0", "checksum"},
+        {"UPDATE process_segments SET event_count = event_count - 1 WHERE first_seq > 0", "decoded"},
+        {"UPDATE process_segments SET last_ns = last_ns + 1 WHERE first_seq > 0", "time"},
+        {"UPDATE process_segments SET names = x'00000000' WHERE first_seq > 0", "list"},
+        {"UPDATE process_segments SET names = x'00' WHERE first_seq > 0", "list"},
         {"DELETE FROM functions WHERE function_id = 13", "function 13"},
-        {"DELETE FROM go_segments WHERE first_seq = 0", "missing"},
+        {"DELETE FROM process_segments WHERE first_seq = 0", "missing"},
     };
 
     for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
@@ -168,9 +168,9 @@ Test(go_keeping, salvaging_takes_them_along)
     tracestore_free(store);
     unlink(path);
 
-    lost = ask(tracestore_db(fixture.store), "SELECT event_count FROM go_segments WHERE first_seq = 0");
+    lost = ask(tracestore_db(fixture.store), "SELECT event_count FROM process_segments WHERE first_seq = 0");
     run_sql(tracestore_db(fixture.store),
-            "UPDATE go_segments SET checksum = checksum + 1 WHERE first_seq = 0");
+            "UPDATE process_segments SET checksum = checksum + 1 WHERE first_seq = 0");
     run_sql(tracestore_db(fixture.store), "PRAGMA foreign_keys = OFF");
     run_sql(tracestore_db(fixture.store), "DELETE FROM go_programs");
     run_sql(tracestore_db(fixture.store), "DELETE FROM processes");
@@ -180,7 +180,7 @@ Test(go_keeping, salvaging_takes_them_along)
     cr_assert_eq((int64_t)salvaged.lost_events, lost);
     cr_assert_eq(tracestore_open(path, TRACESTORE_READ, &store, &err), 0, "%s", err.message);
     cr_assert_eq(verify(store, &problem), 0, "%s", problem.text);
-    cr_assert_eq(ask(tracestore_db(store), "SELECT count(*) FROM go_segments"), 1);
+    cr_assert_eq(ask(tracestore_db(store), "SELECT count(*) FROM process_segments"), 1);
     cr_assert_eq(ask(tracestore_db(store), "SELECT count(*) FROM go_programs"), 1);
     cr_assert_eq(ask(tracestore_db(store), "SELECT sum(count) FROM losses WHERE cause = 'damaged'"), lost);
     tracestore_free(store);

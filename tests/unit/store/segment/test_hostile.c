@@ -17,7 +17,7 @@ static void make_run(struct fixture *fixture)
     static struct process_event events[3000];
     struct generator generator = {5};
     struct stream stream = {0};
-    struct go_writer *go;
+    struct process_writer *go;
 
     fixture_open(fixture, &small_segments);
     fixture_functions(fixture, 30);
@@ -28,7 +28,7 @@ static void make_run(struct fixture *fixture)
         write_events(fixture_thread(fixture, i ? "0.1" : "0.0", TRACE_RETURNS_PROBED), &stream, 0,
                      stream.count);
     for (size_t i = 0; i < 3000; i++)
-        cr_assert_eq(go_writer_append(go, &events[i]), 0);
+        cr_assert_eq(process_writer_append(go, &events[i]), 0);
     cr_assert_eq(trace_writer_flush(fixture->writer, 900000, NULL), 0);
     trace_writer_free(fixture->writer);
     fixture->writer = NULL;
@@ -107,7 +107,7 @@ Test(hostile, walks_over_goroutine_events_end)
 
         make_run(&fixture);
         cr_assert_eq(failures_of_goroutines(&fixture), 0);
-        snprintf(sql, sizeof(sql), "UPDATE go_segments SET %s", changes[i]);
+        snprintf(sql, sizeof(sql), "UPDATE process_segments SET %s", changes[i]);
         run_sql(tracestore_db(fixture.store), sql);
         cr_assert_geq(failures_of_goroutines(&fixture), 1, "%s", sql);
         cr_assert_geq(tracestore_verify(fixture.store, NULL, NULL, NULL, NULL), 1, "%s", sql);

@@ -11,7 +11,7 @@
 
 struct program {
     struct fixture fixture;
-    struct go_writer *go;
+    struct process_writer *go;
     struct process_event *events;
 };
 
@@ -36,7 +36,7 @@ static void close_program(struct program *program)
 static void append(struct program *program, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
-        cr_assert_eq(go_writer_append(program->go, &program->events[i]), 0);
+        cr_assert_eq(process_writer_append(program->go, &program->events[i]), 0);
 }
 
 static void flush(struct program *program)
@@ -86,7 +86,7 @@ Test(go_events, small_flushes_share_a_segment)
         append(&program, at, at + 50);
         flush(&program);
     }
-    cr_assert_eq(ask(tracestore_db(program.fixture.store), "SELECT count(*) FROM go_segments"), 1);
+    cr_assert_eq(ask(tracestore_db(program.fixture.store), "SELECT count(*) FROM process_segments"), 1);
     expect(&program, 2000);
     close_program(&program);
 }
@@ -168,9 +168,10 @@ Test(go_events, a_damaged_segment_is_passed)
     append(&program, 0, COUNT);
     end(&program);
     behind = (uint64_t)ask(tracestore_db(program.fixture.store),
-                           "SELECT event_count FROM go_segments WHERE first_seq = 0");
+                           "SELECT event_count FROM process_segments WHERE first_seq = 0");
     cr_assert(behind && behind < COUNT);
-    run_sql(tracestore_db(program.fixture.store), "UPDATE go_segments SET checksum = 1 WHERE first_seq = 0");
+    run_sql(tracestore_db(program.fixture.store),
+            "UPDATE process_segments SET checksum = 1 WHERE first_seq = 0");
     cr_assert_eq(process_event_iter_open(program.fixture.store, PROCESS_STREAM_GO, program.fixture.process_id,
                                          &iter, &err),
                  0);
@@ -181,7 +182,7 @@ Test(go_events, a_damaged_segment_is_passed)
     }
     cr_assert_eq(behind + count, COUNT);
     process_event_iter_free(iter);
-    run_sql(tracestore_db(program.fixture.store), "DELETE FROM go_segments WHERE first_seq = 0");
+    run_sql(tracestore_db(program.fixture.store), "DELETE FROM process_segments WHERE first_seq = 0");
     cr_assert_eq(process_event_iter_open(program.fixture.store, PROCESS_STREAM_GO, program.fixture.process_id,
                                          &iter, &err),
                  0);

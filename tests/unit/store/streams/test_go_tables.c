@@ -66,7 +66,7 @@ static void open_story(struct fixture *fixture, const struct process_event *even
                                              .wait_reasons = reasons,
                                              .wait_reason_count = ARRAY_SIZE(reasons),
                                              .operations = true};
-    struct go_writer *go = NULL;
+    struct process_writer *go = NULL;
     struct error err = {0};
 
     fixture_open(fixture, NULL);
@@ -75,7 +75,7 @@ static void open_story(struct fixture *fixture, const struct process_event *even
     program.image_id = fixture->image_id;
     cr_assert_eq(trace_writer_go_program(fixture->writer, &program, &go, &err), 0, "%s", err.message);
     for (size_t i = 0; i < count; i++)
-        cr_assert_eq(go_writer_append(go, &events[i]), 0);
+        cr_assert_eq(process_writer_append(go, &events[i]), 0);
     cr_assert_eq(trace_writer_end(fixture->writer, 6000, 0, &err), 0, "%s", err.message);
 }
 

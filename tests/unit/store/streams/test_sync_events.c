@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "store/db/store.h"
-#include "store/streams/sync_codec.h"
+#include "store/streams/process_codec.h"
+#include "store/streams/sync_events.h"
 #include "tests/unit/store/fixture.h"
 
 static struct process_event random_event(struct generator *generator, uint64_t ns)
@@ -33,34 +34,35 @@ static bool same(const struct process_event *a, const struct process_event *b)
            a->phase == b->phase;
 }
 
-static void seal(const struct sync_encoder *encoder, struct bytes *payload)
+static void seal(const struct process_encoder *encoder, struct bytes *payload)
 {
-    struct sync_sealed sealed;
+    struct process_sealed sealed;
+    AUTO_BYTES list = {0};
 
-    cr_assert_eq(sync_encoder_seal(encoder, &sealed), 0);
-    cr_assert_eq(sync_sealed_write(&sealed, NULL, payload), 0);
-    sync_sealed_release(&sealed);
+    cr_assert_eq(process_encoder_seal(encoder, &sealed), 0);
+    cr_assert_eq(process_sealed_write(&sealed, NULL, payload, &list), 0);
+    process_sealed_release(&sealed);
 }
 
 static void expect_payload(const struct bytes *payload, const struct process_event *events, size_t count)
 {
-    struct sync_decoder *decoder = NULL;
+    struct process_decoder *decoder = NULL;
     struct process_event event;
 
-    cr_assert_eq(sync_decoder_open(payload->data, payload->size, count, &decoder), 0);
+    cr_assert_eq(process_decoder_open(PROCESS_STREAM_SYNC, payload->data, payload->size, count, &decoder), 0);
     for (size_t i = 0; i < count; i++) {
-        cr_assert_eq(sync_decoder_next(decoder, &event), 0, "event %zu", i);
+        cr_assert_eq(process_decoder_next(decoder, &event), 0, "event %zu", i);
         cr_assert(same(&event, &events[i]), "event %zu is another one", i);
     }
-    cr_assert_eq(sync_decoder_next(decoder, &event), 1);
-    sync_decoder_free(decoder);
+    cr_assert_eq(process_decoder_next(decoder, &event), 1);
+    process_decoder_free(decoder);
 }
 
 /* Every event that can be written comes back, whatever stands in it, from segments of any length, and the
  * encoder goes on after sealing. */
 Test(sync_codec, decoding_gives_what_was_encoded)
 {
-    struct sync_encoder *encoder = sync_encoder_new();
+    struct process_encoder *encoder = process_encoder_new(PROCESS_STREAM_SYNC);
     struct process_event events[2000];
     struct generator generator = {11};
     uint64_t ns = 1ull << 60;
@@ -74,17 +76,17 @@ Test(sync_codec, decoding_gives_what_was_encoded)
         }
         events[count] = random_event(&generator, ns);
         ns = events[count].ns;
-        cr_assert_eq(sync_encoder_add(encoder, &events[count]), 0);
+        cr_assert_eq(process_encoder_add(encoder, &events[count]), 0);
     }
-    sync_encoder_clear(encoder);
-    cr_assert_eq(sync_encoder_extent(encoder).events, 0);
-    sync_encoder_free(encoder);
+    process_encoder_clear(encoder);
+    cr_assert_eq(process_encoder_extent(encoder).events, 0);
+    process_encoder_free(encoder);
 }
 
 /* Threads that take turns with a few locks and send over connections: less than four bytes an event. */
 Test(sync_codec, plain_locking_takes_few_bytes)
 {
-    struct sync_encoder *encoder = sync_encoder_new();
+    struct process_encoder *encoder = process_encoder_new(PROCESS_STREAM_SYNC);
     struct generator generator = {12};
     AUTO_BYTES payload = {0};
     uint64_t ns = 5, sent = 0, seq[4] = {0};
@@ -103,52 +105,39 @@ Test(sync_codec, plain_locking_takes_few_bytes)
             sent += 100;
         }
         event.position = seq[thread] * 3;
-        cr_assert_eq(sync_encoder_add(encoder, &event), 0);
+        cr_assert_eq(process_encoder_add(encoder, &event), 0);
     }
     seal(encoder, &payload);
     cr_assert_lt(payload.size, 80000, "%zu bytes", payload.size);
-    sync_encoder_free(encoder);
-}
-
-Test(sync_codec, a_segment_becomes_full)
-{
-    struct sync_encoder *encoder = sync_encoder_new();
-    struct process_event event = {.kind = SYNC_SEM_POST, .ns = 5};
-    uint64_t count = 0;
-
-    while (sync_encoder_add(encoder, &event) == 0)
-        count++;
-    cr_assert_eq(count, SYNC_SEGMENT_EVENTS);
-    cr_assert_eq(sync_encoder_add(encoder, &event), -E2BIG);
-    sync_encoder_free(encoder);
+    process_encoder_free(encoder);
 }
 
 /* A payload with any byte changed is read without harm; whatever is wrong is told as such. */
 Test(sync_codec, damage_is_survived)
 {
-    struct sync_encoder *encoder = sync_encoder_new();
+    struct process_encoder *encoder = process_encoder_new(PROCESS_STREAM_SYNC);
     struct generator generator = {13};
     struct process_event event = {0};
     AUTO_BYTES payload = {0};
 
     for (size_t i = 0; i < 300; i++) {
         event = random_event(&generator, event.ns);
-        cr_assert_eq(sync_encoder_add(encoder, &event), 0);
+        cr_assert_eq(process_encoder_add(encoder, &event), 0);
     }
     seal(encoder, &payload);
     for (size_t i = 0; i < payload.size; i++) {
-        struct sync_decoder *decoder = NULL;
+        struct process_decoder *decoder = NULL;
         int code;
 
         payload.data[i] ^= 0x41;
-        code = sync_decoder_open(payload.data, payload.size, 300, &decoder);
+        code = process_decoder_open(PROCESS_STREAM_SYNC, payload.data, payload.size, 300, &decoder);
         while (!code)
-            code = sync_decoder_next(decoder, &event);
+            code = process_decoder_next(decoder, &event);
         cr_assert(code == 1 || code == -EBADMSG || code == -ENOTSUP, "byte %zu: %d", i, code);
-        sync_decoder_free(decoder);
+        process_decoder_free(decoder);
         payload.data[i] ^= 0x41;
     }
-    sync_encoder_free(encoder);
+    process_encoder_free(encoder);
 }
 
 /* ------------------------------------------------------------------------------------------ in a store */
@@ -168,7 +157,7 @@ static struct process_event *write_run(struct fixture *fixture)
     struct process_event *events = calloc(EVENTS, sizeof(*events));
     struct trace_call_site_description site = {.image_id = fixture->image_id};
     struct generator generator = {14};
-    struct sync_writer *sync = NULL;
+    struct process_writer *sync = NULL;
     struct error err = {0};
     uint64_t number = 0;
     uint32_t sites[30] = {0};
@@ -178,14 +167,15 @@ static struct process_event *write_run(struct fixture *fixture)
         cr_assert_eq(trace_writer_call_site(fixture->writer, &site, &sites[i], &err), 0, "%s", err.message);
     }
     cr_assert_eq(trace_writer_sync_process(fixture->writer, &process, &sync, &err), 0);
-    cr_assert_eq(sync_writer_library(sync, "/lib/libc.so.6", NULL, &err), 0);
+    cr_assert_eq(
+        trace_writer_sync_library(fixture->writer, fixture->process_id, "/lib/libc.so.6", NULL, &err), 0);
     cr_assert_eq(trace_writer_sync_channel(fixture->writer, &channel, &number, &err), 0);
     cr_assert_eq(number, 1);
     cr_assert_eq(trace_writer_sync_function(fixture->writer, 1, "sink", "heartbeat", &err), 0);
     for (size_t i = 0; i < EVENTS; i++) {
         events[i] = random_event(&generator, i ? events[i - 1].ns : 1000);
         events[i].site = sites[events[i].site];
-        cr_assert_eq(sync_writer_append(sync, &events[i]), 0);
+        cr_assert_eq(process_writer_append(sync, &events[i]), 0);
         if (i % 700 == 0)
             cr_assert_eq(trace_writer_flush(fixture->writer, events[i].ns, &err), 0, "%s", err.message);
     }
@@ -242,7 +232,7 @@ Test(sync_events, a_run_is_written_read_and_deleted)
     cr_assert_eq(tracestore_delete_run(fixture.store, 1, &err), 0, "%s", err.message);
     cr_assert_eq(
         db_number(fixture.store->db, "test", &left, &err,
-                  "SELECT (SELECT count(*) FROM sync_segments) + (SELECT count(*) FROM sync_channels)"
+                  "SELECT (SELECT count(*) FROM process_segments) + (SELECT count(*) FROM sync_channels)"
                   " + (SELECT count(*) FROM sync_functions) + (SELECT count(*) FROM sync_processes)",
                   ""),
         0);
@@ -271,7 +261,7 @@ Test(sync_events, damage_is_found_and_salvaged)
     tracestore_free(store);
     unlink(path);
     cr_assert_eq(db_exec(fixture.store->db,
-                         "UPDATE sync_segments SET data = substr(data, 1, 40) || x'00' || substr(data, 42)"
+                         "UPDATE process_segments SET data = substr(data, 1, 40) || x'00' || substr(data, 42)"
                          " WHERE segment_id = 1",
                          "test", &err),
                  0);
