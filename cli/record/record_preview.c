@@ -60,9 +60,8 @@ static int plan_command(struct image_table *table, const struct record_arguments
 
     if (!r)
         r = plan_file(table, path, path, IMAGE_MAIN, &program, err);
-    if (!r && program->inlined && inline_backend_memory_refusal(getpid(), program->inlined))
-        r = image_table_leave_inline(table, program,
-                                     inline_backend_memory_refusal(getpid(), program->inlined), err);
+    if (!r && program->inlined && inline_memory_refusal(getpid(), program->inlined))
+        r = image_table_leave_inline(table, program, inline_memory_refusal(getpid(), program->inlined), err);
     if (r || !function_choice_has_images(&arguments->choice) || !program->elf)
         return r;
     interpreter = elf_image_facts(program->elf)->interpreter;
@@ -82,7 +81,7 @@ static int consider_process(struct image_table *table, struct traced_image *prog
                             struct error *err)
 {
     const char *reason = NULL;
-    int r = program && program->inlined ? inline_backend_refusal(pid, program->inlined, &reason, err) : 0;
+    int r = program && program->inlined ? inline_refusal(pid, program->inlined, &reason, err) : 0;
 
     return reason ? image_table_leave_inline(table, program, reason, err) : r;
 }

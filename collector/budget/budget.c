@@ -70,7 +70,7 @@ int budget_new(const struct budget_options *options, struct budget **ret_budget,
     if (!budget)
         return error_no_memory(err);
     budget->options = *options;
-    budget->slots = uprobe_backend_budget(options->backend);
+    budget->slots = options->backend->of->counts(options->backend);
     budget->costs = measure();
     budget->costs.inline_ns = INLINE_NS + (options->timed ? INLINE_TIME_NS : 0);
     budget->costs.read_ns = READ_NS;

@@ -17,11 +17,10 @@
 #define TRACECTL_COLLECTOR_BUDGET_BUDGET_H
 
 #include "collector/arch/record.h"
+#include "collector/backend/backend.h"
 #include "collector/budget/budget_status.h"
 #include "collector/images/image_table.h"
-#include "collector/inline/inline.h"
 #include "collector/stream/streams.h"
-#include "collector/uprobe/uprobe.h"
 #include "store/api/tracestore.h"
 
 struct budget;
@@ -29,9 +28,9 @@ struct budget;
 struct budget_options {
     double share; /* 0.05: five percent of the target's own CPU time */
     struct image_table *images;
-    struct uprobe_backend *backend;
-    struct inline_backend *inlined; /* NULL: there are no inline probes */
-    bool timed;                     /* and they keep the time of each call */
+    struct backend *backend; /* of uprobes */
+    struct backend *inlined; /* of inline probes; NULL: there are none */
+    bool timed;              /* and they keep the time of each call */
     struct streams *streams;
     struct trace_writer *writer;
     struct tracestore *store;
@@ -87,7 +86,7 @@ int budget_sample(struct budget *budget, uint64_t now_ns, struct error *err);
 int budget_finish(struct budget *budget, struct error *err);
 
 void budget_totals(const struct budget *budget, struct budget_totals *ret_totals);
-int budget_functions(const struct budget *budget, struct budget_function_status **ret_functions, size_t *ret_count,
-                     struct error *err);
+int budget_functions(const struct budget *budget, struct budget_function_status **ret_functions,
+                     size_t *ret_count, struct error *err);
 
 #endif

@@ -34,9 +34,9 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
         function->ahead = function->inlined && !unit->out && unit->trial && budget->applied[function->unit];
         any |= function->ahead;
     }
-    if (any && place->ahead && inline_backend_has(budget->options.inlined, place->ahead))
+    if (any && place->ahead && backend_has(budget->options.inlined, place->ahead))
         return;
-    place->ahead = any ? inline_backend_busiest(budget->options.inlined, image->inlined) : 0;
+    place->ahead = any ? budget->options.inlined->of->busiest(budget->options.inlined, image->inlined) : 0;
     place->ahead_cpu_ns = place->ahead ? process_cpu_ns(place->ahead) : 0;
     for (uint32_t i = 0; any && !place->ahead && i < image->function_count; i++)
         budget->functions[image->first_function + i].ahead = false;
@@ -45,7 +45,7 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
 static bool image_moves(const struct budget *budget, const struct budget_image *place)
 {
     const struct traced_image *image = place->image;
-    bool gone = !inline_backend_has(budget->options.inlined, place->ahead);
+    bool gone = !backend_has(budget->options.inlined, place->ahead);
 
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
@@ -127,7 +127,7 @@ int budget_change_inline(struct budget *budget, const struct budget_image *place
     const struct traced_image *image = place->image;
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
     AUTO_FREE bool *out_ahead = calloc(image->function_count + 1, sizeof(*out_ahead));
-    struct inline_choice choice = {.out = out, .ahead = place->ahead, .out_ahead = out_ahead};
+    struct backend_choice choice = {.out = out, .ahead = place->ahead, .out_ahead = out_ahead};
     struct error why = {0};
     int r;
 
@@ -135,7 +135,7 @@ int budget_change_inline(struct budget *budget, const struct budget_image *place
         return error_no_memory(err);
     list_out(budget, image, false, out);
     list_out(budget, image, true, out_ahead);
-    r = inline_backend_choose(budget->options.inlined, image->inlined, &choice, &why);
+    r = budget->options.inlined->of->choose(budget->options.inlined, image->inlined, &choice, &why);
     if (r == -ENOMEM)
         return error_no_memory(err);
     if (r)

@@ -170,13 +170,13 @@ static int see(struct budget *budget, pid_t pid, struct budget_exposure *contact
     if (r)
         return r;
     forget_calls(budget);
-    inline_backend_ran(budget->options.inlined);
+    budget->options.inlined->of->ran(budget->options.inlined);
     ran_from = clock_ns(CLOCK_MONOTONIC);
     watch(budget, pid);
     r = read_rings(budget, &calls_to, err);
     if (r)
         return r;
-    ran = inline_backend_ran(budget->options.inlined);
+    ran = budget->options.inlined->of->ran(budget->options.inlined);
     *contact = budget_exposure_of((double)(calls_to - calls_from), (double)ran,
                                   (double)(clock_ns(CLOCK_MONOTONIC) - ran_from));
     return 0;

@@ -60,7 +60,7 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
         offsets[i] = image->offsets[group->sites[i]];
         cookies[i] = cookie | (uint64_t)tag << COOKIE_TAG_SHIFT;
     }
-    const struct uprobe_sites sites = {
+    const struct probe_sites sites = {
         .file = elf_image_fd(image->elf),
         .name = image->path,
         .offsets = offsets,
@@ -70,7 +70,7 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
         .refused = refused,
     };
 
-    r = uprobe_backend_attach(budget->options.backend, &sites, 0, err);
+    r = budget->options.backend->of->attach_sites(budget->options.backend, &sites, 0, err);
     for (size_t i = 0; !r && i < group->count; i++)
         image->refused_by_kernel[group->sites[i]] |= refused[i];
     return r;
@@ -79,7 +79,7 @@ static int attach_group(struct budget *budget, const struct budget_group *group,
 int budget_add_group(struct budget *budget, size_t image, size_t *sites, size_t count, struct error *err)
 {
     struct budget_group group = {
-        .image = image, .part = UPROBE_PARTS + budget->parts++, .sites = sites, .count = count};
+        .image = image, .part = PROBE_PARTS + budget->parts++, .sites = sites, .count = count};
     int r;
 
     if (!count) {
@@ -179,7 +179,7 @@ static int drop(struct budget *budget, size_t index, struct error *err)
 
     if (r)
         return r;
-    uprobe_backend_detach_part(budget->options.backend, group.part);
+    budget->options.backend->of->detach_part(budget->options.backend, group.part);
     free(group.sites);
     budget->groups[index].sites = NULL;
     budget->groups[index].dropped = true;
@@ -203,7 +203,7 @@ void budget_leave(struct budget *budget, const struct traced_image *image)
 
         if (budget->images[group->image].image != image || group->dropped)
             continue;
-        uprobe_backend_detach_part(budget->options.backend, group->part);
+        budget->options.backend->of->detach_part(budget->options.backend, group->part);
         group->count = 0;
         group->dropped = true;
     }
@@ -223,12 +223,12 @@ int budget_join_groups(struct budget *budget, size_t first, struct error *err)
             if (!budget_unit(budget, function_at(budget, &budget->groups[g], i))->out)
                 sites[count++] = budget->groups[g].sites[i];
     budget->relinking = true;
-    uprobe_backend_relinking(budget->options.backend, true);
+    budget->options.backend->of->relinking(budget->options.backend, true);
     r = budget_add_group(budget, oldest.image, sites, count, err);
     if (r)
         return r;
     for (size_t g = first; g < old_groups; g++) {
-        uprobe_backend_detach_part(budget->options.backend, budget->groups[g].part);
+        budget->options.backend->of->detach_part(budget->options.backend, budget->groups[g].part);
         free(budget->groups[g].sites);
     }
     for (size_t g = old_groups; g < budget->group_count; g++) {
@@ -335,7 +335,7 @@ int budget_relink(struct budget *budget, struct error *err)
     int r;
 
     budget->relinking = true;
-    uprobe_backend_relinking(budget->options.backend, true);
+    budget->options.backend->of->relinking(budget->options.backend, true);
     r = begin_blind(budget, err);
     first = go_first();
     if (!r)

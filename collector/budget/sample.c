@@ -309,9 +309,9 @@ int budget_sample(struct budget *budget, uint64_t now_ns, struct error *err)
         owe_beginning(budget, now_ns, cpu_ns);
     budget->sampled_ns = now_ns;
     budget->urgent = false;
-    if (budget->relinking && !uprobe_backend_closing(budget->options.backend)) {
+    if (budget->relinking && !budget->options.backend->of->closing(budget->options.backend)) {
         budget->relinking = false;
-        uprobe_backend_relinking(budget->options.backend, false);
+        budget->options.backend->of->relinking(budget->options.backend, false);
     }
     r = end_calm(budget, now_ns, err);
     if (!r)

@@ -77,6 +77,7 @@ const char *probe_cost_name(enum probe_cost cost)
 /* Everything that is attached while the calls are timed. */
 struct arms {
     struct uprobe_backend *backend;
+    struct life_cycle_source *source; /* of it */
     struct trial empty, empty_session;
     uint64_t records; /* that have arrived */
 };
@@ -93,22 +94,23 @@ static int count_record(void *context, const void *record, size_t size)
 
 static void take_records(struct arms *arms)
 {
-    uprobe_backend_want_all(arms->backend);
-    while (uprobe_backend_consume(arms->backend, 1u << 16, count_record, &arms->records) > 0)
+    arms->source->of->want_all(arms->source);
+    while (arms->source->of->consume(arms->source, 1u << 16, count_record, &arms->records) > 0)
         ;
 }
 
 static int attach_recorder(struct arms *arms, struct probe_costs *costs)
 {
+    struct backend *calls = uprobe_calls(arms->backend);
     unsigned long offsets[ARRAY_SIZE(entries)];
     uint64_t cookies[ARRAY_SIZE(entries)];
     bool refused[ARRAY_SIZE(entries)] = {false};
     AUTO_CLOSE int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct uprobe_sites sites = {
+    struct probe_sites sites = {
         .file = own, .name = "tracectl", .offsets = offsets, .cookies = cookies, .refused = refused};
     size_t count = 0;
     int r = own < 0 ? error_set(&costs->why, -errno, NULL, "cannot open tracectl itself")
-                    : uprobe_backend_add_process(arms->backend, getpid(), 0, &costs->why);
+                    : arms->source->of->add_process(arms->source, getpid(), 0, &costs->why);
 
     for (size_t i = 0; !r && i < ARRAY_SIZE(entries); i++) {
         if (!is_possible(&entries[i], costs))
@@ -117,7 +119,7 @@ static int attach_recorder(struct arms *arms, struct probe_costs *costs)
         r = self_test_site_offset(self_test_site(entries[i].form, entries[i].recorded), &offsets[count++]);
     }
     sites.count = count;
-    return r ? r : uprobe_backend_attach(arms->backend, &sites, 0, &costs->why);
+    return r ? r : calls->of->attach_sites(calls, &sites, 0, &costs->why);
 }
 
 static int attach_empty(struct arms *arms, struct probe_costs *costs)
@@ -149,6 +151,7 @@ static int attach(struct arms *arms, struct probe_costs *costs)
 
     if (r)
         return r;
+    arms->source = uprobe_life_cycle(arms->backend);
     costs->loads = true;
     costs->sessions = options.returns;
     r = attach_recorder(arms, costs);

@@ -203,16 +203,15 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     return 0;
 }
 
-int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, pid_t pid,
-                       struct error *err)
+int image_table_attach(struct backend *backend, struct traced_image *image, pid_t pid, struct error *err)
 {
-    const struct uprobe_sites sites = {
+    const struct probe_sites sites = {
         .file = elf_image_fd(image->elf),
         .name = image->path,
         .offsets = image->offsets,
         .cookies = image->cookies,
         .count = image->site_count,
-        .part = UPROBE_IMAGE_PART(image->number),
+        .part = PROBE_IMAGE_PART(image->number),
         .refused = image->refused_by_kernel,
     };
     int r;
@@ -223,7 +222,7 @@ int image_table_attach(struct uprobe_backend *backend, struct traced_image *imag
         image->everywhere = !pid;
         return 0;
     }
-    r = uprobe_backend_attach(backend, &sites, pid, err);
+    r = backend->of->attach_sites(backend, &sites, pid, err);
     if (!r && !pid)
         image->everywhere = true;
     return r;

@@ -138,8 +138,7 @@ static inline bool image_selects_nothing(const struct traced_image *image)
 }
 
 /* Puts the image's probes in place, in one process or everywhere (`pid` 0; once). */
-int image_table_attach(struct uprobe_backend *backend, struct traced_image *image, pid_t pid,
-                       struct error *err);
+int image_table_attach(struct backend *backend, struct traced_image *image, pid_t pid, struct error *err);
 
 /* The image has uprobes only: some process could not be patched, and none is. Before image_table_attach(). */
 int image_table_leave_inline(struct image_table *table, struct traced_image *image, const char *why,

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "collector/backend/life_cycle_source.h"
 #include "collector/process/maps.h"
-#include "collector/uprobe/uprobe.h"
 
 struct linker {
     dev_t device;

@@ -20,39 +20,6 @@
 #define RING_BYTES (32u << 20)
 #define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
 
-/* What both clocks say at the beginning of the tick. */
-static void begin_tick(struct inline_backend *backend, uint32_t tick)
-{
-    backend->tick = tick;
-    backend->times[tick] = clock_ns(CLOCK_MONOTONIC);
-    backend->stamps[tick] = __builtin_ia32_rdtsc();
-}
-
-int inline_backend_new(const struct inline_options *options, const struct inline_sink *sink,
-                       struct inline_backend **ret_backend, struct error *err)
-{
-    struct inline_backend *backend = calloc(1, sizeof(*backend));
-    int r;
-
-    if (!backend)
-        return error_no_memory(err);
-    backend->agent = agent_file_new();
-    r = backend->agent < 0 ? error_set(err, backend->agent, NULL, "cannot make memory to share with a target")
-                           : inline_guard_start(&backend->guard, err);
-    if (r) {
-        if (backend->agent >= 0)
-            close(backend->agent);
-        free(backend);
-        return r;
-    }
-    backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
-    backend->timed = options->timed;
-    backend->sink = *sink;
-    begin_tick(backend, 1);
-    *ret_backend = backend;
-    return 0;
-}
-
 /* ------------------------------------------------------------------------------------ families */
 
 static void family_free(struct family *family)
@@ -77,14 +44,9 @@ struct member *inline_find_member(const struct inline_backend *backend, pid_t pi
     return member;
 }
 
-int inline_backend_agent(const struct inline_backend *backend)
+static bool has(const struct backend *backend, pid_t pid)
 {
-    return backend->agent;
-}
-
-bool inline_backend_has(const struct inline_backend *backend, pid_t pid)
-{
-    return inline_find_member(backend, pid) != NULL;
+    return inline_find_member(inline_of(backend), pid) != NULL;
 }
 
 int inline_add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
@@ -134,34 +96,6 @@ void inline_remove_member(struct inline_backend *backend, struct member *member)
     family_free(family);
 }
 
-void inline_backend_free(struct inline_backend *backend)
-{
-    struct member *member = NULL, *next = NULL;
-
-    if (!backend)
-        return;
-    HASH_ITER (hh, backend->members, member, next)
-        inline_remove_member(backend, member);
-    inline_forget_blocks(backend);
-    inline_guard_stop(&backend->guard);
-    close(backend->agent);
-    free(backend);
-}
-
-int inline_was_read(struct inline_backend *backend, struct family *family, int result)
-{
-    const char *fault = agent_reader_fault(family->reader);
-
-    if (!fault || family->distrusted)
-        return result;
-    family->distrusted = true;
-    agent_area_quiet(family->patch.area);
-    for (struct member *member = backend->members; member && !result; member = member->hh.next)
-        if (member->family == family)
-            result = backend->sink.distrusted(backend->sink.calls.context, member->pid, fault);
-    return result;
-}
-
 /* ------------------------------------------------------------------------------------ attaching */
 
 /* What /proc/PID/status says against it. */
@@ -183,7 +117,7 @@ static const char *status_refusal(const char *line)
     return NULL;
 }
 
-const char *inline_backend_memory_refusal(pid_t pid, const struct inline_image *inlined)
+const char *inline_memory_refusal(pid_t pid, const struct inline_image *inlined)
 {
     if (process_has_address_limit(pid))
         return "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
@@ -193,8 +127,7 @@ const char *inline_backend_memory_refusal(pid_t pid, const struct inline_image *
     return NULL;
 }
 
-int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason,
-                           struct error *err)
+int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason, struct error *err)
 {
     AUTO_FCLOSE FILE *status = NULL;
     char path[64], line[512];
@@ -209,7 +142,7 @@ int inline_backend_refusal(pid_t pid, const struct inline_image *inlined, const 
     if (!*ret_reason && process_is_frozen(pid))
         *ret_reason = "its control group is frozen";
     if (!*ret_reason)
-        *ret_reason = inline_backend_memory_refusal(pid, inlined);
+        *ret_reason = inline_memory_refusal(pid, inlined);
     return 0;
 }
 
@@ -224,7 +157,7 @@ static struct inline_code *find_code(const struct inline_backend *backend, const
 }
 
 /* Makes the stubs and patches for where the process has room. */
-static int prepare(const struct inline_backend *backend, const struct inline_target *target,
+static int prepare(const struct inline_backend *backend, const struct backend_target *target,
                    struct family *family, struct error *err)
 {
     const struct inline_image *inlined = target->inlined;
@@ -264,9 +197,10 @@ static struct family *family_of(const struct inline_backend *backend, pid_t pid)
     return NULL;
 }
 
-static int make_reader(const struct inline_backend *backend, const struct inline_target *target,
+static int make_reader(struct inline_backend *backend, const struct backend_target *target,
                        struct family *family)
 {
+    const struct agent_sink sink = inline_reader_sink(backend);
     const struct agent_expected expected = {
         .first = 1 + target->first_function,
         .functions = target->inlined->count,
@@ -274,10 +208,10 @@ static int make_reader(const struct inline_backend *backend, const struct inline
         .begins = backend->times,
     };
 
-    return agent_reader_new(family->patch.area, &backend->sink.calls, &expected, &family->reader);
+    return agent_reader_new(family->patch.area, &sink, &expected, &family->reader);
 }
 
-static int make_area(struct inline_backend *backend, const struct inline_target *target,
+static int make_area(struct inline_backend *backend, const struct backend_target *target,
                      struct family *family, struct error *err)
 {
     struct stat file;
@@ -298,7 +232,7 @@ static int make_area(struct inline_backend *backend, const struct inline_target 
 }
 
 /* -ENOMEM. */
-static int choose_patches(const struct inline_target *target, struct family *family)
+static int choose_patches(const struct backend_target *target, struct family *family)
 {
     struct live_patch *patch = &family->patch;
     size_t next = 0;
@@ -318,9 +252,9 @@ static int choose_patches(const struct inline_target *target, struct family *fam
     return 0;
 }
 
-int inline_backend_attach(struct inline_backend *backend, const struct inline_target *target,
-                          struct error *err)
+static int attach(struct backend *base, const struct backend_target *target, struct error *err)
 {
+    struct inline_backend *backend = inline_of(base);
     CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
     struct family *parents = family_of(backend, target->pid);
     int r;
@@ -352,141 +286,6 @@ int inline_backend_attach(struct inline_backend *backend, const struct inline_ta
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------ reading */
-
-/* Does something once for each family. */
-static int for_each_family(struct inline_backend *backend,
-                           int (*function)(struct inline_backend *backend, struct family *family))
-{
-    struct member *member = NULL, *next = NULL;
-    struct family *last = NULL;
-    int r = 0;
-
-    HASH_ITER (hh, backend->members, member, next) {
-        if (!r && member->family != last)
-            r = function(backend, member->family);
-        last = member->family;
-    }
-    return r;
-}
-
-static int look(struct inline_backend *backend, struct family *family)
-{
-    __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
-    return inline_was_read(backend, family,
-                           agent_reader_sample(family->reader, backend->times[backend->tick]));
-}
-
-static uint32_t next_tick(uint32_t tick)
-{
-    return tick % (TICKS - 1) + 1; /* never 0 */
-}
-
-int inline_backend_sample(struct inline_backend *backend)
-{
-    begin_tick(backend, next_tick(backend->tick));
-    return for_each_family(backend, look);
-}
-
-static int freeze(struct inline_backend *backend, struct family *family)
-{
-    int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
-
-    agent_area_quiet(family->patch.area);
-    return inline_was_read(backend, family, r);
-}
-
-int inline_backend_freeze(struct inline_backend *backend)
-{
-    return for_each_family(backend, freeze);
-}
-
-static int read_family(struct inline_backend *backend, struct family *family)
-{
-    return inline_was_read(backend, family, agent_reader_read(family->reader));
-}
-
-int inline_backend_read(struct inline_backend *backend)
-{
-    return for_each_family(backend, read_family);
-}
-
-int inline_backend_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)
-{
-    struct member *member = inline_find_member(backend, pid);
-    int r = member ? agent_reader_read_to(member->family->reader, inline_owner_of(backend, tid), offset) : 0;
-
-    return member ? inline_was_read(backend, member->family, r) : 0;
-}
-
-int inline_backend_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid)
-{
-    struct member *member = inline_find_member(backend, pid);
-
-    inline_leave_blocks(backend, tid);
-    return member ? inline_end_owner(backend, member->family, tid) : 0;
-}
-
-void inline_backend_end_process(struct inline_backend *backend, pid_t pid)
-{
-    struct member *member = inline_find_member(backend, pid);
-
-    if (member)
-        inline_remove_member(backend, member);
-}
-
-uint64_t inline_backend_time(const struct inline_backend *backend, uint16_t tick)
-{
-    return backend->times[tick];
-}
-
-uint64_t inline_backend_moment(const struct inline_backend *backend, uint16_t tick, uint64_t stamp)
-{
-    uint32_t from = tick, to = next_tick(tick);
-    uint64_t stamps, times;
-
-    if (from == backend->tick) { /* it has not ended: as long as the one before */
-        to = from;
-        from = from > 1 ? from - 1 : TICKS - 1;
-    }
-    stamps = backend->stamps[to] - backend->stamps[from];
-    times = backend->times[to] - backend->times[from];
-    if (!backend->stamps[from] || backend->stamps[to] <= backend->stamps[from] ||
-        backend->times[to] < backend->times[from] || stamp < backend->stamps[tick] ||
-        (stamp > backend->stamps[backend->tick] && stamp > __builtin_ia32_rdtsc()))
-        return backend->times[tick];
-    return backend->times[tick] +
-           (uint64_t)((double)(stamp - backend->stamps[tick]) * ((double)times / (double)stamps));
-}
-
-bool inline_backend_has_clock(void)
-{
-    AUTO_FCLOSE FILE *file =
-        fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
-    char text[256] = "";
-
-    /* The kernel takes it off the list when it finds it unstable (kernel/time/clocksource.c). */
-    return file && fgets(text, sizeof(text), file) && strstr(text, "tsc");
-}
-
-uint64_t inline_backend_unplaced(struct inline_backend *backend)
-{
-    struct member *member = NULL, *next = NULL;
-
-    HASH_ITER (hh, backend->members, member, next)
-        backend->unplaced += agent_reader_take_unplaced(member->family->reader);
-    return backend->unplaced;
-}
-
-uint64_t inline_backend_shared(struct inline_backend *backend)
-{
-    struct member *member = NULL, *next = NULL;
-
-    HASH_ITER (hh, backend->members, member, next)
-        backend->shared += agent_reader_take_shared(member->family->reader);
-    return backend->shared;
-}
-
 /* ------------------------------------------------------------------------------------ the end */
 
 static int make_quiet(struct inline_backend *backend, struct family *family)
@@ -513,13 +312,14 @@ static int restore_member(const struct member *member, struct error *err)
     return r;
 }
 
-int inline_backend_detach(struct inline_backend *backend, struct error *err)
+int inline_detach(struct backend *base, struct error *err)
 {
+    struct inline_backend *backend = inline_of(base);
     struct member *member = NULL, *next = NULL;
     struct error first = {0};
     int r;
 
-    for_each_family(backend, make_quiet);
+    inline_for_each_family(backend, make_quiet);
     HASH_ITER (hh, backend->members, member, next) {
         struct error why = {0};
 
@@ -536,7 +336,92 @@ int inline_backend_detach(struct inline_backend *backend, struct error *err)
     return first.code;
 }
 
-int inline_backend_finish(struct inline_backend *backend)
+int inline_finish(struct backend *backend)
 {
-    return for_each_family(backend, end_family);
+    return inline_for_each_family(inline_of(backend), end_family);
+}
+
+/* Of calls that no thread's stream tells of: those of threads that never had a chunk, and of those that share
+ * a control block. */
+static int losses(struct backend *base, int (*handle)(void *context, uint64_t calls, const char *cause),
+                  void *context)
+{
+    struct inline_backend *backend = inline_of(base);
+    struct member *member = NULL, *next = NULL;
+    int r;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        backend->unplaced += agent_reader_take_unplaced(member->family->reader);
+        backend->shared += agent_reader_take_shared(member->family->reader);
+    }
+    r = backend->unplaced ? handle(context, backend->unplaced, "ring full, thread unknown") : 0;
+    return r || !backend->shared ? r
+                                 : handle(context, backend->shared, "threads with one thread control block");
+}
+
+static void free_backend(struct backend *base)
+{
+    struct inline_backend *backend = inline_of(base);
+    struct member *member = NULL, *next = NULL;
+
+    HASH_ITER (hh, backend->members, member, next)
+        inline_remove_member(backend, member);
+    inline_forget_blocks(backend);
+    inline_guard_stop(&backend->guard);
+    close(backend->agent);
+    free(backend);
+}
+
+/* ------------------------------------------------------------------------------------ the table */
+
+static const struct backend_operations operations = {
+    .name = "inline",
+    .refusal = inline_refusal,
+    .attach_process = attach,
+    .has = has,
+    .choose = inline_choose,
+    .overwritten = inline_overwritten,
+    .separate = inline_separate,
+    .share_block = inline_share_block,
+    .busiest = inline_busiest,
+    .ran = inline_ran,
+    .sample = inline_sample,
+    .note = inline_note,
+    .read = inline_read,
+    .freeze = inline_freeze,
+    .detach = inline_detach,
+    .finish = inline_finish,
+    .losses = losses,
+    .free = free_backend,
+};
+
+int inline_backend_new(const struct inline_options *options, const struct backend_sink *sink,
+                       struct backend **ret_backend, struct error *err)
+{
+    struct inline_backend *backend = calloc(1, sizeof(*backend));
+    int r;
+
+    if (!backend)
+        return error_no_memory(err);
+    backend->backend.of = &operations;
+    backend->agent = agent_file_new();
+    r = backend->agent < 0 ? error_set(err, backend->agent, NULL, "cannot make memory to share with a target")
+                           : inline_guard_start(&backend->guard, err);
+    if (r) {
+        if (backend->agent >= 0)
+            close(backend->agent);
+        free(backend);
+        return r;
+    }
+    backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
+    backend->timed = options->timed;
+    backend->sink = *sink;
+    inline_begin_tick(backend, 1);
+    *ret_backend = &backend->backend;
+    return 0;
+}
+
+int inline_agent(const struct backend *backend)
+{
+    return inline_of(backend)->agent;
 }

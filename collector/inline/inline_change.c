@@ -102,9 +102,10 @@ static int choose_for(struct inline_backend *backend, struct family *family, con
     return r;
 }
 
-int inline_backend_choose(struct inline_backend *backend, const struct inline_image *inlined,
-                          const struct inline_choice *choice, struct error *err)
+int inline_choose(struct backend *base, const struct inline_image *inlined,
+                  const struct backend_choice *choice, struct error *err)
 {
+    struct inline_backend *backend = inline_of(base);
     AUTO_FREE bool *which = calloc(inlined->count + 1, sizeof(*which));
     struct member *member = NULL, *next = NULL, *ahead = NULL;
     int r = 0;
@@ -122,8 +123,9 @@ int inline_backend_choose(struct inline_backend *backend, const struct inline_im
     return r;
 }
 
-pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline_image *inlined)
+pid_t inline_busiest(struct backend *base, const struct inline_image *inlined)
 {
+    struct inline_backend *backend = inline_of(base);
     struct member *member = NULL, *next = NULL;
     const struct member *busiest = NULL;
     uint64_t most = 0;
@@ -146,8 +148,9 @@ pid_t inline_backend_busiest(struct inline_backend *backend, const struct inline
     return several ? busiest->pid : 0;
 }
 
-uint64_t inline_backend_ran(struct inline_backend *backend)
+uint64_t inline_ran(struct backend *base)
 {
+    struct inline_backend *backend = inline_of(base);
     struct member *member = NULL, *next = NULL;
     uint64_t sum = 0;
 

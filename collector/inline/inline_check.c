@@ -42,13 +42,12 @@ static int look(pid_t pid, const struct family *family, bool *lost)
     return 0;
 }
 
-int inline_backend_overwritten(const struct inline_backend *backend, pid_t pid,
-                               const struct inline_image **ret_inlined, bool **ret_lost)
+int inline_overwritten(const struct backend *backend, pid_t pid, const struct inline_image **ret_inlined,
+                       bool **ret_lost)
 {
+    const struct member *member = inline_find_member(inline_of(backend), pid);
     AUTO_FREE bool *lost = NULL;
-    const struct member *member;
 
-    HASH_FIND(hh, backend->members, &pid, sizeof(pid), member);
     if (!member || member->shares || member->restored)
         return 0;
     lost = calloc(member->family->inlined->count + 1, sizeof(*lost));

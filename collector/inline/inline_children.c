@@ -42,7 +42,7 @@ uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid)
     return shared ? shared->owner : tid;
 }
 
-int inline_backend_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *order)
+int inline_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *order)
 {
     struct member *member = inline_find_member(backend, order->pid);
     struct shared_slots *shared;
@@ -76,7 +76,7 @@ int inline_end_owner(struct inline_backend *backend, struct family *family, uint
     return lent ? 0 : inline_was_read(backend, family, agent_reader_end(family->reader, owner));
 }
 
-int inline_backend_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
+int inline_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
 {
     struct shared_slots *shared = find_shared_slots(backend, borrower);
     struct family *family;
@@ -104,7 +104,7 @@ int inline_backend_end_sharing(struct inline_backend *backend, uint32_t borrower
     return !r && ended ? inline_end_owner(backend, family, owner) : r;
 }
 
-int inline_backend_fork(struct inline_backend *backend, const struct inline_birth *birth)
+int inline_fork(struct inline_backend *backend, const struct inline_birth *birth)
 {
     struct member *member = inline_find_member(backend, birth->parent);
     bool shares = birth->shares_memory;
@@ -135,8 +135,7 @@ static struct family *stranger_family(struct inline_backend *backend, uint32_t t
     return stale_patches_area_of((pid_t)tid, getpid()) == member->family->inode ? member->family : NULL;
 }
 
-int inline_backend_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket,
-                         uint32_t area)
+int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket, uint32_t area)
 {
     struct member *member = inline_find_member(backend, pid);
     struct family *family = member ? member->family : stranger_family(backend, tid, area);
@@ -158,12 +157,13 @@ static int end_threads(struct inline_backend *backend, pid_t pid)
     int r = process_threads(pid, &tids, &count, NULL);
 
     for (size_t i = 0; !r && i < count; i++)
-        r = inline_backend_end_thread(backend, pid, (uint32_t)tids[i]);
+        r = inline_end_thread(backend, pid, (uint32_t)tids[i]);
     return r == -ESRCH ? 0 : r; /* its end is reported later */
 }
 
-int inline_backend_part(struct inline_backend *backend, pid_t pid, struct error *err)
+int inline_separate(struct backend *base, pid_t pid, struct error *err)
 {
+    struct inline_backend *backend = inline_of(base);
     struct member *member = inline_find_member(backend, pid);
     int parted, r;
 

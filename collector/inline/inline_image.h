@@ -30,7 +30,7 @@ struct inline_image {
 };
 
 /* Why no function of the image may be patched, whatever process runs it; NULL: some may.
- * `reports_slot_sharing`: inline_backend_share_slots() will be told of children by vfork(). */
+ * `reports_slot_sharing`: inline_share_slots() is called of children by vfork(). */
 const char *inline_image_refusal(struct elf_image *image, bool reports_slot_sharing);
 
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could

@@ -69,14 +69,15 @@ static struct shared_block *block_of(struct inline_backend *backend, uint32_t ti
     return shared;
 }
 
-int inline_backend_share_block(struct inline_backend *backend, uint32_t maker, uint32_t made, uint64_t block)
+int inline_share_block(struct backend *backend, const struct wire_fork *record)
 {
-    struct shared_block *shared = block_of(backend, maker, block);
+    struct shared_block *shared = block_of(inline_of(backend), record->parent_tid, record->thread_block);
+    uint32_t made = record->header.tid;
     int r;
 
     if (!shared || add_user(shared, made))
         return -ENOMEM;
-    r = shared->marked ? 1 : mark(made, block);
+    r = shared->marked ? 1 : mark(made, record->thread_block);
     shared->marked |= !r;
     return r;
 }

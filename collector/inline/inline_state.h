@@ -3,12 +3,14 @@
 #ifndef TRACECTL_COLLECTOR_INLINE_INLINE_STATE_H
 #define TRACECTL_COLLECTOR_INLINE_INLINE_STATE_H
 
+#include <stddef.h>
 #include <uthash.h>
 
 #include "collector/inline/inline.h"
 #include "collector/inline/inline_code.h"
 #include "collector/inline/inline_guard.h"
 #include "collector/inline/live_patch.h"
+#include "collector/inline/reader.h"
 
 #define TICKS 65536u
 
@@ -58,8 +60,9 @@ struct shared_block {
 };
 
 struct inline_backend {
+    struct backend backend;
     size_t ring_bytes;
-    struct inline_sink sink;
+    struct backend_sink sink;
     struct member *members;
     struct shared_slots *shared_slots;
     struct shared_block *shared_blocks;
@@ -72,6 +75,11 @@ struct inline_backend {
     uint64_t stamps[TICKS]; /* the time stamp counter then */
     uint32_t tick;
 };
+
+static inline struct inline_backend *inline_of(const struct backend *backend)
+{
+    return (struct inline_backend *)((const char *)backend - offsetof(struct inline_backend, backend));
+}
 
 /* NULL: the process is not patched. */
 struct member *inline_find_member(const struct inline_backend *backend, pid_t pid);
@@ -104,5 +112,69 @@ void inline_forget_blocks(struct inline_backend *backend);
 /* Gives a child that was forked before patches were changed, and so has its parent's as they were, those that
  * its parent has now. -ENOMEM, or why some could not be put in. */
 int inline_catch_up(const struct member *member, struct error *err);
+
+/* ---- what the life-cycle source tells (inline_read.c) */
+
+/* A patched process has had a child since `ns` (CLOCK_MONOTONIC). -ENOMEM. */
+struct inline_birth {
+    pid_t parent, child;
+    uint64_t ns;
+    bool shares_memory; /* with its parent */
+};
+int inline_fork(struct inline_backend *backend, const struct inline_birth *birth);
+
+/* A thread of process `pid` says that it has taken its slots with a ticket of the area with that number
+ * (struct agent_head); it is not believed if the process has another area. -ENOMEM. */
+int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket, uint32_t area);
+
+/* A child begins that works on the slots of its parent's thread `lender` until inline_end_sharing(); it comes
+ * before inline_fork(). -ENOMEM. */
+struct inline_slot_sharing {
+    pid_t pid;       /* the parent */
+    uint32_t lender; /* one of its threads */
+    uint32_t borrower;
+    uint32_t offset; /* how far the lender had come, as in inline_read_to() */
+    bool wanted;     /* false: the child's calls are handed on as those of thread 0 */
+};
+int inline_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *sharing);
+int inline_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
+
+/* As agent_reader_read_to(). */
+int inline_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset);
+
+/* A thread has ended: hands on the rest of its calls. */
+int inline_end_thread(struct inline_backend *backend, pid_t pid, uint32_t tid);
+
+/* A process has ended, or runs another program. */
+void inline_end_process(struct inline_backend *backend, pid_t pid);
+
+/* ---- operations of the table (backend.h), each in the file of its subject */
+
+int inline_note(struct backend *backend, const void *record);
+int inline_choose(struct backend *backend, const struct inline_image *inlined,
+                  const struct backend_choice *choice, struct error *err);
+int inline_overwritten(const struct backend *backend, pid_t pid, const struct inline_image **ret_inlined,
+                       bool **ret_lost);
+int inline_separate(struct backend *backend, pid_t pid, struct error *err);
+int inline_share_block(struct backend *backend, const struct wire_fork *record);
+pid_t inline_busiest(struct backend *backend, const struct inline_image *inlined);
+uint64_t inline_ran(struct backend *backend);
+int inline_sample(struct backend *backend);
+int inline_read(struct backend *backend);
+int inline_freeze(struct backend *backend);
+int inline_detach(struct backend *backend, struct error *err);
+int inline_finish(struct backend *backend);
+
+/* ---- reading (inline_read.c) */
+
+/* What both clocks say at the beginning of the tick. */
+void inline_begin_tick(struct inline_backend *backend, uint32_t tick);
+
+/* Where the readers of all areas hand on calls; `context` is the backend. */
+struct agent_sink inline_reader_sink(struct inline_backend *backend);
+
+/* Does something once for each family. */
+int inline_for_each_family(struct inline_backend *backend,
+                           int (*function)(struct inline_backend *backend, struct family *family));
 
 #endif

@@ -78,16 +78,16 @@ static int attach_part(struct uprobe_backend *backend, struct traced_image *imag
         .fields = {.g_goid = (uint32_t)layout->offsets[GO_G_GOID],
                    .g_m = (uint32_t)layout->offsets[GO_G_M],
                    .m_curg = (uint32_t)layout->offsets[GO_M_CURG]},
-        .part = part_of(image, detail),
     };
     int r = spell(image, detail, &spelled, err);
 
-    go.sites = (struct uprobe_sites){.file = elf_image_fd(image->elf),
-                                     .name = image->path,
-                                     .offsets = spelled.offsets,
-                                     .cookies = spelled.cookies,
-                                     .count = spelled.count,
-                                     .refused = spelled.refused};
+    go.sites = (struct probe_sites){.file = elf_image_fd(image->elf),
+                                    .name = image->path,
+                                    .offsets = spelled.offsets,
+                                    .cookies = spelled.cookies,
+                                    .count = spelled.count,
+                                    .part = part_of(image, detail),
+                                    .refused = spelled.refused};
     go.probes = spelled.probes;
     if (!r)
         r = uprobe_backend_attach_go(backend, &go, err);
@@ -99,6 +99,7 @@ static int attach_part(struct uprobe_backend *backend, struct traced_image *imag
 int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *image, enum go_detail detail,
                           struct error *err)
 {
+    struct backend *calls = uprobe_calls(backend);
     int r = 0;
 
     if (!image->go_refused_by_kernel)
@@ -107,7 +108,7 @@ int image_table_attach_go(struct uprobe_backend *backend, struct traced_image *i
     if (!image->go_refused_by_kernel)
         return error_no_memory(err), -ENOMEM;
     while (image->go_attached > detail)
-        uprobe_backend_detach_part(backend, part_of(image, image->go_attached--));
+        calls->of->detach_part(calls, part_of(image, image->go_attached--));
     while (!r && image->go_attached < detail) {
         r = attach_part(backend, image, image->go_attached + 1, err);
         image->go_attached += !r;

@@ -18,42 +18,15 @@
 #include "collector/process/target_file.h"
 #include "collector/recording/loader_state.h"
 
-int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
-               struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
-               struct error *err)
+int loader_new(const struct loader_options *options, struct loader **ret_loader, struct error *err)
 {
     struct loader *loader = calloc(1, sizeof(*loader));
 
     if (!loader)
         return error_no_memory(err);
-    loader->images = images;
-    loader->backend = backend;
-    loader->inlined = inlined;
-    loader->streams = streams;
-    loader->libraries = libraries;
-    loader->sync = sync;
+    loader->options = *options;
     *ret_loader = loader;
     return 0;
-}
-
-void loader_set_trigger(struct loader *loader, struct trigger *trigger)
-{
-    loader->trigger = trigger;
-}
-
-void loader_set_budget(struct loader *loader, struct budget *budget)
-{
-    loader->budget = budget;
-}
-
-void loader_skip_environment(struct loader *loader)
-{
-    loader->skip_environment = true;
-}
-
-void loader_keep_arguments(struct loader *loader)
-{
-    loader->keeps_arguments = true;
 }
 
 void loader_free(struct loader *loader)
@@ -154,11 +127,11 @@ static bool has_own_probes(struct loader *loader, pid_t pid)
         HASH_DEL(loader->attachments, attachment);
         free(attachment);
     }
-    if (loader->sync)
-        sync_probes_end(loader->sync, pid);
-    any |= loader->sync != NULL;
+    if (loader->options.sync)
+        sync_probes_end(loader->options.sync, pid);
+    any |= loader->options.sync != NULL;
     if (any)
-        uprobe_backend_detach_process(loader->backend, pid);
+        loader->options.in_files->of->detach_process(loader->options.in_files, pid);
     return any;
 }
 
@@ -171,7 +144,7 @@ void loader_replace_thread(struct loader *loader, pid_t pid)
 {
     bool any = has_own_probes(loader, pid);
 
-    while (any && uprobe_backend_closing(loader->backend))
+    while (any && loader->options.in_files->of->closing(loader->options.in_files))
         usleep(LOADER_POLL_US);
 }
 
@@ -197,9 +170,11 @@ static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
     number = LINKER_NUMBER(linker - loader->linkers.linkers);
     if (loader_has_attachment(loader, number, pid))
         return 1;
-    if (!linker->meets || uprobe_backend_closing(loader->backend) > LOADER_CLOSING_MAX)
+    if (!linker->meets ||
+        loader->options.in_files->of->closing(loader->options.in_files) > LOADER_CLOSING_MAX)
         return 0;
-    r = uprobe_backend_watch_linker(loader->backend, linker->file, mapping->path, &linker->sites, pid, err);
+    r = loader->options.source->of->watch_linker(loader->options.source, linker->file, mapping->path,
+                                                 &linker->sites, pid, err);
     if (!r)
         r = loader_add_attachment(loader, number, NULL, pid, err);
     return r ? r : 1;
@@ -235,7 +210,7 @@ static bool is_ours(void *context, pid_t pid)
 {
     struct loader *loader = context;
 
-    return streams_knows_process(loader->streams, pid);
+    return streams_knows_process(loader->options.streams, pid);
 }
 
 /* The image in a mapping's file. */
@@ -247,9 +222,10 @@ static int get_image(struct loader *loader, pid_t pid, const struct code_mapping
     struct image_source_file source = {.file = file, .name = mapping->path, .root = root, .kind = kind};
 
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-    if (kind == IMAGE_LIBRARY && loader->libraries && !image_table_known(loader->images, &file->stat))
+    if (kind == IMAGE_LIBRARY && loader->options.libraries &&
+        !image_table_known(loader->options.images, &file->stat))
         source.shared = file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader);
-    return image_table_get(loader->images, &source, ret_image, err);
+    return image_table_get(loader->options.images, &source, ret_image, err);
 }
 
 /* The probes on functions of the image that synchronise. */
@@ -257,7 +233,7 @@ static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *im
                        struct error *err)
 {
     struct sync_survey sync = {0};
-    int r = sync_probes_image(loader->sync, image, pid, &sync, err);
+    int r = sync_probes_image(loader->options.sync, image, pid, &sync, err);
 
     survey->news |= sync.news;
     survey->own_probes |= sync.own;
@@ -301,7 +277,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     survey->reads_stacks |= image->stack_reader.reach == STACK_PROCESS;
     survey->own_probes |= loader_has_attachment(loader, image->number, pid);
     survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
-    return loader->sync ? survey_sync(loader, pid, image, survey, err) : 0;
+    return loader->options.sync ? survey_sync(loader, pid, image, survey, err) : 0;
 }
 
 static bool is_c_library(const struct traced_image *image)
@@ -328,7 +304,7 @@ static void list_quiet_ranges(const struct survey *survey, struct process_state 
 
 static bool probes_libraries(const struct loader *loader)
 {
-    return loader->libraries || loader->sync;
+    return loader->options.libraries || loader->options.sync;
 }
 
 /* Tells the kernel side and the streams what has been found. */
@@ -351,14 +327,15 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
     if (survey->probes_returns && survey->reads_stacks)
         state.flags |= PROCESS_NO_RETURNS;
     list_quiet_ranges(survey, &state);
-    uprobe_backend_set_process(loader->backend, pid, &state); /* unless it has ended meanwhile */
-    return streams_set_code(loader->streams, pid, survey->code, survey->count, err);
+    loader->options.source->of->set_process(loader->options.source, pid,
+                                            &state); /* unless it has ended meanwhile */
+    return streams_set_code(loader->options.streams, pid, survey->code, survey->count, err);
 }
 
 /* Whether the program runs others: what it maps is theirs, and read, not run. */
 static bool translates(const struct loader *loader, const struct stat *program)
 {
-    const struct traced_image *image = image_table_known(loader->images, program);
+    const struct traced_image *image = image_table_known(loader->options.images, program);
 
     return image && image->translates;
 }
@@ -400,7 +377,8 @@ static int survey_process(struct loader *loader, pid_t pid, const struct stat *p
  * are read, any may. One that runs has done so already. */
 static bool is_going_to_move(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
-    return code_mover_can_move(image->elf) && (loader->skip_environment || code_mover_is_configured(pid));
+    return code_mover_can_move(image->elf) &&
+           (loader->options.skip_environment || code_mover_is_configured(pid));
 }
 
 /* Probes the program that a process runs. */
@@ -423,7 +401,7 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
                    struct error *err)
 {
-    struct stream_program program = {.rank = loader->skip_environment ? -1 : process_rank(pid)};
+    struct stream_program program = {.rank = loader->options.skip_environment ? -1 : process_rank(pid)};
     struct image_source_file source = {.kind = IMAGE_MAIN};
     AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
     struct traced_image *image = NULL;
@@ -433,23 +411,24 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     int r;
 
     program.exe = process_exe(pid);
-    program.argv = loader->keeps_arguments ? process_command_line(pid) : process_exe(pid);
+    program.argv = loader->options.keep_arguments ? process_command_line(pid) : process_exe(pid);
     process_exe_link(pid, link, sizeof(link));
     snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
     source.file = &file;
     source.name = program.exe ? program.exe : link;
     source.root = root;
-    background = background_begin(starting ? 0 : budget_share(loader->budget)); /* who starts is held */
+    background =
+        background_begin(starting ? 0 : budget_share(loader->options.budget)); /* who starts is held */
     r = target_file_open(link, &file);
     if (r)
         error_set(err, r, r == -EREMOTE ? SERVED : NULL, "cannot trace %s", source.name);
     else
-        r = image_table_get(loader->images, &source, &image, err);
+        r = image_table_get(loader->options.images, &source, &image, err);
     background_end(background);
     if (!r)
         r = probe_program(loader, image, pid, starting, err);
     if (!r && image->go)
-        r = image_table_attach_go(loader->backend, image, image->go_detail_policy.detail, err);
+        r = image_table_attach_go(loader->options.uprobes, image, image->go_detail_policy.detail, err);
     if (r) {
         free(program.exe);
         free(program.argv);
@@ -459,7 +438,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.go = image->go ? image : NULL;
     program.starting = starting;
     *ret_main = image;
-    r = streams_set_program(loader->streams, pid, &program, err);
+    r = streams_set_program(loader->options.streams, pid, &program, err);
     return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
 }
 
@@ -492,7 +471,7 @@ static struct traced_image *attached_image(const struct loader *loader, pid_t pi
 static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err)
 {
     struct sync_survey survey = {0};
-    int r = sync_probes_fork(loader->sync, parent, child, &survey, err);
+    int r = sync_probes_fork(loader->options.sync, parent, child, &survey, err);
 
     *ret_updates |= survey.news;
     loader->skipped |= survey.skipped;
@@ -506,10 +485,10 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, stru
     char link[64];
     int r;
 
-    if (!loader->inlined || inline_backend_has(loader->inlined, pid))
+    if (!loader->options.in_processes || backend_has(loader->options.in_processes, pid))
         return 0;
     process_exe_link(pid, link, sizeof(link));
-    image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->images, &program);
+    image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->options.images, &program);
     if (!image || !image->inlined)
         return 0;
     r = loader_attach_inline(loader, image, pid, err);
@@ -524,7 +503,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_upda
     int r = 0;
 
     *ret_updates = false;
-    if (loader->sync)
+    if (loader->options.sync)
         r = fork_sync(loader, parent, child, ret_updates, err);
     if (!r)
         r = loader_give_inline(loader, child, ret_updates, err);

@@ -14,9 +14,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collector/backend/backend.h"
+#include "collector/backend/life_cycle_source.h"
 #include "collector/budget/budget.h"
 #include "collector/images/image_table.h"
-#include "collector/inline/inline.h"
 #include "collector/recording/trigger.h"
 #include "collector/stream/streams.h"
 #include "collector/sync/probes.h"
@@ -24,25 +25,24 @@
 
 struct loader;
 
-/* `inlined`: puts inline probes where images have them; NULL: none has. `libraries`:
- * image_table_options.want_image may choose some. `sync`: NULL, or functions that synchronise are probed,
- * too; borrowed. */
-int loader_new(struct image_table *images, struct uprobe_backend *backend, struct inline_backend *inlined,
-               struct streams *streams, bool libraries, struct sync_probes *sync, struct loader **ret_loader,
-               struct error *err);
+/* What a loader works with; all of it is borrowed. */
+struct loader_options {
+    struct image_table *images;
+    struct life_cycle_source *source;
+    struct backend *in_files;       /* puts probes into files */
+    struct backend *in_processes;   /* and into processes, where images have such probes; NULL: none has */
+    struct uprobe_backend *uprobes; /* for goroutines */
+    struct streams *streams;
+    struct sync_probes *sync; /* functions that synchronise are probed, too; NULL: none is */
+    struct trigger *trigger;  /* calls are recorded in windows; NULL: all are */
+    struct budget *budget;    /* what calls may cost; NULL: what they do */
+    bool libraries;           /* image_table_options.want_image may choose some */
+    bool skip_environment;    /* neither arguments nor the environment of processes are read */
+    bool keep_arguments;      /* the command lines of processes are stored, not the paths of their programs */
+};
+
+int loader_new(const struct loader_options *options, struct loader **ret_loader, struct error *err);
 void loader_free(struct loader *loader);
-
-/* Calls are recorded in windows from now on; before anything is attached. */
-void loader_set_trigger(struct loader *loader, struct trigger *trigger);
-
-/* Calls may cost so much from now on; before anything is attached. */
-void loader_set_budget(struct loader *loader, struct budget *budget);
-
-/* From now on neither arguments nor the environment of processes are read. */
-void loader_skip_environment(struct loader *loader);
-
-/* From now on the command lines of processes are stored; otherwise the paths of their executables are. */
-void loader_keep_arguments(struct loader *loader);
 
 /* Looks at the program that `pid` runs and at all that it has mapped, and probes what is wanted. `starting`:
  * it has just been loaded, its libraries are still to come. `*ret_main` is the image of the program, traced

@@ -63,7 +63,7 @@ static unsigned processes_probed(const struct loader *loader, const struct trace
 
 bool loader_has_inline(const struct loader *loader, pid_t pid)
 {
-    return loader->inlined && inline_backend_has(loader->inlined, pid);
+    return backend_has(loader->options.in_processes, pid);
 }
 
 /* Before an image's uprobes go into all processes that run it: none of them may be patched by somebody else.
@@ -95,19 +95,19 @@ static int attach_gates(struct loader *loader, const struct traced_image *image,
 {
     struct rewrite_gates gates;
     bool refused[REWRITE_GATES_MAX] = {0};
-    struct uprobe_sites sites = {
+    struct probe_sites sites = {
         .file = elf_image_fd(image->elf),
         .name = image->path,
         .offsets = gates.offsets,
         .cookies = gates.cookies,
-        .part = UPROBE_IMAGE_PART(image->number),
+        .part = PROBE_IMAGE_PART(image->number),
         .refused = refused,
     };
 
     rewrite_gates_find(image->functions, image->function_count, &gates);
     sites.count = image->plan->changes ? 0 : gates.count;
     *ret_any = sites.count;
-    return uprobe_backend_attach_gates(loader->backend, &sites, pid, err);
+    return loader->options.source->of->watch_rewrites(loader->options.source, &sites, pid, err);
 }
 
 /* Looks, once for each image that all processes get, whether those that map it have the file's code. One that
@@ -124,12 +124,12 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
     image->compared = true;
     r = text_check_all(image, &any, &read_elsewhere, err);
     if (!r && (read_elsewhere || code_mover_can_move(image->elf)))
-        r = image_table_share(loader->images, image, err);
+        r = image_table_share(loader->options.images, image, err);
     if (!r && !image->shared)
         r = attach_gates(loader, image, 0, &gated, err);
     if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
         r = text_check_all(image, &any, &read_elsewhere, err);
-    return r || !any ? r : image_table_leave_differing(loader->images, image, err);
+    return r || !any ? r : image_table_leave_differing(loader->options.images, image, err);
 }
 
 /* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
@@ -142,7 +142,7 @@ static int compare_one(struct loader *loader, struct traced_image *image, pid_t 
 
     image->compared = true;
     *ret_differs = any && !first;
-    return r || !any || !first ? r : image_table_leave_differing(loader->images, image, err);
+    return r || !any || !first ? r : image_table_leave_differing(loader->options.images, image, err);
 }
 
 /* Attaches an image that other processes map, too, to this one. */
@@ -152,7 +152,7 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     int r;
 
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
-        uprobe_backend_closing(loader->backend) > LOADER_CLOSING_MAX) {
+        loader->options.in_files->of->closing(loader->options.in_files) > LOADER_CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }
@@ -163,10 +163,10 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     loader->differing |= differs;
     if (r || differs)
         return r;
-    if (loader->budget)
-        r = budget_enrol(loader->budget, image, err);
+    if (loader->options.budget)
+        r = budget_enrol(loader->options.budget, image, err);
     if (!r)
-        r = image_table_attach(loader->backend, image, pid, err);
+        r = image_table_attach(loader->options.in_files, image, pid, err);
     return r ? r : loader_add_attachment(loader, image->number, image, pid, err);
 }
 
@@ -187,14 +187,14 @@ int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, 
     r = compare_all(loader, image, err);
     if (!r && !image->shared)
         r = make_way(loader, image, err);
-    if (!r && loader->trigger)
-        r = trigger_enrol(loader->trigger, image, err);
+    if (!r && loader->options.trigger)
+        r = trigger_enrol(loader->options.trigger, image, err);
     if (r)
         return r;
     if (image->shared)
         return attach_shared(loader, image, pid, err);
-    return loader->budget ? budget_attach(loader->budget, image, running, err)
-                          : image_table_attach(loader->backend, image, 0, err);
+    return loader->options.budget ? budget_attach(loader->options.budget, image, running, err)
+                                  : image_table_attach(loader->options.in_files, image, 0, err);
 }
 
 /* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
@@ -202,7 +202,7 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
                  struct error *err)
 {
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
-    struct inline_target target = {
+    struct backend_target target = {
         .pid = pid,
         .inlined = image->inlined,
         .functions = image->functions,
@@ -215,7 +215,7 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
 
     if (!out)
         return error_no_memory(err);
-    r = inline_backend_refusal(pid, image->inlined, &reason, err);
+    r = loader->options.in_processes->of->refusal(pid, image->inlined, &reason, err);
     if (r)
         return r;
     if (reason)
@@ -225,9 +225,9 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
         r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
     if (r)
         return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
-    if (loader->budget)
-        budget_inline_excluded(loader->budget, image, out);
-    r = inline_backend_attach(loader->inlined, &target, ret_why);
+    if (loader->options.budget)
+        budget_inline_excluded(loader->options.budget, image, out);
+    r = loader->options.in_processes->of->attach_process(loader->options.in_processes, &target, ret_why);
     if (r != -ESRCH && r != -ENOMEM)
         return 0;
     if (err)
@@ -241,7 +241,7 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
     struct error why = {0};
     int r = 0;
 
-    if (!image->inlined || inline_backend_has(loader->inlined, pid))
+    if (!image->inlined || backend_has(loader->options.in_processes, pid))
         return 0;
     if (place_lock(image->file.st_dev, image->file.st_ino, true, PLACING_MS, &lock))
         error_say(&why, -EBUSY, "another recording is placing probes in the program");
@@ -257,7 +257,7 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
     if (r || !why.code)
         return r;
     if (!image->patched && !image->everywhere)
-        return image_table_leave_inline(loader->images, image, why.message, err);
+        return image_table_leave_inline(loader->options.images, image, why.message, err);
     loader->unpatched = true;
     return 0;
 }

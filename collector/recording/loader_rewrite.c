@@ -34,10 +34,10 @@ static struct traced_image *image_at(const struct loader *loader, pid_t pid, uin
         snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, line.start,
                  line.end);
         if (!foreign_file_stat(link, &file))
-            return image_table_known(loader->images, &file);
+            return image_table_known(loader->options.images, &file);
         process_exe_link(pid, link, sizeof(link)); /* without CAP_CHECKPOINT_RESTORE: the program at least */
         return !foreign_file_stat(link, &file) && file.st_ino == line.inode
-                   ? image_table_known(loader->images, &file)
+                   ? image_table_known(loader->options.images, &file)
                    : NULL;
     }
     return NULL;
@@ -57,9 +57,9 @@ static void remove_uprobes(struct loader *loader, struct traced_image *image)
 {
     struct attachment *attachment = NULL, *next = NULL;
 
-    if (loader->budget)
-        budget_leave(loader->budget, image);
-    uprobe_backend_detach_part(loader->backend, UPROBE_IMAGE_PART(image->number));
+    if (loader->options.budget)
+        budget_leave(loader->options.budget, image);
+    loader->options.in_files->of->detach_part(loader->options.in_files, PROBE_IMAGE_PART(image->number));
     HASH_ITER (hh, loader->attachments, attachment, next) {
         if (attachment->image != image)
             continue;
@@ -73,14 +73,17 @@ static void remove_uprobes(struct loader *loader, struct traced_image *image)
 static int remove_inline_probes(struct loader *loader, struct traced_image *image, struct error *err)
 {
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
-    const struct inline_choice choice = {.out = out, .out_ahead = out};
+    const struct backend_choice choice = {.out = out, .out_ahead = out};
 
     if (!out)
         return error_no_memory(err);
     for (size_t i = 0; i < image->function_count; i++)
         out[i] = true;
     image->inlined->left = true;
-    return inline_backend_choose(loader->inlined, image->inlined, &choice, err) == -ENOMEM ? -ENOMEM : 0;
+    return loader->options.in_processes->of->choose(loader->options.in_processes, image->inlined, &choice,
+                                                    err) == -ENOMEM
+               ? -ENOMEM
+               : 0;
 }
 
 /* Its calls and returns are not seen any more. */
@@ -92,9 +95,9 @@ static int report_to_streams(struct loader *loader, const struct traced_image *i
 
     for (size_t i = image->first_function; i < count && !r; i++) {
         unseen[i] = true;
-        r = streams_function_missed(loader->streams, (uint32_t)i);
+        r = streams_function_missed(loader->options.streams, (uint32_t)i);
     }
-    return r ? error_no_memory(err) : streams_returns_unseen(loader->streams, unseen, count, err);
+    return r ? error_no_memory(err) : streams_returns_unseen(loader->options.streams, unseen, count, err);
 }
 
 static void wait_for_removal(const struct traced_image *image, pid_t pid)
@@ -115,7 +118,7 @@ int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, c
         return 0;
     image->left_ns = clock_ns(CLOCK_REALTIME);
     image->left_reason = why;
-    if (image->inlined && loader->inlined)
+    if (image->inlined && loader->options.in_processes)
         r = remove_inline_probes(loader, image, err);
     remove_uprobes(loader, image);
     if (!r && had)
@@ -131,10 +134,12 @@ int loader_translator(struct loader *loader, pid_t pid, struct error *err)
     int r = 0;
 
     loader_end(loader, pid); /* what the program before it had, linkers and libraries */
-    for (struct traced_image *image = image_table_images(loader->images); image && !r; image = image->next)
+    for (struct traced_image *image = image_table_images(loader->options.images); image && !r;
+         image = image->next)
         if (image->everywhere && !image->left_ns)
             r = loader_leave(loader, image, pid, "a program that translates code may map it", err);
-    while (uprobe_backend_closing(loader->backend) && clock_ns(CLOCK_MONOTONIC) < until)
+    while (loader->options.in_files->of->closing(loader->options.in_files) &&
+           clock_ns(CLOCK_MONOTONIC) < until)
         usleep(LOADER_POLL_US);
     return r;
 }

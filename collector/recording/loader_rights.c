@@ -22,7 +22,7 @@ static const struct sync_function_spec changers[] = {
 int loader_watch_rights(struct loader *loader, struct traced_image *image, struct error *err)
 {
     CLEANUP(sync_targets_release) struct sync_targets targets = {0};
-    struct uprobe_sites sites = {.file = elf_image_fd(image->elf), .name = image->path};
+    struct probe_sites sites = {.file = elf_image_fd(image->elf), .name = image->path};
     int r;
 
     if (image->tells_rights)
@@ -35,5 +35,5 @@ int loader_watch_rights(struct loader *loader, struct traced_image *image, struc
     sites.cookies = targets.cookies;
     sites.count = targets.count;
     sites.refused = targets.refused;
-    return uprobe_backend_attach_rights(loader->backend, &sites, err);
+    return loader->options.source->of->watch_rights(loader->options.source, &sites, err);
 }

@@ -26,14 +26,8 @@ struct unopened {
 };
 
 struct loader {
-    struct image_table *images;
-    struct uprobe_backend *backend;
-    struct inline_backend *inlined; /* NULL: there are no inline probes */
-    struct streams *streams;
-    struct sync_probes *sync; /* NULL: none */
-    struct trigger *trigger;  /* NULL: none */
-    struct budget *budget;    /* NULL: none */
-    bool libraries, skipped, unpatched, differing, skip_environment, keeps_arguments;
+    struct loader_options options;
+    bool skipped, unpatched, differing; /* since it was asked last: loader_consume_skipped() and so on */
     struct attachment *attachments;
     struct linkers linkers;
     struct unopened *unopened;

@@ -10,14 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/launch/background.h"
 #include "collector/launch/privileges.h"
 #include "collector/process/pid_namespace.h"
 #include "collector/recording/go_detail.h"
+#include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_flight.h"
-#include "collector/recording/recorder_inline.h"
 #include "collector/recording/recorder_probes.h"
-#include "collector/recording/recorder_records.h"
 #include "collector/recording/recorder_rewrites.h"
 #include "collector/uprobe/kernel_features.h"
 
@@ -61,7 +59,7 @@ struct trace_writer_memory recorder_memory(const struct recorder *recorder)
 
 uint64_t recorder_ring_bytes(const struct recorder *recorder)
 {
-    return uprobe_backend_ring_bytes(recorder->backend);
+    return recorder->source->of->bytes(recorder->source);
 }
 
 uint64_t recorder_dropped_runs(const struct recorder *recorder)
@@ -92,13 +90,6 @@ int recorder_budget_functions(const struct recorder *recorder, struct budget_fun
     return recorder->budget ? budget_functions(recorder->budget, ret_functions, ret_count, err) : 0;
 }
 
-static struct wire_losses consume_losses(void *context, uint32_t tid)
-{
-    struct recorder *recorder = context;
-
-    return uprobe_backend_consume_losses(recorder->backend, tid);
-}
-
 static int open_wakeups(struct recorder *recorder, struct error *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -106,7 +97,7 @@ static int open_wakeups(struct recorder *recorder, struct error *err)
     recorder->epoll = epoll_create1(EPOLL_CLOEXEC);
     recorder->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (recorder->epoll < 0 || recorder->stop < 0 ||
-        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, uprobe_backend_fd(recorder->backend), &event) ||
+        epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, recorder->source->of->fd(recorder->source), &event) ||
         epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, recorder->stop, &event))
         return error_set(err, -errno, NULL, "cannot wait for events");
     if (recorder->watch && epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, go_watch_fd(recorder->watch), &event))
@@ -127,7 +118,7 @@ static size_t default_memory(void)
 static int begin_sync(struct recorder *recorder, struct error *err)
 {
     const struct recorder_options *options = &recorder->options;
-    int r = sync_probes_new(recorder->backend, recorder->streams, options->declarations,
+    int r = sync_probes_new(recorder->uprobes, recorder->streams, options->declarations,
                             options->declaration_count, &recorder->sync, err);
 
     for (size_t i = 0; !r && i < options->declaration_count; i++)
@@ -141,7 +132,7 @@ static int consume(void *context, struct error *err)
 {
     struct recorder *recorder = context;
 
-    uprobe_backend_want_all(recorder->backend);
+    recorder->source->of->want_all(recorder->source);
     return recorder_consume(recorder, err);
 }
 
@@ -150,16 +141,13 @@ static int begin_trigger(struct recorder *recorder, uint64_t from_ns, struct err
     const struct trigger_options options = {
         .opens = recorder->options.opens,
         .context = recorder->options.opens_context,
-        .backend = recorder->backend,
+        .backend = recorder->in_files,
         .images = recorder->images,
         .writer = recorder->writer,
         .from_ns = from_ns,
     };
-    int r = trigger_new(&options, &recorder->trigger, err);
 
-    if (!r)
-        loader_set_trigger(recorder->loader, recorder->trigger);
-    return r;
+    return trigger_new(&options, &recorder->trigger, err);
 }
 
 bool recorder_has_trigger(const struct recorder *recorder)
@@ -172,8 +160,8 @@ static int begin_budget(struct recorder *recorder, struct tracestore *store, str
     const struct budget_options options = {
         .share = recorder->options.budget,
         .images = recorder->images,
-        .backend = recorder->backend,
-        .inlined = recorder->inlined,
+        .backend = recorder->in_files,
+        .inlined = recorder->in_processes,
         .timed = recorder->options.times == STREAM_TIMES_FULL,
         .streams = recorder->streams,
         .writer = recorder->writer,
@@ -182,11 +170,28 @@ static int begin_budget(struct recorder *recorder, struct tracestore *store, str
         .consume = consume,
         .context = recorder,
     };
-    int r = budget_new(&options, &recorder->budget, err);
 
-    if (!r)
-        loader_set_budget(recorder->loader, recorder->budget);
-    return r;
+    return budget_new(&options, &recorder->budget, err);
+}
+
+static int begin_loader(struct recorder *recorder, struct error *err)
+{
+    const struct loader_options options = {
+        .images = recorder->images,
+        .source = recorder->source,
+        .in_files = recorder->in_files,
+        .in_processes = recorder->in_processes,
+        .uprobes = recorder->uprobes,
+        .streams = recorder->streams,
+        .sync = recorder->sync,
+        .trigger = recorder->trigger,
+        .budget = recorder->budget,
+        .libraries = recorder->options.want_image != NULL,
+        .skip_environment = recorder->options.skip_environment,
+        .keep_arguments = recorder->options.keep_arguments,
+    };
+
+    return loader_new(&options, &recorder->loader, err);
 }
 
 static int begin_run(struct recorder *recorder, struct tracestore *store, struct error *err)
@@ -201,8 +206,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
     struct stream_options stream = {
         .times = options->times,
         .call_sites = options->call_sites,
-        .consume_losses = consume_losses,
-        .context = recorder,
+        .source = recorder->source,
         .sync = options->sync,
         .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go_observer,
     };
@@ -224,27 +228,20 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
     if (!r && options->sync)
         r = begin_sync(recorder, err);
-    if (!r)
-        r = loader_new(recorder->images, recorder->backend, recorder->inlined, recorder->streams,
-                       options->want_image != NULL, recorder->sync, &recorder->loader, err);
-    if (!r && options->skip_environment)
-        loader_skip_environment(recorder->loader);
-    if (!r && options->keep_arguments)
-        loader_keep_arguments(recorder->loader);
     if (!r && options->times == STREAM_TIMES_FULL)
         r = recorder_tag(recorder, "times", "full", err);
     if (!r && options->opens)
         r = begin_trigger(recorder, run.started_ns, err);
-    return r || !(options->budget > 0) ? r : begin_budget(recorder, store, err);
+    if (!r && options->budget > 0)
+        r = begin_budget(recorder, store, err);
+    return r ? r : begin_loader(recorder, err);
 }
 
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err)
 {
-    const struct uprobe_options uprobe = recorder_uprobe_options(options);
     struct image_table_options image = recorder_image_options(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
-    struct background *background;
     int r;
 
     if (!recorder)
@@ -263,17 +260,11 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
         recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
     launch_want_ends();
-    background = background_begin(options->budget);
-    r = uprobe_backend_open(&uprobe, &recorder->backend, err);
-    background_end(background);
-    if (!r)
-        r = exec_guard_start(uprobe_backend_held_fd(recorder->backend), &recorder->guard, err);
+    r = recorder_backends_open(recorder, err);
     if (!r && options->watch)
         r = go_watch_new(options->watch, &options->watcher, &recorder->watch, err);
     if (!r)
         r = open_wakeups(recorder, err);
-    if (!r)
-        r = recorder_inline_open(recorder, err);
     image.inlined = options->backend == RECORDER_INLINE;
     image.not_inlined = recorder_inline_refusal(options);
     image.reports_slot_sharing = image.inlined && kernel_reports_slots();
@@ -289,26 +280,9 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     return 0;
 }
 
-int recorder_consume(struct recorder *recorder, struct error *err)
-{
-    const struct error *why;
-    int r = recorder->inlined
-                ? recorder_inline_consume(recorder, RECORDER_ROUND)
-                : uprobe_backend_consume(recorder->backend, RECORDER_ROUND, recorder_handle, recorder);
-
-    if (r >= 0)
-        return r;
-    why = recorder->failure.code ? &recorder->failure : streams_error(recorder->streams);
-    if (why->code && err)
-        *err = *why;
-    else
-        error_set(err, r, NULL, "cannot read the ring buffer");
-    return r;
-}
-
 void recorder_release_forgotten(struct recorder *recorder)
 {
-    uint64_t losses = uprobe_backend_loss_totals(recorder->backend).life_cycle;
+    uint64_t losses = recorder->source->of->losses(recorder->source).life_cycle;
     pid_t pids[HELD_AT_ONCE];
     size_t count;
 
@@ -316,9 +290,9 @@ void recorder_release_forgotten(struct recorder *recorder)
         return;
     recorder->life_cycle_losses = losses;
     do { /* a released process leaves the list */
-        count = uprobe_backend_held(recorder->backend, pids, HELD_AT_ONCE);
+        count = recorder->source->of->held(recorder->source, pids, HELD_AT_ONCE);
         for (size_t i = 0; i < count; i++)
-            uprobe_backend_release(recorder->backend, pids[i]);
+            recorder->source->of->release(recorder->source, pids[i]);
     } while (count == HELD_AT_ONCE);
 }
 
@@ -355,7 +329,7 @@ static int apply_go_detail_if_due(struct recorder *recorder, uint64_t now, struc
     if (r || !(recorder->options.go_budget.share > 0) || now - recorder->go_detail_ns < GO_DETAIL_NS)
         return r;
     recorder->go_detail_ns = now;
-    return go_detail_apply(recorder->streams, recorder->backend, now, err);
+    return go_detail_apply(recorder->streams, recorder->uprobes, now, err);
 }
 
 /* Whether the targets have ended: 1 yes, 0 no, <0 the command could not be run. */
@@ -374,7 +348,7 @@ static bool stop_wanted(const struct recorder *recorder)
 
 static int poll_ms(const struct recorder *recorder)
 {
-    return recorder->inlined && recorder->inline_calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
+    return recorder->round.calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
 }
 
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
@@ -390,7 +364,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         return r;
     if (!recorder->flushed_ns)
         recorder->flushed_ns = begun;
-    uprobe_backend_enter(recorder->backend, PHASE_RECORDING);
+    recorder->source->of->enter(recorder->source, PHASE_RECORDING);
     for (;;) {
         if (held && !records)
             usleep(HELD_POLL_US);
@@ -427,9 +401,8 @@ void recorder_free(struct recorder *recorder)
 {
     if (!recorder)
         return;
-    if (recorder->backend)
+    if (recorder->backend_count)
         recorder_detach(recorder);
-    exec_guard_stop(&recorder->guard);
     go_watch_free(recorder->watch);
     recorder_commands_release(&recorder->commands);
     loader_free(recorder->loader);
@@ -443,8 +416,7 @@ void recorder_free(struct recorder *recorder)
     recorder_probes_release(&recorder->probes);
     trace_writer_free(recorder->writer);
     image_table_free(recorder->images);
-    inline_backend_free(recorder->inlined);
-    uprobe_backend_free(recorder->backend);
+    recorder_backends_release(recorder);
     if (recorder->epoll >= 0)
         close(recorder->epoll);
     if (recorder->stop >= 0)

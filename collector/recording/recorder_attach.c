@@ -33,7 +33,7 @@ static int add_process(struct recorder *recorder, pid_t pid, struct error *err)
     int r;
 
     /* The kernel side first, so that threads and children made from here on announce themselves. */
-    r = uprobe_backend_add_process(recorder->backend, pid, 0, err);
+    r = recorder->source->of->add_process(recorder->source, pid, 0, err);
     if (!r)
         r = process_threads(pid, &tids, &count, err);
     return r ? r : streams_add_process(recorder->streams, pid, tids, count, err);
@@ -109,7 +109,7 @@ static int attach_process(struct recorder *recorder, pid_t pid, double part,
     int r = loader_program(recorder->loader, pid, false, ret_image, err);
 
     debug_log("process %d: attached (%d)", (int)pid, r);
-    if (!r && recorder->budget && recorder->inlined && inline_backend_has(recorder->inlined, pid))
+    if (!r && recorder->budget && backend_has(recorder->in_processes, pid))
         r = budget_ramp_up_process(recorder->budget, pid, part, err);
     return r ? r : recorder_note_skipped(recorder, err);
 }
@@ -162,7 +162,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
         return 0; /* the child of another one that was named */
     if (!r)
         r = stale_patches_clean(pid, err);
-    uprobe_backend_enter(recorder->backend, PHASE_ATTACHING);
+    recorder->source->of->enter(recorder->source, PHASE_ATTACHING);
     if (!r && recorder->options.flight && recorder_flight_name(recorder, pid))
         r = error_no_memory(err);
     if (!r)

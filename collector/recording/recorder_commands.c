@@ -39,7 +39,7 @@ void recorder_commands_release(struct recorder_commands *commands)
 
 void recorder_set_schedule(struct recorder *recorder, unsigned worker, const struct go_schedule *schedule)
 {
-    uprobe_backend_set_schedule(recorder->backend, worker, schedule,
+    uprobe_backend_set_schedule(recorder->uprobes, worker, schedule,
                                 recorder->watch ? go_watch_thread_holder(recorder->watch) : 0);
 }
 
@@ -51,7 +51,7 @@ void recorder_hold_by(struct recorder *recorder, pid_t pid, const struct go_hold
 
 uint32_t recorder_hits(const struct recorder *recorder, uint32_t index, unsigned worker, uint32_t execution)
 {
-    return uprobe_backend_hits(recorder->backend, index, worker, execution);
+    return uprobe_backend_hits(recorder->uprobes, index, worker, execution);
 }
 
 bool recorder_knows_process(const struct recorder *recorder, pid_t pid)
@@ -63,7 +63,7 @@ int recorder_worker_of(const struct recorder *recorder, pid_t pid)
 {
     struct process_state state;
 
-    return uprobe_backend_process(recorder->backend, pid, &state) ? (int)state.worker : -ESRCH;
+    return recorder->source->of->process(recorder->source, pid, &state) ? (int)state.worker : -ESRCH;
 }
 
 void recorder_redirect(struct recorder *recorder, unsigned worker, int output)
@@ -97,7 +97,7 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     recorder->commands.started++;
     if (recorder->options.flight && recorder_flight_name(recorder, pid))
         return error_no_memory(err);
-    r = uprobe_backend_add_process(recorder->backend, pid, worker, err);
+    r = recorder->source->of->add_process(recorder->source, pid, worker, err);
     if (!r)
         r = streams_add_process(recorder->streams, pid, &pid, 1, err);
     return r ? r : launch_go(&command->launch, err);

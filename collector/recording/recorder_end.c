@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/recording/recorder_inline.h"
+#include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_sweep.h"
 #include "collector/stacks/live_stack.h"
@@ -16,7 +16,7 @@
 /* What was not seen at all, and why. */
 static int store_blind_spots(struct recorder *recorder, struct error *err)
 {
-    struct uprobe_loss_totals lost = uprobe_backend_loss_totals(recorder->backend);
+    struct life_cycle_losses lost = recorder->source->of->losses(recorder->source);
     uint64_t now = clock_ns(CLOCK_REALTIME);
     uint64_t strays = streams_counts(recorder->streams).strays;
     int r = 0;
@@ -71,7 +71,7 @@ static int drain(struct recorder *recorder, struct error *err)
 {
     int r;
 
-    uprobe_backend_want_all(recorder->backend);
+    recorder->source->of->want_all(recorder->source);
     do
         r = recorder_consume(recorder, err);
     while (r > 0);
@@ -90,8 +90,8 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
         return error_no_memory(err);
     if (count && live_stacks_read(pids, count, ret_stacks, NULL))
         *ret_stacks = NULL;
-    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
-    if (recorder->inlined && inline_backend_freeze(recorder->inlined)) {
+    recorder->source->of->enter(recorder->source, PHASE_CLOSED);
+    if (recorder_backends_freeze(recorder)) {
         live_stacks_free(*ret_stacks);
         *ret_stacks = NULL;
         return error_no_memory(err);
@@ -107,10 +107,9 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
 static void let_go_and_detach(struct recorder *recorder)
 {
     recorder->closing = true;
-    uprobe_backend_enter(recorder->backend, PHASE_CLOSED);
+    recorder->source->of->enter(recorder->source, PHASE_CLOSED);
     recorder_release_forgotten(recorder);
-    recorder_inline_detach(recorder);
-    uprobe_backend_detach(recorder->backend);
+    recorder_backends_detach(recorder);
     recorder_sweep_probes(recorder);
 }
 
@@ -119,7 +118,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     struct live_stacks *stacks = NULL;
     int r;
 
-    uprobe_backend_want_all(recorder->backend);
+    recorder->source->of->want_all(recorder->source);
     r = recorder_consume(recorder, err);
     if (r >= 0)
         r = recorder_check_all_probes(recorder, err);
@@ -129,7 +128,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     if (!r)
         r = drain(recorder, err);
     if (!r)
-        r = recorder_inline_finish(recorder, err);
+        r = recorder_backends_finish(recorder, err);
     recorder_release_forgotten(recorder);
     if (!r)
         r = recorder_commands_survivors(recorder, err);

@@ -173,7 +173,9 @@ static int look_at_jumps(struct look *look)
     AUTO_FREE bool *lost = NULL;
     const struct inline_image *inlined;
     bool any = false;
-    int r = recorder->inlined ? inline_backend_overwritten(recorder->inlined, look->pid, &inlined, &lost) : 0;
+    int r = recorder->in_processes
+                ? recorder->in_processes->of->overwritten(recorder->in_processes, look->pid, &inlined, &lost)
+                : 0;
 
     if (r)
         return error_no_memory(look->err);
@@ -198,7 +200,7 @@ static int look_at(struct recorder *recorder, pid_t pid, struct error *err)
         return r == -ENOMEM ? error_no_memory(err) : 0;
     }
     read_program(pid, &look.program);
-    r = uprobe_backend_placed(recorder->backend, look_at_link, &look);
+    r = recorder->in_files->of->placed(recorder->in_files, look_at_link, &look);
     text_sites_close(&look.code);
     return r ? r : look_at_jumps(&look);
 }

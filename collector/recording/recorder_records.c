@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_flight.h"
-#include "collector/recording/recorder_inline.h"
 #include "collector/recording/recorder_rewrites.h"
 
 /* A stretch that was not seen, of unknown length. */
@@ -57,27 +57,20 @@ static int bring_to_child(struct recorder *recorder, const struct wire_fork *rec
         recorder->closing ? 0 : loader_fork(recorder->loader, (pid_t)record->parent_tgid, child, &news, &why);
 
     if (record->header.flags & WIRE_HELD)
-        in_time = uprobe_backend_release(recorder->backend, child);
+        in_time = recorder->source->of->release(recorder->source, child);
     return looked_at(recorder, child, r, &why,
                      news && !in_time ? "a forked child ran before its probes" : NULL);
-}
-
-/* Takes note of what concerns the inline probes, whose calls from before it are handed on. */
-static int note_inline(struct recorder *recorder, const void *record, size_t size)
-{
-    return recorder->inlined ? recorder_inline_note(recorder, record) : 0;
 }
 
 /* Two threads run on one thread control block. The new one stands still, or it may have run on slots that the
  * other one works on. */
 static int share_block(struct recorder *recorder, const struct wire_fork *record)
 {
-    int r = inline_backend_share_block(recorder->inlined, record->parent_tid, record->header.tid,
-                                       record->thread_block);
+    int r = recorder->in_processes->of->share_block(recorder->in_processes, record);
     bool in_time = record->header.flags & WIRE_HELD;
 
     if (in_time)
-        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
+        in_time = recorder->source->of->release(recorder->source, (pid_t)record->tgid);
     if (r == -ENOMEM)
         return error_no_memory(&recorder->failure);
     return r > 0 || (!r && in_time) || recorder->closing
@@ -89,9 +82,9 @@ static int handle_fork(struct recorder *recorder, const void *data, size_t size)
 {
     const struct wire_fork *record = data;
     bool is_child = !streams_knows_process(recorder->streams, (pid_t)record->tgid);
-    int r = note_inline(recorder, record, size);
+    int r = recorder_backends_note(recorder, record);
 
-    if (!r && recorder->inlined && record->shares & FORK_SHARES_BLOCK)
+    if (!r && recorder->in_processes && record->shares & FORK_SHARES_BLOCK)
         r = share_block(recorder, record);
     if (r || record->shares & FORK_IS_LEFT)
         return r;
@@ -117,7 +110,7 @@ static int handle_exec(struct recorder *recorder, const void *data, size_t size)
     pid_t pid = (pid_t)record->header.tid;
     bool held = record->header.flags & WIRE_HELD, unseen = false;
     struct error why = {0};
-    int r = note_inline(recorder, record, size);
+    int r = recorder_backends_note(recorder, record);
 
     if (!r)
         r = to_streams(recorder, record, size);
@@ -130,7 +123,7 @@ static int handle_exec(struct recorder *recorder, const void *data, size_t size)
     if (!r && !recorder->closing && recorder->watch && held && image->go)
         r = go_watch_seize(recorder->watch, pid, &why);
     if (held)
-        held = uprobe_backend_release(recorder->backend, pid) || recorder_is_gone(r);
+        held = recorder->source->of->release(recorder->source, pid) || recorder_is_gone(r);
     if (!held && !recorder->closing && (!r || recorder_is_gone(r)))
         unseen = began_unseen(recorder, newest, image, recorder_is_gone(r));
     return unseen ? blind_stretch(recorder, "a program began before its probes")
@@ -142,7 +135,7 @@ static int handle_exit(struct recorder *recorder, const void *data, size_t size)
     const struct wire_exit *record = data;
     pid_t pid = (pid_t)record->tgid;
     bool ends = record->header.flags & WIRE_LAST_THREAD && streams_knows_process(recorder->streams, pid);
-    int r = note_inline(recorder, record, size);
+    int r = recorder_backends_note(recorder, record);
 
     if (!r)
         r = to_streams(recorder, record, size);
@@ -157,7 +150,7 @@ static int handle_exit(struct recorder *recorder, const void *data, size_t size)
 /* ------------------------------------------------------------------------------------ their code */
 
 /* What is not known of a process whose rights have changed, and which shared its parent's buffers; NULL:
- * nothing. `parted`: what inline_backend_part() returned. */
+ * nothing. `parted`: what backend_operations.separate returned. */
 static const char *after_parting(const struct recorder *recorder, pid_t pid, bool held, int parted)
 {
     if (!parted)
@@ -165,7 +158,7 @@ static const char *after_parting(const struct recorder *recorder, pid_t pid, boo
     if (parted < 0 && parted != -EBUSY)
         return "its rights have changed, and it still shares its parent's buffers: calls of both may be made "
                "up";
-    if (!inline_backend_has(recorder->inlined, pid))
+    if (!backend_has(recorder->in_processes, pid))
         return "its rights have changed: it has no inline probes any more";
     return held ? NULL : "its rights had changed a moment before it got buffers of its own";
 }
@@ -179,15 +172,15 @@ static int handle_rights(struct recorder *recorder, const void *data, size_t siz
     const char *loss;
     int parted = 0, r = 0;
 
-    if (recorder->inlined && !recorder->closing)
-        parted = inline_backend_part(recorder->inlined, pid, &why);
+    if (recorder->in_processes && !recorder->closing)
+        parted = recorder->in_processes->of->separate(recorder->in_processes, pid, &why);
     if (parted == -ENOMEM)
         return parted;
     if (parted > 0)
         r = loader_give_inline(recorder->loader, pid, &news, &why);
     loss = after_parting(recorder, pid, held, parted);
     if (held)
-        uprobe_backend_release(recorder->backend, pid);
+        recorder->source->of->release(recorder->source, pid);
     if (r == -ENOMEM)
         return r;
     return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
@@ -202,9 +195,9 @@ static int handle_libraries(struct recorder *recorder, const void *data, size_t 
     int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &news, &why);
 
     if (record->header.flags & WIRE_HELD)
-        in_time = uprobe_backend_release(recorder->backend, pid);
+        in_time = recorder->source->of->release(recorder->source, pid);
     if (record->header.flags & WIRE_WAITING)
-        in_time = uprobe_backend_end_wait(recorder->backend, (pid_t)record->header.tid);
+        in_time = recorder->source->of->end_wait(recorder->source, (pid_t)record->header.tid);
     return looked_at(recorder, pid, r, &why, news && !in_time ? "a library ran before its probes" : NULL);
 }
 
@@ -228,6 +221,12 @@ static int handle_over_budget(struct recorder *recorder, const void *data, size_
                : 0;
 }
 
+/* Concerns the backends alone. */
+static int note_only(struct recorder *recorder, const void *record, size_t size)
+{
+    return recorder_backends_note(recorder, record);
+}
+
 /* ------------------------------------------------------------------------------------ all records */
 
 int recorder_handle(void *context, const void *record, size_t size)
@@ -242,10 +241,10 @@ int recorder_handle(void *context, const void *record, size_t size)
         [WIRE_LIBRARIES] = {sizeof(struct wire_libraries), handle_libraries},
         [WIRE_REWRITE] = {sizeof(struct wire_rewrite), handle_rewrite},
         [WIRE_OVER_BUDGET] = {sizeof(struct wire_over_budget), handle_over_budget},
-        [WIRE_INLINE] = {sizeof(struct wire_inline), note_inline},
-        [WIRE_SLOTS_SHARED] = {sizeof(struct wire_slots), note_inline},
-        [WIRE_SLOTS_BACK] = {sizeof(struct wire_inline), note_inline},
-        [WIRE_CLAIM] = {sizeof(struct wire_claim), note_inline},
+        [WIRE_INLINE] = {sizeof(struct wire_inline), note_only},
+        [WIRE_SLOTS_SHARED] = {sizeof(struct wire_slots), note_only},
+        [WIRE_SLOTS_BACK] = {sizeof(struct wire_inline), note_only},
+        [WIRE_CLAIM] = {sizeof(struct wire_claim), note_only},
         [WIRE_RIGHTS] = {sizeof(struct wire_rights), handle_rights},
     };
     const struct wire_header *header = record;

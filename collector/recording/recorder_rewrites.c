@@ -10,9 +10,9 @@ static bool let_go(struct recorder *recorder, const struct wire_rewrite *record)
     bool in_time = false;
 
     if (record->header.flags & WIRE_HELD)
-        in_time = uprobe_backend_release(recorder->backend, (pid_t)record->tgid);
+        in_time = recorder->source->of->release(recorder->source, (pid_t)record->tgid);
     if (record->header.flags & WIRE_WAITING)
-        in_time = uprobe_backend_end_wait(recorder->backend, (pid_t)record->header.tid);
+        in_time = recorder->source->of->end_wait(recorder->source, (pid_t)record->header.tid);
     return in_time;
 }
 

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "collector/backend/backend.h"
+#include "collector/backend/life_cycle_source.h"
 #include "collector/budget/budget.h"
-#include "collector/inline/inline.h"
-#include "collector/launch/exec_guard.h"
 #include "collector/recording/loader.h"
 #include "collector/recording/recorder.h"
 #include "collector/recording/recorder_commands.h"
@@ -28,12 +28,22 @@ struct probe_watch {
     unsigned reported; /* a bit for each enum probe_purpose */
 };
 
+/* A round of reading. */
+struct recorder_round {
+    uint64_t calls;      /* that backends have read themselves */
+    uint64_t sampled_ns; /* when they looked how far threads had come */
+    bool overtaken;      /* all records from before that have been read */
+};
+
 struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
     struct store_quota quota;
-    struct uprobe_backend *backend;
-    struct inline_backend *inlined; /* NULL: uprobes alone */
+    struct uprobe_backend *uprobes; /* goroutines and synchronisation; and, by their tables: */
+    struct life_cycle_source *source;
+    struct backend *in_files, *in_processes; /* the two kinds of backends; NULL: there is none */
+    struct backend *backends[2];             /* both */
+    size_t backend_count;
     struct image_table *images;
     struct streams *streams;
     struct loader *loader;
@@ -41,16 +51,13 @@ struct recorder {
     struct budget *budget;    /* NULL: calls may cost what they do */
     struct sync_probes *sync; /* NULL: none */
     struct go_watch *watch;   /* NULL: nobody watches */
-    struct exec_guard guard;
     struct recorder_commands commands;
     struct recorder_excluded *left_out;
     size_t excluded_count, excluded_capacity;
     int epoll, stop;
-    bool memory_reported;  /* of segments closed early: at the end, once, however often ending is tried */
-    bool closing;          /* programs that appear now are let go without probes */
-    uint64_t inline_calls; /* of this round */
-    uint64_t inline_sampled_ns;    /* when it looked how far threads had come */
-    bool inline_overtaken;         /* the kernel's records from before that have all been read */
+    bool memory_reported; /* of segments closed early: at the end, once, however often ending is tried */
+    bool closing;         /* programs that appear now are let go without probes */
+    struct recorder_round round;
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;

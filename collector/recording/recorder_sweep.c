@@ -107,7 +107,7 @@ static int sweep_file(void *context, const struct placed_probes *former)
     count = left ? find_left(sweep, former, file.fd, left) : 0;
     if (!count)
         return 0;
-    uprobe_backend_touch(sweep->recorder->backend, file.fd, sweep->pid, left, count);
+    sweep->recorder->in_files->of->touch(sweep->recorder->in_files, file.fd, sweep->pid, left, count);
     count = find_left(sweep, former, file.fd, left);
     if (count)
         report(sweep, former, left, count);
@@ -121,13 +121,13 @@ static void sweep_process(struct recorder *recorder, pid_t pid)
     if (text_sites_open(pid, &sweep.code))
         return;
     if (sweep.code.count && !process_may_have_breakpoints(pid))
-        uprobe_backend_former(recorder->backend, sweep_file, &sweep);
+        recorder->in_files->of->former(recorder->in_files, sweep_file, &sweep);
     text_sites_close(&sweep.code);
 }
 
 void recorder_sweep_probes(struct recorder *recorder)
 {
-    DIR *processes = uprobe_backend_had_probes(recorder->backend) ? opendir("/proc") : NULL;
+    DIR *processes = recorder->in_files->of->had_probes(recorder->in_files) ? opendir("/proc") : NULL;
     const struct dirent *entry;
 
     while (processes && (entry = readdir(processes))) {
@@ -138,5 +138,5 @@ void recorder_sweep_probes(struct recorder *recorder)
     }
     if (processes)
         closedir(processes);
-    uprobe_backend_forget_former(recorder->backend);
+    recorder->in_files->of->forget_former(recorder->in_files);
 }

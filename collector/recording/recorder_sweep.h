@@ -11,7 +11,7 @@
 
 #include "collector/recording/recorder_state.h"
 
-/* After uprobe_backend_detach(): lets the kernel try again where breakpoints have stayed, and names those
+/* After recorder_backends_detach(): lets the kernel try again where breakpoints have stayed, and names those
  * that it could not take away in tags "breakpoints left:PATH". Another tool's probe of one process is among
  * them, if it stands where ours stood; one of all processes is not, nor what stands in a process that has
  * breakpoints of its own or of a debugger. Once: nothing is known of former probes afterwards. */

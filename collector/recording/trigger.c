@@ -28,7 +28,7 @@ int trigger_new(const struct trigger_options *options, struct trigger **ret_trig
     if (!trigger)
         return error_no_memory(err);
     trigger->options = *options;
-    trigger->slots = uprobe_backend_budget(options->backend);
+    trigger->slots = options->backend->of->counts(options->backend);
     *ret_trigger = trigger;
     return 0;
 }

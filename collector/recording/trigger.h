@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "collector/backend/backend.h"
 #include "collector/images/image_table.h"
-#include "collector/uprobe/uprobe.h"
 
 #define TRIGGER_CAUSE "outside the trigger"
 
@@ -20,7 +20,7 @@ struct trigger_options {
     /* Whether a function opens windows. */
     bool (*opens)(void *context, struct elf_image *image, const struct image_function *function);
     void *context;
-    struct uprobe_backend *backend; /* opened with a share */
+    struct backend *backend; /* of uprobes, opened with a share */
     struct image_table *images;
     struct trace_writer *writer;
     uint64_t from_ns; /* the run's beginning, CLOCK_REALTIME */

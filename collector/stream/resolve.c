@@ -14,7 +14,8 @@
 
 static int resolve_losses(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
-    struct wire_losses lost = streams->options.consume_losses(streams->options.context, thread->tid);
+    struct life_cycle_source *source = streams->options.source;
+    struct wire_losses lost = source->of->consume_losses(source, thread->tid);
 
     int r = lost.go ? goroutine_streams_lost(streams, thread->process, thread->tid, ns, lost.go) : 0;
 

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "collector/arch/record.h"
+#include "collector/backend/life_cycle_source.h"
 #include "collector/go/observer.h"
 #include "collector/images/image_table.h"
 #include "store/api/tracestore.h"
@@ -35,13 +36,11 @@ enum stream_times { STREAM_TIMES_NONE, STREAM_TIMES_ANCHOR, STREAM_TIMES_FULL };
 
 struct stream_options {
     enum stream_times times;
-    bool call_sites; /* keep where each call came from */
-    /* What a thread has lost and could not report itself before it ended. */
-    struct wire_losses (*consume_losses)(void *context, uint32_t tid);
-    void *context;
-    struct call_watch *watch;      /* functions whose calls are looked at; NULL: none */
-    bool sync;                     /* records of synchronisation come, too */
-    struct go_observer goroutines; /* .event NULL: nobody */
+    bool call_sites;                  /* keep where each call came from */
+    struct life_cycle_source *source; /* asked for what a thread has lost and not reported itself */
+    struct call_watch *watch;         /* functions whose calls are looked at; NULL: none */
+    bool sync;                        /* records of synchronisation come, too */
+    struct go_observer goroutines;    /* .event NULL: nobody */
 };
 
 int streams_new(const struct stream_options *options, struct image_table *images, struct trace_writer *writer,

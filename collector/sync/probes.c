@@ -161,12 +161,12 @@ static size_t processes_of(const struct sync_probes *probes, const struct known_
 static int attach(struct sync_probes *probes, const struct traced_image *image,
                   const struct sync_targets *targets, pid_t pid, struct error *err)
 {
-    const struct uprobe_sites sites = {.file = elf_image_fd(image->elf),
-                                       .name = image->path,
-                                       .offsets = targets->offsets,
-                                       .cookies = targets->cookies,
-                                       .count = targets->count,
-                                       .refused = targets->refused};
+    const struct probe_sites sites = {.file = elf_image_fd(image->elf),
+                                      .name = image->path,
+                                      .offsets = targets->offsets,
+                                      .cookies = targets->cookies,
+                                      .count = targets->count,
+                                      .refused = targets->refused};
 
     return targets->count ? uprobe_backend_attach_sync(probes->backend, &sites, pid, err) : 0;
 }

@@ -72,7 +72,7 @@ static int keep_former(struct probe_links *links, const struct placed_probes *pl
     return 0;
 }
 
-static int describe(const struct probe_links_kind *kind, const struct uprobe_sites *sites,
+static int describe(const struct probe_links_kind *kind, const struct probe_sites *sites,
                     struct placed_probes *ret_placed)
 {
     unsigned long *offsets = calloc(sites->count, sizeof(*offsets));
@@ -107,7 +107,7 @@ static int make_link(void *context)
 #define ATTEMPTS 3
 
 /* One link on `count` places. Returns its descriptor, or a negative errno. */
-static int create_link(const struct probe_links_kind *kind, const struct uprobe_sites *sites)
+static int create_link(const struct probe_links_kind *kind, const struct probe_sites *sites)
 {
     char path[32];
     struct link_create_attr attr = {
@@ -128,7 +128,7 @@ static int create_link(const struct probe_links_kind *kind, const struct uprobe_
 }
 
 static int keep_link(struct probe_links *links, int fd, const struct probe_links_kind *kind,
-                     const struct uprobe_sites *sites)
+                     const struct probe_sites *sites)
 {
     struct probe_link link = {.fd = fd, .part = kind->part};
 
@@ -144,9 +144,9 @@ static int keep_link(struct probe_links *links, int fd, const struct probe_links
 /* Attaches all sites in one link. One that the kernel refuses, or that is no code, fails the whole link:
  * halves are tried then, so that it is found in a logarithm of steps. */
 static int attach(struct probe_links *links, const struct probe_links_kind *kind,
-                  const struct uprobe_sites *sites, const struct file_code *code)
+                  const struct probe_sites *sites, const struct file_code *code)
 {
-    struct uprobe_sites first = *sites, second = *sites;
+    struct probe_sites first = *sites, second = *sites;
     int fd = file_code_has(code, sites->offsets, sites->count) ? create_link(kind, sites) : -KERNEL_ENOTSUPP;
     int r;
 
@@ -193,7 +193,7 @@ static void close_from(struct probe_links *links, size_t first)
 }
 
 int probe_links_attach(struct probe_links *links, const struct probe_links_kind *kind,
-                       const struct uprobe_sites *sites)
+                       const struct probe_sites *sites)
 {
     size_t before = links->count;
     struct file_code code;

@@ -18,7 +18,7 @@
 
 struct probe_link {
     int fd;
-    unsigned part; /* uprobe_sites.part */
+    unsigned part; /* probe_sites.part */
     struct placed_probes placed;
 };
 
@@ -51,7 +51,7 @@ struct probe_links_kind {
 /* Attaches all sites, or none. What the kernel refuses is marked in `sites->refused` and left out; with
  * `refused` NULL that is a failure. Returns 0 or a negative errno. */
 int probe_links_attach(struct probe_links *links, const struct probe_links_kind *kind,
-                       const struct uprobe_sites *sites);
+                       const struct probe_sites *sites);
 
 /* Closes the links of a process, or (`pid` 0) those of a part, behind the caller's back. */
 void probe_links_close_of(struct probe_links *links, pid_t pid, unsigned part);

@@ -28,7 +28,7 @@ struct ring_reader {
 int ring_reader_open(struct ring_reader *reader, int ring, int overflow, struct packed_reader *packed);
 void ring_reader_close(struct ring_reader *reader);
 
-/* As uprobe_backend_consume. */
+/* As life_cycle_operations.consume. */
 int ring_reader_consume(struct ring_reader *reader, unsigned limit, wire_handler handle, void *context);
 
 /* Bytes of the rings that have been read, with the kernel's own 8 of each record. */

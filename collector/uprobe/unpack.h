@@ -15,6 +15,7 @@
 
 #include "bpf/predict.h"
 #include "bpf/wire.h"
+#include "collector/backend/life_cycle_source.h"
 
 /* Of one slot; all zeros before its first chunk. */
 struct unpacker {
@@ -26,10 +27,6 @@ struct unpacker {
     uint64_t next_ns;     /* of the event that comes next; 0: not told */
     struct predictor predictor;
 };
-
-/* Takes one record of the kernel side. Below 0: a failure, which ends everything; above 0: it wants to be
- * asked no more than necessary. */
-typedef int (*wire_handler)(void *context, const void *record, size_t size);
 
 struct unpack_sink {
     wire_handler handle;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "collector/inline/inline.h"
 #include "collector/inline/inline_code.h"
+#include "collector/inline/inline_state.h"
 #include "collector/plan/plan.h"
 #include "collector/process/process.h"
 #include "image/elf/elf_image.h"
@@ -100,15 +101,15 @@ static struct {
     size_t count, one, two;
     struct plan *plan;
     struct inline_image *inlined;
-    struct inline_backend *backend;
+    struct backend *backend;
     uint64_t load_bias;
     size_t calls;
     pid_t pid, other; /* the target; one that does nothing, or 0 */
     bool *out;
 } world;
 
-static int count_calls(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
-                       size_t count)
+static int count_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count,
+                       uint64_t ns)
 {
     world.calls += count;
     return 0;
@@ -155,8 +156,7 @@ static void plan(void)
 static void open_backend(void)
 {
     const struct inline_options options = {.ring_bytes = 1 << 20};
-    const struct inline_sink sink = {.calls = {.calls = count_calls, .lost = none_lost},
-                                     .distrusted = none_distrusted};
+    const struct backend_sink sink = {.calls = count_calls, .lost = none_lost, .distrusted = none_distrusted};
     struct error err = {0};
 
     cr_assert_eq(inline_backend_new(&options, &sink, &world.backend, &err), 0, "%s", err.message);
@@ -164,7 +164,7 @@ static void open_backend(void)
 
 static void patch(pid_t pid)
 {
-    struct inline_target target = {
+    struct backend_target target = {
         .pid = pid, .inlined = world.inlined, .functions = world.functions, .out = world.out};
     struct error err = {0};
     uint64_t start, offset;
@@ -172,7 +172,7 @@ static void patch(pid_t pid)
     cr_assert_eq(process_exe_mapping(pid, &start, &offset), 0);
     cr_assert_eq(elf_image_load_bias(world.image, start, offset, &world.load_bias), 0);
     target.load_bias = world.load_bias;
-    cr_assert_eq(inline_backend_attach(world.backend, &target, &err), 0, "%s", err.message);
+    cr_assert_eq(world.backend->of->attach_process(world.backend, &target, &err), 0, "%s", err.message);
 }
 
 static void begin_with(bool one_out, bool two_out)
@@ -196,12 +196,13 @@ static void begin(void)
 
 static void take_out(bool one, bool two)
 {
-    const struct inline_choice choice = {.out = world.out};
+    const struct backend_choice choice = {.out = world.out};
     struct error err = {0};
 
     world.out[world.one] = one;
     world.out[world.two] = two;
-    cr_assert_eq(inline_backend_choose(world.backend, world.inlined, &choice, &err), 0, "%s", err.message);
+    cr_assert_eq(world.backend->of->choose(world.backend, world.inlined, &choice, &err), 0, "%s",
+                 err.message);
 }
 
 /* A process of its own that runs the same program and does nothing: from before there is an area, which it
@@ -218,10 +219,11 @@ static void start_other(void)
 
 static void choose(const bool *out, pid_t ahead, const bool *out_ahead)
 {
-    const struct inline_choice choice = {.out = out, .ahead = ahead, .out_ahead = out_ahead};
+    const struct backend_choice choice = {.out = out, .ahead = ahead, .out_ahead = out_ahead};
     struct error err = {0};
 
-    cr_assert_eq(inline_backend_choose(world.backend, world.inlined, &choice, &err), 0, "%s", err.message);
+    cr_assert_eq(world.backend->of->choose(world.backend, world.inlined, &choice, &err), 0, "%s",
+                 err.message);
 }
 
 /* Has the target fork, and returns when that was. */
@@ -275,7 +277,7 @@ static int tell_fork(uint64_t ns)
 {
     const struct inline_birth birth = {.parent = world.pid, .child = shared->child, .ns = ns};
 
-    return inline_backend_fork(world.backend, &birth);
+    return inline_fork(inline_of(world.backend), &birth);
 }
 
 /* As the kernel side does: each process has one thread, and calls for the first time when it is told to. */
@@ -286,8 +288,8 @@ static void tell_claims(void)
     for (uint32_t area = 1; area <= 2; area++)
         for (uint32_t ticket = 1; ticket <= 2; ticket++)
             for (size_t i = 0; i < ARRAY_SIZE(pids) && pids[i]; i++)
-                cr_assert_eq(inline_backend_claim(world.backend, pids[i], 100 * area + ticket, ticket, area),
-                             0);
+                cr_assert_eq(
+                    inline_claim(inline_of(world.backend), pids[i], 100 * area + ticket, ticket, area), 0);
 }
 
 /* Both run right, whatever they have, and so many calls of theirs are seen. */
@@ -299,8 +301,8 @@ static void expect_calls(unsigned number, size_t calls)
     have_done(number, CALL);
     tell_claims();
     cr_expect_eq(atomic_load(&shared->sum[number]) - before, CALLS * 1001);
-    cr_assert_eq(inline_backend_sample(world.backend), 0);
-    cr_assert_eq(inline_backend_read(world.backend), 0);
+    cr_assert_eq(world.backend->of->sample(world.backend), 0);
+    cr_assert_eq(world.backend->of->read(world.backend), 0);
     cr_expect_eq(world.calls, calls, "%zu instead of %zu", world.calls, calls);
 }
 
@@ -308,7 +310,7 @@ static void end(void)
 {
     struct error err = {0};
 
-    cr_assert_eq(inline_backend_detach(world.backend, &err), 0, "%s", err.message);
+    cr_assert_eq(world.backend->of->detach(world.backend, &err), 0, "%s", err.message);
     expect_patched(world.pid, false, false);
     if (shared->child)
         expect_patched(shared->child, false, false);
@@ -319,7 +321,7 @@ static void end(void)
     }
     kill(world.pid, SIGKILL);
     waitpid(world.pid, NULL, 0);
-    inline_backend_free(world.backend);
+    world.backend->of->free(world.backend);
     inline_image_free(world.inlined);
     plan_free(world.plan);
     image_functions_free(world.functions, world.count);
@@ -428,11 +430,11 @@ Test(inline_change, the_busiest_of_several)
 {
     start_other();
     begin();
-    cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), 0);
+    cr_expect_eq(world.backend->of->busiest(world.backend, world.inlined), 0);
     patch(world.other);
-    cr_expect_neq(inline_backend_busiest(world.backend, world.inlined), 0);
+    cr_expect_neq(world.backend->of->busiest(world.backend, world.inlined), 0);
     have_done(0, CALL);
-    cr_expect_eq(inline_backend_busiest(world.backend, world.inlined), world.pid);
+    cr_expect_eq(world.backend->of->busiest(world.backend, world.inlined), world.pid);
     end();
 }
 
@@ -443,11 +445,11 @@ Test(inline_change, what_children_run_is_known)
     begin();
     forked = fork_target();
     cr_assert_eq(tell_fork(forked), 0);
-    inline_backend_ran(world.backend);
+    world.backend->of->ran(world.backend);
     have_done(0, BURN);
-    cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
+    cr_expect_geq(world.backend->of->ran(world.backend), BURN_NS);
     have_done(1, BURN);
-    cr_expect_geq(inline_backend_ran(world.backend), BURN_NS);
+    cr_expect_geq(world.backend->of->ran(world.backend), BURN_NS);
     end();
 }
 

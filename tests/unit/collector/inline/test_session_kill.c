@@ -21,6 +21,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/inline/area.h"
 #include "collector/inline/inline.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/memory/text_diff.h"
@@ -142,8 +143,8 @@ static void open_program(void)
     cr_assert_eq(elf_image_load_bias(program.image, start, offset, &program.load_bias), 0);
 }
 
-static int consume_calls(void *context, uint32_t tid, const struct agent_record *records,
-                         const uint64_t *times, size_t count)
+static int consume_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count,
+                         uint64_t ns)
 {
     return 0;
 }
@@ -162,26 +163,25 @@ static int take_distrust(void *context, pid_t pid, const char *why)
 static void attach_change_detach(void)
 {
     const struct inline_options options = {.ring_bytes = 1 << 18};
-    const struct inline_sink sink = {.calls = {.calls = consume_calls, .lost = take_loss},
-                                     .distrusted = take_distrust};
-    const struct inline_target target = {.pid = session_target.pid,
-                                         .inlined = program.inlined,
-                                         .functions = program.functions,
-                                         .load_bias = program.load_bias};
+    const struct backend_sink sink = {.calls = consume_calls, .lost = take_loss, .distrusted = take_distrust};
+    const struct backend_target target = {.pid = session_target.pid,
+                                          .inlined = program.inlined,
+                                          .functions = program.functions,
+                                          .load_bias = program.load_bias};
     AUTO_FREE bool *out = calloc(program.count + 1, sizeof(*out));
-    const struct inline_choice choice = {.out = out};
-    struct inline_backend *backend = NULL;
+    const struct backend_choice choice = {.out = out};
+    struct backend *backend = NULL;
 
     if (!out || inline_backend_new(&options, &sink, &backend, NULL))
         _exit(1);
-    if (!inline_backend_attach(backend, &target, NULL)) {
+    if (!backend->of->attach_process(backend, &target, NULL)) {
         out[session_watched(program.functions, program.count)] = true;
-        inline_backend_choose(backend, program.inlined, &choice, NULL);
+        backend->of->choose(backend, program.inlined, &choice, NULL);
         memset(out, 0, program.count);
-        inline_backend_choose(backend, program.inlined, &choice, NULL);
-        inline_backend_detach(backend, NULL);
+        backend->of->choose(backend, program.inlined, &choice, NULL);
+        backend->of->detach(backend, NULL);
     }
-    inline_backend_free(backend);
+    backend->of->free(backend);
 }
 
 static int call_kernel(void *context, struct remote *remote, struct error *err)

@@ -51,12 +51,15 @@ static int keep_end(void *context, const struct go_process *process, int exit_st
     return 0;
 }
 
-static struct wire_losses no_losses(void *context, uint32_t tid)
+static struct wire_losses no_losses(struct life_cycle_source *source, uint32_t tid)
 {
-    (void)context;
+    (void)source;
     (void)tid;
     return (struct wire_losses){.calls = 0, .returns = 0};
 }
+
+static const struct life_cycle_operations source_operations = {.consume_losses = no_losses};
+static struct life_cycle_source source = {&source_operations};
 
 static uint64_t function(const char *name)
 {
@@ -88,7 +91,7 @@ static void start_process(void)
 static void begin(void)
 {
     const struct go_program_options go = {.detail = GO_DETAIL_OPERATIONS, .first_probe = FIRST_PROBE};
-    const struct stream_options options = {.consume_losses = no_losses,
+    const struct stream_options options = {.source = &source,
                                            .goroutines = {.event = keep_event, .end = keep_end}};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};

@@ -97,20 +97,23 @@ static void begin_program(pid_t pid)
     cr_assert_eq(streams_set_code(world.streams, pid, &code, 1, &err), 0, "%s", err.message);
 }
 
-static struct wire_losses consume_losses(void *context, uint32_t tid)
+static struct wire_losses consume_losses(struct life_cycle_source *source, uint32_t tid)
 {
     struct wire_losses lost = world.pending[tid];
 
-    (void)context;
+    (void)source;
     world.pending[tid] = (struct wire_losses){.calls = 0, .returns = 0};
     return lost;
 }
+
+static const struct life_cycle_operations source_operations = {.consume_losses = consume_losses};
+static struct life_cycle_source source = {&source_operations};
 
 static void begin(void)
 {
     const struct stream_options options = {
         .times = STREAM_TIMES_ANCHOR,
-        .consume_losses = consume_losses,
+        .source = &source,
     };
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     struct error err = {0};

@@ -27,14 +27,17 @@ static struct {
     uint64_t ns;
 } world;
 
-static struct wire_losses no_losses(void *context, uint32_t tid)
+static struct wire_losses no_losses(struct life_cycle_source *source, uint32_t tid)
 {
     return (struct wire_losses){.calls = 0, .returns = 0};
 }
 
+static const struct life_cycle_operations source_operations = {.consume_losses = no_losses};
+static struct life_cycle_source source = {&source_operations};
+
 static void begin(void)
 {
-    const struct stream_options options = {.consume_losses = no_losses, .sync = true};
+    const struct stream_options options = {.source = &source, .sync = true};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     const pid_t tids[] = {PID, OTHER_TID};
     struct stream_program program = {.exe = strdup("/bin/test"), .argv = strdup("test"), .rank = -1};

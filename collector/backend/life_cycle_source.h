@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A life-cycle source: tells what happens to the processes and threads of a recording, and holds processes
+ * still until their probes are in place. The recorder, the loader and the streams know this table only.
+ *
+ * It speaks wire records (bpf/wire.h): WIRE_FORK, EXEC and EXIT of every thread of a traced process;
+ * WIRE_LIBRARIES, CLAIM, RIGHTS and REWRITE of what it has been asked to watch; WIRE_SLOTS_SHARED and
+ * SLOTS_BACK of children that work on their parents' slots; WIRE_LOST where records are missing. Rules that
+ * readers rely on:
+ *
+ * - the records of one thread come in the order in which it did these things, and a thread's WIRE_FORK comes
+ *   before any other record of it;
+ * - a record with WIRE_HELD means that the process stands still until `release`, one with WIRE_WAITING that
+ *   the thread does until `end_wait`; without these flags it runs already, and what it calls meanwhile is
+ *   unseen (the reader notes the loss);
+ * - a record that is lost is counted, in `consume_losses` or in `losses`.
+ *
+ * Implementations: uprobe_life_cycle() (collector/uprobe/uprobe.h), by BPF programs on tracepoints. Calls
+ * that uprobes see are in its ring, too, and so in order with its records.
+ */
+#ifndef TRACECTL_COLLECTOR_BACKEND_LIFE_CYCLE_SOURCE_H
+#define TRACECTL_COLLECTOR_BACKEND_LIFE_CYCLE_SOURCE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "bpf/wire.h"
+#include "collector/backend/probe_sites.h"
+
+struct life_cycle_source {
+    const struct life_cycle_operations *of;
+};
+
+/* Takes one record. Below 0: a failure, which ends everything; above 0: it wants to be asked no more than
+ * necessary. */
+typedef int (*wire_handler)(void *context, const void *record, size_t size);
+
+/* Records of one thread that could not be handed on, by kind. */
+struct wire_losses {
+    uint64_t calls, returns, go, sync;
+};
+
+struct life_cycle_losses {
+    uint64_t unplaced;   /* calls and returns of threads that could not be told */
+    uint64_t life_cycle; /* records of forks, execs, exits and libraries */
+    uint64_t processes;  /* that found no place in the table of traced ones */
+};
+
+/* Where the dynamic linker tells debuggers of libraries. */
+struct linker_sites {
+    unsigned long rendezvous; /* file offset of _dl_debug_state */
+    uint64_t state;           /* from there to _r_debug, in memory; 0: not known */
+};
+
+/* Failures are negative errnos; `err`, where there is one, has the reason. */
+struct life_cycle_operations {
+    /* ---- traced processes */
+
+    /* Traces a process from now on, and its children if they are followed, for a worker (0 where nothing
+     * follows_schedule). */
+    int (*add_process)(struct life_cycle_source *source, pid_t pid, unsigned worker, struct error *err);
+
+    /* What the source knows of a traced process, and a change of it. False, -ENOENT: it is not traced. The
+     * process must stand still where a call could depend on it; its worker stays the same. */
+    bool (*process)(const struct life_cycle_source *source, pid_t pid, struct process_state *ret_state);
+    int (*set_process)(struct life_cycle_source *source, pid_t pid, const struct process_state *state);
+
+    /* Which calls are recorded and what is held from now on; it begins with PHASE_RECORDING. */
+    void (*enter)(struct life_cycle_source *source, enum recording_phase phase);
+
+    /* ---- records */
+
+    /* A descriptor that is readable when a life-cycle record has come; calls alone do not wake (1.2 us each).
+     */
+    int (*fd)(const struct life_cycle_source *source);
+
+    /* Hands up to about `limit` records to `handle`, and returns how many; what `handle` returns below 0 ends
+     * the round and is returned; above 0 it ends the round soon. */
+    int (*consume)(struct life_cycle_source *source, unsigned limit, wire_handler handle, void *context);
+
+    /* The next rounds hand on, too, all that threads have gathered by now and not yet written; otherwise that
+     * comes every 100 ms. */
+    void (*want_all)(struct life_cycle_source *source);
+
+    /* Takes what thread `tid` has lost and no WIRE_LOST has told of. */
+    struct wire_losses (*consume_losses)(struct life_cycle_source *source, uint32_t tid);
+    /* What was lost so far that no thread's record tells of. */
+    struct life_cycle_losses (*losses)(const struct life_cycle_source *source);
+    /* Bytes that have come in so far. */
+    uint64_t (*bytes)(const struct life_cycle_source *source);
+
+    /* ---- what is watched, where it is asked for */
+
+    /* The dynamic linker in `file` tells of libraries, in this process alone: WIRE_LIBRARIES. Every program
+     * maps the linker, and one that reads its own code (valgrind) must not find a probe in it. */
+    int (*watch_linker)(struct life_cycle_source *source, int file, const char *name,
+                        const struct linker_sites *linker, pid_t pid, struct error *err);
+    /* Threads take slots at `offset` of the agent of inline probes, wherever it is mapped: WIRE_CLAIM.
+     * `file`: the agent's. */
+    int (*watch_claims)(struct life_cycle_source *source, int file, unsigned long offset, struct error *err);
+    /* Functions by which a process is about to change its rights, in all processes: WIRE_RIGHTS. */
+    int (*watch_rights)(struct life_cycle_source *source, const struct probe_sites *sites, struct error *err);
+    /* Calls by which programs are about to change their code, in one process or (`pid` 0) in all:
+     * WIRE_REWRITE. The cookies are of enum rewrite_gate_kind. */
+    int (*watch_rewrites)(struct life_cycle_source *source, const struct probe_sites *sites, pid_t pid,
+                          struct error *err);
+
+    /* ---- held processes */
+
+    /* From now on a process is let go that has stood still for ten seconds, and all are when the collector
+     * dies. */
+    int (*guard)(struct life_cycle_source *source, struct error *err);
+    /* The first `capacity` processes that stand still, returned as their number. */
+    size_t (*held)(const struct life_cycle_source *source, pid_t *pids, size_t capacity);
+    /* Lets a process go; false: it had stood too long and runs already. */
+    bool (*release)(struct life_cycle_source *source, pid_t pid);
+    /* The same of a thread that waits. */
+    bool (*end_wait)(struct life_cycle_source *source, pid_t tid);
+};
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "collector/recording/recorder_backends.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "collector/arch/record.h"
+#include "collector/inline/inline.h"
+#include "collector/launch/background.h"
+#include "collector/recording/recorder_records.h"
+
+/* ------------------------------------------------------------------------------------ what they hand on */
+
+static int on_calls(void *context, uint32_t tid, const struct agent_record *records, size_t count,
+                    uint64_t ns)
+{
+    struct recorder *recorder = context;
+
+    recorder->round.calls += count;
+    if (recorder->budget)
+        budget_inline_calls(recorder->budget, records, count);
+    return tid ? streams_inline_calls(recorder->streams, tid, records, count, ns) : 0;
+}
+
+static int on_lost(void *context, uint32_t tid, uint64_t calls)
+{
+    struct recorder *recorder = context;
+
+    if (recorder->budget)
+        budget_inline_lost(recorder->budget, calls);
+    return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
+}
+
+static int on_distrusted(void *context, pid_t pid, const char *why)
+{
+    struct recorder *recorder = context;
+    char what[192];
+
+    snprintf(what, sizeof(what), "its inline probes are not believed: %s", why);
+    return streams_process_loss(recorder->streams, pid, what);
+}
+
+static pid_t process_of(void *context, uint32_t tid)
+{
+    const struct recorder *recorder = context;
+
+    return streams_process_of(recorder->streams, tid);
+}
+
+/* ------------------------------------------------------------------------------------ opening */
+
+const char *recorder_inline_refusal(const struct recorder_options *options)
+{
+    if (options->opens)
+        return "--trigger: inline probes record every call";
+    if (options->flight && flight_has_functions(options->flight, true))
+        return "--flight-on slow: inline probes do not see when calls return";
+    if (options->times == STREAM_TIMES_FULL && !inline_has_clock())
+        return "--time full: this machine's time stamp counter is not stable";
+    if (options->returns == PLAN_RETURNS_PROBE || options->returns == PLAN_RETURNS_SITES)
+        return "--returns probe or sites: inline probes see no returns";
+    return NULL;
+}
+
+static int open_inline(struct recorder *recorder, struct error *err)
+{
+    const struct inline_options options = {
+        .ring_bytes = recorder->options.ring_bytes,
+        .timed = recorder->options.times == STREAM_TIMES_FULL,
+    };
+    const struct backend_sink sink = {.calls = on_calls,
+                                      .lost = on_lost,
+                                      .distrusted = on_distrusted,
+                                      .process_of = process_of,
+                                      .context = recorder};
+    int r = inline_backend_new(&options, &sink, &recorder->in_processes, err);
+
+    if (r)
+        return r;
+    recorder->backends[recorder->backend_count++] = recorder->in_processes;
+    return recorder->source->of->watch_claims(recorder->source, inline_agent(recorder->in_processes),
+                                              AGENT_CLAIM, err);
+}
+
+int recorder_backends_open(struct recorder *recorder, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    const struct uprobe_options uprobe = recorder_uprobe_options(options);
+    struct background *background = background_begin(options->budget);
+    int r = uprobe_backend_open(&uprobe, &recorder->uprobes, err);
+
+    background_end(background);
+    if (r)
+        return r;
+    recorder->source = uprobe_life_cycle(recorder->uprobes);
+    recorder->in_files = uprobe_calls(recorder->uprobes);
+    r = recorder->source->of->guard(recorder->source, err);
+    if (!r && options->backend == RECORDER_INLINE && !recorder_inline_refusal(options))
+        r = open_inline(recorder, err);
+    /* The last one whose probes are taken away: the records of the others' processes come up to then. */
+    recorder->backends[recorder->backend_count++] = recorder->in_files;
+    return r;
+}
+
+void recorder_backends_release(struct recorder *recorder)
+{
+    if (recorder->in_processes)
+        recorder->in_processes->of->free(recorder->in_processes);
+    uprobe_backend_free(recorder->uprobes);
+}
+
+/* ------------------------------------------------------------------------------------ a round of reading */
+
+/* Calls one operation of each backend that has it; `r` is the first failure. */
+#define EACH_BACKEND(recorder, r, operation, ...) \
+    for (size_t b = 0; !(r) && b < (recorder)->backend_count; b++) \
+        if ((recorder)->backends[b]->of->operation) \
+    (r) = (recorder)->backends[b]->of->operation((recorder)->backends[b], ##__VA_ARGS__)
+
+int recorder_backends_note(struct recorder *recorder, const void *record)
+{
+    int r = 0;
+
+    EACH_BACKEND(recorder, r, note, record);
+    return r;
+}
+
+/* The records of one CPU may come into the ring a little later than their time. */
+#define DISORDER_NS 10000000u
+
+/* Ends the round behind what had happened when it looked: a program that goes on making processes gives as
+ * many new records as are read meanwhile, with the calls that come before them. So does one that goes on
+ * loading libraries, before the recording begins: nobody waits for us then. */
+static int on_record(void *context, const void *record, size_t size)
+{
+    struct recorder *recorder = context;
+    struct recorder_round *round = &recorder->round;
+    const struct wire_header *header = record;
+    int r = recorder_handle(recorder, record, size);
+
+    if (recorder->in_processes && (round->calls > RECORDER_ROUND || !recorder->flushed_ns) &&
+        header->ns > round->sampled_ns + DISORDER_NS)
+        round->overtaken = true;
+    return r ? r : round->overtaken;
+}
+
+/* Returns how many records there were, calls that backends have read themselves among them. */
+static int read_round(struct recorder *recorder)
+{
+    struct recorder_round *round = &recorder->round;
+    int r = 0, records;
+
+    EACH_BACKEND(recorder, r, sample);
+    *round = (struct recorder_round){.sampled_ns = clock_ns(CLOCK_MONOTONIC)};
+    if (r)
+        return r;
+    records = recorder->source->of->consume(recorder->source, RECORDER_ROUND, on_record, recorder);
+    if (records < 0)
+        return records;
+    if ((unsigned)records < RECORDER_ROUND || round->overtaken) /* nothing is left that comes before */
+        EACH_BACKEND(recorder, r, read);
+    if (r)
+        return r;
+    return round->calls > RECORDER_ROUND ? (int)RECORDER_ROUND : records + (int)round->calls;
+}
+
+int recorder_consume(struct recorder *recorder, struct error *err)
+{
+    const struct error *why = &recorder->failure;
+    int r = read_round(recorder);
+
+    if (r >= 0)
+        return r;
+    if (!why->code)
+        why = streams_error(recorder->streams);
+    if (why->code && err)
+        *err = *why;
+    else
+        error_set(err, r, NULL, "cannot read the ring buffer");
+    return r;
+}
+
+/* ------------------------------------------------------------------------------------ the end */
+
+int recorder_backends_freeze(struct recorder *recorder)
+{
+    int r = 0;
+
+    EACH_BACKEND(recorder, r, freeze);
+    return r;
+}
+
+void recorder_backends_detach(struct recorder *recorder)
+{
+    for (size_t b = 0; b < recorder->backend_count; b++) {
+        struct backend *backend = recorder->backends[b];
+        struct error why = {0};
+
+        if (backend->of->detach(backend, &why) && recorder->writer)
+            recorder_tag(recorder, "inline probes left", why.message, NULL);
+    }
+}
+
+static int store_loss(void *context, uint64_t calls, const char *cause)
+{
+    struct recorder *recorder = context;
+
+    return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), calls, cause, &recorder->failure);
+}
+
+int recorder_backends_finish(struct recorder *recorder, struct error *err)
+{
+    int r = 0;
+
+    EACH_BACKEND(recorder, r, finish);
+    if (r)
+        return error_set(err, r, NULL, "cannot read the rings");
+    EACH_BACKEND(recorder, r, losses, store_loss, recorder);
+    if (r && err)
+        *err = recorder->failure;
+    return r;
+}
