@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "base/clock.h"
+#include "collector/go/watched_process.h"
 #include "collector/ptrace/go_handoff.h"
 #include "collector/ptrace/thread_holder.h"
 
@@ -20,9 +19,6 @@ enum {
 #define HELD_NS_MAX (2ull * GO_HOLD_LONGEST_NS) /* whatever happens here */
 #define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see thread_holder_options.pass_on */
 #define TIMER_GRACE_NS 2000000u   /* a timer that was due so long ago has let nobody run */
-#define JUDGE_EVERY_NS 50000000u
-#define JUDGE_RARELY_NS 500000000u /* however long it takes */
-#define JUDGE_SHARE 20             /* judging may take so small a part of the time */
 
 /* A thread that is, or is about to be, held. */
 struct hold {
@@ -40,19 +36,6 @@ struct hold {
 struct stop {
     pid_t tid;
     uint64_t g; /* what its register for the current goroutine says */
-};
-
-struct watched_process {
-    pid_t pid;
-    struct go_watch *watch;
-    struct go_process process;
-    struct go_replay *replay;
-    struct go_hold_rule rule;
-    uint64_t begun_ns, judged_ns, judge_every_ns, delays, drained_ns;
-    uint64_t seen_ns;        /* CLOCK_REALTIME: what happened in the process until then has been replayed */
-    uint64_t stuck_since_ns; /* of that clock: since when it is judged to be deadlocked; 0: it is not */
-    enum go_end end;
-    UT_hash_handle hh;
 };
 
 struct go_watch {
@@ -112,8 +95,7 @@ int go_watch_new(const struct go_watch_options *options, const struct go_watch_o
 static void forget(struct go_watch *watch, struct watched_process *process)
 {
     HASH_DEL(watch->processes, process);
-    go_replay_free(process->replay);
-    free(process);
+    watched_process_free(process);
 }
 
 void go_watch_free(struct go_watch *watch)
@@ -147,35 +129,6 @@ int go_watch_fd(const struct go_watch *watch)
 
 /* ------------------------------------------------------------------------------------ processes */
 
-static enum go_role role_of(void *context, uint32_t function)
-{
-    const struct watched_process *process = context;
-    const char *name = go_program_name(process->process.file, function);
-
-    return name ? go_role_of(name) : GO_ROLE_PROGRAM;
-}
-
-static bool is_runtime(void *context, uint32_t function)
-{
-    const struct watched_process *process = context;
-    const char *name = go_program_name(process->process.file, function);
-
-    return name && go_is_runtime(name);
-}
-
-static bool ignores_timer(void *context, uint32_t site)
-{
-    return role_of(context, site) >= GO_ROLE_TESTING;
-}
-
-static int on_action(void *context, const struct go_goroutine *goroutine, const struct go_action *action)
-{
-    const struct watched_process *process = context;
-    const struct go_watch_observer *observer = &process->watch->observer;
-
-    return observer->action(observer->context, &process->process, goroutine, action);
-}
-
 static struct watched_process *find(const struct go_watch *watch, pid_t pid)
 {
     struct watched_process *process;
@@ -187,31 +140,10 @@ static struct watched_process *find(const struct go_watch *watch, pid_t pid)
 /* The process, watched from now on; NULL: no memory. */
 static struct watched_process *meet(struct go_watch *watch, const struct go_process *met)
 {
-    const struct go_layout *layout = go_program_layout(met->file);
     struct watched_process *process = find(watch, met->pid);
-    struct go_replay_options options = {
-        .on_action = watch->observer.action ? on_action : NULL,
-        .is_runtime = is_runtime,
-        .ignores_timer = ignores_timer,
-        .wait_reasons = layout->wait_reasons,
-        .wait_reason_count = layout->wait_reason_count,
-    };
 
-    if (process)
+    if (process || watched_process_new(met, &watch->observer, &process))
         return process;
-    process = calloc(1, sizeof(*process));
-    if (!process)
-        return NULL;
-    options.context = process;
-    process->pid = met->pid;
-    process->watch = watch;
-    process->process = *met;
-    process->rule = (struct go_hold_rule){.limit_ns = GO_HOLD_SHORT_NS};
-    process->begun_ns = clock_ns(CLOCK_MONOTONIC);
-    if (go_replay_new(&options, &process->replay)) {
-        free(process);
-        return NULL;
-    }
     HASH_ADD(hh, watch->processes, pid, sizeof(process->pid), process);
     return process;
 }
@@ -222,20 +154,6 @@ void go_watch_hold_by(struct go_watch *watch, pid_t pid, const struct go_hold_ru
 
     if (process)
         process->rule = *rule;
-}
-
-static int judge(const struct watched_process *process, int exit_status, struct go_verdict *ret_verdict)
-{
-    const struct go_verdict_options options = {
-        .role = role_of,
-        .context = (void *)process,
-        .has_exit_status = exit_status >= 0 && process->end == GO_END_OWN,
-        .exit_status = exit_status,
-        .timed_out = process->end == GO_END_LIMIT,
-        .operations = go_program_detail(process->process.file) == GO_DETAIL_OPERATIONS,
-    };
-
-    return go_verdict_of(process->replay, &options, ret_verdict);
 }
 
 /* ------------------------------------------------------------------------------------ holds */
@@ -409,60 +327,6 @@ static void check_holds(struct go_watch *watch, uint64_t now, bool idle)
 /* ------------------------------------------------------------------------------------ programs that never
  * end */
 
-/* Since when goroutines have stood still whose end the process waits for: the main one, or a test's. */
-static uint64_t roots_stuck_since(const struct watched_process *process, const struct go_verdict *verdict)
-{
-    uint64_t since = process->seen_ns;
-
-    for (size_t i = 0; i < verdict->outcome_count; i++) {
-        const struct go_outcome *outcome = &verdict->outcomes[i];
-        const struct go_goroutine *goroutine = go_replay_goroutine(process->replay, outcome->goroutine);
-
-        if (outcome->fate == GO_FATE_STUCK && (goroutine->test || outcome->goroutine == GO_MAIN_GOROUTINE) &&
-            goroutine->since_ns < since)
-            since = goroutine->since_ns;
-    }
-    return since;
-}
-
-/* Judges the process as it stands, from time to time: `stuck_since_ns`. */
-static void judge_if_due(struct watched_process *process, uint64_t now)
-{
-    struct go_verdict verdict = {0};
-    uint64_t since;
-
-    if (now - process->judged_ns < process->judge_every_ns)
-        return;
-    if (judge(process, -1, &verdict) || verdict.kind != GO_VERDICT_GLOBAL_DEADLOCK) {
-        process->stuck_since_ns = 0;
-    } else {
-        since = roots_stuck_since(process, &verdict);
-        if (!process->stuck_since_ns)
-            process->stuck_since_ns = process->seen_ns;
-        else if (process->stuck_since_ns < since) /* it has moved between two looks */
-            process->stuck_since_ns = since;
-    }
-    go_verdict_release(&verdict);
-    process->judged_ns = clock_ns(CLOCK_MONOTONIC);
-    process->judge_every_ns = JUDGE_EVERY_NS + JUDGE_SHARE * (process->judged_ns - now);
-    if (process->judge_every_ns > JUDGE_RARELY_NS)
-        process->judge_every_ns = JUDGE_RARELY_NS;
-}
-
-/* Whether the process can never end: its main goroutine, or that of a test, has been stuck for long enough,
- * whatever the others do. Events that have not been read yet may tell otherwise, so that what counts is the
- * time up to which they have. */
-static bool is_deadlocked(const struct go_watch *watch, struct watched_process *process, uint64_t now)
-{
-    struct go_replay_totals totals = go_replay_totals(process->replay);
-
-    if (totals.exited || totals.has_fatal || totals.lost)
-        return false;
-    judge_if_due(process, now);
-    return process->stuck_since_ns &&
-           process->seen_ns - process->stuck_since_ns >= watch->options.patience_ns;
-}
-
 /* `idle`: all that has happened has been read. */
 static void end_hopeless(struct go_watch *watch, uint64_t now, bool idle)
 {
@@ -474,7 +338,7 @@ static void end_hopeless(struct go_watch *watch, uint64_t now, bool idle)
             continue;
         if (realtime > process->seen_ns)
             process->seen_ns = realtime;
-        if (is_deadlocked(watch, process, now))
+        if (watched_process_is_deadlocked(process, watch->options.patience_ns, now))
             process->end = GO_END_DEADLOCK;
         else if (watch->options.limit_ns && now - process->begun_ns > watch->options.limit_ns)
             process->end = GO_END_LIMIT;
@@ -525,7 +389,7 @@ static int on_end(void *context, const struct go_process *met, int exit_status)
         return 0;
     r = go_replay_end(process->replay);
     if (!r)
-        r = judge(process, exit_status, &verdict);
+        r = watched_process_judge(process, exit_status, &verdict);
     totals = go_replay_totals(process->replay);
     watched = (struct go_watched){
         .process_id = met->process_id,

@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/foreign_file.h"
-#include "base/path.h"
 #include "collector/launch/background.h"
 #include "collector/memory/code_mover.h"
 #include "collector/process/maps.h"
@@ -148,230 +147,7 @@ void loader_replace_thread(struct loader *loader, pid_t pid)
         usleep(LOADER_POLL_US);
 }
 
-/* ------------------------------------------------------------------------------------ the dynamic linker */
-
-/* `number`: an image's, or LINKER_NUMBER of a linker's place in the loader's list. */
-#define LINKER_NUMBER(index) (UINT32_MAX - (uint32_t)(index))
-
-/* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
-static int watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
-                        struct error *err)
-{
-    const struct code_mapping *mapping = linkers_mapping(mappings, count);
-    const struct linker *linker;
-    uint32_t number;
-    int r;
-
-    if (!mapping)
-        return 0;
-    r = linkers_find(&loader->linkers, mapping, &linker);
-    if (r)
-        return r == -ENOMEM ? error_no_memory(err) : 0;
-    number = LINKER_NUMBER(linker - loader->linkers.linkers);
-    if (loader_has_attachment(loader, number, pid))
-        return 1;
-    if (!linker->meets ||
-        loader->options.in_files->of->closing(loader->options.in_files) > LOADER_CLOSING_MAX)
-        return 0;
-    r = loader->options.source->of->watch_linker(loader->options.source, linker->file, mapping->path,
-                                                 &linker->sites, pid, err);
-    if (!r)
-        r = loader_add_attachment(loader, number, NULL, pid, err);
-    return r ? r : 1;
-}
-
-/* ------------------------------------------------------------------------------------ all of a process */
-
-/* What is found out about a process's code. */
-struct survey {
-    struct stream_code *code;
-    size_t count;
-    bool can_throw, reads_stacks, probes_returns, own_probes, watched, news;
-};
-
-static void survey_release(struct survey *survey)
-{
-    free(survey->code);
-}
-
-static bool can_throw(const struct traced_image *image)
-{
-    const struct elf_image_facts *facts = elf_image_facts(image->elf);
-
-    return facts->needs_unwinder || facts->is_go || facts->is_rust;
-}
-
-static bool is_file(const struct code_mapping *mapping, const struct stat *file)
-{
-    return mapping->device == file->st_dev && mapping->inode == file->st_ino;
-}
-
-static bool is_ours(void *context, pid_t pid)
-{
-    struct loader *loader = context;
-
-    return streams_knows_process(loader->options.streams, pid);
-}
-
-/* The image in a mapping's file. */
-static int get_image(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
-                     const struct target_file *file, enum image_kind kind, struct traced_image **ret_image,
-                     struct error *err)
-{
-    char root[32];
-    struct image_source_file source = {.file = file, .name = mapping->path, .root = root, .kind = kind};
-
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-    if (kind == IMAGE_LIBRARY && loader->options.libraries &&
-        !image_table_known(loader->options.images, &file->stat))
-        source.shared = file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader);
-    return image_table_get(loader->options.images, &source, ret_image, err);
-}
-
-/* The probes on functions of the image that synchronise. */
-static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *image, struct survey *survey,
-                       struct error *err)
-{
-    struct sync_survey sync = {0};
-    int r = sync_probes_image(loader->options.sync, image, pid, &sync, err);
-
-    survey->news |= sync.news;
-    survey->own_probes |= sync.own;
-    loader->skipped |= sync.skipped;
-    return r;
-}
-
-static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
-                          const struct stat *program, struct survey *survey, struct error *err)
-{
-    enum image_kind kind = is_file(mapping, program) ? IMAGE_MAIN : IMAGE_LIBRARY;
-    struct stream_code *code = &survey->code[survey->count];
-    AUTO_TARGET_FILE struct target_file file = TARGET_FILE_NONE;
-    struct traced_image *image;
-    int r = target_file_of_mapping(mapping, &file);
-
-    if (r == -ENOENT)
-        return 0; /* unmapped meanwhile; it is looked at again when it comes back */
-    if (r)
-        return loader_note_unopened(loader, mapping->path, r, err);
-    r = get_image(loader, pid, mapping, &file, kind, &image, err);
-    if (r == -EMFILE || r == -ENFILE)
-        return loader_note_unopened(loader, mapping->path, r, err);
-    if (r || !image->elf)
-        return r;
-    if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
-        survey->news = true;
-        r = loader_attach(loader, image, pid, false, err);
-        if (r == -EMFILE || r == -ENFILE)
-            return loader_note_unopened(loader, mapping->path, r, err);
-        if (r)
-            return r;
-    }
-    if (elf_image_load_bias(image->elf, mapping->start, mapping->offset, &code->load_bias))
-        return 0;
-    code->start = mapping->start;
-    code->end = mapping->end;
-    code->image = image;
-    survey->count++;
-    survey->can_throw |= can_throw(image);
-    survey->reads_stacks |= image->stack_reader.reach == STACK_PROCESS;
-    survey->own_probes |= loader_has_attachment(loader, image->number, pid);
-    survey->probes_returns |= image_is_traced(image) && image->plan->return_probes && !image->shared;
-    return loader->options.sync ? survey_sync(loader, pid, image, survey, err) : 0;
-}
-
-static bool is_c_library(const struct traced_image *image)
-{
-    return !strncmp(path_file_name(image->path), "libc.", 5);
-}
-
-/* The ranges that calls come from without an exception behind them: the program's own and the C library's
- * first, then as many others as there is room for. */
-static void list_quiet_ranges(const struct survey *survey, struct process_state *state)
-{
-    size_t used = 0;
-
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < survey->count && used < PROCESS_RANGES; i++) {
-            const struct traced_image *image = survey->code[i].image;
-            bool first = image->kind == IMAGE_MAIN || is_c_library(image);
-
-            if (first == !round && !can_throw(image))
-                state->cannot_throw[used++] = (struct code_range){survey->code[i].start, survey->code[i].end};
-        }
-    }
-}
-
-static bool probes_libraries(const struct loader *loader)
-{
-    return loader->options.libraries || loader->options.sync;
-}
-
-/* Tells the kernel side and the streams what has been found. */
-static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool starting, struct error *err)
-{
-    struct process_state state = {.flags = PROCESS_TRACED};
-
-    if (probes_libraries(loader) || survey->probes_returns || loader_has_inline(loader, pid))
-        state.flags |= PROCESS_CAN_LOAD; /* inline calls have half of their return addresses */
-    if (probes_libraries(loader))
-        state.flags |= PROCESS_WATCHED;
-    if (loader_has_inline(loader, pid))
-        state.flags |= PROCESS_INLINE;
-    if (survey->own_probes)
-        state.flags |= PROCESS_OWN_PROBES;
-    if (starting)
-        state.flags |= PROCESS_STARTING;
-    if (survey->probes_returns && (survey->can_throw || !survey->watched))
-        state.flags |= PROCESS_CHECK_CALLERS;
-    if (survey->probes_returns && survey->reads_stacks)
-        state.flags |= PROCESS_NO_RETURNS;
-    list_quiet_ranges(survey, &state);
-    loader->options.source->of->set_process(loader->options.source, pid,
-                                            &state); /* unless it has ended meanwhile */
-    return streams_set_code(loader->options.streams, pid, survey->code, survey->count, err);
-}
-
-/* Whether the program runs others: what it maps is theirs, and read, not run. */
-static bool translates(const struct loader *loader, const struct stat *program)
-{
-    const struct traced_image *image = image_table_known(loader->options.images, program);
-
-    return image && image->translates;
-}
-
-static int survey_process(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
-                          bool *ret_updates, struct error *err)
-{
-    CLEANUP(survey_release) struct survey survey = {0};
-    struct code_mapping *mappings;
-    size_t count;
-    int r = process_code_mappings(pid, &mappings, &count, err);
-
-    if (r)
-        return r;
-    if (translates(loader, program)) {
-        code_mappings_free(mappings, count);
-        count = 0;
-        mappings = NULL;
-    }
-    survey.code = calloc(count ? count : 1, sizeof(*survey.code));
-    if (!survey.code) {
-        code_mappings_free(mappings, count);
-        return error_no_memory(err);
-    }
-    for (size_t i = 0; !r && i < count; i++)
-        r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
-    if (!r && (probes_libraries(loader) || survey.probes_returns || loader_has_inline(loader, pid))) {
-        r = watch_linker(loader, pid, mappings, count, err);
-        survey.watched = r > 0;
-    }
-    code_mappings_free(mappings, count);
-    *ret_updates = survey.news;
-    for (size_t i = 0; r >= 0 && loader_has_inline(loader, pid) && i < survey.count; i++)
-        r = is_c_library(survey.code[i].image) ? loader_watch_rights(loader, survey.code[i].image, err) : 0;
-    return r < 0 ? r : tell(loader, pid, &survey, starting, err);
-}
+/* ------------------------------------------------------------------------------------ processes */
 
 /* Whether the process is going to run a copy of its program's code. Where neither arguments nor environment
  * are read, any may. One that runs has done so already. */
@@ -439,7 +215,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.starting = starting;
     *ret_main = image;
     r = streams_set_program(loader->options.streams, pid, &program, err);
-    return r ? r : survey_process(loader, pid, &image->file, starting, &news, err);
+    return r ? r : loader_survey(loader, pid, &image->file, starting, &news, err);
 }
 
 int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
@@ -451,7 +227,7 @@ int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct
     process_exe_link(pid, link, sizeof(link));
     if (foreign_file_stat(link, &program))
         return 0; /* it has ended */
-    return survey_process(loader, pid, &program, false, ret_updates, err);
+    return loader_survey(loader, pid, &program, false, ret_updates, err);
 }
 
 /* The image of a mapping that is probed in `pid` alone; NULL: none is. */
@@ -517,8 +293,8 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_upda
         *ret_updates = true;
         r = loader_attach(loader, image, child, false, err);
     }
-    if (!r && probes_libraries(loader))
-        r = watch_linker(loader, child, mappings, count, err);
+    if (!r && loader_probes_libraries(loader))
+        r = loader_watch_linker(loader, child, mappings, count, err);
     code_mappings_free(mappings, count);
     return r > 0 || r == -ESRCH || r == -ENOENT ? 0 : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Private to the loader: loader.c finds out what a process has mapped, loader_attach.c brings probes,
- * loader_rewrite.c takes those of an image away. */
+/* Private to the loader: loader.c has what is asked of it, loader_survey.c finds out what a process has
+ * mapped, loader_attach.c brings probes, loader_rewrite.c takes those of an image away. */
 #ifndef TRACECTL_COLLECTOR_RECORDING_LOADER_STATE_H
 #define TRACECTL_COLLECTOR_RECORDING_LOADER_STATE_H
 
@@ -38,6 +38,21 @@ struct loader {
 #define LOADER_CLOSING_MAX 16
 /* So long between two looks whether the kernel has taken probes away. */
 #define LOADER_POLL_US 500
+
+/* Whether code beside programs' own is probed. */
+static inline bool loader_probes_libraries(const struct loader *loader)
+{
+    return loader->options.libraries || loader->options.sync;
+}
+
+/* Goes through all that a process has mapped, whose program is the file `program`, and probes what is wanted;
+ * `starting`, `*ret_updates`: see loader_program(), loader_libraries(). */
+int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
+                  bool *ret_updates, struct error *err);
+
+/* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
+int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,
+                        struct error *err);
 
 /* Notes that a mapped file could not be opened. -ENOMEM. */
 int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err);
