@@ -7,7 +7,6 @@
 #include "analyzer/cluster/similarity.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "analyzer/cluster/similarity_rows.h"
@@ -20,23 +19,6 @@ void similarity_release(struct similarity *similarity)
 {
     free(similarity->values);
     *similarity = (struct similarity){0};
-}
-
-int similarity_difference(const struct similarity *a, const struct similarity *b,
-                          struct similarity *ret_difference)
-{
-    size_t size = similarity_size(a->count);
-    double *values;
-
-    if (a->count != b->count)
-        return -EINVAL;
-    values = malloc((size + 1) * sizeof(*values));
-    if (!values)
-        return -ENOMEM;
-    for (size_t i = 0; i < size; i++)
-        values[i] = fabs(a->values[i] - b->values[i]);
-    *ret_difference = (struct similarity){a->count, values};
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ classes */

@@ -48,13 +48,4 @@ static inline double similarity_at(const struct similarity *similarity, size_t i
  * for each distinct set and each attribute that many of them have. */
 int similarity_of_sets(const struct attribute_set *sets, size_t count, struct similarity *ret_similarity);
 
-/* The same, read off the lattice of the sets: the attributes that two objects share are the intent of the
- * least concept above both. Objects are in the order in which they were added to the lattice. */
-int similarity_of_lattice(const struct lattice *lattice, struct similarity *ret_similarity);
-
-/* JSM_D: |a - b|, for two runs' matrices of the same objects. -EINVAL: they have different numbers of them.
- */
-int similarity_difference(const struct similarity *a, const struct similarity *b,
-                          struct similarity *ret_difference);
-
 #endif

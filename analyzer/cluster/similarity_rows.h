@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A similarity matrix from counts of shared attributes. Objects with equal sets are one class: a row of
- * counts is computed for each class, not for each object. A part of similarity.c and similarity_lattice.c.
+ * counts is computed for each class, not for each object. A part of similarity.c.
  */
 #ifndef TRACECTL_ANALYZER_CLUSTER_SIMILARITY_ROWS_H
 #define TRACECTL_ANALYZER_CLUSTER_SIMILARITY_ROWS_H

@@ -146,10 +146,6 @@ int go_replay_each(struct go_replay *replay, int (*visit)(void *context, const s
 size_t go_replay_holders(const struct go_replay *replay, uint64_t object, uint64_t *ret_goroutines,
                          size_t capacity);
 
-/* Who used an object before and still lives (the last few that did), the last first: up to `capacity`. */
-size_t go_replay_users(const struct go_replay *replay, uint64_t object, uint64_t *ret_goroutines,
-                       size_t capacity);
-
 /* Who used an object: the last few that did, the ended ones included. */
 struct go_user {
     uint64_t goroutine;

@@ -188,21 +188,6 @@ const struct go_object *go_replay_object(const struct go_replay *replay, uint64_
     return object ? &object->public : NULL;
 }
 
-size_t go_replay_users(const struct go_replay *replay, uint64_t key, uint64_t *ret_goroutines,
-                       size_t capacity)
-{
-    const struct object *object = object_find(replay, key);
-    size_t count = 0;
-
-    for (size_t i = 0; object && i < object->public.user_count && count < capacity; i++) {
-        const struct goroutine *user = goroutine_find(replay, object->public.users[i].goroutine);
-
-        if (user && user->public.state != GO_STATE_ENDED)
-            ret_goroutines[count++] = user->public.goroutine;
-    }
-    return count;
-}
-
 /* ------------------------------------------------------------------------------------------ locks */
 
 size_t go_replay_holders(const struct go_replay *replay, uint64_t key, uint64_t *ret_goroutines,

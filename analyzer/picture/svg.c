@@ -135,18 +135,6 @@ void svg_path(struct svg *svg, const char *commands, const struct svg_style *sty
     fputs("/>\n", svg->out);
 }
 
-void svg_circle(struct svg *svg, struct svg_point centre, double radius, const struct svg_style *style)
-{
-    if (!svg)
-        return;
-    fputs("<circle", svg->out);
-    put_attribute(svg->out, "cx", centre.x);
-    put_attribute(svg->out, "cy", centre.y);
-    put_attribute(svg->out, "r", radius);
-    put_style(svg->out, style);
-    fputs("/>\n", svg->out);
-}
-
 void svg_text(struct svg *svg, struct svg_point at, const char *text, const struct svg_font *font)
 {
     static const char *const anchors[] = {[SVG_START] = NULL, [SVG_MIDDLE] = "middle", [SVG_END] = "end"};

@@ -61,7 +61,6 @@ void svg_polyline(struct svg *svg, const struct svg_point *points, size_t count,
                   const struct svg_style *style);
 /* `commands`: the words of SVG's attribute d. */
 void svg_path(struct svg *svg, const char *commands, const struct svg_style *style);
-void svg_circle(struct svg *svg, struct svg_point centre, double radius, const struct svg_style *style);
 /* `at` is on the text's base line. `font` may be NULL. */
 void svg_text(struct svg *svg, struct svg_point at, const char *text, const struct svg_font *font);
 

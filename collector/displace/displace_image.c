@@ -78,9 +78,3 @@ int displace_image(struct elf_image *image, const struct image_function *functio
     *ret_sites = take_pointer(sites);
     return 0;
 }
-
-const char *displace_site_text(const struct displace_site *site)
-{
-    return site->refusal == DISPLACE_NO_FUNCTION ? site_refusal_text(site->symbol)
-                                                 : displace_refusal_text(site->refusal);
-}

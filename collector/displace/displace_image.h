@@ -24,7 +24,4 @@ struct displace_site {
 int displace_image(struct elf_image *image, const struct image_function *functions, size_t count,
                    struct displace_site **ret_sites, struct error *err);
 
-/* Why there is none, in a few lower-case words. */
-const char *displace_site_text(const struct displace_site *site);
-
 #endif

@@ -128,19 +128,6 @@ int elf_image_file_offset(const struct elf_image *image, uint64_t address, uint6
     return 0;
 }
 
-int elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret_address)
-{
-    for (size_t i = 0; i < image->segment_count; i++) {
-        const struct segment *segment = &image->segments[i];
-
-        if (segment->executable && offset >= segment->offset && offset - segment->offset < segment->size) {
-            *ret_address = segment->address + (offset - segment->offset);
-            return 0;
-        }
-    }
-    return -ENOENT;
-}
-
 /* How well a mapping at `file_offset` fits the segment; 0: not at all. The last page of one segment and the
  * first of the next can be the same page of the file, hence: executable segments first, then those that begin
  * there. */

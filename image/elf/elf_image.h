@@ -76,9 +76,6 @@ const char *elf_image_given_up(const struct elf_image *image);
 /* The place in the file of the byte that is loaded at `address`. -ENOENT: no PT_LOAD has it in the file. */
 int elf_image_file_offset(const struct elf_image *image, uint64_t address, uint64_t *ret_offset);
 
-/* The other way round, for offsets in executable segments. -ENOENT: the offset is in none. */
-int elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret_address);
-
 /* What is added to link-time addresses in a process that maps file offset `file_offset` of this image at
  * `map_start` (one line of /proc/PID/maps; both are page multiples). -ENOENT: no PT_LOAD covers that offset.
  */

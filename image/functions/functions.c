@@ -306,18 +306,3 @@ const struct image_function *image_functions_owner(const struct image_function *
         return function;
     return function->part_of ? image_functions_find(functions, count, function->part_of) : NULL;
 }
-
-const char *image_source_name(enum image_source source)
-{
-    static const char *const names[] = {
-        [IMAGE_SOURCE_PLT] = "plt",
-        [IMAGE_SOURCE_SYMTAB] = "symtab",
-        [IMAGE_SOURCE_DEBUG_FILE] = "debug file",
-        [IMAGE_SOURCE_MINI_DEBUG] = "mini debug",
-        [IMAGE_SOURCE_DYNSYM] = "dynsym",
-        [IMAGE_SOURCE_GOPCLNTAB] = "gopclntab",
-        [IMAGE_SOURCE_EH_FRAME] = "eh_frame",
-    };
-
-    return names[source];
-}

@@ -77,9 +77,6 @@ bool image_function_source(struct elf_image *image, const struct image_function 
 /* The line of the instruction at `address`, from the same sources and under the same conditions. */
 bool image_source_line(struct elf_image *image, uint64_t address, const char **ret_file, unsigned *ret_line);
 
-/* "symtab", "debug file"...: for people. */
-const char *image_source_name(enum image_source source);
-
 /* What people call it: the demangled name where there is one. Borrowed. */
 static inline const char *image_function_display_name(const struct image_function *function)
 {

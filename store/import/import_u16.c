@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "store/import/import_plan.h"
 
-DEFINE_CLEANUP(cleanup_plan, struct u16_plan *, u16_plan_free)
 DEFINE_CLEANUP(cleanup_writer, struct trace_writer *, trace_writer_free)
 
 struct u16_write {
@@ -190,13 +189,4 @@ int u16_plan_write(struct u16_plan *plan, struct tracestore *store, const char *
     }
     trace_writer_abandon(writer, &ignored); /* `err` says what failed; a run that stays is unfinished */
     return r;
-}
-
-int tracestore_import_u16(struct tracestore *store, const char *dir, const char *name, int64_t *ret_run_id,
-                          struct error *err)
-{
-    CLEANUP(cleanup_plan) struct u16_plan *plan = NULL;
-    int r = u16_plan_new(dir, &plan, err);
-
-    return r < 0 || !plan ? r : u16_plan_write(plan, store, name, NULL, ret_run_id, err);
 }

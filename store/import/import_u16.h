@@ -36,10 +36,6 @@ void u16_plan_free(struct u16_plan *plan);
 int u16_plan_write(struct u16_plan *plan, struct tracestore *store, const char *name,
                    char *(*demangle)(const char *name), int64_t *ret_run_id, struct error *err);
 
-/* Both of the above. */
-int tracestore_import_u16(struct tracestore *store, const char *dir, const char *name, int64_t *ret_run_id,
-                          struct error *err);
-
 /* The parts that read untrusted bytes, for the fuzzer and the tests; `path` is for messages. */
 
 struct u16_names {

@@ -137,8 +137,6 @@ struct sync_channel {
     bool from_start;
 };
 
-const char *sync_channel_kind_name(unsigned kind);
-
 /* ------------------------------------------------------------------------------------------ writing */
 
 /* A process of the run whose doing is recorded. */

@@ -19,13 +19,3 @@ const char *sync_phase_name(unsigned phase)
 
     return phase < ARRAY_SIZE(names) ? names[phase] : "?";
 }
-
-const char *sync_channel_kind_name(unsigned kind)
-{
-    static const char *const names[] = {
-        [SYNC_CHANNEL_FILE] = "file", [SYNC_CHANNEL_TCP] = "tcp",   [SYNC_CHANNEL_UDP] = "udp",
-        [SYNC_CHANNEL_UNIX] = "unix", [SYNC_CHANNEL_PIPE] = "pipe", [SYNC_CHANNEL_OTHER] = "other",
-    };
-
-    return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : "?";
-}

@@ -29,13 +29,23 @@ static void print_flags(unsigned flags)
     putchar('\t');
 }
 
+static const char *const source_names[] = {
+    [IMAGE_SOURCE_PLT] = "plt",
+    [IMAGE_SOURCE_SYMTAB] = "symtab",
+    [IMAGE_SOURCE_DEBUG_FILE] = "debug file",
+    [IMAGE_SOURCE_MINI_DEBUG] = "mini debug",
+    [IMAGE_SOURCE_DYNSYM] = "dynsym",
+    [IMAGE_SOURCE_GOPCLNTAB] = "gopclntab",
+    [IMAGE_SOURCE_EH_FRAME] = "eh_frame",
+};
+
 static void print(struct elf_image *image, const struct image_function *function, bool lines)
 {
     const char *file = "";
     unsigned line = 0;
 
     printf("%" PRIx64 "\t%" PRIu64 "\t%s\t", function->address, function->size,
-           image_source_name(function->source));
+           source_names[function->source]);
     print_flags(function->flags);
     printf("%" PRIx64 "\t%s", function->part_of, image_function_display_name(function));
     if (lines && image_function_source(image, function, &file, &line))

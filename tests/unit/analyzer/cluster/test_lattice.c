@@ -176,19 +176,6 @@ static void check_order(const struct lattice *lattice, const uint32_t *masks, co
     free(seen);
 }
 
-static void check_similarity(const struct lattice *lattice, const struct attribute_set *sets, size_t count)
-{
-    struct similarity direct, read;
-
-    cr_assert_eq(similarity_of_sets(sets, count, &direct), 0);
-    cr_assert_eq(similarity_of_lattice(lattice, &read), 0);
-    cr_assert_eq(read.count, count);
-    for (size_t i = 0; i < similarity_size(count); i++)
-        cr_assert(direct.values[i] == read.values[i]);
-    similarity_release(&direct);
-    similarity_release(&read);
-}
-
 static void check_sets(const struct attribute_set *sets, size_t count)
 {
     enum { ROOM = 20000 };
@@ -205,7 +192,6 @@ static void check_sets(const struct attribute_set *sets, size_t count)
     check_order(&lattice, masks, intents);
     check_extents(&lattice, masks, sets, count);
     check_own_attributes(&lattice, masks);
-    check_similarity(&lattice, sets, count);
     if (lattice.count <= 60)
         check_covers(&lattice, masks, intents);
     free(masks);
@@ -312,13 +298,10 @@ Test(lattice, odd_even_sort)
 Test(lattice, no_objects_and_no_attributes)
 {
     struct attribute_set nothing[] = {{NULL, 0}, {NULL, 0}};
-    struct similarity similarity;
     struct lattice lattice;
 
     cr_assert_eq(lattice_of_sets(nothing, 0, LIMIT, &lattice), 0);
     cr_assert_eq(lattice.count, 0);
-    cr_assert_eq(similarity_of_lattice(&lattice, &similarity), 0);
-    similarity_release(&similarity);
     lattice_release(&lattice);
     check_sets(nothing, 2);
 }

@@ -96,14 +96,3 @@ Test(similarity, empty_sets_are_alike)
     cr_expect_eq(similarity.count, 0);
     similarity_release(&similarity);
 }
-
-Test(similarity, difference)
-{
-    double left[] = {0.25, 1, 0}, right[] = {0.5, 0.25, 0};
-    struct similarity a = {3, left}, b = {3, right}, fewer = {2, right}, difference;
-
-    cr_assert_eq(similarity_difference(&a, &b, &difference), 0);
-    cr_expect(difference.values[0] == 0.25 && difference.values[1] == 0.75 && difference.values[2] == 0);
-    similarity_release(&difference);
-    cr_expect_eq(similarity_difference(&a, &fewer, &difference), -EINVAL);
-}

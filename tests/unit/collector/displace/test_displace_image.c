@@ -323,7 +323,6 @@ static void check_image(const char *path)
     qsort(opinion.targets, opinion.target_count, sizeof(*opinion.targets), compare_addresses);
     for (size_t i = 0; i < opinion.count; i++) {
         called += opinion.sites[i].refusal != DISPLACE_NO_FUNCTION;
-        cr_expect_str_neq(displace_site_text(&opinion.sites[i]), "unknown");
         if (opinion.sites[i].refusal != DISPLACE_OK)
             continue;
         placed++;

@@ -74,6 +74,18 @@ static void check_rows(struct place *place, const char *sql, const char *expecte
 static const uint16_t plain[] = {1, 2, 0, 300, 0, 0, 1};
 static const char names[] = "1 main\n2 f(int, char)\n300 _Z1gv\n";
 
+static int import_folder(struct tracestore *store, const char *dir, const char *name, int64_t *ret_run_id,
+                         struct error *err)
+{
+    struct u16_plan *plan = NULL;
+    int r = u16_plan_new(dir, &plan, err);
+
+    if (r == 0 && plan)
+        r = u16_plan_write(plan, store, name, NULL, ret_run_id, err);
+    u16_plan_free(plan);
+    return r;
+}
+
 Test(import, words_come_back)
 {
     struct place place;
@@ -82,8 +94,7 @@ Test(import, words_come_back)
     place_open(&place);
     put_words(&place, "0.1.u16", plain, ARRAY_SIZE(plain));
     put(&place, ".info", names, sizeof(names) - 1);
-    cr_assert_eq(tracestore_import_u16(place.store, place.dir, "n", &run_id, &place.err), 0, "%s",
-                 place.err.message);
+    cr_assert_eq(import_folder(place.store, place.dir, "n", &run_id, &place.err), 0, "%s", place.err.message);
     check_rows(&place, "SELECT name FROM runs", "n\n");
     check_rows(&place, "SELECT label FROM threads", "0.1\n");
     check_rows(&place,
@@ -104,8 +115,7 @@ Test(import, returns_without_their_calls_are_losses)
     place_open(&place);
     put_words(&place, "0.1.u16", child, ARRAY_SIZE(child));
     put(&place, ".info", names, sizeof(names) - 1);
-    cr_assert_eq(tracestore_import_u16(place.store, place.dir, "n", &run_id, &place.err), 0, "%s",
-                 place.err.message);
+    cr_assert_eq(import_folder(place.store, place.dir, "n", &run_id, &place.err), 0, "%s", place.err.message);
     check_rows(&place, "SELECT kind FROM events ORDER BY seq",
                "lost\ncall\nreturn\nlost\ncall\nreturn\nlost\n");
     check_rows(&place, "SELECT seq, calls, returns, cause FROM losses ORDER BY seq",
@@ -125,7 +135,7 @@ Test(import, labels)
     place_open(&place);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)
         put_words(&place, files[i], plain, ARRAY_SIZE(plain));
-    cr_assert_eq(tracestore_import_u16(place.store, place.dir, NULL, &run_id, &place.err), 0, "%s",
+    cr_assert_eq(import_folder(place.store, place.dir, NULL, &run_id, &place.err), 0, "%s",
                  place.err.message);
     /* alone, x.9, x.20, z in this order get the numbers that 1.* leave: 0, 2, 3, 4. */
     check_rows(&place, "SELECT label, pid, tid FROM threads JOIN processes USING (process_id) ORDER BY label",
@@ -149,7 +159,7 @@ Test(import, names_are_identity)
     put(&place, "a.1.info", names, sizeof(names) - 1);
     put_words(&place, "b.2.2.u16", other, ARRAY_SIZE(other));
     put(&place, "b.2.info", other_names, sizeof(other_names) - 1);
-    cr_assert_eq(tracestore_import_u16(place.store, place.dir, NULL, &run_id, &place.err), 0, "%s",
+    cr_assert_eq(import_folder(place.store, place.dir, NULL, &run_id, &place.err), 0, "%s",
                  place.err.message);
     check_rows(&place, "SELECT name, sum(calls) FROM call_counts GROUP BY function_id ORDER BY name",
                "_Z1gv|1\nf(int, char)|1\nmain|3\ntwin|1\ntwin|1\n");
@@ -165,7 +175,7 @@ static void check_refused(const char *file, const void *bytes, size_t size, cons
     put_words(&place, "0.0.u16", plain, ARRAY_SIZE(plain)); /* a good one, read first */
     put(&place, ".info", info, strlen(info));
     put(&place, file, bytes, size);
-    cr_assert_lt(tracestore_import_u16(place.store, place.dir, NULL, &run_id, &place.err), 0);
+    cr_assert_lt(import_folder(place.store, place.dir, NULL, &run_id, &place.err), 0);
     cr_assert(strstr(place.err.message, why), "%s", place.err.message);
     cr_assert_eq(run_id, 77);
     check_rows(&place,
@@ -191,9 +201,9 @@ Test(import, missing_input)
     int64_t run_id;
 
     place_open(&place);
-    cr_assert_lt(tracestore_import_u16(place.store, "/nonexistent", NULL, &run_id, &place.err), 0);
+    cr_assert_lt(import_folder(place.store, "/nonexistent", NULL, &run_id, &place.err), 0);
     cr_assert(strstr(place.err.message, "/nonexistent"), "%s", place.err.message);
-    cr_assert_lt(tracestore_import_u16(place.store, place.dir, NULL, &run_id, &place.err), 0);
+    cr_assert_lt(import_folder(place.store, place.dir, NULL, &run_id, &place.err), 0);
     cr_assert(strstr(place.err.message, "no .u16 file"), "%s", place.err.message);
     place_close(&place);
 }
