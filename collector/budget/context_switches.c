@@ -31,7 +31,7 @@ static struct process_switches had_since(const struct process_switches *before, 
 
 void context_switches_between(const struct process_switches *before, size_t before_count,
                               const struct process_switches *after, size_t after_count, double seconds,
-                              struct turns *ret_switches)
+                              struct switch_rates *ret_switches)
 {
     uint64_t turns = 0, most = 0, cpu = 0, others;
 
@@ -44,7 +44,7 @@ void context_switches_between(const struct process_switches *before, size_t befo
     }
     others =
         turns - most; /* the one with the most follows another at most as often as the others have turns */
-    *ret_switches = (struct turns){
+    *ret_switches = (struct switch_rates){
         .seconds = seconds,
         .cpu_ns = (double)cpu / seconds,
         .changes = (double)(2 * others < turns ? 2 * others : turns) / seconds,
@@ -66,7 +66,8 @@ static bool read_switches(pid_t pid, struct process_switches *taker)
     return file && fscanf(file, "%" SCNu64 " %*u %" SCNu64, &taker->cpu_ns, &taker->turns) == 2;
 }
 
-int turns_read(dev_t device, ino_t inode, struct process_switches **ret_switches, size_t *ret_count)
+int context_switches_read(dev_t device, ino_t inode, struct process_switches **ret_switches,
+                          size_t *ret_count)
 {
     AUTO_FREE struct process_switches *switches = NULL;
     AUTO_FREE pid_t *pids = NULL;

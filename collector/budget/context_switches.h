@@ -19,7 +19,7 @@ struct process_switches {
     uint64_t cpu_ns, turns; /* of its main thread */
 };
 
-struct turns {
+struct switch_rates {
     double seconds; /* of which this is: 0: nothing is known yet */
     double cpu_ns;  /* a second, of all of them */
     double changes; /* a second, from one to another */
@@ -30,9 +30,10 @@ struct turns {
  * counts as not there before. */
 void context_switches_between(const struct process_switches *before, size_t before_count,
                               const struct process_switches *after, size_t after_count, double seconds,
-                              struct turns *ret_switches);
+                              struct switch_rates *ret_switches);
 
 /* The processes that run the program in that file, sorted by pid. The caller frees them. -ENOMEM. */
-int turns_read(dev_t device, ino_t inode, struct process_switches **ret_switches, size_t *ret_count);
+int context_switches_read(dev_t device, ino_t inode, struct process_switches **ret_switches,
+                          size_t *ret_count);
 
 #endif

@@ -27,11 +27,11 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
 
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
-        struct budget_function *function = &budget->functions[number];
+        struct budget_function *function = &budget->accounts.functions[number];
         struct probe_unit *unit = budget_unit(budget, number);
 
         unit->scale = 1;
-        function->ahead = function->inlined && !unit->out && unit->trial && budget->applied[function->unit];
+        function->ahead = function->inlined && !unit->excluded && unit->trial && budget->away[function->unit];
         any |= function->ahead;
     }
     if (any && place->ahead && backend_has(budget->options.inlined, place->ahead))
@@ -39,7 +39,7 @@ static void begin_trials(struct budget *budget, struct budget_image *place)
     place->ahead = any ? budget->options.inlined->of->busiest(budget->options.inlined, image->inlined) : 0;
     place->ahead_cpu_ns = place->ahead ? process_cpu_ns(place->ahead) : 0;
     for (uint32_t i = 0; any && !place->ahead && i < image->function_count; i++)
-        budget->functions[image->first_function + i].ahead = false;
+        budget->accounts.functions[image->first_function + i].ahead = false;
 }
 
 static bool image_moves(const struct budget *budget, const struct budget_image *place)
@@ -50,7 +50,7 @@ static bool image_moves(const struct budget *budget, const struct budget_image *
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
 
-        if (budget->functions[number].ahead && (gone || !budget_unit(budget, number)->trial))
+        if (budget->accounts.functions[number].ahead && (gone || !budget_unit(budget, number)->trial))
             return true;
     }
     return false;
@@ -100,8 +100,8 @@ static void keep_out(struct budget *budget, const struct traced_image *image)
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
 
-        if (budget->functions[number].inlined && !budget_unit(budget, number)->out &&
-            budget->applied[budget->functions[number].unit])
+        if (budget->accounts.functions[number].inlined && !budget_unit(budget, number)->excluded &&
+            budget->away[budget->accounts.functions[number].unit])
             policy_keep_excluded(budget_unit(budget, number), clock_ns(CLOCK_MONOTONIC));
     }
 }
@@ -112,8 +112,8 @@ static void list_out(const struct budget *budget, const struct traced_image *ima
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
 
-        ret_out[i] = number < budget->function_count && budget->functions[number].inlined &&
-                     (budget_unit(budget, number)->out || (!ahead && budget_is_ahead(budget, number)));
+        ret_out[i] = number < budget->accounts.function_count && budget->accounts.functions[number].inlined &&
+                     (budget_unit(budget, number)->excluded || (!ahead && budget_is_ahead(budget, number)));
     }
 }
 

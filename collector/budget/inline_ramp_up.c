@@ -55,15 +55,15 @@ static int read_rings(struct budget *budget, uint64_t *ret_ns, struct error *err
 /* What has been read has been paid, and tells nothing of the next process. */
 static void forget_calls(struct budget *budget)
 {
-    uint64_t calls = budget->inline_lost;
+    uint64_t calls = budget->accounts.inline_lost;
 
-    for (size_t i = 0; i < budget->function_count; i++) {
-        calls += budget->inline_new[i];
-        budget->inline_new[i] = 0;
+    for (size_t i = 0; i < budget->accounts.function_count; i++) {
+        calls += budget->accounts.inline_new[i];
+        budget->accounts.inline_new[i] = 0;
     }
-    budget->early_ns += (uint64_t)(budget_inline_cost(budget) * (double)calls);
-    budget->early_calls += calls;
-    budget->inline_lost = 0;
+    budget->accounts.early_ns += (uint64_t)(accounts_inline_cost(&budget->accounts) * (double)calls);
+    budget->accounts.early_calls += calls;
+    budget->accounts.inline_lost = 0;
 }
 
 /* How long a process has run since it had used `cpu_ns`. */
@@ -98,18 +98,18 @@ static int hottest_first(const void *left, const void *right)
 /* Those that are in and were called, the hottest first. */
 static int list_callees(const struct budget *budget, struct callee **ret_callees, size_t *ret_count)
 {
-    struct callee *callees = calloc(budget->function_count + 1, sizeof(*callees));
+    struct callee *callees = calloc(budget->accounts.function_count + 1, sizeof(*callees));
     double recorded = 0, scale;
     size_t count = 0;
 
     if (!callees)
         return -ENOMEM;
-    for (size_t i = 0; i < budget->function_count; i++)
-        recorded += budget->inline_new[i];
-    scale = recorded > 0 ? 1 + (double)budget->inline_lost / recorded : 1;
-    for (uint32_t i = 0; i < budget->function_count; i++)
-        if (budget->inline_new[i] && !budget_unit(budget, i)->out)
-            callees[count++] = (struct callee){i, scale * budget->inline_new[i]};
+    for (size_t i = 0; i < budget->accounts.function_count; i++)
+        recorded += budget->accounts.inline_new[i];
+    scale = recorded > 0 ? 1 + (double)budget->accounts.inline_lost / recorded : 1;
+    for (uint32_t i = 0; i < budget->accounts.function_count; i++)
+        if (budget->accounts.inline_new[i] && !budget_unit(budget, i)->excluded)
+            callees[count++] = (struct callee){i, scale * budget->accounts.inline_new[i]};
     qsort(callees, count, sizeof(*callees), hottest_first);
     *ret_callees = callees;
     *ret_count = count;
@@ -120,7 +120,8 @@ int budget_choose_inline(struct budget *budget, const struct budget_exposure *co
 {
     AUTO_FREE struct callee *callees = NULL;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    double cost = budget_inline_cost(budget), least = OWN_PART * contact->ran, paid = 0, own, room;
+    double cost = accounts_inline_cost(&budget->accounts), least = OWN_PART * contact->ran, paid = 0, own,
+           room;
     size_t count = 0;
     int r = list_callees(budget, &callees, &count), gone = 0;
 
@@ -144,11 +145,11 @@ int budget_choose_inline(struct budget *budget, const struct budget_exposure *co
 /* Lets a target that is busy have the time that makes up for what it took to give one process its probes. */
 static void make_up(const struct budget *budget, double spread)
 {
-    double took = budget_own_work(budget);
-    double elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - budget->effort.ns);
-    double ran = ran_since(streams_cpu_ns(budget->options.streams), budget->effort.target_ns);
+    double took = accounts_work(&budget->accounts);
+    double elapsed = (double)(clock_ns(CLOCK_MONOTONIC) - budget->accounts.work.ns);
+    double ran = ran_since(streams_cpu_ns(budget->options.streams), budget->accounts.work.target_ns);
     double part = WORK_PART * budget->options.share * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double cost = took * (STANDS_PART + (1 - STANDS_PART) * budget->contention.part);
+    double cost = took * (STANDS_PART + (1 - STANDS_PART) * budget->accounts.contention.part);
     double pause = cost / part - elapsed;
 
     if (ran > BUSY_PART * elapsed && pause > 0)
@@ -190,7 +191,7 @@ static int look_at(struct budget *budget, pid_t pid, struct error *err)
 
     if (r)
         return r;
-    cpu_contention_sample(&budget->contention, clock_ns(CLOCK_MONOTONIC));
+    cpu_contention_sample(&budget->accounts.contention, clock_ns(CLOCK_MONOTONIC));
     gone = budget_choose_inline(budget, &contact);
     if (gone < 0)
         return error_no_memory(err);
@@ -202,12 +203,12 @@ int budget_ramp_up_process(struct budget *budget, pid_t pid, double part, struct
 {
     int r = 1;
 
-    budget->attached_running = true;
+    budget->ramp_up.running = true;
     for (unsigned look = 0; r > 0 && look < LOOKS; look++)
         r = look_at(budget, pid, err);
     if (r < 0)
         return r;
     make_up(budget, SPREAD_NS * part);
-    budget_mark_effort(budget);
+    accounts_mark_work(&budget->accounts, streams_cpu_ns(budget->options.streams));
     return 0;
 }

@@ -12,13 +12,13 @@
 #define TURN_NS 20.0
 
 /* How often a second its copy is run into by another process than the one before. */
-static double runs_into(const struct probed_page *page, const struct turns *turns)
+static double runs_into(const struct probed_page *page, const struct switch_rates *turns)
 {
     return page->calls < turns->changes ? page->calls : turns->changes;
 }
 
 /* Whether the copies of what is run in a turn are more than the processors' own caches hold. */
-static bool are_too_many(const struct probed_page *pages, size_t count, const struct turns *turns,
+static bool are_too_many(const struct probed_page *pages, size_t count, const struct switch_rates *turns,
                          double processors, double cache_bytes)
 {
     double bytes = 0;
@@ -29,7 +29,7 @@ static bool are_too_many(const struct probed_page *pages, size_t count, const st
     return bytes * turns->busy / processors > cache_bytes;
 }
 
-double page_costs_estimate(struct probed_page *pages, size_t count, const struct turns *turns,
+double page_costs_estimate(struct probed_page *pages, size_t count, const struct switch_rates *turns,
                            double processors, double cache_bytes)
 {
     bool costs =

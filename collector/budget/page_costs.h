@@ -24,7 +24,7 @@ struct probed_page {
 };
 
 /* Fills in what each page costs. `cache_bytes`: of a processor's own. Returns the sum. */
-double page_costs_estimate(struct probed_page *pages, size_t count, const struct turns *turns,
+double page_costs_estimate(struct probed_page *pages, size_t count, const struct switch_rates *turns,
                            double processors, double cache_bytes);
 
 /* Bars pages until the others cost no more than `affordable`, those first that cost most for each function

@@ -42,7 +42,7 @@ static bool get_place(const struct budget *budget, const struct traced_image *im
     size_t function = i - image->site_count;
 
     if (i < image->site_count)
-        *ret_place = (struct place){.number = budget->probes[(uint32_t)image->cookies[i]].function,
+        *ret_place = (struct place){.number = budget->accounts.probes[(uint32_t)image->cookies[i]].function,
                                     .page = image->offsets[i] >> PAGE_SHIFT};
     else
         *ret_place = (struct place){.number = image->first_function + (uint32_t)function,
@@ -79,16 +79,17 @@ static struct probed_page *page_at(const struct page_range *range, uint64_t offs
 /* Of one that has never been counted it is known only that it was met. */
 static double calls_of(const struct budget *budget, uint32_t number)
 {
-    const struct budget_function *function = &budget->functions[number];
+    const struct budget_function *function = &budget->accounts.functions[number];
 
-    return budget_unit(budget, number)->waits || (function->inlined && function->met && !function->recorded)
+    return budget_unit(budget, number)->waits ||
+                   (function->inlined && function->profiled && !function->recorded)
                ? INFINITY
                : budget_calls_per_second(function);
 }
 
 static bool is_out_anyway(const struct probe_unit *unit)
 {
-    return unit->out && !unit->page_excluded;
+    return unit->excluded && !unit->page_excluded;
 }
 
 /* Fills in what is known of the range's pages. */
@@ -128,19 +129,19 @@ static int bar(struct budget *budget, const struct traced_image *image, const st
     bool goes = false;
     struct place place;
 
-    memset(budget->marked, 0, budget->function_count);
+    memset(budget->marked, 0, budget->accounts.function_count);
     for (size_t i = 0; i < place_count(image); i++)
         if (get_place(budget, image, i, &place) && range->pages[place.page - range->first].page_excluded)
-            budget->marked[budget->functions[place.number].unit] = true;
+            budget->marked[budget->accounts.functions[place.number].unit] = true;
     for (uint32_t i = 0; i < image->function_count; i++) {
-        uint32_t unit = budget->functions[image->first_function + i].unit;
+        uint32_t unit = budget->accounts.functions[image->first_function + i].unit;
 
-        goes |= policy_exclude_page(&budget->units[unit], budget->marked[unit], now_ns);
+        goes |= policy_exclude_page(&budget->accounts.units[unit], budget->marked[unit], now_ns);
     }
     return goes;
 }
 
-int budget_exclude_pages(struct budget *budget, struct budget_image *image, const struct turns *turns,
+int budget_exclude_pages(struct budget *budget, struct budget_image *image, const struct switch_rates *turns,
                          uint64_t now_ns)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN), cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -167,9 +168,9 @@ int budget_sample_pages(struct budget *budget, struct budget_image *image, uint6
 {
     double seconds = (double)(now_ns - image->switches_ns) / 1e9;
     AUTO_FREE struct process_switches *switches = NULL;
-    struct turns turns = {0};
+    struct switch_rates turns = {0};
     size_t count = 0;
-    int r = turns_read(image->image->file.st_dev, image->image->file.st_ino, &switches, &count);
+    int r = context_switches_read(image->image->file.st_dev, image->image->file.st_ino, &switches, &count);
 
     if (r)
         return r;

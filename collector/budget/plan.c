@@ -15,7 +15,7 @@ int budget_read_plan(struct budget *budget, const struct traced_image *image, ui
 
     for (size_t i = 0; !r && i < image->function_count; i++) { /* both are sorted by address */
         uint32_t number = image->first_function + (uint32_t)i;
-        struct budget_function *function = &budget->functions[number];
+        struct budget_function *function = &budget->accounts.functions[number];
 
         while (next < count && plan[next].address < image->functions[i].address)
             next++;
@@ -23,14 +23,14 @@ int budget_read_plan(struct budget *budget, const struct traced_image *image, ui
         if (!function->planned || !function->probed || function->inlined) /* it costs little now */
             continue;
         budget_exclude(budget, number, plan[next].calls_per_second,
-                       plan[next].calls_per_second * budget->costs.emulated_ns / 1e9, now_ns);
+                       plan[next].calls_per_second * budget->accounts.costs.emulated_ns / 1e9, now_ns);
     }
     return r;
 }
 
 double budget_planned(const struct budget *budget, uint32_t number)
 {
-    const struct budget_function *function = &budget->functions[number];
+    const struct budget_function *function = &budget->accounts.functions[number];
     const struct probe_unit *unit = budget_unit(budget, number);
 
     if (!function->probed || unit->waits || unit->page_excluded)
@@ -48,7 +48,7 @@ int budget_store_plan(struct budget *budget, const struct traced_image *image, b
 
     for (size_t i = 0; build_id && !r && i < image->function_count; i++) {
         uint32_t number = image->first_function + (uint32_t)i;
-        struct budget_function *function = &budget->functions[number];
+        struct budget_function *function = &budget->accounts.functions[number];
         double planned = budget_planned(budget, number);
 
         bool outside = planned > 0, is_new = outside != function->planned || (outside && end);

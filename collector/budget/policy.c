@@ -12,7 +12,7 @@
 #define DEBT_NS 4000000000.0  /* and so much is paid back at most */
 #define START_NS 100000000.0  /* so much is there in the beginning */
 #define RECENT_NS 500000000.0 /* what a unit takes is judged by about so much */
-#define FITS 0.7              /* of the share: what is left in when something is taken out */
+#define FITS 0.7              /* of the share: what is kept when something is excluded */
 #define ROOM 0.5              /* of what can be saved up: with less there is no trial */
 #define OWN_PART 0.1          /* of what the target uses is its own at least: the costs are estimates */
 #define IDLE_PART 0.1         /* of a CPU: a target that needs less is taken for one that needs this */
@@ -20,12 +20,12 @@
 #define LONGEST_PAUSE_NS 64000000000u
 #define TRIAL_NS 1000000000u  /* a unit that was in for so long has passed */
 #define HELD_NS 10000000000u  /* and has calmed down for good when it was in for so long */
-#define EXPOSED_NS 50000000.0 /* so long a unit is in before it is seen that it has to go */
+#define EXPOSED_NS 50000000.0 /* a unit has probes for so long before it shows that it has to go */
 #define PACE_NS 100000000u    /* between batches of those that wait */
 #define BATCH_MAX 1024u
 #define NEXT_TO_NOTHING 0.01 /* of the share */
-#define MUCH_COOLER 8        /* times: who takes less than the hottest by that waits for the next look */
-#define CHEAP_PAUSES 8       /* a cheap unit is out for so much longer: moving it stops the target */
+#define MUCH_COOLER 8  /* times: a unit that costs less than the hottest by that waits for the next sample */
+#define CHEAP_PAUSES 8 /* a cheap unit is excluded for so much longer: moving it stops the target */
 
 void policy_start(struct budget_policy *policy, double share)
 {
@@ -34,7 +34,7 @@ void policy_start(struct budget_policy *policy, double share)
 
 void policy_expect_hot(struct probe_unit *unit, double expected, uint64_t now_ns)
 {
-    unit->out = true;
+    unit->excluded = true;
     unit->waits = false;
     unit->expected = expected;
     unit->pause_ns = 8 * (uint64_t)FIRST_PAUSE_NS;
@@ -42,16 +42,16 @@ void policy_expect_hot(struct probe_unit *unit, double expected, uint64_t now_ns
     unit->retry_ns = now_ns + unit->pause_ns;
 }
 
-void policy_let_wait(struct probe_unit *unit, uint32_t heat, uint64_t now_ns)
+void policy_let_wait(struct probe_unit *unit, uint32_t profile_samples, uint64_t now_ns)
 {
-    unit->out = unit->waits = true;
-    unit->heat = heat;
+    unit->excluded = unit->waits = true;
+    unit->profile_samples = profile_samples;
     unit->changed_ns = unit->retry_ns = now_ns;
 }
 
 void policy_keep_excluded(struct probe_unit *unit, uint64_t now_ns)
 {
-    unit->out = true;
+    unit->excluded = true;
     unit->trial = false;
     unit->pause_ns = LONGEST_PAUSE_NS;
     unit->changed_ns = now_ns;
@@ -60,12 +60,12 @@ void policy_keep_excluded(struct probe_unit *unit, uint64_t now_ns)
 
 bool policy_exclude_page(struct probe_unit *unit, bool page_excluded, uint64_t now_ns)
 {
-    bool was_in = !unit->out;
+    bool was_in = !unit->excluded;
 
     unit->page_excluded = page_excluded;
     if (!page_excluded || !was_in)
         return false;
-    unit->out = true;
+    unit->excluded = true;
     unit->trial = false;
     unit->expected = 0;
     unit->changed_ns = unit->retry_ns = now_ns;
@@ -79,7 +79,7 @@ bool policy_is_alert(const struct budget_policy *policy, uint64_t now_ns)
 
 bool policy_is_quiet(struct probe_unit *unit)
 {
-    if (unit->out || unit->trial || unit->cost_ns != unit->seen_ns || unit->recent_ns >= 1 ||
+    if (unit->excluded || unit->trial || unit->cost_ns != unit->seen_ns || unit->recent_ns >= 1 ||
         unit->recent_span_ns < RECENT_NS / 2)
         return false;
     unit->recent_ns = 0;
@@ -93,8 +93,8 @@ static double rate_of(const struct probe_unit *unit)
     return unit->recent_span_ns > 0 ? unit->recent_ns / unit->recent_span_ns : 0;
 }
 
-/* What the hits since the last look took. */
-static double take_costs(struct probe_unit *const *units, size_t count, double elapsed, double keep)
+/* What the hits since the last sample took. */
+static double consume_costs(struct probe_unit *const *units, size_t count, double elapsed, double keep)
 {
     double paid = 0;
 
@@ -104,7 +104,7 @@ static double take_costs(struct probe_unit *const *units, size_t count, double e
 
         unit->seen_ns = unit->cost_ns;
         paid += cost;
-        if (unit->out) /* it keeps what it was taken out for; stragglers cost, but say nothing */
+        if (unit->excluded) /* it keeps what it was excluded for; stragglers cost, but say nothing */
             continue;
         unit->recent_ns = keep * unit->recent_ns + (unit->scale > 1 ? unit->scale : 1) * cost;
         unit->recent_span_ns = keep * unit->recent_span_ns + elapsed;
@@ -112,8 +112,8 @@ static double take_costs(struct probe_unit *const *units, size_t count, double e
     return paid;
 }
 
-/* What the target has used since the last look. */
-static double take_used(struct budget_policy *policy, uint64_t cpu_ns)
+/* What the target has used since the last sample. */
+static double consume_used(struct budget_policy *policy, uint64_t cpu_ns)
 {
     uint64_t seen = policy->seen_cpu_ns;
 
@@ -122,7 +122,7 @@ static double take_used(struct budget_policy *policy, uint64_t cpu_ns)
 }
 
 /* What it has needed of that itself. */
-static double take_own(struct budget_policy *policy, double used, double elapsed, double paid)
+static double consume_own(struct budget_policy *policy, double used, double elapsed, double paid)
 {
     double own = used - paid > OWN_PART * used ? used - paid : OWN_PART * used;
 
@@ -161,14 +161,14 @@ void policy_owe(struct budget_policy *policy, double ns)
         fill_bucket(policy, -ns);
 }
 
-static void take_out(struct probe_unit *unit, uint64_t now_ns)
+static void exclude(struct probe_unit *unit, uint64_t now_ns)
 {
     bool failed = unit->trial || (unit->pause_ns && now_ns - unit->changed_ns < HELD_NS);
 
     unit->pause_ns = failed ? unit->pause_ns * 2 : FIRST_PAUSE_NS * (unit->cheap ? CHEAP_PAUSES : 1ull);
     if (unit->pause_ns > LONGEST_PAUSE_NS)
         unit->pause_ns = LONGEST_PAUSE_NS;
-    unit->out = true;
+    unit->excluded = true;
     unit->trial = false;
     unit->expected = rate_of(unit);
     debug_log("excludes functions that take %.4f of a processor, for %.1f s", unit->expected,
@@ -193,7 +193,7 @@ static int in_their_turn(const void *left, const void *right)
     return (rate_of(*a) < rate_of(*b)) - (rate_of(*a) > rate_of(*b));
 }
 
-/* Takes units out, of each rank those that take most first, until the rest fits. A target that gets time back
+/* Excludes units, of each rank those that take most first, until the rest fits. A target that gets time back
  * calls the others more often, too: what they take of its own time stays the same. Where that is not known,
  * since more is counted than the target has used, what the hottest ones leave of it is seen before cooler
  * ones go. `total`, `own`: the rates of all units and of the target itself. Returns how many; -ENOMEM. */
@@ -209,7 +209,8 @@ static int shed(struct budget_policy *policy, struct probe_unit *const *units, s
     if (!order)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        if (!units[i]->out && !units[i]->fixed && rate_of(units[i]) > 0 && (units[i]->trial || !trials_only))
+        if (!units[i]->excluded && !units[i]->fixed && rate_of(units[i]) > 0 &&
+            (units[i]->trial || !trials_only))
             order[in++] = units[i];
     for (size_t i = 0; i < in; i++)
         order[i]->rank = rank_of(order[i], policy->share * own);
@@ -221,7 +222,7 @@ static int shed(struct budget_policy *policy, struct probe_unit *const *units, s
             break;
         hottest = rate_of(order[i]) > hottest ? rate_of(order[i]) : hottest;
         total -= rate_of(order[i]);
-        take_out(order[i], now_ns);
+        exclude(order[i], now_ns);
         changed++;
     }
     if (changed)
@@ -251,14 +252,15 @@ static int next_first(const void *left, const void *right)
 
     if (a->waits != b->waits)
         return b->waits - a->waits;
-    return a->waits && a->heat != b->heat ? (a->heat > b->heat) - (a->heat < b->heat)
-                                          : (a->retry_ns > b->retry_ns) - (a->retry_ns < b->retry_ns);
+    return a->waits && a->profile_samples != b->profile_samples
+               ? (a->profile_samples > b->profile_samples) - (a->profile_samples < b->profile_samples)
+               : (a->retry_ns > b->retry_ns) - (a->retry_ns < b->retry_ns);
 }
 
 static void begin_trial(struct probe_unit *unit, uint64_t now_ns)
 {
     debug_log("tries functions again that took %.4f of a processor", unit->expected);
-    unit->out = unit->waits = false;
+    unit->excluded = unit->waits = false;
     unit->trial = true;
     unit->changed_ns = now_ns;
     unit->recent_ns = unit->recent_span_ns = 0;
@@ -293,7 +295,7 @@ static int let_in(struct budget_policy *policy, struct probe_unit *const *due, s
 
 static bool is_due(const struct probe_unit *unit, uint64_t now_ns)
 {
-    return unit->out && !unit->page_excluded && now_ns >= unit->retry_ns;
+    return unit->excluded && !unit->page_excluded && now_ns >= unit->retry_ns;
 }
 
 /* -ENOMEM. */
@@ -323,9 +325,9 @@ int policy_decide(struct budget_policy *policy, struct probe_unit *const *units,
 {
     double elapsed = policy->seen_ns ? (double)(now_ns - policy->seen_ns) : 0;
     double keep = elapsed < RECENT_NS ? 1 - elapsed / RECENT_NS : 0;
-    double used = take_used(policy, cpu_ns);
-    double paid = take_costs(units, count, elapsed, keep) + policy->standing * used;
-    double own = take_own(policy, used, elapsed, paid), own_rate, affordable, total;
+    double used = consume_used(policy, cpu_ns);
+    double paid = consume_costs(units, count, elapsed, keep) + policy->standing * used;
+    double own = consume_own(policy, used, elapsed, paid), own_rate, affordable, total;
     bool trials;
     int r = 0;
 
@@ -342,7 +344,7 @@ int policy_decide(struct budget_policy *policy, struct probe_unit *const *units,
     affordable = policy->share * own_rate;
     total = policy->standing * own_rate;
     for (size_t i = 0; i < count; i++)
-        total += units[i]->out ? 0 : rate_of(units[i]);
+        total += units[i]->excluded ? 0 : rate_of(units[i]);
     trials = end_trials(units, count, now_ns);
     if (total > affordable && (trials || policy->bucket_ns < 0))
         r = shed(policy, units, count, total, own_rate, now_ns);

@@ -6,13 +6,14 @@
 
 static struct budget_function function;
 static struct probe_unit unit;
-static const struct budget budget = {.functions = &function, .units = &unit, .function_count = 1};
+static const struct budget budget = {
+    .accounts.functions = &function, .accounts.units = &unit, .accounts.function_count = 1};
 
 /* It was called 5,000 times a second. */
 static void describe(void)
 {
     function = (struct budget_function){.probed = true, .recent_calls = 2500, .recent_span_ns = 0.5e9};
-    unit = (struct probe_unit){.out = false};
+    unit = (struct probe_unit){.excluded = false};
 }
 
 TestSuite(budget_plan, .init = describe);
@@ -20,7 +21,7 @@ TestSuite(budget_plan, .init = describe);
 Test(budget_plan, one_that_is_out_begins_outside)
 {
     function.state = FUNCTION_EXCLUDED;
-    unit.out = true;
+    unit.excluded = true;
     cr_assert_float_eq(budget_planned(&budget, 0), 5000, 0.1);
 }
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "collector/budget/cpu_contention.h"
 
-Test(contention, nothing_is_known_at_first)
+Test(cpu_contention, nothing_is_known_at_first)
 {
     struct cpu_contention contention = {0};
 
@@ -12,7 +12,7 @@ Test(contention, nothing_is_known_at_first)
     cr_assert_eq(contention.part, 0);
 }
 
-Test(contention, one_processor)
+Test(cpu_contention, one_processor)
 {
     struct cpu_contention contention = {0};
 
@@ -22,7 +22,7 @@ Test(contention, one_processor)
     cr_assert_float_eq(contention.part, 0.75, 1e-9);
 }
 
-Test(contention, all_have_to_be_busy)
+Test(cpu_contention, all_have_to_be_busy)
 {
     struct cpu_contention contention = {0};
 
@@ -32,7 +32,7 @@ Test(contention, all_have_to_be_busy)
     cr_assert_float_eq(contention.part, 0.9 * 0.9, 1e-9);
 }
 
-Test(contention, a_clock_that_stands_still_or_goes_back_says_nothing)
+Test(cpu_contention, a_clock_that_stands_still_or_goes_back_says_nothing)
 {
     struct cpu_contention contention = {0};
 
@@ -46,7 +46,7 @@ Test(contention, a_clock_that_stands_still_or_goes_back_says_nothing)
     cr_assert_float_eq(contention.part, 1, 1e-9);
 }
 
-Test(contention, other_text_is_passed_over)
+Test(cpu_contention, other_text_is_passed_over)
 {
     struct cpu_contention contention = {.part = 0.5};
 
@@ -57,7 +57,7 @@ Test(contention, other_text_is_passed_over)
     cr_assert_eq(contention.all, 0);
 }
 
-Test(contention, this_machine)
+Test(cpu_contention, this_machine)
 {
     struct cpu_contention contention = {0};
 

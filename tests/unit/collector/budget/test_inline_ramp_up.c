@@ -21,37 +21,37 @@ static void describe(void)
     memset(units, 0, sizeof(units));
     memset(calls, 0, sizeof(calls));
     budget = (struct budget){.options.share = 0.1,
-                             .costs = {.inline_ns = 10, .read_ns = 10},
-                             .functions = functions,
-                             .units = units,
-                             .inline_new = calls,
-                             .function_count = FUNCTIONS};
+                             .accounts.costs = {.inline_ns = 10, .read_ns = 10},
+                             .accounts.functions = functions,
+                             .accounts.units = units,
+                             .accounts.inline_new = calls,
+                             .accounts.function_count = FUNCTIONS};
     for (uint32_t i = 0; i < FUNCTIONS; i++)
         functions[i] = (struct budget_function){.probed = true, .inlined = true, .unit = i};
 }
 
-TestSuite(inline_contact, .init = describe);
+TestSuite(inline_ramp_up, .init = describe);
 
-Test(inline_contact, what_fits_stays)
+Test(inline_ramp_up, what_fits_stays)
 {
     calls[0] = 30000;
     calls[1] = 10000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 0);
-    cr_assert(!units[0].out && !units[1].out);
+    cr_assert(!units[0].excluded && !units[1].excluded);
 }
 
-Test(inline_contact, the_hottest_go_and_the_rest_fits)
+Test(inline_ramp_up, the_hottest_go_and_the_rest_fits)
 {
     calls[0] = 1000;
     calls[1] = 60000;
     calls[2] = 40000;
     calls[3] = 12000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 2);
-    cr_assert(units[1].out && units[2].out);
-    cr_assert(!units[0].out && !units[3].out);
+    cr_assert(units[1].excluded && units[2].excluded);
+    cr_assert(!units[0].excluded && !units[3].excluded);
 }
 
-Test(inline_contact, what_they_took_is_kept)
+Test(inline_ramp_up, what_they_took_is_kept)
 {
     calls[1] = 100000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
@@ -59,84 +59,84 @@ Test(inline_contact, what_they_took_is_kept)
     cr_assert_float_eq(budget_calls_per_second(&functions[1]), 100000 / contact.elapsed * 1e9, 1);
 }
 
-Test(inline_contact, lost_calls_count_as_those_that_were_recorded)
+Test(inline_ramp_up, lost_calls_count_as_those_that_were_recorded)
 {
     calls[0] = 20000;
     calls[1] = 1000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 0);
-    budget.inline_lost = 42000;
+    budget.accounts.inline_lost = 42000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
-    cr_assert(units[0].out && !units[1].out);
+    cr_assert(units[0].excluded && !units[1].excluded);
 }
 
-Test(inline_contact, reading_counts_where_no_processor_is_idle)
+Test(inline_ramp_up, reading_counts_where_no_processor_is_idle)
 {
     calls[0] = 30000;
-    budget.contention.part = 1;
+    budget.accounts.contention.part = 1;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
-    cr_assert(units[0].out);
+    cr_assert(units[0].excluded);
 }
 
-Test(inline_contact, who_has_not_run_shows_nothing)
+Test(inline_ramp_up, who_has_not_run_shows_nothing)
 {
     const struct budget_exposure idle = {.elapsed = 20e6};
 
     cr_assert_eq(budget_choose_inline(&budget, &idle), 0);
 }
 
-Test(inline_contact, more_than_all_time_is_believed_up_to_a_part)
+Test(inline_ramp_up, more_than_all_time_is_believed_up_to_a_part)
 {
     calls[0] = 5000000; /* 50 ms of 10 */
     calls[1] = 3000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
-    cr_assert(units[0].out && !units[1].out);
+    cr_assert(units[0].excluded && !units[1].excluded);
 }
 
 /* A few calls of one that sleeps are more than its budget, and nobody's harm. */
-Test(inline_contact, who_has_hardly_run_shows_nothing)
+Test(inline_ramp_up, who_has_hardly_run_shows_nothing)
 {
     const struct budget_exposure sleeps = {.elapsed = 20e6, .ran = 32e3};
 
     calls[0] = 400;
     cr_assert_eq(budget_choose_inline(&budget, &sleeps), 0);
-    cr_assert(!units[0].out);
+    cr_assert(!units[0].excluded);
 }
 
 /* The recorder was kept from looking for 120 ms, after it had read the calls and before it saw who ran. */
-Test(inline_contact, a_pause_of_the_recorder_makes_nobody_hotter)
+Test(inline_ramp_up, a_pause_of_the_recorder_makes_nobody_hotter)
 {
     const struct budget_exposure paused = budget_exposure_of(140e6, RAN_NS, 20e6);
 
     calls[0] = 6 * 40000;
     cr_assert_float_eq(paused.ran, 7 * RAN_NS, 1);
     cr_assert_eq(budget_choose_inline(&budget, &paused), 0);
-    cr_assert(!units[0].out);
+    cr_assert(!units[0].excluded);
 }
 
 /* The next look tells of them. */
-Test(inline_contact, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
+Test(inline_ramp_up, much_cooler_ones_do_not_go_for_what_the_hottest_hides)
 {
     calls[0] = 5000000;
     calls[1] = 400000;
     calls[2] = 5000;
     cr_assert_eq(budget_choose_inline(&budget, &contact), 1);
-    cr_assert(units[0].out && !units[1].out && !units[2].out);
+    cr_assert(units[0].excluded && !units[1].excluded && !units[2].excluded);
 }
 
-Test(inline_contact, own_work_counts_where_no_processor_is_idle)
+Test(inline_ramp_up, own_work_counts_where_no_processor_is_idle)
 {
-    cr_assert_eq(budget_own_cost(30, 1000, 1000, 0, 0.1), 0);
-    cr_assert_float_eq(budget_own_cost(30, 1000, 1000, 0.5, 0.1), 0.015, 1e-9);
-    cr_assert_float_eq(budget_own_cost(300, 1000, 500, 1, 0.1), 0.05, 1e-9);
-    cr_assert_eq(budget_own_cost(30, 0, 1000, 1, 0.1), 0);
-    cr_assert_eq(budget_own_cost(-5, 1000, 1000, 1, 0.1), 0);
+    cr_assert_eq(own_work_cost(30, 1000, 1000, 0, 0.1), 0);
+    cr_assert_float_eq(own_work_cost(30, 1000, 1000, 0.5, 0.1), 0.015, 1e-9);
+    cr_assert_float_eq(own_work_cost(300, 1000, 500, 1, 0.1), 0.05, 1e-9);
+    cr_assert_eq(own_work_cost(30, 0, 1000, 1, 0.1), 0);
+    cr_assert_eq(own_work_cost(-5, 1000, 1000, 1, 0.1), 0);
 }
 
 /* It would have run on the processor for a tenth of the time only. */
-Test(inline_contact, own_work_costs_one_that_runs_little_in_its_own_time)
+Test(inline_ramp_up, own_work_costs_one_that_runs_little_in_its_own_time)
 {
-    cr_assert_float_eq(budget_own_cost(30, 100, 1000, 0.5, 0.1), 0.015, 1e-9);
-    cr_assert_float_eq(budget_missed_part(100, 1000), 0.1, 1e-9);
-    cr_assert_eq(budget_missed_part(2000, 1000), 1);
-    cr_assert_eq(budget_missed_part(0, 0), 1);
+    cr_assert_float_eq(own_work_cost(30, 100, 1000, 0.5, 0.1), 0.015, 1e-9);
+    cr_assert_float_eq(own_work_missed_part(100, 1000), 0.1, 1e-9);
+    cr_assert_eq(own_work_missed_part(2000, 1000), 1);
+    cr_assert_eq(own_work_missed_part(0, 0), 1);
 }

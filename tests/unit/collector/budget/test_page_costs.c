@@ -18,7 +18,7 @@
 static struct probed_page pages[PAGES];
 
 /* Four processes on two processors, 40,000 turns a second; half of the pages are run in each turn. */
-static const struct turns four = {.seconds = 1, .cpu_ns = 1.3e9, .changes = 40000, .busy = 4};
+static const struct switch_rates four = {.seconds = 1, .cpu_ns = 1.3e9, .changes = 40000, .busy = 4};
 
 static void describe(void)
 {
@@ -49,7 +49,7 @@ Test(pages, nothing_costs_that_has_no_probes)
 
 Test(pages, one_process_alone_pays_nothing)
 {
-    const struct turns alone = {.seconds = 1, .cpu_ns = 1e9, .changes = 0, .busy = 1};
+    const struct switch_rates alone = {.seconds = 1, .cpu_ns = 1e9, .changes = 0, .busy = 1};
 
     describe();
     cr_expect_eq(page_costs_estimate(pages, PAGES, &alone, 2, CACHE), 0);
@@ -99,42 +99,42 @@ Test(pages, those_go_first_with_which_few_functions_go)
 
 /* ------------------------------------------------------------------------------------ turns */
 
-Test(turns, processes_that_alternate_change_at_each_turn)
+Test(context_switches, processes_that_alternate_change_at_each_turn)
 {
     const struct process_switches before[] = {{3, 0, 0}, {5, 0, 0}, {9, 7, 7}};
     const struct process_switches after[] = {{3, 500, 100}, {5, 500, 100}, {9, 7, 7}};
-    struct turns turns;
+    struct switch_rates rates;
 
-    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 2, &turns);
-    cr_expect_float_eq(turns.changes, 100, 1e-9);
-    cr_expect_float_eq(turns.cpu_ns, 500, 1e-9);
-    cr_expect_eq(turns.busy, 2);
+    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 2, &rates);
+    cr_expect_float_eq(rates.changes, 100, 1e-9);
+    cr_expect_float_eq(rates.cpu_ns, 500, 1e-9);
+    cr_expect_eq(rates.busy, 2);
 }
 
-Test(turns, one_that_waits_and_goes_on_does_not_change)
+Test(context_switches, one_that_waits_and_goes_on_does_not_change)
 {
     const struct process_switches before[] = {{3, 0, 0}, {5, 0, 0}};
     const struct process_switches after[] = {{3, 5000, 1000}, {5, 50, 3}};
-    struct turns turns;
+    struct switch_rates rates;
 
-    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 1, &turns);
-    cr_expect_float_eq(turns.changes, 6, 1e-9);
-    cr_expect_eq(turns.busy, 1);
+    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 1, &rates);
+    cr_expect_float_eq(rates.changes, 6, 1e-9);
+    cr_expect_eq(rates.busy, 1);
 }
 
-Test(turns, those_that_come_go_or_begin_anew_do_not_count)
+Test(context_switches, those_that_come_go_or_begin_anew_do_not_count)
 {
     const struct process_switches before[] = {{3, 9000, 900}, {4, 0, 0}, {5, 0, 0}};
     const struct process_switches after[] = {{2, 700, 70}, {3, 10, 1}, {5, 40, 4}, {8, 6000, 600}};
-    struct turns turns;
+    struct switch_rates rates;
 
-    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 1, &turns);
-    cr_expect_float_eq(turns.cpu_ns, 40, 1e-9);
-    cr_expect_eq(turns.changes, 0);
-    cr_expect_eq(turns.busy, 1);
+    context_switches_between(before, ARRAY_SIZE(before), after, ARRAY_SIZE(after), 1, &rates);
+    cr_expect_float_eq(rates.cpu_ns, 40, 1e-9);
+    cr_expect_eq(rates.changes, 0);
+    cr_expect_eq(rates.busy, 1);
 }
 
-Test(turns, what_a_program_runs_is_read)
+Test(context_switches, what_a_program_runs_is_read)
 {
     struct process_switches *switches = NULL;
     size_t count = 0, found = 0;
@@ -149,7 +149,7 @@ Test(turns, what_a_program_runs_is_read)
             usleep(100);
     }
     usleep(50000);
-    cr_assert_eq(turns_read(file.st_dev, file.st_ino, &switches, &count), 0);
+    cr_assert_eq(context_switches_read(file.st_dev, file.st_ino, &switches, &count), 0);
     for (size_t i = 0; i < count; i++) {
         cr_expect(!i || switches[i - 1].pid < switches[i].pid);
         found += switches[i].pid == getpid() || (switches[i].pid == child && switches[i].turns > 10);

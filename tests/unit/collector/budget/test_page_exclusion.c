@@ -18,7 +18,7 @@ static struct budget_image budget_image = {.image = &image};
 static struct budget budget;
 
 /* More processes than processors, which turn from one to another all the time. */
-static struct turns busy = {.seconds = 1, .cpu_ns = 1.3e9, .changes = 40000};
+static struct switch_rates busy = {.seconds = 1, .cpu_ns = 1.3e9, .changes = 40000};
 
 static bool is_hot(unsigned function)
 {
@@ -52,14 +52,15 @@ static void describe(bool counted)
                                   .offsets = zeros(FUNCTIONS, sizeof(*image.offsets)),
                                   .cookies = zeros(FUNCTIONS, sizeof(*image.cookies)),
                                   .inlined = &inlined};
-    budget = (struct budget){.options.share = 0.05,
-                             .function_count = FIRST + FUNCTIONS,
-                             .functions = zeros(FIRST + FUNCTIONS, sizeof(*budget.functions)),
-                             .units = zeros(FIRST + FUNCTIONS, sizeof(*budget.units)),
-                             .marked = zeros(FIRST + FUNCTIONS, sizeof(*budget.marked)),
-                             .probes = zeros(FUNCTIONS, sizeof(*budget.probes))};
+    budget =
+        (struct budget){.options.share = 0.05,
+                        .accounts.function_count = FIRST + FUNCTIONS,
+                        .accounts.functions = zeros(FIRST + FUNCTIONS, sizeof(*budget.accounts.functions)),
+                        .accounts.units = zeros(FIRST + FUNCTIONS, sizeof(*budget.accounts.units)),
+                        .marked = zeros(FIRST + FUNCTIONS, sizeof(*budget.marked)),
+                        .accounts.probes = zeros(FUNCTIONS, sizeof(*budget.accounts.probes))};
     for (uint32_t i = 0; i < FUNCTIONS; i++) {
-        struct budget_function *function = &budget.functions[FIRST + i];
+        struct budget_function *function = &budget.accounts.functions[FIRST + i];
 
         functions[i] = (struct image_function){.file_offset = (7 + i / 2) * 4096 + i % 2 * 64, .size = 32};
         *function = (struct budget_function){.probed = true, .inlined = is_inlined(i), .unit = FIRST + i};
@@ -69,12 +70,13 @@ static void describe(bool counted)
             function->recent_calls = is_hot(i) ? 100000 : 0;
             function->recent_span_ns = 1e9;
         } else {
-            function->met = is_hot(i);
-            budget.units[FIRST + i].waits = budget.units[FIRST + i].out = is_hot(i) && !is_inlined(i);
+            function->profiled = is_hot(i);
+            budget.accounts.units[FIRST + i].waits = budget.accounts.units[FIRST + i].excluded =
+                is_hot(i) && !is_inlined(i);
         }
         if (is_inlined(i))
             continue;
-        budget.probes[image.site_count].function = FIRST + i;
+        budget.accounts.probes[image.site_count].function = FIRST + i;
         image.offsets[image.site_count] = functions[i].file_offset;
         image.cookies[image.site_count] = image.site_count;
         image.site_count++;
@@ -86,10 +88,10 @@ static void release(void)
     free(inlined.chosen);
     free(image.offsets);
     free(image.cookies);
-    free(budget.functions);
-    free(budget.units);
+    free(budget.accounts.functions);
+    free(budget.accounts.units);
     free(budget.marked);
-    free(budget.probes);
+    free(budget.accounts.probes);
 }
 
 static unsigned count_barred(bool hot, bool with_inline)
@@ -97,12 +99,12 @@ static unsigned count_barred(bool hot, bool with_inline)
     unsigned page_excluded = 0;
 
     for (unsigned i = 0; i < FUNCTIONS; i++) {
-        const struct probe_unit *unit = &budget.units[FIRST + i];
+        const struct probe_unit *unit = &budget.accounts.units[FIRST + i];
 
         if (is_hot(i) != hot || is_inlined(i) != with_inline)
             continue;
         page_excluded += unit->page_excluded;
-        cr_expect(!unit->page_excluded || unit->out);
+        cr_expect(!unit->page_excluded || unit->excluded);
     }
     return page_excluded;
 }
@@ -121,7 +123,7 @@ static void expect_barred(bool page_excluded)
     }
 }
 
-Test(crowded_pages, uprobes_and_inline_probes_go_from_hot_pages)
+Test(page_exclusion, uprobes_and_inline_probes_go_from_hot_pages)
 {
     describe(true);
     cr_assert_eq(budget_exclude_pages(&budget, &budget_image, &busy, SECOND_NS), 1);
@@ -132,7 +134,7 @@ Test(crowded_pages, uprobes_and_inline_probes_go_from_hot_pages)
     release();
 }
 
-Test(crowded_pages, what_was_met_on_stacks_is_hot)
+Test(page_exclusion, what_was_met_on_stacks_is_hot)
 {
     describe(false);
     cr_assert_eq(budget_exclude_pages(&budget, &budget_image, &busy, SECOND_NS), 1);
@@ -140,9 +142,9 @@ Test(crowded_pages, what_was_met_on_stacks_is_hot)
     release();
 }
 
-Test(crowded_pages, they_come_back_after_a_quiet_minute)
+Test(page_exclusion, they_come_back_after_a_quiet_minute)
 {
-    struct turns quiet = busy;
+    struct switch_rates quiet = busy;
 
     describe(true);
     quiet.changes = 1;
@@ -154,9 +156,9 @@ Test(crowded_pages, they_come_back_after_a_quiet_minute)
     release();
 }
 
-Test(crowded_pages, one_process_keeps_all)
+Test(page_exclusion, one_process_keeps_all)
 {
-    struct turns alone = busy;
+    struct switch_rates alone = busy;
 
     describe(true);
     alone.busy = 1;

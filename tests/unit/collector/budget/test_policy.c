@@ -17,21 +17,21 @@ struct program {
     unsigned hits[FUNCTIONS]; /* a tick */
     unsigned own_percent;     /* of a CPU */
     bool all_awake;           /* the policy is given units that sleep, too */
-    size_t awake;             /* how many it was given last */
+    size_t active;            /* how many it was given last */
     unsigned overestimated;   /* so many times: what a hit is counted for, to what it takes */
 };
 
 /* Those that sleep are left out, as a caller may. */
 static int decide(struct program *program)
 {
-    struct probe_unit *awake[FUNCTIONS];
+    struct probe_unit *active[FUNCTIONS];
     size_t count = 0;
 
     for (unsigned i = 0; i < FUNCTIONS; i++)
         if (program->all_awake || !policy_is_quiet(&program->units[i]))
-            awake[count++] = &program->units[i];
-    program->awake = count;
-    return policy_decide(&program->policy, awake, count, program->now_ns, program->cpu_ns);
+            active[count++] = &program->units[i];
+    program->active = count;
+    return policy_decide(&program->policy, active, count, program->now_ns, program->cpu_ns);
 }
 
 /* Function 0 is called 5,000 times a tick, 1 to 9 a hundred times, the others once. */
@@ -52,7 +52,7 @@ static void tick(struct program *program)
     uint64_t own = (uint64_t)TICK_NS * program->own_percent / 100, paid = 0;
 
     for (unsigned i = 0; i < FUNCTIONS; i++)
-        if (!program->units[i].out) {
+        if (!program->units[i].excluded) {
             program->units[i].cost_ns += (uint64_t)program->hits[i] * HIT_NS;
             paid += (uint64_t)program->hits[i] * HIT_NS;
         }
@@ -74,7 +74,7 @@ static unsigned out(const struct program *program)
     unsigned count = 0;
 
     for (unsigned i = 0; i < FUNCTIONS; i++)
-        count += program->units[i].out;
+        count += program->units[i].excluded;
     return count;
 }
 
@@ -98,11 +98,11 @@ Test(policy, the_hottest_go_at_once_and_the_rare_ones_never)
 
     start(&program, 0.05);
     run(&program, 0.2);
-    cr_expect(program.units[0].out);
+    cr_expect(program.units[0].excluded);
     for (unsigned second = 0; second < 60; second++) {
         run(&program, 1);
         for (unsigned i = 10; i < FUNCTIONS; i++)
-            cr_assert_not(program.units[i].out, "function %u in second %u", i, second);
+            cr_assert_not(program.units[i].excluded, "function %u in second %u", i, second);
     }
 }
 
@@ -127,10 +127,10 @@ Test(policy, a_function_comes_back_when_it_has_cooled_down)
 
     start(&program, 0.05);
     run(&program, 5);
-    cr_assert(program.units[0].out || program.units[0].trial);
+    cr_assert(program.units[0].excluded || program.units[0].trial);
     program.hits[0] = 1;
     run(&program, 70);
-    cr_expect_not(program.units[0].out);
+    cr_expect_not(program.units[0].excluded);
     cr_expect_eq(out(&program), 0);
 }
 
@@ -142,12 +142,12 @@ static double passes_for(struct program *program, unsigned hits, double scale)
 
     start(program, 0.05);
     run(program, 0.2);
-    cr_assert(program->units[0].out);
+    cr_assert(program->units[0].excluded);
     program->hits[0] = hits;
     program->units[0].scale = scale;
     for (unsigned i = 0; i < 60 * 50; i++) {
         tick(program);
-        in += !program->units[0].out && !program->units[0].trial;
+        in += !program->units[0].excluded && !program->units[0].trial;
     }
     cr_expect_float_eq((double)program->policy.paid_ns, (double)program->paid_ns, 1);
     return in / 50.0;
@@ -172,8 +172,8 @@ Test(policy, pauses_between_trials_grow)
     start(&program, 0.05);
     for (unsigned i = 0; i < 130 * 50; i++) {
         tick(&program);
-        trials += was_out && !program.units[0].out;
-        was_out = program.units[0].out;
+        trials += was_out && !program.units[0].excluded;
+        was_out = program.units[0].excluded;
     }
     cr_expect_geq(trials, 4, "%u", trials);
     cr_expect_leq(trials, 9, "%u", trials); /* 1, 2, 4, ... seconds */
@@ -186,8 +186,8 @@ Test(policy, what_may_not_go_stays)
     start(&program, 0.01);
     program.units[0].fixed = true;
     run(&program, 2);
-    cr_expect_not(program.units[0].out);
-    cr_expect(program.units[1].out);
+    cr_expect_not(program.units[0].excluded);
+    cr_expect(program.units[1].excluded);
 }
 
 Test(policy, a_function_that_was_hot_yesterday_begins_outside)
@@ -197,11 +197,11 @@ Test(policy, a_function_that_was_hot_yesterday_begins_outside)
     start(&program, 0.1);
     policy_expect_hot(&program.units[0], 0.25, program.now_ns);
     run(&program, 5);
-    cr_expect(program.units[0].out);
+    cr_expect(program.units[0].excluded);
     cr_expect_leq(program.policy.worst_share, 0.1, "%f", program.policy.worst_share);
     program.hits[0] = 1;
     run(&program, 5);
-    cr_expect_not(program.units[0].out);
+    cr_expect_not(program.units[0].excluded);
 }
 
 Test(policy, a_rare_function_on_trial_does_not_go_for_what_another_takes)
@@ -212,15 +212,15 @@ Test(policy, a_rare_function_on_trial_does_not_go_for_what_another_takes)
     memset(program.hits, 0, sizeof(program.hits));
     program.hits[50] = 1;
     policy_expect_hot(&program.units[50], 0, program.now_ns);
-    while (program.units[50].out)
+    while (program.units[50].excluded)
         tick(&program);
     cr_assert(program.units[50].trial);
     program.hits[0] = 5000;
     for (unsigned i = 0; i < 100; i++) {
         tick(&program);
-        cr_assert_not(program.units[50].out, "in tick %u", i);
+        cr_assert_not(program.units[50].excluded, "in tick %u", i);
     }
-    cr_expect(program.units[0].out);
+    cr_expect(program.units[0].excluded);
 }
 
 Test(policy, a_barred_one_stays_out_until_it_is_not)
@@ -233,11 +233,11 @@ Test(policy, a_barred_one_stays_out_until_it_is_not)
     cr_expect_not(policy_exclude_page(&program.units[50], true, program.now_ns));
     for (unsigned i = 0; i < 100; i++) {
         run(&program, 1);
-        cr_assert(program.units[50].out);
+        cr_assert(program.units[50].excluded);
     }
     cr_expect_not(policy_exclude_page(&program.units[50], false, program.now_ns));
     run(&program, 3);
-    cr_expect_not(program.units[50].out);
+    cr_expect_not(program.units[50].excluded);
 }
 
 Test(policy, what_stands_is_paid_from_the_share)
@@ -265,7 +265,7 @@ Test(policy, cooler_ones_do_not_go_for_an_overestimate)
     for (unsigned i = 0; i < 3000; i++) {
         tick(&program);
         for (unsigned k = 1; k < FUNCTIONS; k++)
-            cr_assert_not(program.units[k].out, "function %u in tick %u", k, i);
+            cr_assert_not(program.units[k].excluded, "function %u in tick %u", k, i);
     }
     cr_expect_gt(program.units[0].pause_ns, 0);
 }
@@ -304,15 +304,15 @@ Test(policy, those_that_wait_come_in_the_coolest_first)
 
         tick(&program);
         for (unsigned k = 20; k < FUNCTIONS; k++)
-            cool_out += program.units[k].out;
+            cool_out += program.units[k].excluded;
         for (unsigned k = 0; k < 20; k++)
-            cr_assert(!cool_out || program.units[k].out, "%u before %u cool ones", k, cool_out);
+            cr_assert(!cool_out || program.units[k].excluded, "%u before %u cool ones", k, cool_out);
     }
     run(&program, 20);
     for (unsigned k = 20; k < FUNCTIONS; k++)
-        cr_expect_not(program.units[k].out, "%u", k);
+        cr_expect_not(program.units[k].excluded, "%u", k);
     for (unsigned k = 0; k < 20; k++)
-        hot_in += !program.units[k].out;
+        hot_in += !program.units[k].excluded;
     cr_expect_geq(hot_in, 1, "%u", hot_in);
     cr_expect_leq(hot_in, 5, "%u", hot_in);
 }
@@ -347,7 +347,7 @@ Test(policy, a_trial_has_as_many_as_the_bucket_has_room_for)
 
         tick(&program);
         for (unsigned k = 0; k < 20; k++)
-            in += !program.units[k].out;
+            in += !program.units[k].excluded;
         most = in > most ? in : most;
     }
     cr_expect_geq(most, 1);
@@ -375,8 +375,8 @@ Test(policy, units_that_take_nothing_sleep)
         cr_assert_eq(out(&sleepers), out(&all), "after %u looks %u instead of %u are out", i, out(&sleepers),
                      out(&all));
         if (i % 400 == 399)
-            cr_expect(pause ? sleepers.awake <= 10 : sleepers.awake == FUNCTIONS, "%zu are awake",
-                      sleepers.awake);
+            cr_expect(pause ? sleepers.active <= 10 : sleepers.active == FUNCTIONS, "%zu are active",
+                      sleepers.active);
     }
 }
 
