@@ -148,13 +148,13 @@ static int record(struct tracestore *store, const struct go_service_options *opt
 {
     CLEANUP(cleanup_recorder) struct recorder *recorder = NULL;
     const struct recorder_options recording = {
-        .name = options->name,
-        .command = "go check -p",
-        .times = STREAM_TIMES_ANCHOR,
-        .goroutines = options->detail,
-        .go_budget.share = options->budget,
-        .want_image = no_functions,
-        .output = -1,
+        .run.name = options->name,
+        .run.command = "go check -p",
+        .content.times = STREAM_TIMES_ANCHOR,
+        .go.detail = options->detail,
+        .go.budget.share = options->budget,
+        .selected.want_image = no_functions,
+        .targets.output = -1,
     };
     int r = recorder_open(store, &recording, &recorder, err);
 

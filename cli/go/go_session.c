@@ -112,14 +112,14 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
 {
     struct go_session *session = calloc(1, sizeof(*session));
     struct recorder_options recorder = {
-        .name = options->name,
-        .times = STREAM_TIMES_ANCHOR,
-        .follow_children = true,
-        .goroutines = GO_DETAIL_OPERATIONS,
-        .go_delays = options->delays,
-        .watcher = {.event = on_event, .action = on_action, .end = on_end},
-        .output = cli.json ? STDERR_FILENO : -1,
-        .want_image = no_image,
+        .run.name = options->name,
+        .content.times = STREAM_TIMES_ANCHOR,
+        .targets.follow_children = true,
+        .go.detail = GO_DETAIL_OPERATIONS,
+        .go.delays = options->delays,
+        .go.watcher = {.event = on_event, .action = on_action, .end = on_end},
+        .targets.output = cli.json ? STDERR_FILENO : -1,
+        .selected.want_image = no_image,
     };
     int r;
 
@@ -132,9 +132,9 @@ int go_session_open(struct tracestore *store, const struct go_session_options *o
         .limit_ns = options->limit_ns,
         .drain_ns = options->drain_ns,
     };
-    recorder.watch = &session->watch;
-    recorder.watcher.context = session;
-    recorder.command = session->command;
+    recorder.go.watch = &session->watch;
+    recorder.go.watcher.context = session;
+    recorder.run.command = session->command;
     r = session->command ? recorder_open(store, &recorder, &session->recorder, err)
                          : (error_no_memory(err), -ENOMEM);
     if (r) {

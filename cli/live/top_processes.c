@@ -85,21 +85,22 @@ static int nothing_counted(const struct recorder *recorder, struct error *err)
 static int count(struct tracestore *store, const struct top_options *options, struct error *err)
 {
     const struct recorder_options recording = {
-        .name = "top",
-        .command = "top",
-        .times = STREAM_TIMES_NONE,
-        .returns = PLAN_RETURNS_NONE,
-        .backend = RECORDER_UPROBE,
-        .budget = options->budget,
-        .count_only = true,
-        .follow_children = true,
-        .no_hold = true,
-        .skip_environment = true,
-        .output = -1,
-        .want = function_choice_wants,
-        .asked_name = function_choice_name,
-        .want_image = function_choice_has_images(&options->choice) ? function_choice_wants_image : NULL,
-        .want_context = (void *)&options->choice,
+        .run.name = "top",
+        .run.command = "top",
+        .content.times = STREAM_TIMES_NONE,
+        .content.returns = PLAN_RETURNS_NONE,
+        .probes.backend = RECORDER_UPROBE,
+        .limits.budget = options->budget,
+        .limits.count_only = true,
+        .targets.follow_children = true,
+        .targets.no_hold = true,
+        .content.skip_environment = true,
+        .targets.output = -1,
+        .selected.want = function_choice_wants,
+        .selected.asked_name = function_choice_name,
+        .selected.want_image =
+            function_choice_has_images(&options->choice) ? function_choice_wants_image : NULL,
+        .selected.context = (void *)&options->choice,
     };
     CLEANUP(cleanup_recorder) struct recorder *recorder = NULL;
     struct counting counting = {.options = options};

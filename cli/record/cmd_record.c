@@ -35,7 +35,7 @@ static int add_trigger_tag(struct recorder *recorder, const struct record_argume
     if (!arguments->trigger_text)
         return 0;
     if (asprintf(&value, "%s, %g %% of the times", arguments->trigger_text,
-                 100 * arguments->recorder.trigger_share) < 0) {
+                 100 * arguments->recorder.trigger.share) < 0) {
         value = NULL;
         return error_no_memory(err);
     }
@@ -94,7 +94,7 @@ static int record(struct tracestore *store, struct recorder *recorder,
         return r;
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
-    if (!r && !arguments->recorder.flight)
+    if (!r && !arguments->recorder.storage.flight)
         stacks = record_stacks_take(arguments);
     if (!r && !record_selection_check(recorder, arguments, NULL))
         r = record_selection_report(recorder, arguments, err);
@@ -292,7 +292,7 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
 static int report_flight(const struct recorder *recorder, const struct record_arguments *arguments,
                          const struct flight_log *log, double seconds, struct error *err)
 {
-    const struct flight_counts counts = flight_counts(arguments->recorder.flight);
+    const struct flight_counts counts = flight_counts(arguments->recorder.storage.flight);
     const struct trace_writer_window window = recorder_window(recorder);
     struct tracestore *store = NULL;
     struct tracestore_totals totals = {0};
@@ -325,7 +325,7 @@ static int report_flight(const struct recorder *recorder, const struct record_ar
 
 static int fly(struct record_arguments *arguments, struct flight_log *log, struct error *err)
 {
-    struct flight *flight = arguments->recorder.flight;
+    struct flight *flight = arguments->recorder.storage.flight;
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     struct recorder *recorder;
     int r, finished;
@@ -358,17 +358,17 @@ static int record_flying(struct record_arguments *arguments, struct error *err)
     int r;
 
     arguments->flight.store_path = cli.store_path;
-    arguments->flight.name = arguments->recorder.name;
-    arguments->flight.keep = arguments->recorder.room.keep;
+    arguments->flight.name = arguments->recorder.run.name;
+    arguments->flight.keep = arguments->recorder.storage.room.keep;
     arguments->flight.told = flight_log_add;
     arguments->flight.context = &log;
-    arguments->recorder.room.keep = (struct trace_retention){0}; /* of the store, not of the window */
-    if (!arguments->recorder.name)
-        arguments->recorder.name = "";
-    r = flight_new(&arguments->flight, &arguments->recorder.flight, err);
+    arguments->recorder.storage.room.keep = (struct trace_retention){0}; /* of the store, not of the window */
+    if (!arguments->recorder.run.name)
+        arguments->recorder.run.name = "";
+    r = flight_new(&arguments->flight, &arguments->recorder.storage.flight, err);
     if (!r)
         r = fly(arguments, &log, err);
-    flight_free(arguments->recorder.flight);
+    flight_free(arguments->recorder.storage.flight);
     flight_log_release(&log);
     return r;
 }
@@ -376,7 +376,8 @@ static int record_flying(struct record_arguments *arguments, struct error *err)
 /* What the command will have from this process. */
 static int check_limits(const struct record_arguments *arguments, struct error *err)
 {
-    return arguments->command && arguments->recorder.insists_on_inline && process_has_address_limit(getpid())
+    return arguments->command && arguments->recorder.probes.insists_on_inline &&
+                   process_has_address_limit(getpid())
                ? error_say(err, -ENOTSUP,
                            "cannot use inline probes: the command's address space is limited (ulimit -v "
                            "unlimited, or "
@@ -389,7 +390,7 @@ static char *shown_command(const struct record_arguments *arguments)
 {
     char *name[] = {arguments->command ? arguments->command[0] : NULL, NULL};
 
-    return join_words(arguments->recorder.keep_arguments ? arguments->command : name, " ");
+    return join_words(arguments->recorder.content.keep_arguments ? arguments->command : name, " ");
 }
 
 /* The words of the command line; of a command, its first. */
@@ -398,7 +399,7 @@ static char *shown_options(const struct record_arguments *arguments, char **word
     AUTO_FREE char **kept = NULL;
     size_t count = 0;
 
-    if (arguments->recorder.keep_arguments || !arguments->command)
+    if (arguments->recorder.content.keep_arguments || !arguments->command)
         return join_words(words, " ");
     while (words[count] && words[count] != arguments->command[0])
         count++;
@@ -421,20 +422,20 @@ static int run_record(int argc, char **argv)
     cli_parse(&cmd_record, argc, argv, &arguments);
     command = shown_command(&arguments);
     options = shown_options(&arguments, argv + 1);
-    arguments.recorder.command = command;
-    arguments.recorder.options = options;
-    arguments.recorder.want = record_arguments_wants;
-    arguments.recorder.asked_name = record_arguments_name;
-    arguments.recorder.want_image =
+    arguments.recorder.run.command = command;
+    arguments.recorder.run.options = options;
+    arguments.recorder.selected.want = record_arguments_wants;
+    arguments.recorder.selected.asked_name = record_arguments_name;
+    arguments.recorder.selected.want_image =
         function_choice_has_images(&arguments.choice) ? record_arguments_wants_image : NULL;
-    arguments.recorder.want_context = &arguments;
+    arguments.recorder.selected.context = &arguments;
     if (arguments.dry_run) {
         r = record_preview(&arguments, &err);
         record_arguments_release(&arguments);
         return r < 0 ? cli_fail(&err) : r;
     }
     if (cli.json)
-        arguments.recorder.output = STDERR_FILENO;
+        arguments.recorder.targets.output = STDERR_FILENO;
     r = command && options ? check_limits(&arguments, &err) : error_no_memory(&err);
     if (!r && arguments.flight.window_ns) {
         r = record_flying(&arguments, &err);

@@ -44,7 +44,7 @@ static void add_trigger(struct record_arguments *arguments, const char *text, st
     }
     arguments->flight.trigger_count++;
     if (flight_trigger_is_of_function(&triggers[arguments->flight.trigger_count - 1]))
-        arguments->recorder.go_functions = true;
+        arguments->recorder.go.functions = true;
 }
 
 static void check(struct record_arguments *arguments, struct argp_state *state)
@@ -54,7 +54,7 @@ static void check(struct record_arguments *arguments, struct argp_state *state)
             argp_error(state, "--flight-on and --flight-size need --flight");
         return;
     }
-    if (arguments->recorder.goroutines != GO_DETAIL_NONE || arguments->recorder.sync)
+    if (arguments->recorder.go.detail != GO_DETAIL_NONE || arguments->recorder.content.sync)
         argp_error(state, "--flight keeps calls only; it cannot be used with --go or --sync");
     if (arguments->flight.trigger_count)
         return;

@@ -96,7 +96,7 @@ static void parse_times(struct record_arguments *arguments, const char *text, st
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!strcmp(names[i], text)) {
-            arguments->recorder.times = (enum stream_times)i;
+            arguments->recorder.content.times = (enum stream_times)i;
             return;
         }
     }
@@ -106,12 +106,12 @@ static void parse_times(struct record_arguments *arguments, const char *text, st
 static void parse_backend(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     if (!strcmp(text, "uprobe"))
-        arguments->recorder.backend = RECORDER_UPROBE;
+        arguments->recorder.probes.backend = RECORDER_UPROBE;
     else if (!strcmp(text, "auto") || !strcmp(text, "inline"))
-        arguments->recorder.backend = RECORDER_INLINE;
+        arguments->recorder.probes.backend = RECORDER_INLINE;
     else
         argp_error(state, "--backend must be auto, inline or uprobe, not '%s'", text);
-    arguments->recorder.insists_on_inline = !strcmp(text, "inline");
+    arguments->recorder.probes.insists_on_inline = !strcmp(text, "inline");
 }
 
 static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -124,7 +124,7 @@ static void parse_budget(struct record_arguments *arguments, const char *text, s
         return;
     if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0) || percent > 1000)
         argp_error(state, "--budget must be a percentage or none, not '%s'", text);
-    arguments->recorder.budget = percent / 100;
+    arguments->recorder.limits.budget = percent / 100;
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -137,12 +137,12 @@ static void parse_returns(struct record_arguments *arguments, const char *text, 
     };
 
     if (!strcmp(text, "auto")) {
-        arguments->recorder.returns = PLAN_RETURNS_INFER;
+        arguments->recorder.content.returns = PLAN_RETURNS_INFER;
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!strcmp(names[i], text)) {
-            arguments->recorder.returns = (enum plan_returns)i;
+            arguments->recorder.content.returns = (enum plan_returns)i;
             return;
         }
     }
@@ -160,7 +160,7 @@ static void parse_tag(struct record_arguments *arguments, char *text, struct arg
 
 static void check_target(const struct record_arguments *arguments, struct argp_state *state)
 {
-    if (arguments->recorder.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
+    if (arguments->recorder.probes.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
         argp_error(state, "--backend inline cannot be used with %s (--backend auto then uses uprobes)",
                    recorder_inline_refusal(&arguments->recorder));
     if (!arguments->command && !arguments->pids.count)
@@ -174,26 +174,26 @@ static bool parse_switch(struct record_arguments *arguments, int key)
 {
     switch (key) {
     case KEY_NO_RETURNS:
-        arguments->recorder.returns = PLAN_RETURNS_INFER;
+        arguments->recorder.content.returns = PLAN_RETURNS_INFER;
         return true;
     case KEY_NO_HOLD:
-        arguments->recorder.no_hold = true;
+        arguments->recorder.targets.no_hold = true;
         return true;
     case KEY_GO:
-        arguments->recorder.goroutines = GO_DETAIL_OPERATIONS;
+        arguments->recorder.go.detail = GO_DETAIL_OPERATIONS;
         return true;
     case KEY_CALL_SITES:
-        arguments->recorder.call_sites = true;
+        arguments->recorder.content.call_sites = true;
         return true;
     case KEY_FOLLOW:
     case KEY_NO_FOLLOW:
-        arguments->recorder.follow_children = key == KEY_FOLLOW;
+        arguments->recorder.targets.follow_children = key == KEY_FOLLOW;
         return true;
     case KEY_DRY_RUN:
         arguments->dry_run = true;
         return true;
     case KEY_KEEP_ARGUMENTS:
-        arguments->recorder.keep_arguments = true;
+        arguments->recorder.content.keep_arguments = true;
         return true;
     case KEY_EXIT_STATUS:
         arguments->exit_status = true;
@@ -209,7 +209,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'n':
-        arguments->recorder.name = arg;
+        arguments->recorder.run.name = arg;
         return 0;
     case 'p':
         pid_list_parse(&arguments->pids, arg, state);
@@ -220,7 +220,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_UNTIL:
         if (strcmp(arg, "command") != 0 && strcmp(arg, "all") != 0)
             argp_error(state, "--until must be command or all, not '%s'", arg);
-        arguments->recorder.until_all = !strcmp(arg, "all");
+        arguments->recorder.targets.until_all = !strcmp(arg, "all");
         return 0;
     case KEY_TIME:
         parse_times(arguments, arg, state);
@@ -240,7 +240,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         for (size_t i = 0; i < RETENTION_CHILD; i++)
             state->child_inputs[i] = arguments;
-        state->child_inputs[RETENTION_CHILD] = &arguments->recorder.room.keep;
+        state->child_inputs[RETENTION_CHILD] = &arguments->recorder.storage.room.keep;
         return 0;
     case ARGP_KEY_ARG:
         if (pid_list_add_word(&arguments->pids, arg, state))
@@ -254,7 +254,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         check_target(arguments, state);
         if (!arguments->has_budget && arguments->pids.count)
-            arguments->recorder.budget = DEFAULT_BUDGET;
+            arguments->recorder.limits.budget = DEFAULT_BUDGET;
         return 0;
     default:
         return parse_switch(arguments, key) ? 0 : ARGP_ERR_UNKNOWN;
@@ -289,9 +289,10 @@ const struct argp record_argp = {
 
 void record_arguments_init(struct record_arguments *arguments)
 {
-    *arguments = (struct record_arguments){
-        .recorder = {
-            .times = STREAM_TIMES_ANCHOR, .follow_children = true, .trigger_share = 1, .output = -1}};
+    *arguments = (struct record_arguments){.recorder = {.content.times = STREAM_TIMES_ANCHOR,
+                                                        .targets.follow_children = true,
+                                                        .trigger.share = 1,
+                                                        .targets.output = -1}};
 }
 
 void record_arguments_release(struct record_arguments *arguments)

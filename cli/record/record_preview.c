@@ -356,12 +356,12 @@ int record_preview(const struct record_arguments *arguments, struct error *err)
 {
     const struct recorder_options *recorder = &arguments->recorder;
     const struct image_table_options options = {
-        .want_image = recorder->want_image,
-        .want = recorder->want,
-        .asked_name = recorder->asked_name,
-        .context = recorder->want_context,
-        .returns = recorder->returns,
-        .inlined = recorder->backend == RECORDER_INLINE,
+        .want_image = recorder->selected.want_image,
+        .want = recorder->selected.want,
+        .asked_name = recorder->selected.asked_name,
+        .context = recorder->selected.context,
+        .returns = recorder->content.returns,
+        .inlined = recorder->probes.backend == RECORDER_INLINE,
         .not_inlined = recorder_inline_refusal(recorder),
         .reports_slot_sharing = kernel_reports_slots(),
     };

@@ -95,7 +95,7 @@ int record_selection_check(const struct recorder *recorder, const struct record_
 
     if (!find_untraced(recorder, &untraced))
         return 0;
-    if (arguments->recorder.sync && untraced.images)
+    if (arguments->recorder.content.sync && untraced.images)
         return 0; /* locks and system calls are seen without the program's functions */
     if (untraced.refused && (untraced.refused->plan || !untraced.unselected))
         return error_say(err, -ENOTSUP, "%s",

@@ -26,7 +26,7 @@ static int look(const struct record_arguments *arguments, struct record_stacks *
 
     stat_live_defaults(&options);
     options.samples = 1;
-    options.children = arguments->recorder.follow_children;
+    options.children = arguments->recorder.targets.follow_children;
     for (size_t i = 0; r == 0 && i < arguments->pids.count; i++)
         if (kill(arguments->pids.items[i], 0) == 0 && !pid_list_add(&options.pids, arguments->pids.items[i]))
             r = error_no_memory(err);

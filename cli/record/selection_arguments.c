@@ -48,9 +48,9 @@ static void parse_trigger(struct record_arguments *arguments, const char *text, 
     arguments->triggers.only_option = "--trigger";
     function_choice_parse(function_choice_only, &arguments->triggers, text, state);
     arguments->trigger_text = text;
-    arguments->recorder.opens = function_choice_wants;
-    arguments->recorder.opens_context = &arguments->triggers;
-    arguments->recorder.go_functions = true;
+    arguments->recorder.trigger.opens = function_choice_wants;
+    arguments->recorder.trigger.context = &arguments->triggers;
+    arguments->recorder.go.functions = true;
 }
 
 static void parse_trigger_share(struct record_arguments *arguments, const char *text,
@@ -61,7 +61,7 @@ static void parse_trigger_share(struct record_arguments *arguments, const char *
 
     if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 100))
         argp_error(state, "--trigger-share must be a percentage up to 100, not '%s'", text);
-    arguments->recorder.trigger_share = percent / 100;
+    arguments->recorder.trigger.share = percent / 100;
     arguments->has_share = true;
 }
 
@@ -85,14 +85,14 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_FUNCTIONS:
-        arguments->recorder.go_functions = true;
+        arguments->recorder.go.functions = true;
         function_choice_parse(function_choice_only, &arguments->choice, arg, state);
         return 0;
     case KEY_EXCLUDE:
         function_choice_parse(function_choice_exclude, &arguments->choice, arg, state);
         return 0;
     case KEY_FILTER:
-        arguments->recorder.go_functions = true;
+        arguments->recorder.go.functions = true;
         arguments->filter = arg;
         return 0;
     case KEY_FILTER_FILE:
@@ -108,7 +108,7 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         function_choice_parse(function_choice_images, &arguments->choice, arg, state);
         return 0;
     case KEY_SOURCE:
-        arguments->recorder.go_functions = true;
+        arguments->recorder.go.functions = true;
         function_choice_parse(function_choice_sources, &arguments->choice, arg, state);
         return 0;
     case ARGP_KEY_END:

@@ -47,7 +47,7 @@ static void parse_on_full(struct record_arguments *arguments, const char *text, 
 {
     if (strcmp(text, "stop") != 0 && strcmp(text, "drop-oldest") != 0)
         argp_error(state, "--on-full must be stop or drop-oldest, not '%s'", text);
-    arguments->recorder.room.drop_oldest = *text == 'd';
+    arguments->recorder.storage.room.drop_oldest = *text == 'd';
 }
 
 static error_t parse_storing(int key, char *arg, struct argp_state *state)
@@ -56,18 +56,18 @@ static error_t parse_storing(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_RING_SIZE:
-        arguments->recorder.ring_bytes = parse_size(arg, state);
+        arguments->recorder.limits.ring_bytes = parse_size(arg, state);
         return 0;
     case KEY_WIRE:
         if (strcmp(arg, "packed") && strcmp(arg, "plain"))
             argp_error(state, "--wire must be packed or plain, not '%s'", arg);
-        arguments->recorder.plain_wire = !strcmp(arg, "plain");
+        arguments->recorder.probes.plain_wire = !strcmp(arg, "plain");
         return 0;
     case KEY_MEMORY:
-        arguments->recorder.memory_bytes = cli_parse_bytes(arg, state);
+        arguments->recorder.limits.memory_bytes = cli_parse_bytes(arg, state);
         return 0;
     case KEY_FLUSH_INTERVAL:
-        arguments->recorder.flush_interval_ns = cli_parse_duration(state, "--flush-interval", arg, 1);
+        arguments->recorder.storage.flush_interval_ns = cli_parse_duration(state, "--flush-interval", arg, 1);
         return 0;
     case KEY_ON_FULL:
         parse_on_full(arguments, arg, state);

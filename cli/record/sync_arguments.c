@@ -40,8 +40,8 @@ static void parse_declaration(enum sync_event_kind kind, struct record_arguments
     if (sync_declaration_parse(kind, text, &arguments->declarations[arguments->declaration_count], &err))
         argp_error(state, "%s", err.message);
     arguments->declaration_count++;
-    arguments->recorder.declarations = arguments->declarations;
-    arguments->recorder.declaration_count = arguments->declaration_count;
+    arguments->recorder.content.declarations = arguments->declarations;
+    arguments->recorder.content.declaration_count = arguments->declaration_count;
 }
 
 static error_t parse_sync(int key, char *arg, struct argp_state *state)
@@ -50,7 +50,7 @@ static error_t parse_sync(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_SYNC:
-        arguments->recorder.sync = true;
+        arguments->recorder.content.sync = true;
         return 0;
     case KEY_SINK:
         parse_declaration(SYNC_SINK, arguments, arg, state);
@@ -65,7 +65,7 @@ static error_t parse_sync(int key, char *arg, struct argp_state *state)
         parse_declaration(SYNC_DEQUEUE, arguments, arg, state);
         return 0;
     case ARGP_KEY_END:
-        if (arguments->declaration_count && !arguments->recorder.sync)
+        if (arguments->declaration_count && !arguments->recorder.content.sync)
             argp_error(state, "--sink, --handler, --enqueue and --dequeue need --sync");
         return 0;
     default:

@@ -212,21 +212,21 @@ static int record_into(struct tracestore *store, struct flight *flight, const st
 {
     const struct service_config *config = order->config;
     const struct recorder_options options = {
-        .name = order->target->name,
-        .command = order->process->path,
-        .options = "daemon",
-        .times = STREAM_TIMES_ANCHOR,
-        .budget = order->target->budget,
-        .follow_children = true,
-        .skip_environment = true,
-        .no_hold = true, /* services wait for their children: nobody is to be stopped */
+        .run.name = order->target->name,
+        .run.command = order->process->path,
+        .run.options = "daemon",
+        .content.times = STREAM_TIMES_ANCHOR,
+        .limits.budget = order->target->budget,
+        .targets.follow_children = true,
+        .content.skip_environment = true,
+        .targets.no_hold = true, /* services wait for their children: nobody is to be stopped */
         /* Half of it for compressing, half for the rest. */
-        .memory_bytes = (size_t)(config->memory_bytes / 2 / config->max_recordings),
-        .flight = flight,
-        .room = {.keep = {.bytes = flight ? 0 : config->store_bytes / 4 * 3}, .drop_oldest = !flight},
-        .output = -1,
-        .want = wants,
-        .want_context = (void *)choice,
+        .limits.memory_bytes = (size_t)(config->memory_bytes / 2 / config->max_recordings),
+        .storage.flight = flight,
+        .storage.room = {.keep = {.bytes = flight ? 0 : config->store_bytes / 4 * 3}, .drop_oldest = !flight},
+        .targets.output = -1,
+        .selected.want = wants,
+        .selected.context = (void *)choice,
     };
     struct recorder *recorder;
     int r;

@@ -118,13 +118,13 @@ static size_t default_memory(void)
 static int begin_sync(struct recorder *recorder, struct error *err)
 {
     const struct recorder_options *options = &recorder->options;
-    int r = sync_probes_new(recorder->uprobes, recorder->streams, options->declarations,
-                            options->declaration_count, &recorder->sync, err);
+    int r = sync_probes_new(recorder->uprobes, recorder->streams, options->content.declarations,
+                            options->content.declaration_count, &recorder->sync, err);
 
-    for (size_t i = 0; !r && i < options->declaration_count; i++)
+    for (size_t i = 0; !r && i < options->content.declaration_count; i++)
         r = trace_writer_sync_function(recorder->writer, i + 1,
-                                       sync_event_kind_name(options->declarations[i].kind),
-                                       options->declarations[i].name, err);
+                                       sync_event_kind_name(options->content.declarations[i].kind),
+                                       options->content.declarations[i].name, err);
     return r;
 }
 
@@ -139,8 +139,8 @@ static int consume(void *context, struct error *err)
 static int begin_trigger(struct recorder *recorder, uint64_t from_ns, struct error *err)
 {
     const struct trigger_options options = {
-        .opens = recorder->options.opens,
-        .context = recorder->options.opens_context,
+        .opens = recorder->options.trigger.opens,
+        .context = recorder->options.trigger.context,
         .backend = recorder->in_files,
         .images = recorder->images,
         .writer = recorder->writer,
@@ -158,11 +158,11 @@ bool recorder_has_trigger(const struct recorder *recorder)
 static int begin_budget(struct recorder *recorder, struct tracestore *store, struct error *err)
 {
     const struct budget_options options = {
-        .share = recorder->options.budget,
+        .share = recorder->options.limits.budget,
         .images = recorder->images,
         .backend = recorder->in_files,
         .inlined = recorder->in_processes,
-        .timed = recorder->options.times == STREAM_TIMES_FULL,
+        .timed = recorder->options.content.times == STREAM_TIMES_FULL,
         .streams = recorder->streams,
         .writer = recorder->writer,
         .store = store,
@@ -186,9 +186,9 @@ static int begin_loader(struct recorder *recorder, struct error *err)
         .sync = recorder->sync,
         .trigger = recorder->trigger,
         .budget = recorder->budget,
-        .libraries = recorder->options.want_image != NULL,
-        .skip_environment = recorder->options.skip_environment,
-        .keep_arguments = recorder->options.keep_arguments,
+        .libraries = recorder->options.selected.want_image != NULL,
+        .skip_environment = recorder->options.content.skip_environment,
+        .keep_arguments = recorder->options.content.keep_arguments,
     };
 
     return loader_new(&options, &recorder->loader, err);
@@ -198,41 +198,42 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
 {
     const struct recorder_options *options = &recorder->options;
     const struct trace_run_description run = {
-        .name = options->name,
-        .command = options->command,
-        .options = options->options,
+        .name = options->run.name,
+        .command = options->run.command,
+        .options = options->run.options,
         .started_ns = clock_ns(CLOCK_REALTIME),
     };
     struct stream_options stream = {
-        .times = options->times,
-        .call_sites = options->call_sites,
+        .times = options->content.times,
+        .call_sites = options->content.call_sites,
         .source = recorder->source,
-        .sync = options->sync,
-        .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go_observer,
+        .sync = options->content.sync,
+        .goroutines = recorder->watch ? go_watch_observer(recorder->watch) : options->go.observer,
     };
-    struct trace_writer_options writer = {.memory_bytes = options->memory_bytes ? options->memory_bytes
-                                                                                : default_memory()};
+    struct trace_writer_options writer = {
+        .memory_bytes = options->limits.memory_bytes ? options->limits.memory_bytes : default_memory()};
     int r = 0;
 
-    if (options->flight) {
-        writer.window_ns = flight_options_of(options->flight)->window_ns;
-        writer.window_bytes = flight_options_of(options->flight)->window_bytes;
+    if (options->storage.flight) {
+        writer.window_ns = flight_options_of(options->storage.flight)->window_ns;
+        writer.window_bytes = flight_options_of(options->storage.flight)->window_bytes;
         r = recorder_flight_open(recorder, &stream, err);
     }
     if (!r)
         r = trace_writer_begin(store, &run, &writer, &recorder->writer, err);
 
     if (!r)
-        store_quota_init(&recorder->quota, store, trace_writer_run_id(recorder->writer), &options->room);
+        store_quota_init(&recorder->quota, store, trace_writer_run_id(recorder->writer),
+                         &options->storage.room);
     if (!r)
         r = streams_new(&stream, recorder->images, recorder->writer, &recorder->streams, err);
-    if (!r && options->sync)
+    if (!r && options->content.sync)
         r = begin_sync(recorder, err);
-    if (!r && options->times == STREAM_TIMES_FULL)
+    if (!r && options->content.times == STREAM_TIMES_FULL)
         r = recorder_tag(recorder, "times", "full", err);
-    if (!r && options->opens)
+    if (!r && options->trigger.opens)
         r = begin_trigger(recorder, run.started_ns, err);
-    if (!r && options->budget > 0)
+    if (!r && options->limits.budget > 0)
         r = begin_budget(recorder, store, err);
     return r ? r : begin_loader(recorder, err);
 }
@@ -254,18 +255,19 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
     recorder->options = *options;
     recorder->epoll = recorder->stop = -1;
     recorder_commands_init(&recorder->commands);
-    if (!recorder->options.flush_interval_ns)
-        recorder->options.flush_interval_ns = 1000000000u;
-    if (options->flight &&
-        recorder->options.flush_interval_ns > flight_options_of(options->flight)->window_ns / 8)
-        recorder->options.flush_interval_ns = flight_options_of(options->flight)->window_ns / 8;
+    if (!recorder->options.storage.flush_interval_ns)
+        recorder->options.storage.flush_interval_ns = 1000000000u;
+    if (options->storage.flight && recorder->options.storage.flush_interval_ns >
+                                       flight_options_of(options->storage.flight)->window_ns / 8)
+        recorder->options.storage.flush_interval_ns =
+            flight_options_of(options->storage.flight)->window_ns / 8;
     launch_want_ends();
     r = recorder_backends_open(recorder, err);
-    if (!r && options->watch)
-        r = go_watch_new(options->watch, &options->watcher, &recorder->watch, err);
+    if (!r && options->go.watch)
+        r = go_watch_new(options->go.watch, &options->go.watcher, &recorder->watch, err);
     if (!r)
         r = open_wakeups(recorder, err);
-    image.inlined = options->backend == RECORDER_INLINE;
+    image.inlined = options->probes.backend == RECORDER_INLINE;
     image.not_inlined = recorder_inline_refusal(options);
     image.reports_slot_sharing = image.inlined && kernel_reports_slots();
     if (!r)
@@ -310,7 +312,7 @@ static int flush_if_due(struct recorder *recorder, uint64_t now, struct error *e
 {
     int r;
 
-    if (now - recorder->flushed_ns < recorder->options.flush_interval_ns &&
+    if (now - recorder->flushed_ns < recorder->options.storage.flush_interval_ns &&
         trace_writer_pending_bytes(recorder->writer) < PENDING_BYTES)
         return store_quota_step(&recorder->quota, false, err);
     r = flush(recorder, err);
@@ -326,7 +328,7 @@ static int apply_go_detail_if_due(struct recorder *recorder, uint64_t now, struc
 {
     int r = recorder->budget ? budget_sample(recorder->budget, now, err) : 0;
 
-    if (r || !(recorder->options.go_budget.share > 0) || now - recorder->go_detail_ns < GO_DETAIL_NS)
+    if (r || !(recorder->options.go.budget.share > 0) || now - recorder->go_detail_ns < GO_DETAIL_NS)
         return r;
     recorder->go_detail_ns = now;
     return go_detail_apply(recorder->streams, recorder->uprobes, now, err);
@@ -385,7 +387,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
             r = recorder_check_probes(recorder, now, err);
         if (!r)
             r = flush_if_due(recorder, now, err);
-        if (!r && recorder->options.flight)
+        if (!r && recorder->options.storage.flight)
             r = recorder_flight_round(recorder, now, flush, err);
         if (r)
             return r;

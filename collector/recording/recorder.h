@@ -37,47 +37,83 @@ enum recorder_backend {
     RECORDER_INLINE, /* inline probes where functions can be patched, uprobes for the others */
 };
 
-struct recorder_options {
-    const char *name, *command, *options; /* of the run, as in trace_run_description */
-    enum stream_times times;
-    bool call_sites;           /* keep where each call came from */
-    enum go_detail goroutines; /* of Go programs */
-    double budget; /* what calls seen by uprobes may cost: 0.05 of the target's CPU time; 0: what they do */
-    struct go_budget go_budget;                  /* what recording them may take */
-    const struct go_watch_options *watch;        /* of Go programs that are launched; NULL: nobody watches */
-    struct go_observer go_observer;              /* without `watch`: who wants to know what goroutines do */
-    struct go_watch_observer watcher;            /* who wants to know what is seen */
-    bool go_delays;                              /* recorder_set_schedule will be called */
-    bool go_functions;                           /* with `goroutines`: functions of Go programs, too */
-    bool sync;                                   /* locks, messages and waiting, too */
-    const struct sync_declaration *declarations; /* with `sync`: sinks and the like; borrowed */
-    size_t declaration_count;
-    bool follow_children;
-    bool until_all; /* a launched command's recording lasts until all its processes have ended */
-    bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
-    enum plan_returns returns;
-    enum recorder_backend backend;
-    bool insists_on_inline; /* even where the kernel's probes would tell more */
-    /* Which functions open windows, outside of which nothing is recorded (trigger.h); NULL: there are none.
-     */
-    bool (*opens)(void *context, struct elf_image *image, const struct image_function *function);
-    void *opens_context;
-    double trigger_share;       /* how many of the windows are recorded: 1 is all */
-    bool count_only;            /* with a budget: calls are only counted, and none is stored */
-    bool skip_environment;      /* neither arguments nor the environment of processes are read */
-    bool keep_arguments;        /* of processes, in the store; not with `skip_environment` */
-    size_t ring_bytes;          /* 0: the default */
-    bool plain_wire;            /* each call and return goes through the ring as a record of its own */
-    size_t memory_bytes;        /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
-    uint64_t flush_interval_ns; /* 0: one second */
-    struct flight *flight;      /* the store is its window; NULL: everything is kept */
-    struct store_quota_options room; /* what the store keeps meanwhile */
-    int output;                      /* descriptor for the command's standard output, -1: the caller's own */
-    /* As in struct image_table_options. */
+/* Which images and functions are recorded, as in struct image_table_options. */
+struct recorder_selection {
     bool (*want_image)(void *context, const char *path, enum image_kind kind);
     bool (*want)(void *context, struct elf_image *image, const struct image_function *function);
     const char *(*asked_name)(void *context, struct elf_image *image, const struct image_function *function);
-    void *want_context;
+    void *context;
+};
+
+/* What is recorded of them, and of processes. */
+struct recorder_content {
+    enum stream_times times;
+    enum plan_returns returns;
+    bool call_sites;                             /* keep where each call came from */
+    bool sync;                                   /* locks, messages and waiting, too */
+    const struct sync_declaration *declarations; /* with `sync`: sinks and the like; borrowed */
+    size_t declaration_count;
+    bool skip_environment; /* neither arguments nor the environment of processes are read */
+    bool keep_arguments;   /* of processes, in the store; not with `skip_environment` */
+};
+
+/* Of Go programs. */
+struct recorder_go {
+    enum go_detail detail;                /* of what goroutines do */
+    bool functions;                       /* with `detail`: functions of Go programs, too */
+    struct go_budget budget;              /* what recording goroutines may cost */
+    const struct go_watch_options *watch; /* programs that are launched; NULL: none is watched */
+    struct go_observer observer;          /* without `watch`: who wants to know what goroutines do */
+    struct go_watch_observer watcher;     /* who wants to know what is seen */
+    bool delays;                          /* recorder_set_schedule will be called */
+};
+
+/* Outside of the windows that some functions open nothing is recorded (trigger.h). */
+struct recorder_trigger {
+    /* Which functions; NULL: there are no windows. */
+    bool (*opens)(void *context, struct elf_image *image, const struct image_function *function);
+    void *context;
+    double share; /* how many of the windows are recorded: 1 is all */
+};
+
+struct recorder_probes {
+    enum recorder_backend backend;
+    bool insists_on_inline; /* even where the kernel's probes would tell more */
+    bool plain_wire;        /* each call and return goes through the ring as a record of its own */
+};
+
+struct recorder_limits {
+    double budget;   /* what calls seen by uprobes may cost: 0.05 of the target's CPU time; 0: what they do */
+    bool count_only; /* with a budget: calls are only counted, and none is stored */
+    size_t ring_bytes;   /* 0: the default */
+    size_t memory_bytes; /* as in trace_writer_options; 0: a quarter of the machine's, at most 1 GiB */
+};
+
+struct recorder_targets {
+    bool follow_children;
+    bool until_all; /* a launched command's recording lasts until all its processes have ended */
+    bool no_hold; /* children are not stopped while their programs are probed: their beginnings may be lost */
+    int output;   /* descriptor for the command's standard output, -1: the caller's own */
+};
+
+struct recorder_storage {
+    uint64_t flush_interval_ns;      /* 0: one second */
+    struct flight *flight;           /* the store is its window; NULL: everything is kept */
+    struct store_quota_options room; /* what the store keeps meanwhile */
+};
+
+struct recorder_options {
+    struct {
+        const char *name, *command, *options; /* as in trace_run_description */
+    } run;
+    struct recorder_selection selected;
+    struct recorder_content content;
+    struct recorder_go go;
+    struct recorder_trigger trigger;
+    struct recorder_probes probes;
+    struct recorder_limits limits;
+    struct recorder_targets targets;
+    struct recorder_storage storage;
 };
 
 /* Which of the options rule out inline probes, in words; NULL: none. */

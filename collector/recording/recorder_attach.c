@@ -91,7 +91,8 @@ static int add_family(struct recorder *recorder, pid_t pid, struct family *ret_f
         r = add_process(recorder, next, &why);
         if (!r) {
             ret_family->items[kept++] = (struct relative){next, process_cpu_ns(next)};
-            r = recorder->options.follow_children ? list_children(recorder, next, ret_family, &why) : 0;
+            r = recorder->options.targets.follow_children ? list_children(recorder, next, ret_family, &why)
+                                                          : 0;
         }
         if (i)
             r = recorder_pass_over(recorder, next, r, &why, err);
@@ -141,8 +142,8 @@ static int attach_family(struct recorder *recorder, pid_t pid, struct family *fa
     struct error why = {0};
     int r = attach_process(recorder, pid, part, &image, err);
 
-    if (!r && image->refusal && !image_selects_nothing(image) && !recorder->options.want_image &&
-        !recorder->options.sync)
+    if (!r && image->refusal && !image_selects_nothing(image) && !recorder->options.selected.want_image &&
+        !recorder->options.content.sync)
         r = error_say(err, -ENOTSUP, "%s", image->refusal);
     if (!r)
         order_by_use(family->items + 1, family->count - 1);
@@ -163,7 +164,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
     if (!r)
         r = stale_patches_clean(pid, err);
     recorder->source->of->enter(recorder->source, PHASE_ATTACHING);
-    if (!r && recorder->options.flight && recorder_flight_name(recorder, pid))
+    if (!r && recorder->options.storage.flight && recorder_flight_name(recorder, pid))
         r = error_no_memory(err);
     if (!r)
         r = add_family(recorder, pid, &family, err);

@@ -51,13 +51,13 @@ static pid_t process_of(void *context, uint32_t tid)
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
 {
-    if (options->opens)
+    if (options->trigger.opens)
         return "--trigger: inline probes record every call";
-    if (options->flight && flight_has_functions(options->flight, true))
+    if (options->storage.flight && flight_has_functions(options->storage.flight, true))
         return "--flight-on slow: inline probes do not see when calls return";
-    if (options->times == STREAM_TIMES_FULL && !inline_has_clock())
+    if (options->content.times == STREAM_TIMES_FULL && !inline_has_clock())
         return "--time full: this machine's time stamp counter is not stable";
-    if (options->returns == PLAN_RETURNS_PROBE || options->returns == PLAN_RETURNS_SITES)
+    if (options->content.returns == PLAN_RETURNS_PROBE || options->content.returns == PLAN_RETURNS_SITES)
         return "--returns probe or sites: inline probes see no returns";
     return NULL;
 }
@@ -65,8 +65,8 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
 static int open_inline(struct recorder *recorder, struct error *err)
 {
     const struct inline_options options = {
-        .ring_bytes = recorder->options.ring_bytes,
-        .timed = recorder->options.times == STREAM_TIMES_FULL,
+        .ring_bytes = recorder->options.limits.ring_bytes,
+        .timed = recorder->options.content.times == STREAM_TIMES_FULL,
     };
     const struct backend_sink sink = {.calls = on_calls,
                                       .lost = on_lost,
@@ -86,7 +86,7 @@ int recorder_backends_open(struct recorder *recorder, struct error *err)
 {
     const struct recorder_options *options = &recorder->options;
     const struct uprobe_options uprobe = recorder_uprobe_options(options);
-    struct background *background = background_begin(options->budget);
+    struct background *background = background_begin(options->limits.budget);
     int r = uprobe_backend_open(&uprobe, &recorder->uprobes, err);
 
     background_end(background);
@@ -95,7 +95,7 @@ int recorder_backends_open(struct recorder *recorder, struct error *err)
     recorder->source = uprobe_life_cycle(recorder->uprobes);
     recorder->in_files = uprobe_calls(recorder->uprobes);
     r = recorder->source->of->guard(recorder->source, err);
-    if (!r && options->backend == RECORDER_INLINE && !recorder_inline_refusal(options))
+    if (!r && options->probes.backend == RECORDER_INLINE && !recorder_inline_refusal(options))
         r = open_inline(recorder, err);
     /* The last one whose probes are taken away: the records of the others' processes come up to then. */
     recorder->backends[recorder->backend_count++] = recorder->in_files;

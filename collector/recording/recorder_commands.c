@@ -74,7 +74,7 @@ void recorder_redirect(struct recorder *recorder, unsigned worker, int output)
 int recorder_launch(struct recorder *recorder, unsigned worker, char *const *argv, struct error *err)
 {
     struct recorder_command *command = &recorder->commands.items[worker % GO_WORKERS_MAX];
-    const struct launch_streams streams = {.output = command->output < 0 ? recorder->options.output
+    const struct launch_streams streams = {.output = command->output < 0 ? recorder->options.targets.output
                                                                          : command->output,
                                            .errors = command->output};
     pid_t pid;
@@ -95,7 +95,7 @@ int recorder_launch(struct recorder *recorder, unsigned worker, char *const *arg
     pid = command->launch.pid;
     command->runs = true;
     recorder->commands.started++;
-    if (recorder->options.flight && recorder_flight_name(recorder, pid))
+    if (recorder->options.storage.flight && recorder_flight_name(recorder, pid))
         return error_no_memory(err);
     r = recorder->source->of->add_process(recorder->source, pid, worker, err);
     if (!r)
@@ -215,7 +215,7 @@ int recorder_commands_ended(struct recorder *recorder, struct error *err)
 {
     int r = command_ended(recorder, err);
 
-    if (!recorder->options.until_all || r < 0)
+    if (!recorder->options.targets.until_all || r < 0)
         return r;
     if (r)
         recorder->commands.over = true;

@@ -24,7 +24,7 @@ static bool asks(void *context, uint32_t number, uint64_t *ret_slow_ns, bool *re
     struct recorder *recorder = context;
     const struct image_function *function = function_of(recorder, number);
 
-    return function && flight_watches(recorder->options.flight, function, ret_slow_ns, ret_calls);
+    return function && flight_watches(recorder->options.storage.flight, function, ret_slow_ns, ret_calls);
 }
 
 static void on_hit(void *context, const struct call_hit *hit)
@@ -41,7 +41,7 @@ static void on_hit(void *context, const struct call_hit *hit)
     else
         snprintf(why, sizeof(why), "call: %.120s in thread %u.%u (tid %u)", name, hit->process, hit->thread,
                  hit->tid);
-    flight_fire(recorder->options.flight, why);
+    flight_fire(recorder->options.storage.flight, why);
 }
 
 static bool is_named(const struct recorder *recorder, pid_t pid)
@@ -54,14 +54,14 @@ static bool is_named(const struct recorder *recorder, pid_t pid)
 
 void recorder_flight_ended(struct recorder *recorder, pid_t pid, int wait_status)
 {
-    flight_process_ended(recorder->options.flight, pid, wait_status, is_named(recorder, pid));
+    flight_process_ended(recorder->options.storage.flight, pid, wait_status, is_named(recorder, pid));
 }
 
 int recorder_flight_open(struct recorder *recorder, struct stream_options *stream, struct error *err)
 {
     const struct call_watch_options options = {.asks = asks, .hit = on_hit, .context = recorder};
 
-    if (!flight_has_functions(recorder->options.flight, false))
+    if (!flight_has_functions(recorder->options.storage.flight, false))
         return 0;
     recorder->call_watch = call_watch_new(&options);
     stream->watch = recorder->call_watch;
@@ -95,7 +95,7 @@ void recorder_commit(struct recorder *recorder)
 int recorder_flight_round(struct recorder *recorder, uint64_t now_ns,
                           int (*flush)(void *context, struct error *err), struct error *err)
 {
-    struct flight *flight = recorder->options.flight;
+    struct flight *flight = recorder->options.storage.flight;
     int r = flight_listen(flight, err);
 
     if (recorder->commit_asked) {

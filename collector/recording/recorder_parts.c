@@ -37,20 +37,20 @@ static uint32_t trigger_share(double share)
 struct uprobe_options recorder_uprobe_options(const struct recorder_options *options)
 {
     return (struct uprobe_options){
-        .ring_bytes = options->ring_bytes,
-        .budget_ns = options->budget > 0 ? budget_tick_ns(options->budget) : 0,
-        .with_time = options->times != STREAM_TIMES_NONE,
-        .full_time = options->times == STREAM_TIMES_FULL,
-        .follow_children = options->follow_children,
-        .no_hold = options->no_hold,
-        .goroutines = options->goroutines != GO_DETAIL_NONE,
-        .follows_schedule = options->go_delays,
-        .trigger_share = options->opens ? trigger_share(options->trigger_share) : 0,
-        .count_only = options->count_only,
-        .sync = options->sync,
-        .inlined = options->backend == RECORDER_INLINE,
-        .returns = options->returns == PLAN_RETURNS_PROBE,
-        .packed = !options->plain_wire,
+        .ring_bytes = options->limits.ring_bytes,
+        .budget_ns = options->limits.budget > 0 ? budget_tick_ns(options->limits.budget) : 0,
+        .with_time = options->content.times != STREAM_TIMES_NONE,
+        .full_time = options->content.times == STREAM_TIMES_FULL,
+        .follow_children = options->targets.follow_children,
+        .no_hold = options->targets.no_hold,
+        .goroutines = options->go.detail != GO_DETAIL_NONE,
+        .follows_schedule = options->go.delays,
+        .trigger_share = options->trigger.opens ? trigger_share(options->trigger.share) : 0,
+        .count_only = options->limits.count_only,
+        .sync = options->content.sync,
+        .inlined = options->probes.backend == RECORDER_INLINE,
+        .returns = options->content.returns == PLAN_RETURNS_PROBE,
+        .packed = !options->probes.plain_wire,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),
     };
 }
@@ -58,17 +58,18 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
 struct image_table_options recorder_image_options(const struct recorder_options *options)
 {
     return (struct image_table_options){
-        .timed = options->flight && flight_has_functions(options->flight, true) ? flight_times : NULL,
-        .timed_context = options->flight,
-        .want_image = options->want_image,
-        .want = options->want,
-        .asked_name = options->asked_name,
-        .context = options->want_context,
-        .returns = options->returns,
-        .call_sites = options->call_sites,
-        .goroutines = options->goroutines,
-        .go_budget = calibrate(options->go_budget),
-        .go_functions = options->go_functions,
-        .go_delays = options->go_delays,
+        .timed = options->storage.flight && flight_has_functions(options->storage.flight, true) ? flight_times
+                                                                                                : NULL,
+        .timed_context = options->storage.flight,
+        .want_image = options->selected.want_image,
+        .want = options->selected.want,
+        .asked_name = options->selected.asked_name,
+        .context = options->selected.context,
+        .returns = options->content.returns,
+        .call_sites = options->content.call_sites,
+        .goroutines = options->go.detail,
+        .go_budget = calibrate(options->go.budget),
+        .go_functions = options->go.functions,
+        .go_delays = options->go.delays,
     };
 }

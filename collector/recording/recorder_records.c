@@ -141,7 +141,7 @@ static int handle_exit(struct recorder *recorder, const void *data, size_t size)
         r = to_streams(recorder, record, size);
     if (!ends)
         return r;
-    if (recorder->options.flight)
+    if (recorder->options.storage.flight)
         recorder_flight_ended(recorder, pid, (int)record->exit_code);
     loader_end(recorder->loader, pid);
     return r;
