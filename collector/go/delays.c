@@ -30,7 +30,7 @@ struct adder {
 
 static bool runs_on(const struct instruction *instruction)
 {
-    return !instruction->lock &&
+    return !instruction->locked &&
            (instruction->kind == INSTRUCTION_OTHER || instruction->kind == INSTRUCTION_NOP ||
             instruction->kind == INSTRUCTION_PUSH);
 }

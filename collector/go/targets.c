@@ -9,11 +9,12 @@
 #include "base/cleanup.h"
 #include "collector/go/usages.h"
 #include "collector/plan/site.h"
+#include "image/arch/effects.h"
+#include "image/arch/stack_effect.h"
 #include "image/go/go_code.h"
 
 #define BIT(register) (1u << (register))
 enum {
-    LONGEST_INSTRUCTION = 16,
     RESULT_REACH = 128, /* so many bytes behind a call its result is looked at */
 };
 #define ARGUMENT_1 BIT(REGISTER_GO_ARGUMENT_1)
@@ -22,11 +23,11 @@ enum {
 #define ARGUMENT_4 BIT(REGISTER_GO_ARGUMENT_4)
 #define ARGUMENT_5 BIT(REGISTER_GO_ARGUMENT_5)
 #define ARGUMENT_6 BIT(REGISTER_GO_ARGUMENT_6)
-#define OPERATION_REGISTERS (ARGUMENT_1 | BIT(REGISTER_FRAME)) /* RBP leads to the caller's caller */
+#define OPERATION_REGISTERS (ARGUMENT_1 | BIT(REGISTER_FRAME)) /* the frame leads to the caller's caller */
 
-/* Functions whose entry is probed. `registers`: what a hit is read from, beside R14 and RSP. The locking ones
- * are inlined as a rule (find_locks), but not by the race detector, and they are called through interfaces
- * (sync.Locker). */
+/* Functions whose entry is probed. `registers`: what a hit is read from, beside the goroutine and the stack.
+ * The locking ones are inlined as a rule (find_locks), but not by the race detector, and they are called
+ * through interfaces (sync.Locker). */
 static const struct entry_target {
     enum go_entry entry;
     enum go_place_kind kind;
@@ -110,30 +111,25 @@ static struct go_target *add_target(struct finder *finder, uint64_t address, enu
     return go_targets_add(finder->targets, address, kind, operation);
 }
 
-/* `cmp REG, [r14 + 16]`: how much stack there is left. */
+/* Whether it compares how much stack there is left. */
 static bool compares_with_stack_guard(const struct instruction *instruction)
 {
     struct memory_operand memory;
 
-    return instruction->opcode[0] == 0x3b && instruction_memory(instruction, &memory) &&
-           memory.base == GO_G_REGISTER && memory.index == REGISTER_NONE;
-}
-
-static bool is_below_or_equal(const struct instruction *branch)
-{
-    return branch->opcode[0] == 0x76 || (branch->opcode[0] == 0x0f && branch->opcode[1] == 0x86);
+    return instruction_compares_with(instruction, &memory) && memory.base == REGISTER_GO_G &&
+           memory.index == REGISTER_NONE;
 }
 
 bool go_is_stack_check(const struct go_code *code, size_t at)
 {
-    return at && code->items[at].kind == INSTRUCTION_BRANCH && is_below_or_equal(&code->items[at]) &&
+    return at && instruction_condition(&code->items[at]) == BRANCH_IF_NOT_ABOVE &&
            compares_with_stack_guard(&code->items[at - 1]);
 }
 
 static bool leaves_registers(const struct instruction *instruction, uint32_t registers)
 {
-    for (unsigned reg = 0; reg < REGISTER_PC; reg++)
-        if (registers & BIT(reg) && go_may_write(instruction, (uint8_t)reg))
+    for (unsigned reg = 0; reg < MACHINE_REGISTERS; reg++)
+        if (registers & BIT(reg) && instruction_may_write(instruction, (enum machine_register)reg))
             return false;
     return true;
 }
@@ -238,15 +234,15 @@ static int add_spawned(struct finder *finder, uint64_t address, struct error *er
     return 0;
 }
 
-/* Behind newproc1 the new goroutine is in RAX, then `mov rbx, rax` makes it an argument of the call of
+/* Behind newproc1 the new goroutine is its result; then it is copied to be an argument of the call of
  * runqput, which is a cheap place. */
 static int find_spawned(struct finder *finder, struct error *err)
 {
-    static const uint8_t copy[] = {0x48, 0x89, 0xc3};
     const struct go_entry_place *closure = &finder->layout->entries[GO_NEWPROC_CLOSURE];
     uint64_t maker = finder->layout->entries[GO_NEWPROC1].address;
     const struct go_code *code = &finder->code;
     bool made = false, copied = false;
+    enum machine_register from, to;
 
     if (!closure->name || go_code_read(finder->image, closure->address, closure->size, &finder->code))
         return missing(finder, GO_NEWPROC_CLOSURE, err);
@@ -255,9 +251,10 @@ static int find_spawned(struct finder *finder, struct error *err)
 
         if (instruction->kind == INSTRUCTION_CALL && copied)
             return add_spawned(finder, instruction->address, err);
-        if (made && instruction->length == sizeof(copy) && !memcmp(instruction->code, copy, sizeof(copy)))
+        if (made && instruction_copies(instruction, &from, &to) && from == REGISTER_GO_ARGUMENT_1 &&
+            to == REGISTER_GO_ARGUMENT_2)
             copied = true;
-        else if (copied && go_may_write(instruction, REGISTER_GO_ARGUMENT_2))
+        else if (copied && instruction_may_write(instruction, REGISTER_GO_ARGUMENT_2))
             break;
         made |= instruction->kind == INSTRUCTION_CALL && instruction->target == maker;
     }
@@ -341,7 +338,7 @@ static int find_locks(struct finder *finder, const struct go_usage *usage)
             continue;
         if (end < site->fast.atomic)
             end = site->fast.atomic;
-        if (go_code_read(finder->image, site->function, end + LONGEST_INSTRUCTION - site->function,
+        if (go_code_read(finder->image, site->function, end + INSTRUCTION_BYTES - site->function,
                          &finder->code) ||
             add_lock(finder, site, usage))
             return -ENOMEM;

@@ -6,8 +6,7 @@
 
 #include "base/array.h"
 #include "collector/plan/site.h"
-
-#define CALL_BYTES 5 /* call rel32; the length of a jump does not matter */
+#include "image/arch/code_bytes.h"
 
 struct search {
     struct disasm *disasm;
@@ -51,8 +50,8 @@ static int add_site(struct search *search, size_t callee, uint64_t address, bool
 
     if (array_reserve(&sites->items, &sites->capacity, sites->count + 1) < 0)
         return -ENOMEM;
-    sites->items[sites->count++] =
-        (struct call_site){.callee = callee, .address = address, .length = CALL_BYTES, .is_jump = is_jump};
+    sites->items[sites->count++] = (struct call_site){
+        .callee = callee, .address = address, .length = CODE_CALL_BYTES, .is_jump = is_jump};
     return 0;
 }
 
@@ -74,28 +73,19 @@ static int add_jumps(struct search *search, size_t callee)
     return 0;
 }
 
-/* The zeros at the end of a long no-op that fills the room before the entry; not those of an lea. */
-static bool is_padding(const uint8_t *code, size_t at, bool ends_at_entry)
-{
-    static const uint8_t zeros[4];
-
-    return ends_at_entry && !memcmp(code + at, zeros, sizeof(zeros)) && !(at >= 2 && code[at - 2] == 0x8d);
-}
-
 /* Bytes at offset `at` of the region would be the displacement to the callee: whose are they? */
 static int note_distance(struct search *search, const struct flow_region *region, size_t at, size_t callee)
 {
-    const uint8_t *code = region->code;
+    const uint8_t *code = region->code + at;
     uint64_t address = region->address + at;
+    size_t opcode;
+    enum code_reference reference = code_reference(code, at, &opcode);
 
-    if (at >= 1 && code[at - 1] == 0xe8 && flow_map_has(search->map, address - 1, FLOW_START))
-        return add_site(search, callee, address - 1, false);
-    if (at >= 1 && code[at - 1] == 0xe9 && flow_map_has(search->map, address - 1, FLOW_START))
-        return 0; /* an edge of the map */
-    if (at >= 2 && code[at - 2] == 0x0f && (code[at - 1] & 0xf0) == 0x80 &&
-        flow_map_has(search->map, address - 2, FLOW_START))
-        return 0;
-    if (is_padding(code, at, address + 4 == entry_of(search, callee)))
+    if (reference != CODE_NO_REFERENCE && reference != CODE_REFERENCE_POINTER &&
+        flow_map_has(search->map, address - opcode, FLOW_START))
+        return reference == CODE_REFERENCE_CALL ? add_site(search, callee, address - opcode, false)
+                                                : 0; /* an edge of the map */
+    if (address + CODE_DISTANCE_BYTES == entry_of(search, callee) && code_distance_is_padding(code, at))
         return 0;
     search->callees[callee].is_complete = false;
     return 0;
@@ -116,11 +106,11 @@ static int read_region(struct search *search, size_t from, size_t to, bool absol
 
     for (size_t at = 0; at + 4 <= region->size; at++) {
         uint64_t reached, literal;
-        int32_t word;
+        uint32_t word;
 
         memcpy(&word, region->code + at, sizeof(word));
-        reached = region->address + at + 4 + (uint64_t)(int64_t)word - target->address;
-        literal = (uint32_t)word - target->address;
+        reached = code_distance_target(region->code + at, region->address + at) - target->address;
+        literal = word - target->address;
         if (reached < target->size && has_bit(candidates, reached) &&
             note_distance(search, region, at, callee_at(search, target->address + reached)) < 0)
             return -ENOMEM;
@@ -150,8 +140,8 @@ static int compare_sites(const void *left, const void *right)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* The second opinion: it is what the walk has taken it for, and the kernel emulates it. A call must be 5
- * bytes long, so that its return address is known. */
+/* The second opinion: it is what the walk has taken it for, and the kernel emulates it. A call must have the
+ * usual length, so that its return address is known. */
 static bool is_sound(const struct search *search, const struct call_site *site)
 {
     struct instruction instruction;
@@ -164,7 +154,7 @@ static bool is_sound(const struct search *search, const struct call_site *site)
         return false;
     return instruction.kind == (site->is_jump ? INSTRUCTION_JUMP : INSTRUCTION_CALL) &&
            instruction.target == entry_of(search, site->callee) &&
-           (site->is_jump || instruction.length == 5) &&
+           (site->is_jump || instruction.length == CODE_CALL_BYTES) &&
            site_classify(&instruction, &refusal) == SITE_EMULATED;
 }
 

@@ -25,7 +25,8 @@ struct call_site {
     size_t callee;    /* index into the callees asked for */
     uint64_t address; /* of the call or jump */
     uint8_t length;   /* of the instruction, bytes */
-    bool is_jump;     /* the callee's entry is reached with rsp as it is, with a call 8 bytes lower */
+    bool is_jump; /* the callee's entry is reached with the stack pointer as it is, with a call CALL_PUSHES
+                     lower */
 };
 
 struct callee {

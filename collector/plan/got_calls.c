@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "collector/plan/site.h"
+#include "image/arch/operands.h"
 
 struct search {
     struct disasm *disasm;
@@ -38,34 +39,6 @@ static bool find_slot(const struct search *search, uint64_t address, size_t *ret
     return low < search->count && slot_of(search, low) == address;
 }
 
-/* Whether the instruction has an operand disp(%rip), and where that is. */
-static bool has_relative_operand(const struct instruction *instruction, uint64_t *ret_address)
-{
-    int32_t distance;
-
-    if ((instruction->modrm & 0xc7) != 0x05 || (size_t)instruction->modrm_at + 5 > instruction->length)
-        return false;
-    memcpy(&distance, instruction->code + instruction->modrm_at + 1, sizeof(distance));
-    *ret_address = instruction->address + instruction->length + (uint64_t)(int64_t)distance;
-    return true;
-}
-
-/* cmp with a number or a register, test: a program asks whether a weak function is there. */
-static bool only_compares(const struct instruction *instruction)
-{
-    switch (instruction->opcode[0]) {
-    case 0x39:
-    case 0x3b:
-    case 0x85:
-        return !instruction->vex;
-    case 0x81:
-    case 0x83:
-        return !instruction->vex && (instruction->modrm >> 3 & 7) == 7;
-    default:
-        return false;
-    }
-}
-
 /* The second opinion, as for other calls: of that length, and one that may carry a probe. */
 static bool is_sound(const struct search *search, const struct instruction *skimmed, size_t size)
 {
@@ -83,7 +56,7 @@ static int note(struct search *search, const struct instruction *instruction, si
     bool is_jump = instruction->kind == INSTRUCTION_JUMP_INDIRECT;
     struct call_sites *sites = search->sites;
 
-    if (only_compares(instruction))
+    if (instruction_only_compares(instruction)) /* a program asks whether a weak function is there */
         return 0;
     if ((!is_jump && instruction->kind != INSTRUCTION_CALL_INDIRECT) ||
         !is_sound(search, instruction, size)) {
@@ -117,7 +90,7 @@ static int read_region(struct search *search, size_t functions, const struct flo
         if (!flow_map_has(search->map, region->address + at, FLOW_START) ||
             disasm_skim(region->code + at, region->size - at, region->address + at, &instruction) < 0)
             continue;
-        if (has_relative_operand(&instruction, &slot) && find_slot(search, slot, &callee) &&
+        if (instruction_fixed_memory(&instruction, &slot) && find_slot(search, slot, &callee) &&
             !is_stub(search, functions, instruction.address))
             r = note(search, &instruction, region->size - at, callee);
         at += instruction.length - 1u;

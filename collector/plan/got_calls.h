@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The places that call imported functions without a stub: `call *slot(%rip)` and, as a tail call, `jmp
- * *slot(%rip)`. They are all of a function's calls unless an instruction loads the slot: then it may be
- * called through a register.
+ * The places that call imported functions without a stub: a call through a slot of the GOT and,
+ * as a tail call, a jump through one. They are all of a function's calls unless an instruction loads the
+ * slot: then it may be called through a register.
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_GOT_CALLS_H
 #define TRACECTL_COLLECTOR_PLAN_GOT_CALLS_H

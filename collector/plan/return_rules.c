@@ -3,9 +3,13 @@
 
 #include <fnmatch.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "base/array.h"
+#include "image/arch/effects.h"
 #include "image/arch/operands.h"
+#include "image/arch/stack_effect.h"
 
 /* ---------------------------------------------------------------------------------------------- names */
 
@@ -50,49 +54,20 @@ bool return_name_forbids(const char *name)
 
 /* ---------------------------------------------------------------------------------------------- code */
 
-/* What a walk through a function's code knows. The return address lies at the entry's rsp. */
+/* What a walk through a function's code knows. The return address lies at the entry's stack pointer. */
 struct walk {
     bool knows_stack;
-    int64_t sp_offset; /* how far rsp lies below the entry's, if knows_stack */
-    bool has_frame;    /* rbp lies 8 bytes below the entry's rsp */
-    bool is_foreign;   /* rsp was copied from a register that is not rbp */
-    uint32_t eax;      /* the immediate that was last put there */
+    int64_t sp_offset;    /* how far the stack pointer lies below the entry's, if knows_stack */
+    bool has_frame;       /* the frame pointer lies a word below the entry's stack pointer */
+    bool is_foreign;      /* the stack pointer was copied from a register that is not the frame pointer */
+    uint32_t call_number; /* that was last loaded */
 };
 
-static bool is_mov(const struct instruction *instruction)
-{
-    return !instruction->vex && (instruction->opcode[0] == 0x89 || instruction->opcode[0] == 0x8b);
-}
-
-static bool is_lea(const struct instruction *instruction)
-{
-    return !instruction->vex && instruction->opcode[0] == 0x8d;
-}
-
-static bool is_pop(const struct instruction *instruction)
-{
-    uint8_t opcode = instruction->opcode[0];
-
-    return !instruction->vex && ((opcode >= 0x58 && opcode <= 0x5f) || opcode == 0x8f || opcode == 0x9d);
-}
-
-/* Source and destination of a mov between registers. */
-static bool is_copy(const struct instruction *instruction, enum machine_register *ret_from,
-                    enum machine_register *ret_to)
-{
-    enum machine_register reg = flow_reg_operand(instruction), rm = flow_rm_operand(instruction);
-
-    if (!is_mov(instruction) || rm == REGISTER_NONE)
-        return false;
-    *ret_from = instruction->opcode[0] == 0x89 ? reg : rm;
-    *ret_to = instruction->opcode[0] == 0x89 ? rm : reg;
-    return true;
-}
-
-/* Whether the operand reaches the return address. A `lea` reaches what it points to. */
+/* Whether the operand reaches the return address. Where an address is made it reaches what that points to. */
 static bool reaches_return_address(const struct walk *walk, const struct instruction *instruction)
 {
     struct memory_operand memory;
+    enum machine_register reg;
     int64_t from_entry;
 
     if (instruction->kind == INSTRUCTION_NOP || !instruction_memory(instruction, &memory) ||
@@ -101,36 +76,33 @@ static bool reaches_return_address(const struct walk *walk, const struct instruc
     if (memory.base == REGISTER_STACK && walk->knows_stack)
         from_entry = memory.displacement - walk->sp_offset;
     else if (memory.base == REGISTER_FRAME && walk->has_frame)
-        from_entry = memory.displacement - 8;
+        from_entry = memory.displacement - CALL_PUSHES;
     else
         return false;
-    return is_lea(instruction) ? from_entry == 0 : from_entry >= 0 && from_entry < 8;
+    if (instruction_makes_address(instruction, &reg, &memory))
+        return from_entry == 0;
+    return from_entry >= 0 && from_entry < CALL_PUSHES;
 }
 
-/* Whether rsp comes from, or goes to, memory outside the frame, or is exchanged. */
+/* Whether the stack pointer comes from, or goes to, memory outside the frame, or is exchanged. */
 static bool trades_stack(const struct instruction *instruction)
 {
-    uint8_t opcode = instruction->opcode[0];
+    enum machine_register reg;
     struct memory_operand memory;
 
-    if (instruction->vex)
-        return false;
-    if (opcode == 0x94 && !(instruction->rex & 1))
-        return true;
-    if (opcode == 0x87 &&
-        (flow_reg_operand(instruction) == REGISTER_STACK || flow_rm_operand(instruction) == REGISTER_STACK))
-        return true;
-    return is_mov(instruction) && flow_reg_operand(instruction) == REGISTER_STACK &&
-           instruction_memory(instruction, &memory) && memory.base != REGISTER_FRAME &&
-           memory.base != REGISTER_STACK;
+    return instruction_exchanges_stack(instruction) ||
+           (instruction_accesses(instruction, &reg, &memory) && reg == REGISTER_STACK &&
+            memory.base != REGISTER_FRAME && memory.base != REGISTER_STACK);
 }
 
-/* rt_sigreturn, clone, vfork, clone3 */
 static bool is_special_call(const struct walk *walk, const struct instruction *instruction)
 {
-    if (instruction->vex || instruction->opcode[0] != 0x0f || instruction->opcode[1] != 0x05)
-        return false;
-    return walk->eax == 15 || walk->eax == 56 || walk->eax == 58 || walk->eax == 435;
+    static const uint32_t special[] = {SYS_rt_sigreturn, SYS_clone, SYS_vfork, SYS_clone3};
+
+    for (size_t i = 0; i < ARRAY_SIZE(special); i++)
+        if (walk->call_number == special[i])
+            return instruction_is_system_call(instruction);
+    return false;
 }
 
 static bool is_harmful(const struct walk *walk, const struct instruction *instruction)
@@ -138,53 +110,49 @@ static bool is_harmful(const struct walk *walk, const struct instruction *instru
     bool at_entry = walk->knows_stack && walk->sp_offset == 0;
     enum machine_register from, to;
 
-    if (at_entry && is_pop(instruction))
+    if (at_entry && instruction_pops(instruction))
         return true;
-    if (at_entry && is_copy(instruction, &from, &to) && from == REGISTER_STACK)
+    if (at_entry && instruction_copies(instruction, &from, &to) && from == REGISTER_STACK)
         return true;
-    if (walk->is_foreign && (is_pop(instruction) || instruction->kind == INSTRUCTION_RETURN ||
+    if (walk->is_foreign && (instruction_pops(instruction) || instruction->kind == INSTRUCTION_RETURN ||
                              instruction->kind == INSTRUCTION_JUMP_INDIRECT))
         return true;
     return reaches_return_address(walk, instruction) || trades_stack(instruction) ||
            is_special_call(walk, instruction);
 }
 
-/* leave, or lea N(%rbp), %rsp */
+/* Whether the stack pointer is made of the frame pointer. */
 static bool finds_frame(const struct instruction *instruction)
 {
+    enum machine_register reg;
     struct memory_operand memory;
 
-    if (instruction->vex)
-        return false;
-    return instruction->opcode[0] == 0xc9 ||
-           (is_lea(instruction) && flow_reg_operand(instruction) == REGISTER_STACK &&
-            instruction_memory(instruction, &memory) && memory.base == REGISTER_FRAME);
+    return instruction_leaves_frame(instruction) || (instruction_makes_address(instruction, &reg, &memory) &&
+                                                     reg == REGISTER_STACK && memory.base == REGISTER_FRAME);
 }
 
-/* Where rsp came from: a register, or the frame. */
+/* Where the stack pointer came from: a register, or the frame. */
 static void follow_origin(struct walk *walk, const struct instruction *instruction)
 {
     enum machine_register from, to;
 
     if (finds_frame(instruction))
         walk->is_foreign = false;
-    if (!is_copy(instruction, &from, &to))
+    if (!instruction_copies(instruction, &from, &to))
         return;
     if (to == REGISTER_STACK)
         walk->is_foreign = from != REGISTER_FRAME;
-    if (from == REGISTER_STACK && to == REGISTER_FRAME && walk->knows_stack && walk->sp_offset == 8)
+    if (from == REGISTER_STACK && to == REGISTER_FRAME && walk->knows_stack && walk->sp_offset == CALL_PUSHES)
         walk->has_frame = true;
 }
 
 static void follow(struct walk *walk, const struct instruction *instruction)
 {
-    const uint8_t *immediate = instruction->code + instruction->length - sizeof(walk->eax);
-    int64_t bytes;
+    enum machine_register reg;
+    int64_t bytes, number;
 
-    if (!instruction->vex && instruction->length >= 5 &&
-        ((instruction->opcode[0] == 0xb8 && !(instruction->rex & 1)) ||
-         (instruction->opcode[0] == 0xc7 && instruction->modrm == 0xc0)))
-        memcpy(&walk->eax, immediate, sizeof(walk->eax));
+    if (instruction_loads_number(instruction, &reg, &number) && reg == REGISTER_CALL_NUMBER)
+        walk->call_number = (uint32_t)number;
     follow_origin(walk, instruction);
     if (instruction_stack_effect(instruction, &bytes) == STACK_LOST)
         walk->knows_stack = false;
@@ -217,63 +185,59 @@ bool return_code_forbids(const uint8_t *code, size_t size, uint64_t address)
 
 /* ---------------------------------------------------------------------------------------------- traits */
 
-#define SYSTEM_CALL_PRCTL 157
-#define SET_SYSCALL_USER_DISPATCH 59 /* PR_SET_SYSCALL_USER_DISPATCH of include/uapi/linux/prctl.h */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59 /* include/uapi/linux/prctl.h */
+#endif
 
-/* `mov %rbp, REG`, `mov (%rbp), REG` behind a prologue: what __builtin_frame_address() becomes. The ends of
- * functions pop the saved frame pointer. */
+/* The frame pointer, or the saved one that it points to, gets into a register behind a prologue: what
+ * __builtin_frame_address() becomes. The ends of functions pop the saved frame pointer. */
 static bool takes_frame(const struct walk *walk, const struct instruction *instruction)
 {
     enum machine_register from, to;
     struct memory_operand memory;
 
-    if (!walk->has_frame || instruction->vex)
+    if (!walk->has_frame)
         return false;
-    if (is_copy(instruction, &from, &to))
+    if (instruction_copies(instruction, &from, &to))
         return from == REGISTER_FRAME && to != REGISTER_STACK;
-    return instruction->opcode[0] == 0x8b && instruction_memory(instruction, &memory) &&
-           memory.base == REGISTER_FRAME && memory.index == REGISTER_NONE && memory.displacement == 0;
+    return instruction_loads(instruction, true, &to, &memory) && memory.base == REGISTER_FRAME &&
+           memory.index == REGISTER_NONE && memory.displacement == 0;
 }
 
-/* The last constants that went into the registers of the first two arguments, since the last call. */
+/* The last constants that were loaded as the first two arguments, since the last call. */
 struct constants {
-    uint32_t edi, esi;
+    uint32_t first, second;
 };
 
-/* `mov $N, %edi` and `mov $N, %esi`, as 32-bit or sign-extended immediates. */
 static void note_constant(struct constants *constants, const struct instruction *instruction)
 {
-    uint8_t opcode = instruction->opcode[0], modrm = instruction->modrm;
-    uint32_t immediate;
+    enum machine_register reg;
+    int64_t number;
 
-    if (instruction->vex || instruction->rex & 1 || instruction->length < 5)
+    if (!instruction_loads_number(instruction, &reg, &number))
         return;
-    memcpy(&immediate, instruction->code + instruction->length - sizeof(immediate), sizeof(immediate));
-    if (opcode == 0xbf || (opcode == 0xc7 && modrm == 0xc7))
-        constants->edi = immediate;
-    if (opcode == 0xbe || (opcode == 0xc7 && modrm == 0xc6))
-        constants->esi = immediate;
+    if (reg == REGISTER_ARGUMENT_1)
+        constants->first = (uint32_t)number;
+    if (reg == REGISTER_ARGUMENT_2)
+        constants->second = (uint32_t)number;
 }
 
 static bool is_call(const struct instruction *instruction)
 {
-    return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT ||
-           instruction->kind == INSTRUCTION_JUMP || instruction->kind == INSTRUCTION_JUMP_INDIRECT;
+    return instruction_is_call(instruction) || instruction->kind == INSTRUCTION_JUMP ||
+           instruction->kind == INSTRUCTION_JUMP_INDIRECT;
 }
 
-/* Whether the program asks to be handed system calls: prctl(59, ...), syscall(157, 59, ...), or by itself. */
+/* Whether the program asks to be handed system calls: by prctl(), syscall() or itself. */
 static bool dispatches(const struct walk *walk, const struct constants *constants,
                        const struct instruction *instruction, uint64_t prctl)
 {
-    bool is_system_call =
-        !instruction->vex && instruction->opcode[0] == 0x0f && instruction->opcode[1] == 0x05;
-
-    if (is_system_call)
-        return walk->eax == SYSTEM_CALL_PRCTL && constants->edi == SET_SYSCALL_USER_DISPATCH;
+    if (instruction_is_system_call(instruction))
+        return walk->call_number == SYS_prctl && constants->first == PR_SET_SYSCALL_USER_DISPATCH;
     if (!is_call(instruction))
         return false;
-    return (prctl && instruction->target == prctl && constants->edi == SET_SYSCALL_USER_DISPATCH) ||
-           (constants->edi == SYSTEM_CALL_PRCTL && constants->esi == SET_SYSCALL_USER_DISPATCH);
+    return (prctl && instruction->target == prctl && constants->first == PR_SET_SYSCALL_USER_DISPATCH) ||
+           (constants->first == SYS_prctl && constants->second == PR_SET_SYSCALL_USER_DISPATCH);
 }
 
 unsigned return_code_traits(const uint8_t *code, size_t size, uint64_t address, uint64_t prctl)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which functions a return probe would harm. The kernel implements it by overwriting the return address when
- * the probe is hit, so it is harmless only where that address lies at [rsp], is used by `ret` alone, and the
- * frame ends with that `ret`. Some functions return twice, switch stacks, or look at where they were called
+ * the probe is hit, so it is harmless only where that address lies where the stack pointer
+ * points, is used by the return alone, and the
+ * frame ends with it. Some functions return twice, switch stacks, or look at where they were called
  * from (setjmp, vfork, dlsym). They are known by their names, and by what they do where names have been
  * stripped.
  */
@@ -20,11 +21,12 @@ bool return_name_forbids(const char *name);
 /*
  * The same from the function's code: whether it
  *
- * - pops, reads or writes its return address, or takes the address of where that lies, as far as rsp is known
- * (up to the first jump; through rbp in all of a function with a frame pointer);
- * - loads rsp from memory that is not in its own frame, exchanges it, stores it elsewhere than in its frame,
- * or copies it from a register and then pops, returns or jumps through a register without having found its
- * frame again;
+ * - pops, reads or writes its return address, or takes the address of where that lies, as far as the stack
+ * pointer is known (up to the first jump; through the frame pointer in all of a function with a frame
+ * pointer);
+ * - loads the stack pointer from memory that is not in its own frame, exchanges it, stores it elsewhere than
+ * in its frame, or copies it from a register and then pops, returns or jumps through a register without
+ * having found its frame again;
  * - calls the kernel for a return from a signal, for a clone or a vfork;
  * - cannot be decoded to its end.
  *

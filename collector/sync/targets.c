@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "collector/plan/return_sites.h"
 #include "collector/plan/site.h"
+#include "image/arch/effects.h"
 #include "image/arch/operands.h"
 #include "image/flow/flow_image.h"
 #include "image/functions/functions.h"
@@ -66,67 +67,15 @@ static int add_place(struct finder *finder, uint64_t address, uint64_t cookie)
     return 0;
 }
 
-/* The register that the instruction writes, beside flags and memory. REGISTER_NONE: none. -EILSEQ: not one
- * of those whose effect is known here. */
-static int written_register(const struct instruction *instruction)
-{
-    uint8_t opcode = instruction->opcode[0], group = (instruction->modrm >> 3) & 7;
-
-    if (instruction->kind == INSTRUCTION_PUSH || instruction->kind == INSTRUCTION_NOP ||
-        instruction->kind == INSTRUCTION_ENDBR)
-        return REGISTER_NONE;
-    if (instruction->kind != INSTRUCTION_OTHER || instruction->vex || instruction->lock ||
-        instruction->repeat)
-        return -EILSEQ;
-    if (opcode == 0x0f) /* movzx, movsx, cmov */
-        return (instruction->opcode[1] & 0xf6) == 0xb6 || (instruction->opcode[1] & 0xf0) == 0x40
-                   ? (int)flow_reg_operand(instruction)
-                   : -EILSEQ;
-    if (opcode < 0x40 && (opcode & 7) < 6) { /* the arithmetic of two operands; cmp writes none */
-        if (opcode >= 0x38)
-            return REGISTER_NONE;
-        if (!(opcode & 1))
-            return -EILSEQ; /* of bytes: %ah and the like would have to be told apart */
-        return (opcode & 7) >= 4 ? 0
-               : opcode & 2      ? (int)flow_reg_operand(instruction)
-                                 : (int)flow_rm_operand(instruction);
-    }
-    if (opcode >= 0xb8 && opcode <= 0xbf)
-        return (opcode & 7) | (instruction->rex & 1) << 3;
-    switch (opcode) {
-    case 0x80:
-        return group == 7 ? REGISTER_NONE : -EILSEQ;
-    case 0x81:
-    case 0x83:
-        return group == 7 ? REGISTER_NONE : (int)flow_rm_operand(instruction);
-    case 0x84:
-    case 0x85:
-    case 0xa8:
-    case 0xa9: /* test */
-        return REGISTER_NONE;
-    case 0x89:
-    case 0xc7:
-    case 0xc1:
-        return (int)flow_rm_operand(instruction);
-    case 0x8b:
-    case 0x8d:
-    case 0x63:
-        return (int)flow_reg_operand(instruction);
-    case 0xf6:
-    case 0xf7:
-        return group < 2 ? REGISTER_NONE : -EILSEQ;
-    default:
-        return -EILSEQ;
-    }
-}
-
 /* Whether a register holds one of the arguments up to this number. */
 static bool holds_argument(int written, unsigned arguments)
 {
-    static const uint8_t registers[] = {7, 6, 2, 1, 8, 9}; /* rdi, rsi, rdx, rcx, r8, r9 */
+    static const enum machine_register registers[] = {REGISTER_ARGUMENT_1, REGISTER_ARGUMENT_2,
+                                                      REGISTER_ARGUMENT_3, REGISTER_ARGUMENT_4,
+                                                      REGISTER_ARGUMENT_5, REGISTER_ARGUMENT_6};
 
     for (unsigned i = 0; i < arguments && i < ARRAY_SIZE(registers); i++)
-        if (written == registers[i])
+        if (written == (int)registers[i])
             return true;
     return false;
 }
@@ -144,15 +93,15 @@ static bool arguments_survive(struct finder *finder, const struct image_function
 
         if (!code || disasm_decode(finder->disasm, code, size, at, &instruction))
             return false;
-        written = written_register(&instruction);
+        written = instruction_written_register(&instruction);
         if (written < 0 || holds_argument(written, arguments))
             return false;
     }
     return true;
 }
 
-/* A function that begins with an instruction that must not be probed, such as `lock decl` of a spin lock, and
- * branches on its result (jne) to come back later: it is seen at the branch, when that is not taken. */
+/* A function that begins with an instruction that must not be probed, such as the locked decrement of a spin
+ * lock, and branches on its result to come back later: it is seen at the branch, when that is not taken. */
 static bool place_behind_lock(struct finder *finder, const struct image_function *function,
                               uint64_t *ret_address)
 {
@@ -160,11 +109,10 @@ static bool place_behind_lock(struct finder *finder, const struct image_function
     size_t size = 0;
     const uint8_t *code = flow_map_code(finder->map, function->address, &size);
 
-    if (disasm_decode(finder->disasm, code, size, function->address, &lock) || !lock.lock ||
+    if (disasm_decode(finder->disasm, code, size, function->address, &lock) || !lock.locked ||
         disasm_decode(finder->disasm, code + lock.length, size - lock.length, function->address + lock.length,
                       &branch) ||
-        branch.kind != INSTRUCTION_BRANCH ||
-        !(branch.opcode[0] == 0x75 || (branch.opcode[0] == 0x0f && branch.opcode[1] == 0x85)))
+        instruction_condition(&branch) != BRANCH_IF_NOT_ZERO)
         return false;
     *ret_address = branch.address;
     return true;

@@ -25,6 +25,12 @@ enum machine_register {
     REGISTER_PC = 16,           /* rip, as the base of an operand */
     REGISTER_NONE = 17,
 };
+
+/* In DWARF (System V ABI for AMD64, figure 3.36). */
+#define DWARF_STACK_REGISTER 7
+#define DWARF_RETURN_COLUMN 16 /* what a call fills in */
+#define CALL_PUSHES \
+    8 /* bytes by which the stack pointer is lower when a call has been made: the return address */
 #else
 #error "image/arch/ has no folder for this instruction set"
 #endif

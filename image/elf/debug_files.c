@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/foreign_file.h"
+#include "image/arch/elf_machine.h"
 #include "image/elf/elf_file.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
@@ -111,7 +112,7 @@ static bool belongs(struct elf_image *image, const char *path, Elf *candidate, i
             other_size = dwelf_elf_gnu_build_id(candidate, &other);
     char line[512];
 
-    if (elf_kind(candidate) != ELF_K_ELF || file->header.e_machine != EM_X86_64)
+    if (elf_kind(candidate) != ELF_K_ELF || !elf_is_of_machine(file->header.e_machine))
         return false;
     if (size > 0 && other_size > 0)
         return size == other_size && memcmp(id, other, (size_t)size) == 0;

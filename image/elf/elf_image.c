@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/foreign_file.h"
+#include "image/arch/elf_machine.h"
 #include "image/elf/elf_file.h"
 #include "image/elf/elf_parts.h"
 
@@ -203,7 +204,7 @@ static int refuse_not_elf(const struct elf_image *image, struct error *err)
 /* What the file is, if it is no program or library that can be traced. */
 static int refuse_kind(const struct elf_image *image, const Elf64_Ehdr *header, struct error *err)
 {
-    if (header->e_machine != EM_X86_64)
+    if (!elf_is_of_machine(header->e_machine))
         return error_say(err, -ENOTSUP,
                          "cannot trace %s: compiled for another kind of processor (only x86-64 is supported)",
                          image->name);

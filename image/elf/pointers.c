@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/arch/elf_machine.h"
 
 #define WORD 8
 
@@ -41,7 +42,7 @@ static int read_section(struct relocations *relocations, Elf_Scn *section)
     GElf_Rela relocation;
 
     for (int i = 0; data && i < INT_MAX && gelf_getrela(data, i, &relocation); i++) {
-        if (GELF_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE)
+        if (elf_relocation_kind(relocation.r_info) != ELF_RELOCATION_RELATIVE)
             continue;
         if (array_reserve(&relocations->items, &relocations->capacity, relocations->count + 1) < 0)
             return -ENOMEM;

@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "image/flow/branch_targets.h"
 
-#include <string.h>
-
 #include "base/array.h"
-
-#define CALL_REL32 0xe8
-#define JMP_REL32 0xe9
-#define TWO_BYTES 0x0f
-#define XBEGIN 0xc7
-#define XBEGIN_MODRM 0xf8
-
-/* The bytes of opcode before the 32-bit distance of the long branch that `code` may be; 0: it is none. */
-static size_t opcode_length(const uint8_t *code)
-{
-    if (code[0] == CALL_REL32 || code[0] == JMP_REL32)
-        return 1;
-    if (code[0] == TWO_BYTES)
-        return (code[1] & 0xf0) == 0x80 ? 2 : 0;
-    return code[0] == XBEGIN && code[1] == XBEGIN_MODRM ? 2 : 0;
-}
+#include "image/arch/code_bytes.h"
 
 static void mark_region(struct flow_map *map, const struct flow_region *region)
 {
-    int32_t distance;
+    for (size_t at = 0; at + 1 + CODE_DISTANCE_BYTES <= region->size; at++) {
+        size_t opcode = code_branch_opcode(region->code + at);
 
-    for (size_t at = 0; at + 1 + sizeof(distance) <= region->size; at++) {
-        size_t length = opcode_length(region->code + at);
-
-        if (length == 0 || at + length + sizeof(distance) > region->size)
-            continue;
-        memcpy(&distance, region->code + at + length, sizeof(distance));
-        flow_map_set(map, region->address + at + length + sizeof(distance) + (uint64_t)(int64_t)distance,
-                     FLOW_STRAY);
+        if (opcode && at + opcode + CODE_DISTANCE_BYTES <= region->size)
+            flow_map_set(map, code_distance_target(region->code + at + opcode, region->address + at + opcode),
+                         FLOW_STRAY);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "image/arch/operands.h"
+#include "image/arch/stack_effect.h"
 
 #define UNSEEN INT64_MIN /* nothing has led to the block yet */
 #define LOST INT64_MAX   /* not known */
@@ -25,11 +25,6 @@ static int add_call(struct call_list *calls, const struct instruction *instructi
     return 0;
 }
 
-static bool is_call(const struct instruction *instruction)
-{
-    return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT;
-}
-
 /* The depth behind a block that is entered with `depth`. Its calls are listed if `calls` is not NULL. */
 static int follow_block(const struct flow_graph *graph, const struct flow_block *block, int64_t depth,
                         struct call_list *calls, int64_t *ret_depth)
@@ -38,7 +33,7 @@ static int follow_block(const struct flow_graph *graph, const struct flow_block 
         const struct instruction *instruction = &graph->instructions[i];
         int64_t bytes;
 
-        if (calls && is_call(instruction) && depth != LOST && depth >= 0 &&
+        if (calls && instruction_is_call(instruction) && depth != LOST && depth >= 0 &&
             add_call(calls, instruction, depth))
             return -ENOMEM;
         if (instruction_stack_effect(instruction, &bytes) == STACK_LOST)

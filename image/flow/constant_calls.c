@@ -3,28 +3,16 @@
 
 #include <string.h>
 
-#define CALL 0xe8 /* and 32 bits of distance */
-#define BRANCH_BYTES 5
-#define LOAD_BYTES 5  /* mov $value,%edi or %esi */
+#include "image/arch/code_bytes.h"
+
 #define LOOK_BACK 48u /* bytes before the call */
 
 static bool is_loaded(const uint8_t *code, size_t at, const struct constant_call *call)
 {
-    static const uint8_t loads[] = {0xbf, 0xbe};
-
-    for (size_t back = LOAD_BYTES; back <= LOOK_BACK && back <= at; back++)
-        if (code[at - back] == loads[call->argument & 1] &&
-            !memcmp(code + at - back + 1, &call->value, sizeof(call->value)))
+    for (size_t back = CODE_LOAD_BYTES; back <= LOOK_BACK && back <= at; back++)
+        if (code_loads_argument(code + at - back, call->argument, call->value))
             return true;
     return false;
-}
-
-static bool leads_to(const uint8_t *code, uint64_t address, uint64_t target)
-{
-    int32_t distance;
-
-    memcpy(&distance, code + 1, sizeof(distance));
-    return address + BRANCH_BYTES + (uint64_t)(int64_t)distance == target;
 }
 
 static bool calls(struct elf_image *image, const struct image_function *function, uint64_t stub,
@@ -35,8 +23,8 @@ static bool calls(struct elf_image *image, const struct image_function *function
 
     if (size > function->size)
         size = function->size;
-    for (size_t at = 0; code && at + BRANCH_BYTES <= size; at++)
-        if (code[at] == CALL && leads_to(code + at, function->address + at, stub) &&
+    for (size_t at = 0; code && at + CODE_CALL_BYTES <= size; at++)
+        if (code_is_call(code + at) && code_call_target(code + at, function->address + at) == stub &&
             is_loaded(code, at, call))
             return true;
     return false;

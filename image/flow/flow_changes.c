@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "image/arch/disasm.h"
+#include "image/arch/elf_machine.h"
 #include "image/elf/pointers.h"
 
 /* More no-ops than that in a row are padding, or data. */
@@ -31,30 +32,6 @@ static void mark(struct marking *marking, uint64_t address, uint64_t size)
 /* ---------------------------------------------------------------------------------------------- relocations
  */
 
-/* The bytes that a relocation fills in. */
-static size_t relocation_width(uint64_t info)
-{
-    switch (GELF_R_TYPE(info)) {
-    case R_X86_64_NONE:
-        return 0;
-    case R_X86_64_8:
-    case R_X86_64_PC8:
-        return 1;
-    case R_X86_64_16:
-    case R_X86_64_PC16:
-        return 2;
-    case R_X86_64_32:
-    case R_X86_64_32S:
-    case R_X86_64_PC32:
-    case R_X86_64_PLT32:
-    case R_X86_64_TPOFF32:
-    case R_X86_64_DTPOFF32:
-        return 4;
-    default:
-        return 8;
-    }
-}
-
 static void mark_relocations(struct marking *marking, uint64_t table, uint64_t bytes)
 {
     size_t available = 0, size;
@@ -67,7 +44,7 @@ static void mark_relocations(struct marking *marking, uint64_t table, uint64_t b
         memcpy(&relocation, data + at, sizeof(relocation));
         if (!flow_map_code(marking->map, relocation.r_offset, &size))
             continue;
-        mark(marking, relocation.r_offset, relocation_width(relocation.r_info));
+        mark(marking, relocation.r_offset, elf_relocation_bytes(relocation.r_info));
         marking->relocated = true;
     }
 }

@@ -38,7 +38,7 @@ static int make_blocks(struct flow_reader *reader)
         const struct instruction *instruction = &graph->instructions[i];
         struct flow_block *block = &graph->blocks[graph->block_count];
 
-        if (instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT)
+        if (instruction_is_call(instruction))
             block->flags |= FLOW_BLOCK_CALLS;
         if (!ends_block(reader, i))
             continue;

@@ -203,15 +203,13 @@ static int note_branch(struct flow_map *map, const struct instruction *instructi
                     instruction->kind == INSTRUCTION_JUMP ? FLOW_EDGE_JUMP : FLOW_EDGE_BRANCH);
 }
 
-static int note_lea(struct flow_map *map, const struct instruction *instruction)
+static int note_made_address(struct flow_map *map, const struct instruction *instruction)
 {
-    struct memory_operand memory;
+    enum machine_register reg;
     uint64_t address;
 
-    if (instruction->vex || instruction->opcode[0] != 0x8d || !instruction_memory(instruction, &memory) ||
-        memory.base != REGISTER_PC)
+    if (!instruction_makes_fixed_address(instruction, &reg, &address))
         return 0;
-    address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
     flow_map_take(map, address);
     if (flow_map_has(map, address, FLOW_LANDING))
         return 0;
@@ -221,59 +219,27 @@ static int note_lea(struct flow_map *map, const struct instruction *instruction)
     return 0;
 }
 
-/* Whether the instruction ends with an immediate that may be an address: mov, push, arithmetic. */
-static bool has_address(const struct instruction *instruction)
-{
-    uint8_t opcode = instruction->opcode[0];
-
-    if (instruction->vex || instruction->length < 5)
-        return false;
-    return (opcode >= 0xb8 && opcode <= 0xbf) || opcode == 0x68 || opcode == 0x81 || opcode == 0xc7 ||
-           (opcode < 0x40 && (opcode & 7) == 5);
-}
-
-static void note_immediate(struct flow_map *map, const struct instruction *instruction)
-{
-    const uint8_t *end = instruction->code + instruction->length;
-    uint64_t wide = 0;
-    uint32_t address;
-
-    if (!has_address(instruction))
-        return;
-    memcpy(&address, end - sizeof(address), sizeof(address));
-    if (instruction->length == 10)
-        memcpy(&wide, end - sizeof(wide), sizeof(wide));
-    flow_map_take(map, wide ? wide : address);
-}
-
 /* Whether what stands behind the instruction is not reached from it. A call at the end of a function is one
  * that does not return. */
 static bool ends_path(const struct instruction *instruction)
 {
-    switch (instruction->kind) {
-    case INSTRUCTION_JUMP:
-    case INSTRUCTION_JUMP_INDIRECT:
-    case INSTRUCTION_RETURN:
-    case INSTRUCTION_TRAP:
-    case INSTRUCTION_CALL:
-    case INSTRUCTION_CALL_INDIRECT:
-        return true;
-    default:
-        return false;
-    }
+    return instruction_leaves(instruction) || instruction_is_call(instruction) ||
+           instruction->kind == INSTRUCTION_TRAP;
 }
 
 static int note(struct flow_map *map, const struct instruction *instruction, bool absolute)
 {
+    uint64_t address;
+
     switch (instruction->kind) {
     case INSTRUCTION_BRANCH:
     case INSTRUCTION_JUMP:
     case INSTRUCTION_CALL:
         return note_branch(map, instruction);
     case INSTRUCTION_OTHER:
-        if (absolute)
-            note_immediate(map, instruction);
-        return note_lea(map, instruction);
+        if (absolute && instruction_absolute_address(instruction, &address))
+            flow_map_take(map, address);
+        return note_made_address(map, instruction);
     default:
         return 0;
     }

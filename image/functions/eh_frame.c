@@ -14,10 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
-
-#define RSP 7 /* its number in DWARF (System V ABI for AMD64, figure 3.36) */
-#define CFA_OFFSET_AT_ENTRY 8
-#define RETURN_ADDRESS 16 /* the column, which a call fills in */
+#include "image/arch/registers.h"
 
 /* What is left to read; `bad` once something was read beyond the end. */
 struct cursor {
@@ -182,12 +179,12 @@ static bool keeps_call_frame(struct cursor *cursor, uint8_t code)
         read_leb128(cursor);
         return true;
     case DW_CFA_def_cfa:
-        return read_leb128(cursor) == RSP && read_leb128(cursor) == CFA_OFFSET_AT_ENTRY;
+        return read_leb128(cursor) == DWARF_STACK_REGISTER && read_leb128(cursor) == CALL_PUSHES;
     case DW_CFA_def_cfa_register:
-        return read_leb128(cursor) == RSP;
+        return read_leb128(cursor) == DWARF_STACK_REGISTER;
     case DW_CFA_def_cfa_offset:
-        return read_leb128(cursor) == CFA_OFFSET_AT_ENTRY;
-    case DW_CFA_offset | RETURN_ADDRESS:
+        return read_leb128(cursor) == CALL_PUSHES;
+    case DW_CFA_offset | DWARF_RETURN_COLUMN:
         read_leb128(cursor);
         return true;
     default: /* saved registers, other rules for the frame */

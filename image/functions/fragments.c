@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/arch/code_bytes.h"
 
 #define NONE UINT32_MAX
 #define MANY (UINT32_MAX - 1)
@@ -29,8 +30,6 @@
 #define VOTERS 8
 /* Of functions that were not optimised for size. Fragments are packed: one in eight is aligned like this. */
 #define FUNCTION_ALIGNMENT 16
-
-enum reference { REFERENCE_CALL, REFERENCE_JUMP, REFERENCE_CONDITIONAL, REFERENCE_POINTER };
 
 /* What is known about a function that may be a fragment. */
 struct candidate {
@@ -149,25 +148,10 @@ static void vote(struct votes *votes, uint32_t function)
     }
 }
 
-/* What the rel32 operand behind `code` (of which `before` bytes may be read backwards) would be. */
-static bool classify(const uint8_t *code, size_t before, enum reference *ret_reference)
+static void note(const struct scan *scan, struct candidate *target, uint64_t from,
+                 enum code_reference reference)
 {
-    if (before >= 1 && code[-1] == 0xe8)
-        *ret_reference = REFERENCE_CALL;
-    else if (before >= 1 && code[-1] == 0xe9)
-        *ret_reference = REFERENCE_JUMP;
-    else if (before >= 2 && code[-2] == 0x0f && (code[-1] & 0xf0) == 0x80)
-        *ret_reference = REFERENCE_CONDITIONAL;
-    else if (before >= 1 && (code[-1] & 0xc7) == 0x05) /* ModRM: disp32(%rip) */
-        *ret_reference = REFERENCE_POINTER;
-    else
-        return false;
-    return true;
-}
-
-static void note(const struct scan *scan, struct candidate *target, uint64_t from, enum reference reference)
-{
-    bool jump = reference == REFERENCE_JUMP || reference == REFERENCE_CONDITIONAL;
+    bool jump = reference == CODE_REFERENCE_JUMP || reference == CODE_REFERENCE_BRANCH;
     uint32_t source = jump ? function_at(scan->finder, from) : NONE;
 
     if (jump && source == target->function)
@@ -177,9 +161,9 @@ static void note(const struct scan *scan, struct candidate *target, uint64_t fro
             vote(&scan->votes[target - scan->targets->items], source);
         return;
     }
-    target->called |= reference == REFERENCE_CALL;
-    target->pointed |= reference == REFERENCE_POINTER;
-    target->conditional |= reference == REFERENCE_CONDITIONAL;
+    target->called |= reference == CODE_REFERENCE_CALL;
+    target->pointed |= reference == CODE_REFERENCE_POINTER;
+    target->conditional |= reference == CODE_REFERENCE_BRANCH;
     if (jump)
         target->owner = source != NONE && (target->owner == NONE || target->owner == source) ? source : MANY;
 }
@@ -189,17 +173,18 @@ static void scan_code(const struct scan *scan, uint64_t address, const uint8_t *
     bool absolute = !elf_image_facts(scan->finder->image)->pie; /* addresses are operands, too */
 
     for (size_t at = 0; at + 4 <= size; at++) {
-        enum reference reference = REFERENCE_POINTER;
+        enum code_reference reference;
         struct candidate *target;
         uint32_t operand;
         uint64_t to;
 
         memcpy(&operand, code + at, sizeof(operand));
-        to = address + at + 4 + (uint64_t)(int64_t)(int32_t)operand;
-        if (filter_has(scan, to) && classify(code + at, at, &reference) && (target = target_at(scan, to)))
+        to = code_distance_target(code + at, address + at);
+        if (filter_has(scan, to) && (reference = code_reference(code + at, at, NULL)) &&
+            (target = target_at(scan, to)))
             note(scan, target, address + at, reference);
         if (absolute && filter_has(scan, operand) && (target = target_at(scan, operand)))
-            note(scan, target, address + at, REFERENCE_POINTER);
+            note(scan, target, address + at, CODE_REFERENCE_POINTER);
     }
 }
 
@@ -295,16 +280,13 @@ static void vote_outwards(const struct finder *finder, const struct candidate *f
         return;
     size = size < fragment->end - fragment->start ? size : fragment->end - fragment->start;
     for (size_t at = 1; at + 4 <= size; at++) {
-        enum reference reference;
-        int32_t operand;
+        enum code_reference reference = code_reference(code + at, at, NULL);
         uint32_t to;
         uint64_t address;
 
-        if (!classify(code + at, at, &reference) ||
-            (reference != REFERENCE_JUMP && reference != REFERENCE_CONDITIONAL))
+        if (reference != CODE_REFERENCE_JUMP && reference != CODE_REFERENCE_BRANCH)
             continue;
-        memcpy(&operand, code + at, sizeof(operand));
-        address = fragment->start + at + 4 + (uint64_t)(int64_t)operand;
+        address = code_distance_target(code + at, fragment->start + at);
         to = function_at(finder, address);
         if (to != NONE && to != fragment->function && finder->functions[to].address != address)
             vote(votes, to);

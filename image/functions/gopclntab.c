@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/arch/code_bytes.h"
 #include "image/elf/pointers.h"
 #include "image/functions/gopclntab_table.h"
 
@@ -87,7 +88,7 @@ static bool is_sorted(const struct gopclntab *table)
 
 /* ---------------------------------------------------------------------------------------------- the text */
 
-enum { SAMPLES = 256, INT3 = 0xcc, RET = 0xc3, NOP = 0x90, NOP_END = 0 };
+enum { SAMPLES = 256 };
 
 /* Whether code can begin at `address`: Go fills up behind a function with int3. Compilers of C, whose
  * functions are in the table when Go's linker took them in (the race detector's), fill up with no-ops, of
@@ -100,8 +101,7 @@ static int begins_code(struct elf_image *image, uint64_t address)
 
     if (!code)
         return -ENOENT;
-    return *code != INT3 &&
-           (!before || *before == INT3 || *before == RET || *before == NOP || *before == NOP_END);
+    return !code_is_trap(code) && (!before || code_ends_function(before));
 }
 
 /* Whether most entries are where code begins. */
@@ -265,7 +265,7 @@ static uint64_t size_of(struct elf_image *image, const struct code_section *sect
     const uint8_t *code = elf_image_code(image, entry, &available);
 
     if (code && size <= available)
-        while (size > 1 && code[size - 1] == INT3)
+        while (size > 1 && code_is_trap(code + size - 1))
             size--;
     return size;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "image/arch/elf_machine.h"
 
 void got_slots_release(struct got_slots *slots)
 {
@@ -72,12 +73,11 @@ static int read_table(const struct relocation_table *table, const struct functio
     for (int i = 0; i < INT_MAX && gelf_getrela(table->relocations, i, &relocation); i++) {
         struct got_slot slot = {.address = relocation.r_offset};
 
-        switch (GELF_R_TYPE(relocation.r_info)) {
-        case R_X86_64_JUMP_SLOT:
-        case R_X86_64_GLOB_DAT:
+        switch (elf_relocation_kind(relocation.r_info)) {
+        case ELF_RELOCATION_SLOT:
             slot.name = symbol_name(table, GELF_R_SYM(relocation.r_info));
             break;
-        case R_X86_64_IRELATIVE:
+        case ELF_RELOCATION_INDIRECT:
             name_by_resolver(functions, (uint64_t)relocation.r_addend, &slot);
             break;
         default:

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "image/arch/disasm.h"
+#include "image/arch/operands.h"
 #include "image/functions/got_slots.h"
 
 #define RESOLVER_MAX 4096 /* bytes that are read of one */
@@ -29,26 +29,24 @@ static struct image_function *function_named(const struct function_list *list, c
     return NULL;
 }
 
-/* The function whose address the instruction takes, or NULL: lea FUNCTION(%rip), mov $FUNCTION, mov
- * SLOT(%rip). */
+/* The function whose address the instruction takes, by itself or out of a slot, or NULL. */
 static struct image_function *taken_function(const struct function_list *list, const struct got_slots *slots,
                                              const struct instruction *instruction)
 {
-    uint8_t opcode = instruction->opcode[0];
-    bool is_relative = (instruction->modrm & 0xc7) == 0x05, is_register = (instruction->modrm & 0xf8) == 0xc0;
+    enum machine_register reg;
     const struct got_slot *slot;
+    struct memory_operand memory;
     uint64_t reached;
-    int32_t operand;
+    int64_t number;
 
-    if (instruction->vex || instruction->length < 5)
-        return NULL;
-    memcpy(&operand, instruction->code + instruction->length - sizeof(operand), sizeof(operand));
-    reached = instruction->address + instruction->length + (uint64_t)(int64_t)operand;
-    if (opcode == 0x8d && is_relative)
+    if (instruction_makes_fixed_address(instruction, &reg, &reached))
         return function_at(list, reached);
-    if ((opcode & 0xf8) == 0xb8 || (opcode == 0xc7 && is_register))
-        return function_at(list, (uint64_t)(int64_t)operand);
-    slot = opcode == 0x8b && is_relative ? got_slots_find(slots, reached) : NULL;
+    if (instruction_loads_number(instruction, &reg, &number))
+        return function_at(list, (uint64_t)number);
+    if (!instruction_loads(instruction, true, &reg, &memory) ||
+        !instruction_fixed_memory(instruction, &reached))
+        return NULL;
+    slot = got_slots_find(slots, reached);
     return slot ? function_named(list, slot->name) : NULL;
 }
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/arch/code_bytes.h"
 #include "image/arch/disasm.h"
 #include "image/functions/sources.h"
 
-#define CALL_BYTES 5
 #define WALK_MAX (64u << 20) /* bytes of code that are read in all to show that calls are instructions */
 
 struct labels {
@@ -113,15 +113,13 @@ static void read_calls(struct labels *labels, const struct code_section *section
 
     if (code && size > section->end - section->start)
         size = section->end - section->start;
-    for (size_t at = 0; code && at + CALL_BYTES <= size; at++) {
+    for (size_t at = 0; code && at + CODE_CALL_BYTES <= size; at++) {
         uint64_t address = section->start + at;
         struct image_function *label;
-        int32_t distance;
 
-        if (code[at] != 0xe8)
+        if (!code_is_call(code + at))
             continue;
-        memcpy(&distance, code + at + 1, sizeof(distance));
-        label = label_at(labels, address + CALL_BYTES + (uint64_t)(int64_t)distance);
+        label = label_at(labels, code_call_target(code + at, address));
         if (label && is_instruction(labels, address))
             label->flags |= IMAGE_FUNCTION_PROVED;
     }

@@ -2,10 +2,8 @@
 /*
  * PLT stubs. Each linker has its own, of its own size, with and without IBT, MPX or retpolines, for lazy and
  * eager binding; some say so in the section's header and some do not. They have one thing in common, by which
- * they are found: they leave through a slot of the GOT, and the relocation of that slot names the function.
- *
- *     [endbr64] [mov $n, %r11d] [bnd] jmp *slot(%rip)       all linkers
- *     mov slot(%rip), %r11; call THUNK or jmp THUNK         lld -z retpolineplt
+ * they are found: they leave through a slot of the GOT (plt_entry.h), and the relocation of that slot names
+ * the function.
  *
  * So the sections are decoded from their beginning. What leads up to such an exit is the stub's beginning:
  * what stands behind the exit or the jump before it, without padding. A stub reaches up to the next one: what
@@ -16,7 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "image/arch/disasm.h"
+#include "image/arch/plt_entry.h"
 #include "image/functions/got_slots.h"
 
 #define STUB_PROLOGUE_MAX 16 /* bytes before the exit; more is no stub's */
@@ -40,52 +38,23 @@ static void stubs_release(struct stubs *stubs)
 /* Where a walk through a section stands. */
 struct walk {
     uint64_t begin;  /* of what may be a stub */
-    uint64_t loaded; /* the slot that %r11 was loaded from, 0: none */
+    uint64_t loaded; /* the slot that a register was loaded from, 0: none */
 };
-
-/* The place that the operand disp(%rip) names. */
-static uint64_t relative_operand(const struct instruction *instruction)
-{
-    int32_t distance;
-
-    memcpy(&distance, instruction->code + instruction->modrm_at + 1, sizeof(distance));
-    return instruction->address + instruction->length + (uint64_t)(int64_t)distance;
-}
-
-static bool has_relative_operand(const struct instruction *instruction, uint8_t opcode, uint8_t modrm)
-{
-    return !instruction->vex && instruction->opcode[0] == opcode && instruction->modrm == modrm &&
-           (size_t)instruction->modrm_at + 5 <= instruction->length;
-}
 
 /* The slot that the instruction leaves through, 0: it does not. */
 static uint64_t exit_slot(const struct instruction *instruction, const struct walk *walk)
 {
-    if (instruction->kind == INSTRUCTION_JUMP_INDIRECT && has_relative_operand(instruction, 0xff, 0x25))
-        return relative_operand(instruction);
-    if (instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_JUMP)
-        return walk->loaded;
-    return 0;
+    uint64_t slot;
+
+    if (plt_entry_exit(instruction, &slot))
+        return slot;
+    return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_JUMP ? walk->loaded : 0;
 }
 
 static bool is_padding(const struct instruction *instruction, const struct walk *walk)
 {
     return instruction->kind == INSTRUCTION_TRAP ||
            (instruction->kind == INSTRUCTION_NOP && instruction->address == walk->begin);
-}
-
-static bool leaves(const struct instruction *instruction)
-{
-    switch (instruction->kind) {
-    case INSTRUCTION_CALL:
-    case INSTRUCTION_CALL_INDIRECT:
-    case INSTRUCTION_JUMP:
-    case INSTRUCTION_JUMP_INDIRECT:
-    case INSTRUCTION_RETURN:
-        return true;
-    default:
-        return false;
-    }
 }
 
 static int follow(struct walk *walk, const struct instruction *instruction, struct stubs *stubs)
@@ -97,10 +66,10 @@ static int follow(struct walk *walk, const struct instruction *instruction, stru
             return -ENOMEM;
         stubs->items[stubs->count++] = (struct stub){walk->begin, slot};
     }
-    if (leaves(instruction) || is_padding(instruction, walk))
+    if (instruction_leaves(instruction) || instruction_is_call(instruction) || is_padding(instruction, walk))
         *walk = (struct walk){.begin = behind};
-    else if (instruction->rex == 0x4c && has_relative_operand(instruction, 0x8b, 0x1d))
-        walk->loaded = relative_operand(instruction);
+    else if (plt_entry_load(instruction, &slot))
+        walk->loaded = slot;
     return 0;
 }
 

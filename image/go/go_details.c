@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the code before a call says of its arguments (which are in rax, rbx, rcx, rdi, rsi, r8...). */
+/* What the code before a call says of its arguments, which are in registers. */
+#include "image/arch/effects.h"
 #include "image/elf/pointers.h"
 #include "image/go/go_operations.h"
 
@@ -19,38 +20,28 @@ static bool constant_of(const struct go_code *code, size_t before, enum machine_
 {
     for (size_t i = before; i-- > 0 && before - i <= ARGUMENT_REACH;) {
         const struct instruction *instruction = &code->items[i];
-        uint8_t opcode = instruction->opcode[0];
+        enum machine_register from, to;
 
         if (instruction->kind == INSTRUCTION_CALL)
             return false;
-        if ((opcode & 0xf8) == 0xb8 &&
-            (enum machine_register)((opcode & 7) | (instruction->rex & 1 ? 8 : 0)) == reg) {
-            *ret_value = go_immediate(instruction, 4);
+        if (instruction_loads_number(instruction, &to, ret_value) && to == reg)
             return true;
-        }
-        if ((opcode == 0x31 || opcode == 0x33) && flow_rm_operand(instruction) == reg) {
-            *ret_value = 0;
-            return flow_reg_operand(instruction) == reg;
-        }
-        if (opcode == 0x89 && flow_rm_operand(instruction) == reg)
-            return constant_of(code, i, flow_reg_operand(instruction), ret_value);
-        if (opcode == 0x8b && flow_reg_operand(instruction) == reg) {
-            if (flow_rm_operand(instruction) == REGISTER_NONE)
-                return false;
-            return constant_of(code, i, flow_rm_operand(instruction), ret_value);
-        }
+        if (instruction_copies(instruction, &from, &to) && to == reg)
+            return constant_of(code, i, from, ret_value);
+        if (instruction_replaces(instruction, reg))
+            return false;
     }
     return false;
 }
 
-/* The displacement of the array of cases on the stack, which rax has at the call. */
+/* The displacement of the array of cases on the stack, which the first argument has at the call. */
 static bool array_of(const struct go_code *code, size_t call, int32_t *ret_displacement)
 {
     struct memory_operand memory;
     enum machine_register reg;
 
     for (size_t i = call; i-- > 0 && call - i <= ARGUMENT_REACH;) {
-        if (!go_is_lea(&code->items[i], &reg, &memory) || reg != REGISTER_GO_ARGUMENT_1)
+        if (!instruction_makes_address(&code->items[i], &reg, &memory) || reg != REGISTER_GO_ARGUMENT_1)
             continue;
         *ret_displacement = memory.displacement;
         return go_is_field(&memory) && memory.base == REGISTER_STACK;
@@ -70,7 +61,7 @@ static unsigned line_of_case(struct elf_image *image, const struct go_code *code
     for (size_t i = call; i-- > 0;) {
         if (code->items[i].kind == INSTRUCTION_CALL && (!setter || code->items[i].target != setter))
             break;
-        if (go_is_store(&code->items[i], true, &reg, &memory) && go_is_field(&memory) &&
+        if (instruction_stores(&code->items[i], true, &reg, &memory) && go_is_field(&memory) &&
             memory.base == REGISTER_STACK && memory.displacement == place &&
             gopclntab_frames(image, code->items[i].address, &frame, 1))
             return frame.line;
@@ -150,27 +141,28 @@ static bool begins_closure(const struct go_code *code, size_t at, enum machine_r
     enum machine_register stored;
 
     for (size_t i = at + 1; i < code->count && i < at + RESULT_REACH; i++)
-        if (go_is_store(&code->items[i], true, &stored, &memory) && stored == reg && go_is_field(&memory) &&
-            memory.displacement == 0)
+        if (instruction_stores(&code->items[i], true, &stored, &memory) && stored == reg &&
+            go_is_field(&memory) && memory.displacement == 0)
             return true;
     return false;
 }
 
-/* rax points to a function value: a static one, whose address is loaded, or a new closure, whose first word
- * is stored before. */
+/* The argument points to a function value: a static one, whose address is loaded, or a new closure, whose
+ * first word is stored before. */
 uint64_t go_started(struct elf_image *image, const struct go_code *code, size_t call)
 {
     size_t at = predecessor(code, call);
 
     for (unsigned steps = 0; at < code->count && steps < CLOSURE_REACH; steps++) {
         enum machine_register reg;
-        uint64_t target = go_lea_target(&code->items[at], &reg), function;
+        uint64_t target, function;
+        bool made = instruction_makes_fixed_address(&code->items[at], &reg, &target);
         size_t available;
 
-        if (target && elf_image_code(image, target, &available)) {
+        if (made && elf_image_code(image, target, &available)) {
             if (begins_closure(code, at, reg))
                 return target;
-        } else if (target && reg == REGISTER_GO_ARGUMENT_1 && image_pointer_at(image, target, &function) &&
+        } else if (made && reg == REGISTER_GO_ARGUMENT_1 && image_pointer_at(image, target, &function) &&
                    elf_image_code(image, function, &available)) {
             return function;
         }

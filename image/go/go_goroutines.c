@@ -17,18 +17,15 @@ enum {
 
 /* ---------------------------------------------------------------------------------------------- the list */
 
-/* The address of the 64-bit word that an instruction loads or stores, if it names it relative to rip. */
+/* The address of the 64-bit word that an instruction loads or stores, if it lies at a fixed distance. */
 static bool word_at(const struct instruction *instruction, uint64_t *ret_address)
 {
     enum machine_register other;
     struct memory_operand memory;
 
-    if ((!go_is_load(instruction, true, &other, &memory) &&
-         !go_is_store(instruction, true, &other, &memory)) ||
-        memory.base != REGISTER_PC)
-        return false;
-    *ret_address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
-    return true;
+    return (instruction_loads(instruction, true, &other, &memory) ||
+            instruction_stores(instruction, true, &other, &memory)) &&
+           instruction_fixed_memory(instruction, ret_address);
 }
 
 static bool is_among(const uint64_t *words, size_t count, uint64_t word)

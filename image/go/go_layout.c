@@ -10,7 +10,7 @@
 #include "image/go/go_offsets.h"
 
 enum {
-    FIRST_MINOR = 17, /* arguments in registers, g in R14 */
+    FIRST_MINOR = 17, /* arguments in registers, g in one */
     PARENT_GOID_SINCE = 21,
     WAIT_REASON_BYTES_MAX = 256,
 };
@@ -276,13 +276,13 @@ static uint64_t find_table(const struct go_code *code, size_t *ret_count)
         const struct instruction *instruction = &code->items[i];
         struct memory_operand memory;
         enum machine_register reg;
-        uint64_t target = go_lea_target(instruction, &reg);
+        int64_t number;
 
-        if (!count && instruction->opcode[0] == 0x3c)
-            count = (uint8_t)go_immediate(instruction, 1);
-        if (target)
-            table = target;
-        if (count && table && go_is_load(instruction, true, &reg, &memory) && memory.index != REGISTER_NONE) {
+        if (!count && instruction_compares_register(instruction, 1, &reg, &number))
+            count = (uint8_t)number;
+        instruction_makes_fixed_address(instruction, &reg, &table);
+        if (count && table && instruction_loads(instruction, true, &reg, &memory) &&
+            memory.index != REGISTER_NONE) {
             *ret_count = count;
             return table;
         }

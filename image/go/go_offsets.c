@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "image/arch/effects.h"
 #include "image/go/go_code.h"
 
 enum {
@@ -23,21 +24,6 @@ enum {
     STATUS_RUNNING = 2,
     STACK_PREEMPT = -1314,
 };
-
-/* Whether `instruction` writes all of `reg` from memory or from another register: its value before is gone.
- */
-static bool is_written(const struct instruction *instruction, enum machine_register reg)
-{
-    uint8_t opcode = instruction->opcode[0];
-
-    if (opcode == 0x8b || opcode == 0x8d)
-        return flow_reg_operand(instruction) == reg;
-    if (opcode == 0x89)
-        return flow_rm_operand(instruction) == reg;
-    if ((opcode & 0xf8) == 0xb8)
-        return ((opcode & 7u) | (instruction->rex & 1 ? 8u : 0u)) == (unsigned)reg;
-    return false;
-}
 
 /* The field that `reg` was loaded from before instruction `before`: the load's index, code->count: it was not
  * loaded from a field. */
@@ -47,31 +33,25 @@ static size_t loaded_from(const struct go_code *code, size_t before, enum machin
     enum machine_register loaded;
 
     for (size_t i = before; i-- > 0 && before - i <= REACH;) {
-        if (!is_written(&code->items[i], reg))
+        if (!instruction_replaces(&code->items[i], reg))
             continue;
-        if (go_is_load(&code->items[i], wide, &loaded, ret_memory) && go_is_field(ret_memory))
+        if (instruction_loads(&code->items[i], wide, &loaded, ret_memory) && go_is_field(ret_memory))
             return i;
         break;
     }
     return code->count;
 }
 
-/* `inc dword [memory]` or `add dword [memory], 1`; of 64 bits if `wide`. */
 static bool is_increment(const struct instruction *instruction, bool wide, struct memory_operand *ret_memory)
 {
-    bool counts = instruction->opcode[0] == 0xff ||
-                  (instruction->opcode[0] == 0x83 && go_immediate(instruction, 1) == 1);
-
-    return counts && go_group(instruction) == 0 && !instruction->lock &&
-           !(instruction->rex & GO_REX_W) == !wide && instruction_memory(instruction, ret_memory) &&
-           go_is_field(ret_memory);
+    return instruction_increments(instruction, wide, ret_memory) && go_is_field(ret_memory);
 }
 
-/* `cmp dword [memory], 0` */
 static bool is_compared_with_zero(const struct instruction *instruction, struct memory_operand *ret_memory)
 {
-    return instruction->opcode[0] == 0x83 && go_group(instruction) == 7 && !instruction->rex &&
-           go_immediate(instruction, 1) == 0 && instruction_memory(instruction, ret_memory) &&
+    int64_t number;
+
+    return instruction_compares_memory(instruction, 4, ret_memory, &number) && number == 0 &&
            go_is_field(ret_memory);
 }
 
@@ -84,7 +64,7 @@ static void find_locks(const struct go_code *code, int32_t *offsets)
 
     for (size_t i = 0; i < code->count; i++) {
         if (!is_increment(&code->items[i], false, &counter) ||
-            loaded_from(code, i, counter.base, true, &field) == code->count || field.base != GO_G_REGISTER)
+            loaded_from(code, i, counter.base, true, &field) == code->count || field.base != REGISTER_GO_G)
             continue;
         offsets[GO_G_M] = field.displacement;
         offsets[GO_M_LOCKS] = counter.displacement;
@@ -97,19 +77,19 @@ static enum machine_register find_status(const struct go_code *code, int32_t *of
 {
     for (size_t i = 0; i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
-        enum machine_register status = flow_rm_operand(instruction);
+        enum machine_register status;
+        int64_t number;
         struct memory_operand status_field, g_field, m_field;
         size_t at;
 
-        if (instruction->opcode[0] != 0x83 || go_group(instruction) != 7 || status == REGISTER_NONE ||
-            go_immediate(instruction, 1) != STATUS_RUNNING)
+        if (!instruction_compares_register(instruction, 4, &status, &number) || number != STATUS_RUNNING)
             continue;
         at = loaded_from(code, i, status, false, &status_field);
         if (at == code->count)
             continue;
         at = loaded_from(code, at, status_field.base, true, &g_field);
         if (at == code->count || loaded_from(code, at, g_field.base, true, &m_field) == code->count ||
-            m_field.base != GO_G_REGISTER || m_field.displacement != offsets[GO_G_M])
+            m_field.base != REGISTER_GO_G || m_field.displacement != offsets[GO_G_M])
             continue;
         offsets[GO_M_CURG] = g_field.displacement;
         offsets[GO_G_ATOMICSTATUS] = status_field.displacement;
@@ -123,10 +103,11 @@ static void find_wait_reason(const struct go_code *code, enum machine_register g
 {
     for (size_t i = 0; g != REGISTER_NONE && i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
+        enum machine_register reason;
         struct memory_operand field;
 
-        if (instruction->opcode[0] != 0x88 || flow_reg_operand(instruction) != REGISTER_GO_ARGUMENT_3 ||
-            !instruction_memory(instruction, &field) || !go_is_field(&field) || field.base != g)
+        if (!instruction_stores_byte(instruction, &reason, &field) || reason != REGISTER_GO_ARGUMENT_3 ||
+            !go_is_field(&field) || field.base != g)
             continue;
         offsets[GO_G_WAITREASON] = field.displacement;
         return;
@@ -137,17 +118,16 @@ static void find_wait_reason(const struct go_code *code, enum machine_register g
 static void find_preempt(const struct go_code *code, int32_t *offsets)
 {
     struct memory_operand field;
+    int64_t number;
 
     for (size_t i = 0; i < code->count; i++) {
         const struct instruction *instruction = &code->items[i];
 
-        if (instruction->opcode[0] == 0x80 && go_group(instruction) == 7 &&
-            go_immediate(instruction, 1) == 0 && instruction_memory(instruction, &field) &&
-            field.base == GO_G_REGISTER)
+        if (instruction_compares_memory(instruction, 1, &field, &number) && number == 0 &&
+            field.base == REGISTER_GO_G)
             offsets[GO_G_PREEMPT] = field.displacement;
-        if (instruction->opcode[0] == 0xc7 && go_group(instruction) == 0 && (instruction->rex & GO_REX_W) &&
-            go_immediate(instruction, 4) == STACK_PREEMPT && instruction_memory(instruction, &field) &&
-            field.base == GO_G_REGISTER) {
+        if (instruction_stores_number(instruction, &field, &number) && number == STACK_PREEMPT &&
+            field.base == REGISTER_GO_G) {
             offsets[GO_G_STACKGUARD0] = field.displacement;
             return;
         }
@@ -174,7 +154,7 @@ static void find_goid(const struct go_code *code, int32_t *offsets)
         if (!is_increment(&code->items[i], true, &counter))
             continue;
         for (size_t k = i; k-- > 0 && i - k <= REACH;) {
-            if (!go_is_store(&code->items[k], true, &value, &field) || !go_is_field(&field) ||
+            if (!instruction_stores(&code->items[k], true, &value, &field) || !go_is_field(&field) ||
                 loaded_from(code, k, value, true, &loaded) == code->count || loaded.base != counter.base ||
                 loaded.displacement != counter.displacement)
                 continue;
@@ -191,7 +171,7 @@ static void find_parent(const struct go_code *code, int32_t *offsets)
     enum machine_register value;
 
     for (size_t i = 0; i < code->count; i++) {
-        if (!go_is_store(&code->items[i], true, &value, &field) || !go_is_field(&field) ||
+        if (!instruction_stores(&code->items[i], true, &value, &field) || !go_is_field(&field) ||
             field.base == REGISTER_STACK || field.displacement == offsets[GO_G_GOID] ||
             loaded_from(code, i, value, true, &loaded) == code->count || loaded.base == REGISTER_STACK ||
             loaded.displacement != offsets[GO_G_GOID])
@@ -234,9 +214,9 @@ static void read_mcall(const struct go_code *code, int32_t *offsets)
     enum machine_register reg;
 
     for (size_t i = 0; i < code->count; i++) {
-        if (!go_is_load(&code->items[i], true, &reg, &field) || !go_is_field(&field) ||
-            field.base == GO_G_REGISTER || loaded_from(code, i, field.base, true, &m_field) == code->count ||
-            m_field.base != GO_G_REGISTER || m_field.displacement != offsets[GO_G_M])
+        if (!instruction_loads(&code->items[i], true, &reg, &field) || !go_is_field(&field) ||
+            field.base == REGISTER_GO_G || loaded_from(code, i, field.base, true, &m_field) == code->count ||
+            m_field.base != REGISTER_GO_G || m_field.displacement != offsets[GO_G_M])
             continue;
         offsets[GO_M_G0] = field.displacement;
         return;

@@ -38,12 +38,6 @@ bool go_fast_path_of(const struct go_code *code, size_t call, enum go_operation 
 /* The fast path of a TryLock around the atomic instruction at `atomic`. False: no branch follows it. */
 bool go_fast_path_of_try(const struct go_code *code, size_t atomic, struct go_fast_path *ret_fast);
 
-/* Whether it is a `lock cmpxchg`. */
-bool go_is_compare_exchange(const struct instruction *instruction);
-
-/* Whether it reads and changes memory as a whole: LOCK, or XCHG, which needs no prefix. */
-bool go_is_atomic(const struct instruction *instruction);
-
 /* ---------------------------------------------------------------------------------------------- details */
 
 /* The cases of the runtime.selectgo call at `call`: up to `capacity`; their number, -1 where the code is not

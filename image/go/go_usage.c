@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "image/arch/effects.h"
 #include "image/go/go_operations.h"
 #include "image/go/go_standard.h"
 
@@ -95,7 +96,7 @@ static uint64_t place_before(const struct go_code *code, size_t at)
 {
     const struct instruction *before = at ? &code->items[at - 1] : NULL;
 
-    if (!before || before->lock ||
+    if (!before || before->locked ||
         (before->kind != INSTRUCTION_OTHER && before->kind != INSTRUCTION_NOP &&
          before->kind != INSTRUCTION_PUSH))
         return 0;
@@ -279,9 +280,9 @@ static int read_function(struct builder *builder)
             entry_at(builder, instruction->target, &entry) &&
             instruction->target != builder->function.address)
             r = read_call(builder, i, entry);
-        else if (go_is_compare_exchange(instruction))
+        else if (instruction_compares_and_exchanges(instruction))
             r = read_compare_exchange(builder, i);
-        if (r >= 0 && go_is_atomic(instruction))
+        if (r >= 0 && instruction_is_atomic(instruction))
             r = read_atomic(builder, i);
     }
     drop_fast_paths(builder, first, first_atomic);

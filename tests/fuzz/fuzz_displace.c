@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/arch/stub.h"
+#include "image/arch/x86_64/form.h"
 #include "image/flow/branch_targets.h"
 
 #define ADDRESS 0x400000u
@@ -44,7 +45,7 @@ static void check_displacement(const struct displacement *displacement, const st
 
 static void check_moved(const struct instruction *was, const struct instruction *is)
 {
-    bool is_loop = was->opcode[0] >= 0xe0 && was->opcode[0] <= 0xe3; /* a short branch to a long jump */
+    bool is_loop = (form_of(was).opcode[0] & 0xfc) == 0xe0; /* a short branch to a long jump */
 
     if (was->kind == INSTRUCTION_CALL || was->kind == INSTRUCTION_CALL_INDIRECT)
         require(is->kind == INSTRUCTION_CALL); /* which a push and a jump follow */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/arch/liveness.h"
 
+#include "image/arch/x86_64/form.h"
+
 #define INSTRUCTIONS_MAX 24
-#define REX_W 8
-#define REX_R 4
-#define REX_X 2
-#define REX_B 1
 
 enum { RAX = 0, RSP = 4, RBP = 5 };
 
@@ -22,7 +20,7 @@ enum width { WIDTH_BYTE, WIDTH_WORD, WIDTH_FULL }; /* full: 32 bits, which clear
 
 /* An instruction with its operands told apart. */
 struct operands {
-    const struct instruction *instruction;
+    const struct form *form;
     enum width width;
     uint8_t reg;     /* the field of ModRM that is not r/m, without REX.R */
     bool is_memory;  /* r/m is */
@@ -38,7 +36,7 @@ static uint16_t bit(unsigned number)
 static uint16_t register_bit(const struct operands *operands, unsigned number, unsigned extension,
                              enum width width)
 {
-    uint8_t rex = operands->instruction->rex;
+    uint8_t rex = operands->form->rex;
 
     if (width == WIDTH_BYTE && !rex && number >= 4)
         return bit(number - 4);
@@ -52,39 +50,40 @@ static uint16_t reg_bit(const struct operands *operands, enum width width)
 
 static uint16_t rm_bit(const struct operands *operands, enum width width)
 {
-    return register_bit(operands, operands->instruction->modrm & 7, REX_B, width);
+    return register_bit(operands, operands->form->modrm & 7, REX_B, width);
 }
 
 /* The registers of an address: base, and index of a SIB byte. */
-static uint16_t address_bits(const struct instruction *instruction)
+static uint16_t address_bits(const struct instruction *instruction, const struct form *form)
 {
-    uint8_t mod = instruction->modrm >> 6, rm = instruction->modrm & 7, sib, base, index;
+    uint8_t mod = form->modrm >> 6, rm = form->modrm & 7, sib, base, index;
     uint16_t bits = 0;
 
     if (rm != RSP)
-        return mod == 0 && rm == RBP ? 0 : bit(rm + (instruction->rex & REX_B ? 8u : 0u));
-    if (instruction->modrm_at + 1 >= instruction->length) /* there was no ModRM */
+        return mod == 0 && rm == RBP ? 0 : bit(rm + (form->rex & REX_B ? 8u : 0u));
+    if (form->modrm_at + 1 >= instruction->length) /* there was no ModRM */
         return 0;
-    sib = instruction->code[instruction->modrm_at + 1];
+    sib = instruction->code[form->modrm_at + 1];
     base = sib & 7;
-    index = ((sib >> 3) & 7) + (instruction->rex & REX_X ? 8 : 0);
+    index = ((sib >> 3) & 7) + (form->rex & REX_X ? 8 : 0);
     if (!(mod == 0 && base == RBP))
-        bits |= bit(base + (instruction->rex & REX_B ? 8u : 0u));
+        bits |= bit(base + (form->rex & REX_B ? 8u : 0u));
     if (index != RSP)
         bits |= bit(index);
     return bits;
 }
 
-static struct operands operands_of(const struct instruction *instruction, bool of_bytes)
+static struct operands operands_of(const struct instruction *instruction, const struct form *form,
+                                   bool of_bytes)
 {
-    struct operands operands = {.instruction = instruction, .reg = (instruction->modrm >> 3) & 7};
+    struct operands operands = {.form = form, .reg = form_group(form)};
 
-    operands.width = of_bytes                                                   ? WIDTH_BYTE
-                     : instruction->operand_size && !(instruction->rex & REX_W) ? WIDTH_WORD
-                                                                                : WIDTH_FULL;
-    operands.is_memory = instruction->modrm < 0xc0;
+    operands.width = of_bytes                                     ? WIDTH_BYTE
+                     : form->operand_size && !(form->rex & REX_W) ? WIDTH_WORD
+                                                                  : WIDTH_FULL;
+    operands.is_memory = form->modrm < 0xc0;
     if (operands.is_memory)
-        operands.memory = address_bits(instruction);
+        operands.memory = address_bits(instruction, form);
     return operands;
 }
 
@@ -171,8 +170,7 @@ static bool store(struct effect *effect, const struct operands *operands)
 /* From r/m of `width` into a whole register, with zeros or signs in front. */
 static bool load(struct effect *effect, const struct operands *operands, enum width width)
 {
-    enum width to =
-        width == WIDTH_BYTE && operands->instruction->opcode[0] != 0x0f ? WIDTH_BYTE : operands->width;
+    enum width to = width == WIDTH_BYTE && operands->form->opcode[0] != 0x0f ? WIDTH_BYTE : operands->width;
 
     read_rm(effect, operands, width);
     write_register(effect, reg_bit(operands, to), to);
@@ -186,11 +184,11 @@ static bool vector(struct effect *effect, const struct operands *operands)
     return true;
 }
 
-static bool two_bytes(struct effect *effect, const struct instruction *instruction)
+static bool two_bytes(struct effect *effect, const struct instruction *instruction, const struct form *form)
 {
-    const struct operands operands = operands_of(instruction, false);
+    const struct operands operands = operands_of(instruction, form, false);
 
-    switch (instruction->opcode[1]) {
+    switch (form->opcode[1]) {
     case 0x10: /* movups, movss, movupd, movsd */
     case 0x11:
     case 0x28: /* movaps, movapd */
@@ -200,28 +198,29 @@ static bool two_bytes(struct effect *effect, const struct instruction *instructi
         return vector(effect, &operands);
     case 0x57: /* xorps, xorpd */
     case 0xef: /* pxor */
-        return !instruction->repeat && vector(effect, &operands);
+        return !form->repeat && vector(effect, &operands);
     case 0xb6: /* movzx */
     case 0xbe: /* movsx */
-        return !instruction->repeat && load(effect, &operands, WIDTH_BYTE);
+        return !form->repeat && load(effect, &operands, WIDTH_BYTE);
     case 0xb7:
     case 0xbf:
-        return !instruction->repeat && load(effect, &operands, WIDTH_WORD);
+        return !form->repeat && load(effect, &operands, WIDTH_WORD);
     default:
         return false;
     }
 }
 
-static bool one_byte(struct effect *effect, const struct instruction *instruction)
+static bool one_byte(struct effect *effect, const struct instruction *instruction, const struct form *form)
 {
-    const struct operands wide = operands_of(instruction, false), bytes = operands_of(instruction, true);
-    uint8_t opcode = instruction->opcode[0];
+    const struct operands wide = operands_of(instruction, form, false),
+                          bytes = operands_of(instruction, form, true);
+    uint8_t opcode = form->opcode[0];
 
     switch (opcode) {
     case 0x00 ... 0x3f:
         return (opcode & 7) < 6 && arithmetic(effect, opcode & 1 ? &wide : &bytes, opcode >> 3, opcode & 7);
     case 0x50 ... 0x57: /* push */
-        effect->reads |= bit((opcode & 7) + (instruction->rex & REX_B ? 8u : 0u)) | bit(RSP);
+        effect->reads |= bit((opcode & 7) + (form->rex & REX_B ? 8u : 0u)) | bit(RSP);
         return true;
     case 0x63: /* movsxd */
         return load(effect, &wide, WIDTH_FULL);
@@ -251,7 +250,7 @@ static bool one_byte(struct effect *effect, const struct instruction *instructio
     case 0xa9:
         return arithmetic(effect, &wide, CMP, 5);
     case 0xb8 ... 0xbf: /* mov of an immediate */
-        write_register(effect, bit((opcode & 7) + (instruction->rex & REX_B ? 8u : 0u)), wide.width);
+        write_register(effect, bit((opcode & 7) + (form->rex & REX_B ? 8u : 0u)), wide.width);
         return true;
     case 0xc6:
         write_rm(effect, &bytes);
@@ -271,15 +270,17 @@ static bool one_byte(struct effect *effect, const struct instruction *instructio
 /* False: what it does is not known here, or it leads away. */
 static bool effect_of(const struct instruction *instruction, struct effect *ret_effect)
 {
+    const struct form form = form_of(instruction);
+
     *ret_effect = (struct effect){0};
     if (instruction->kind == INSTRUCTION_NOP || instruction->kind == INSTRUCTION_ENDBR)
         return true;
-    if ((instruction->kind != INSTRUCTION_OTHER && instruction->kind != INSTRUCTION_PUSH) ||
-        instruction->vex || instruction->lock || instruction->address_size)
+    if ((instruction->kind != INSTRUCTION_OTHER && instruction->kind != INSTRUCTION_PUSH) || form.vex ||
+        instruction->locked || form.address_size)
         return false;
-    if (instruction->opcode[0] == 0x0f)
-        return two_bytes(ret_effect, instruction);
-    return !instruction->repeat && one_byte(ret_effect, instruction);
+    if (form.opcode[0] == 0x0f)
+        return two_bytes(ret_effect, instruction, &form);
+    return !form.repeat && one_byte(ret_effect, instruction, &form);
 }
 
 /* ---------------------------------------------------------------------------------------------- following */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/arch/relocate.h"
 
+#include "image/arch/operands.h"
 #include "image/arch/x86_64/flow_length.h"
+#include "image/arch/x86_64/form.h"
 
-#define INSTRUCTION_BYTES 15
 #define MODRM_RIP 0x05 /* mod 0, r/m 5: a displacement from RIP */
 #define MODRM_RIP_MASK 0xc7
 #define LOOPNE 0xe0 /* E0 to E3: loopne, loope, loop, jrcxz */
@@ -25,9 +26,10 @@ static size_t count_prefixes(const struct instruction *instruction)
  * none: their last byte is the opcode, so they end where it would be. */
 static size_t modrm_at(const struct instruction *instruction)
 {
+    const struct form form = form_of(instruction);
     size_t prefixes = count_prefixes(instruction);
 
-    if (instruction->vex)
+    if (form.vex)
         switch (instruction->code[prefixes]) {
         case 0xc5: /* VEX of two bytes */
             return prefixes + 3;
@@ -36,10 +38,9 @@ static size_t modrm_at(const struct instruction *instruction)
         default: /* VEX and XOP of three bytes */
             return prefixes + 4;
         }
-    if (instruction->opcode[0] == 0x0f && (instruction->opcode[1] == 0x38 || instruction->opcode[1] == 0x3a))
-        return instruction->modrm_at + 1U;
-    return flow_has_modrm(instruction->opcode[0], instruction->opcode[1]) ? instruction->modrm_at
-                                                                          : instruction->length;
+    if (form.opcode[0] == 0x0f && (form.opcode[1] == 0x38 || form.opcode[1] == 0x3a))
+        return form.modrm_at + 1U;
+    return flow_has_modrm(form.opcode[0], form.opcode[1]) ? form.modrm_at : instruction->length;
 }
 
 /* Where the displacement from RIP is, if the instruction has such an operand; otherwise 0. */
@@ -70,12 +71,13 @@ static bool goes_by_stack_pointer(const struct instruction *instruction)
 /* Opcodes that belong to none of the other kinds and cannot move: far transfers, xbegin and xabort. */
 static bool is_special(const struct instruction *instruction)
 {
-    uint8_t reg = (instruction->modrm >> 3) & 7;
+    const struct form form = form_of(instruction);
+    uint8_t reg = form_group(&form);
 
-    switch (instruction->opcode[0]) {
+    switch (form.opcode[0]) {
     case 0xc6:
     case 0xc7: /* xabort, xbegin: the latter branches */
-        return reg == 7 && instruction->modrm >= 0xc0;
+        return reg == 7 && form.modrm >= 0xc0;
     case 0xff: /* far call and jump */
         return reg == 3 || reg == 5;
     default:
@@ -85,8 +87,10 @@ static bool is_special(const struct instruction *instruction)
 
 bool relocate_can(const struct instruction *instruction)
 {
+    const struct form form = form_of(instruction);
+
     /* With prefix 67 an address has 32 bits: what is relative to RIP would have to lie there. */
-    if (rip_displacement_at(instruction) && instruction->address_size)
+    if (rip_displacement_at(instruction) && form.address_size)
         return false;
     switch (instruction->kind) {
     case INSTRUCTION_TRAP:
@@ -96,13 +100,13 @@ bool relocate_can(const struct instruction *instruction)
     case INSTRUCTION_JUMP:
     case INSTRUCTION_CALL:
     case INSTRUCTION_RETURN: /* with prefix 66 Intel's and AMD's processors differ */
-        return !instruction->operand_size;
+        return !form.operand_size;
     case INSTRUCTION_CALL_INDIRECT:
-        return !instruction->operand_size && !is_special(instruction) && !goes_by_stack_pointer(instruction);
+        return !form.operand_size && !is_special(instruction) && !goes_by_stack_pointer(instruction);
     case INSTRUCTION_JUMP_INDIRECT:
-        return !instruction->operand_size && !is_special(instruction);
+        return !form.operand_size && !is_special(instruction);
     case INSTRUCTION_OTHER:
-        return instruction->vex || !is_special(instruction);
+        return form.vex || !is_special(instruction);
     default:
         return true;
     }
@@ -137,9 +141,7 @@ static void jump(struct machine_code *code, uint64_t target)
 /* jcc rel32; the condition is the low half of the opcode in both forms. */
 static void branch(struct machine_code *code, const struct instruction *instruction)
 {
-    uint8_t opcode = instruction->opcode[0] == 0x0f ? instruction->opcode[1] : instruction->opcode[0];
-
-    EMIT(code, 0x0f, 0x80 | (opcode & 0x0f));
+    EMIT(code, 0x0f, 0x80 | instruction_condition_code(instruction));
     machine_code_distance(code, instruction->target, 0);
 }
 
@@ -197,9 +199,11 @@ static void call_indirect(struct machine_code *code, const struct instruction *i
 
 void relocate(struct machine_code *code, const struct instruction *instruction)
 {
+    const struct form form = form_of(instruction);
+
     switch (instruction->kind) {
     case INSTRUCTION_BRANCH:
-        if (instruction->opcode[0] >= LOOPNE && instruction->opcode[0] <= JRCXZ)
+        if (form.opcode[0] >= LOOPNE && form.opcode[0] <= JRCXZ)
             loop(code, instruction);
         else
             branch(code, instruction);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "image/arch/x86_64/flow_length.h"
+#include "image/arch/x86_64/form.h"
 
 struct disasm {
     csh handle;
@@ -44,30 +45,30 @@ void disasm_free(struct disasm *disasm)
 }
 
 /* Takes the legacy prefixes into account. Returns how many there are. */
-static size_t read_prefixes(struct instruction *instruction)
+static size_t read_prefixes(struct instruction *instruction, struct form *form)
 {
     size_t at = 0;
 
     for (; at < instruction->length; at++) {
         switch (instruction->code[at]) {
         case 0xf0:
-            instruction->lock = true;
+            instruction->locked = true;
             break;
         case 0x26:
         case 0x2e:
         case 0x36:
         case 0x3e:
-            instruction->segment = true;
+            form->segment = true;
             break;
         case 0x66:
-            instruction->operand_size = true;
+            form->operand_size = true;
             break;
         case 0xf2:
         case 0xf3:
-            instruction->repeat = true;
+            form->repeat = true;
             break;
         case 0x67:
-            instruction->address_size = true;
+            form->address_size = true;
             break;
         case 0x64:
         case 0x65:
@@ -87,22 +88,24 @@ static bool is_vex(const uint8_t *code, size_t size)
     return code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62 || (code[0] == 0x8f && (code[1] & 0x38));
 }
 
-static void read_opcode(struct instruction *instruction)
+static struct form read_form(struct instruction *instruction)
 {
-    size_t at = read_prefixes(instruction), end = instruction->length;
+    struct form form = {0};
+    size_t at = read_prefixes(instruction, &form), end = instruction->length;
 
     if (at < end && (instruction->code[at] & 0xf0) == 0x40)
-        instruction->rex = instruction->code[at++];
-    instruction->vex = is_vex(instruction->code + at, end - at);
-    if (instruction->vex)
-        return;
+        form.rex = instruction->code[at++];
+    form.vex = is_vex(instruction->code + at, end - at);
+    if (form.vex)
+        return form;
     if (at < end)
-        instruction->opcode[0] = instruction->code[at++];
-    if (instruction->opcode[0] == 0x0f && at < end)
-        instruction->opcode[1] = instruction->code[at++];
-    instruction->modrm_at = (uint8_t)at;
+        form.opcode[0] = instruction->code[at++];
+    if (form.opcode[0] == 0x0f && at < end)
+        form.opcode[1] = instruction->code[at++];
+    form.modrm_at = (uint8_t)at;
     if (at < end)
-        instruction->modrm = instruction->code[at];
+        form.modrm = instruction->code[at];
+    return form;
 }
 
 /* System instructions, and those that only look like user ones: what 0F 01 does depends on ModRM alone. */
@@ -134,11 +137,11 @@ static bool is_system(uint8_t second)
     }
 }
 
-static enum instruction_kind kind_of_two_bytes(const struct instruction *instruction)
+static enum instruction_kind kind_of_two_bytes(const struct form *form)
 {
-    uint8_t second = instruction->opcode[1];
+    uint8_t second = form->opcode[1];
 
-    if (second == 0x1e && instruction->repeat && (instruction->modrm == 0xfa || instruction->modrm == 0xfb))
+    if (second == 0x1e && form->repeat && (form->modrm == 0xfa || form->modrm == 0xfb))
         return INSTRUCTION_ENDBR;
     if (second == 0x1f)
         return INSTRUCTION_NOP;
@@ -149,9 +152,9 @@ static enum instruction_kind kind_of_two_bytes(const struct instruction *instruc
     return is_system(second) ? INSTRUCTION_PRIVILEGED : INSTRUCTION_OTHER;
 }
 
-static enum instruction_kind kind_of_group5(uint8_t modrm)
+static enum instruction_kind kind_of_group5(uint8_t group)
 {
-    switch ((modrm >> 3) & 7) {
+    switch (group) {
     case 2:
     case 3:
         return INSTRUCTION_CALL_INDIRECT;
@@ -163,22 +166,22 @@ static enum instruction_kind kind_of_group5(uint8_t modrm)
     }
 }
 
-static enum instruction_kind kind_of(const struct instruction *instruction)
+static enum instruction_kind kind_of(const struct form *form)
 {
-    uint8_t first = instruction->opcode[0];
+    uint8_t first = form->opcode[0];
 
-    if (instruction->vex)
+    if (form->vex)
         return INSTRUCTION_OTHER;
     switch (first) {
     case 0x0f:
-        return kind_of_two_bytes(instruction);
+        return kind_of_two_bytes(form);
     case 0x50 ... 0x57:
         return INSTRUCTION_PUSH;
     case 0x70 ... 0x7f:
     case 0xe0 ... 0xe3:
         return INSTRUCTION_BRANCH;
     case 0x90: /* with REX.B it exchanges %rax and %r8, with F3 it is pause */
-        return instruction->repeat || (instruction->rex & 1) ? INSTRUCTION_OTHER : INSTRUCTION_NOP;
+        return form->repeat || (form->rex & REX_B) ? INSTRUCTION_OTHER : INSTRUCTION_NOP;
     case 0xc2:
     case 0xc3:
     case 0xca:
@@ -202,17 +205,17 @@ static enum instruction_kind kind_of(const struct instruction *instruction)
     case 0xeb:
         return INSTRUCTION_JUMP;
     case 0xff:
-        return kind_of_group5(instruction->modrm);
+        return kind_of_group5(form_group(form));
     default:
         return INSTRUCTION_OTHER;
     }
 }
 
 /* Relative branches end in their displacement: 4 bytes for E8, E9 and 0F 8x, 1 byte for the others. */
-static uint64_t target_of(const struct instruction *instruction)
+static uint64_t target_of(const struct instruction *instruction, const struct form *form)
 {
     const uint8_t *end = instruction->code + instruction->length;
-    uint8_t first = instruction->opcode[0];
+    uint8_t first = form->opcode[0];
     int32_t distance = end[-1] < 0x80 ? end[-1] : end[-1] - 0x100;
 
     if (instruction->kind != INSTRUCTION_BRANCH && instruction->kind != INSTRUCTION_JUMP &&
@@ -226,9 +229,11 @@ static uint64_t target_of(const struct instruction *instruction)
 /* What follows from where the instruction ends. */
 static void classify(struct instruction *instruction)
 {
-    read_opcode(instruction);
-    instruction->kind = kind_of(instruction);
-    instruction->target = target_of(instruction);
+    const struct form form = read_form(instruction);
+
+    memcpy(instruction->form, &form, sizeof(form));
+    instruction->kind = kind_of(&form);
+    instruction->target = target_of(instruction, &form);
 }
 
 int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,

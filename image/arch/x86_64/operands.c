@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "image/arch/operands.h"
 
-#include <string.h>
-
 #include "image/arch/x86_64/flow_length.h"
+#include "image/arch/x86_64/form.h"
 
-#define REX_W 8
-#define REX_R 4
-#define REX_X 2
-#define REX_B 1
+/* ---------------------------------------------------------------------------------------------- memory */
 
-/* ---------------------------------------------------------------------------------------------- operands */
-
-static bool has_modrm(const struct instruction *instruction)
+bool form_has_modrm(const struct form *form, const struct instruction *instruction)
 {
-    return !instruction->vex && instruction->modrm_at < instruction->length &&
-           flow_has_modrm(instruction->opcode[0], instruction->opcode[1]);
-}
-
-enum machine_register flow_reg_operand(const struct instruction *instruction)
-{
-    return (enum machine_register)(((instruction->modrm >> 3) & 7) | (instruction->rex & REX_R ? 8 : 0));
-}
-
-enum machine_register flow_rm_operand(const struct instruction *instruction)
-{
-    if (instruction->modrm < 0xc0)
-        return REGISTER_NONE;
-    return (enum machine_register)((instruction->modrm & 7) | (instruction->rex & REX_B ? 8 : 0));
+    return !form->vex && form->modrm_at < instruction->length &&
+           flow_has_modrm(form->opcode[0], form->opcode[1]);
 }
 
 static int32_t read_displacement(const uint8_t *at, size_t bytes)
@@ -41,21 +23,29 @@ static int32_t read_displacement(const uint8_t *at, size_t bytes)
     return value;
 }
 
+int64_t form_number(const struct instruction *instruction, size_t bytes)
+{
+    if (bytes > instruction->length)
+        return 0;
+    return read_displacement(instruction->code + instruction->length - bytes, bytes);
+}
+
 bool instruction_memory(const struct instruction *instruction, struct memory_operand *ret_memory)
 {
-    uint8_t mod = instruction->modrm >> 6, low = instruction->modrm & 7;
-    const uint8_t *at = instruction->code + instruction->modrm_at + 1;
+    const struct form form = form_of(instruction);
+    uint8_t mod = form.modrm >> 6, low = form.modrm & 7;
+    const uint8_t *at = instruction->code + form.modrm_at + 1;
     struct memory_operand memory = {.index = REGISTER_NONE, .scale = 1};
     size_t bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
 
-    if (!has_modrm(instruction) || mod == 3)
+    if (!form_has_modrm(&form, instruction) || mod == 3)
         return false;
-    memory.base = (enum machine_register)(low | (instruction->rex & REX_B ? 8 : 0));
+    memory.base = (enum machine_register)(low | (form.rex & REX_B ? 8 : 0));
     if (low == 4) {
-        uint8_t sib = *at++, index = ((sib >> 3) & 7) | (instruction->rex & REX_X ? 8 : 0);
+        uint8_t sib = *at++, index = ((sib >> 3) & 7) | (form.rex & REX_X ? 8 : 0);
 
         low = sib & 7;
-        memory.base = (enum machine_register)(low | (instruction->rex & REX_B ? 8 : 0));
+        memory.base = (enum machine_register)(low | (form.rex & REX_B ? 8 : 0));
         memory.index = index == 4 ? REGISTER_NONE : (enum machine_register)index;
         memory.scale = (uint8_t)(1 << (sib >> 6));
         if (low == 5 && mod == 0)
@@ -72,228 +62,254 @@ bool instruction_memory(const struct instruction *instruction, struct memory_ope
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------- rsp */
-
-static enum stack_effect moved(int64_t *ret_bytes, int64_t bytes)
+bool instruction_fixed_memory(const struct instruction *instruction, uint64_t *ret_address)
 {
-    *ret_bytes = bytes;
-    return bytes ? STACK_MOVED : STACK_KEPT;
-}
-
-/* Opcodes of one byte whose ModRM.reg is written to; of the first 64 these are the odd quarters. */
-static bool writes_reg(uint8_t opcode)
-{
-    if (opcode < 0x38)
-        return (opcode & 6) == 2;
-    switch (opcode) {
-    case 0x63: /* movslq */
-    case 0x69: /* imul */
-    case 0x6b:
-    case 0x86: /* xchg */
-    case 0x87:
-    case 0x8a: /* mov */
-    case 0x8b:
-    case 0x8d: /* lea */
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The same for ModRM.rm. Some of the groups only read it; that they count as writers of rsp harms nobody. */
-static bool writes_rm(const struct instruction *instruction)
-{
-    uint8_t opcode = instruction->opcode[0], group = (instruction->modrm >> 3) & 7;
-
-    if (opcode < 0x38)
-        return (opcode & 6) == 0;
-    switch (opcode) {
-    case 0x80: /* arithmetic with an immediate, the last of which is cmp */
-    case 0x81:
-    case 0x83:
-        return group != 7;
-    case 0xf6: /* test, not, neg, mul... */
-    case 0xf7:
-        return group == 2 || group == 3;
-    case 0xff: /* inc, dec; calls, jumps, push */
-        return group < 2;
-    case 0x86:
-    case 0x87:
-    case 0x88:
-    case 0x89:
-    case 0x8c:
-    case 0x8f:
-    case 0xc0:
-    case 0xc1:
-    case 0xc6:
-    case 0xc7:
-    case 0xd0 ... 0xd3:
-    case 0xfe:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Those behind 0F that write to a general register: it is in ModRM.reg, rarely in ModRM.rm. */
-static bool writes_reg_0f(uint8_t second)
-{
-    switch (second) {
-    case 0x02: /* lar, lsl */
-    case 0x03:
-    case 0x2c: /* conversions to integers */
-    case 0x2d:
-    case 0x40 ... 0x4f: /* cmov */
-    case 0x50:          /* movmskps */
-    case 0xaf:          /* imul */
-    case 0xb2:          /* lss, lfs, lgs */
-    case 0xb4:
-    case 0xb5:
-    case 0xb6: /* movzx, popcnt, bsf, bsr, movsx */
-    case 0xb7:
-    case 0xb8:
-    case 0xbc ... 0xbf:
-    case 0xc0: /* xadd */
-    case 0xc1:
-    case 0xc5: /* pextrw */
-    case 0xd7: /* pmovmskb */
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool writes_rm_0f(uint8_t second)
-{
-    switch (second) {
-    case 0x00:          /* sldt, str */
-    case 0x01:          /* smsw */
-    case 0x7e:          /* movd */
-    case 0x90 ... 0x9f: /* setcc */
-    case 0xa4:          /* shld, shrd */
-    case 0xa5:
-    case 0xac:
-    case 0xad:
-    case 0xab: /* bts, btr, btc */
-    case 0xb3:
-    case 0xba:
-    case 0xbb:
-    case 0xb0: /* cmpxchg, xadd */
-    case 0xb1:
-    case 0xc0:
-    case 0xc1:
-    case 0xc7: /* rdrand */
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* add and sub of an immediate, and lea of a sum with rsp, are what compilers move rsp with. */
-static enum stack_effect effect_of_sum(const struct instruction *instruction, int64_t *ret_bytes)
-{
-    uint8_t opcode = instruction->opcode[0], group = (instruction->modrm >> 3) & 7;
-    const uint8_t *immediate = instruction->code + instruction->modrm_at + 1;
     struct memory_operand memory;
 
-    if (!(instruction->rex & REX_W) || instruction->operand_size)
-        return STACK_LOST;
-    if (opcode == 0x8d && instruction_memory(instruction, &memory) && memory.base == REGISTER_STACK &&
-        memory.index == REGISTER_NONE)
-        return moved(ret_bytes, memory.displacement);
-    if ((opcode == 0x81 || opcode == 0x83) && (group == 0 || group == 5)) {
-        int64_t bytes = read_displacement(immediate, opcode == 0x81 ? 4 : 1);
+    if (!instruction_memory(instruction, &memory) || memory.base != REGISTER_PC)
+        return false;
+    *ret_address = instruction->address + instruction->length + (uint64_t)(int64_t)memory.displacement;
+    return true;
+}
 
-        return moved(ret_bytes, group == 0 ? bytes : -bytes);
+/* mov, push, and arithmetic with an immediate. */
+bool instruction_absolute_address(const struct instruction *instruction, uint64_t *ret_address)
+{
+    const struct form form = form_of(instruction);
+    const uint8_t *end = instruction->code + instruction->length;
+    uint8_t opcode = form.opcode[0];
+    uint64_t wide = 0;
+    uint32_t address;
+
+    if (form.vex || instruction->length < 5 ||
+        !((opcode >= 0xb8 && opcode <= 0xbf) || opcode == 0x68 || opcode == 0x81 || opcode == 0xc7 ||
+          (opcode < 0x40 && (opcode & 7) == 5)))
+        return false;
+    memcpy(&address, end - sizeof(address), sizeof(address));
+    if (instruction->length == 10)
+        memcpy(&wide, end - sizeof(wide), sizeof(wide));
+    *ret_address = wide ? wide : address;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------- moves */
+
+static bool is_mov(const struct form *form)
+{
+    return form_is(form, 0x89) || form_is(form, 0x8b);
+}
+
+bool instruction_copies(const struct instruction *instruction, enum machine_register *ret_from,
+                        enum machine_register *ret_to)
+{
+    const struct form form = form_of(instruction);
+    enum machine_register reg = form_reg(&form), rm = form_rm(&form);
+
+    if (!is_mov(&form) || rm == REGISTER_NONE)
+        return false;
+    *ret_from = form.opcode[0] == 0x89 ? reg : rm;
+    *ret_to = form.opcode[0] == 0x89 ? rm : reg;
+    return true;
+}
+
+bool instruction_accesses(const struct instruction *instruction, enum machine_register *ret_register,
+                          struct memory_operand *ret_memory)
+{
+    const struct form form = form_of(instruction);
+
+    *ret_register = form_reg(&form);
+    return is_mov(&form) && instruction_memory(instruction, ret_memory);
+}
+
+/* One of 32 bits or, if `wide`, of 64. */
+static bool moves(const struct instruction *instruction, uint8_t opcode, bool wide,
+                  enum machine_register *ret_register, struct memory_operand *ret_memory)
+{
+    const struct form form = form_of(instruction);
+
+    *ret_register = form_reg(&form);
+    return form_is(&form, opcode) && !form.operand_size && !(form.rex & REX_W) == !wide &&
+           instruction_memory(instruction, ret_memory);
+}
+
+bool instruction_loads(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                       struct memory_operand *ret_memory)
+{
+    return moves(instruction, 0x8b, wide, ret_register, ret_memory);
+}
+
+bool instruction_stores(const struct instruction *instruction, bool wide, enum machine_register *ret_register,
+                        struct memory_operand *ret_memory)
+{
+    return moves(instruction, 0x89, wide, ret_register, ret_memory);
+}
+
+bool instruction_stores_byte(const struct instruction *instruction, enum machine_register *ret_register,
+                             struct memory_operand *ret_memory)
+{
+    const struct form form = form_of(instruction);
+
+    *ret_register = form_reg(&form);
+    return form_is(&form, 0x88) && instruction_memory(instruction, ret_memory);
+}
+
+bool instruction_stores_number(const struct instruction *instruction, struct memory_operand *ret_memory,
+                               int64_t *ret_number)
+{
+    const struct form form = form_of(instruction);
+
+    if (!form_is(&form, 0xc7) || form_group(&form) != 0 || !(form.rex & REX_W) ||
+        !instruction_memory(instruction, ret_memory))
+        return false;
+    *ret_number = form_number(instruction, 4);
+    return true;
+}
+
+/* mov $NUMBER, %REG in its three forms, and xor of a register with itself. */
+bool instruction_loads_number(const struct instruction *instruction, enum machine_register *ret_register,
+                              int64_t *ret_number)
+{
+    const struct form form = form_of(instruction);
+    bool clears = (form_is(&form, 0x31) || form_is(&form, 0x33)) && form_reg(&form) == form_rm(&form);
+
+    if (!form.vex && (form.opcode[0] & 0xf8) == 0xb8) {
+        *ret_register = form_opcode_register(&form);
+        if (form.rex & REX_W)
+            memcpy(ret_number, instruction->code + instruction->length - sizeof(*ret_number),
+                   sizeof(*ret_number));
+        else
+            *ret_number = form_number(instruction, 4);
+        return !form.operand_size;
     }
-    return STACK_LOST;
+    *ret_register = form_rm(&form);
+    *ret_number = clears ? 0 : form_number(instruction, 4);
+    return clears || (form_is(&form, 0xc7) && form_group(&form) == 0 && *ret_register != REGISTER_NONE &&
+                      !form.operand_size);
 }
 
-static enum stack_effect effect_of_modrm(const struct instruction *instruction, int64_t *ret_bytes)
+bool instruction_makes_address(const struct instruction *instruction, enum machine_register *ret_register,
+                               struct memory_operand *ret_memory)
 {
-    uint8_t first = instruction->opcode[0], second = instruction->opcode[1];
-    bool reg, rm;
+    const struct form form = form_of(instruction);
 
-    if (!has_modrm(instruction))
-        return STACK_KEPT;
-    reg = first == 0x0f ? writes_reg_0f(second) : writes_reg(first);
-    rm = first == 0x0f ? writes_rm_0f(second) : writes_rm(instruction);
-    if ((reg && flow_reg_operand(instruction) == REGISTER_STACK) ||
-        (rm && flow_rm_operand(instruction) == REGISTER_STACK))
-        return effect_of_sum(instruction, ret_bytes);
-    return STACK_KEPT;
+    *ret_register = form_reg(&form);
+    return form_is(&form, 0x8d) && instruction_memory(instruction, ret_memory);
 }
 
-/* push and pop; prefix 66 makes them move by two bytes, which nobody wants to follow. */
-static enum stack_effect effect_of_push(const struct instruction *instruction, int64_t bytes,
-                                        int64_t *ret_bytes)
+bool instruction_makes_fixed_address(const struct instruction *instruction,
+                                     enum machine_register *ret_register, uint64_t *ret_address)
 {
-    return instruction->operand_size ? STACK_LOST : moved(ret_bytes, bytes);
+    const struct form form = form_of(instruction);
+
+    *ret_register = form_reg(&form);
+    return form_is(&form, 0x8d) && instruction_fixed_memory(instruction, ret_address);
 }
 
-static enum stack_effect effect_of_two_bytes(const struct instruction *instruction, int64_t *ret_bytes)
+bool instruction_adds(const struct instruction *instruction, enum machine_register *ret_from,
+                      enum machine_register *ret_to)
 {
-    uint8_t third = instruction->modrm; /* behind 0F 38 and 0F 3A */
+    const struct form form = form_of(instruction);
 
-    switch (instruction->opcode[1]) {
-    case 0xa0: /* push %fs, %gs */
-    case 0xa8:
-        return effect_of_push(instruction, -8, ret_bytes);
-    case 0xa1: /* pop */
-    case 0xa9:
-        return effect_of_push(instruction, 8, ret_bytes);
-    case 0xcc: /* bswap %esp */
-        return instruction->rex & REX_B ? STACK_KEPT : STACK_LOST;
-    case 0x38: /* movbe, crc32, adcx and others of a map of their own */
-        return third >= 0xf0 ? STACK_LOST : STACK_KEPT;
-    case 0x3a: /* pextrb, pextrd, extractps */
-        return third >= 0x14 && third <= 0x17 ? STACK_LOST : STACK_KEPT;
-    default:
-        return effect_of_modrm(instruction, ret_bytes);
+    *ret_from = form_reg(&form);
+    *ret_to = form_rm(&form);
+    return form_is(&form, 0x01) && *ret_to != REGISTER_NONE;
+}
+
+bool instruction_goes_through(const struct instruction *instruction, enum machine_register *ret_register)
+{
+    const struct form form = form_of(instruction);
+
+    *ret_register = form_rm(&form);
+    return (instruction->kind == INSTRUCTION_JUMP_INDIRECT ||
+            instruction->kind == INSTRUCTION_CALL_INDIRECT) &&
+           *ret_register != REGISTER_NONE;
+}
+
+/* ---------------------------------------------------------------------------------------------- comparisons
+ */
+
+enum { GROUP_ADD = 0, GROUP_COMPARE = 7 }; /* of 80, 81 and 83 */
+
+bool instruction_compares_register(const struct instruction *instruction, unsigned size,
+                                   enum machine_register *ret_register, int64_t *ret_number)
+{
+    const struct form form = form_of(instruction);
+
+    *ret_number = form_number(instruction, 1);
+    if (size == 1) {
+        *ret_register = (enum machine_register)0;
+        return form_is(&form, 0x3c);
     }
+    *ret_register = form_rm(&form);
+    return form_is(&form, 0x83) && form_group(&form) == GROUP_COMPARE && *ret_register != REGISTER_NONE;
 }
 
-enum stack_effect instruction_stack_effect(const struct instruction *instruction, int64_t *ret_bytes)
+bool instruction_compares_memory(const struct instruction *instruction, unsigned size,
+                                 struct memory_operand *ret_memory, int64_t *ret_number)
 {
-    uint8_t group = (instruction->modrm >> 3) & 7;
+    const struct form form = form_of(instruction);
 
-    *ret_bytes = 0;
-    if (instruction->vex)
-        return STACK_KEPT;
-    switch (instruction->opcode[0]) {
-    case 0x0f:
-        return effect_of_two_bytes(instruction, ret_bytes);
-    case 0x50 ... 0x57:
-    case 0x68: /* push of an immediate */
-    case 0x6a:
-    case 0x9c: /* pushf */
-        return effect_of_push(instruction, -8, ret_bytes);
-    case 0x5c: /* pop %rsp or %r12 */
-        return instruction->rex & REX_B ? effect_of_push(instruction, 8, ret_bytes) : STACK_LOST;
-    case 0x58 ... 0x5b:
-    case 0x5d ... 0x5f:
-    case 0x9d: /* popf */
-        return effect_of_push(instruction, 8, ret_bytes);
-    case 0x8f:
-        return flow_rm_operand(instruction) == REGISTER_STACK ? STACK_LOST
-                                                              : effect_of_push(instruction, 8, ret_bytes);
-    case 0xff:
-        return group == 6 ? effect_of_push(instruction, -8, ret_bytes)
-                          : effect_of_modrm(instruction, ret_bytes);
-    case 0x94: /* xchg with %rsp or %r12 */
-    case 0xb4: /* mov of an immediate to %ah or %spl, %rsp */
-    case 0xbc:
-        return instruction->rex & REX_B ? STACK_KEPT : STACK_LOST;
-    case 0xc8: /* enter, leave */
-    case 0xc9:
-    case 0xc2: /* returns */
-    case 0xc3:
-    case 0xca:
-    case 0xcb:
-    case 0xcd: /* int, iret */
-    case 0xcf:
-        return STACK_LOST;
+    *ret_number = form_number(instruction, 1);
+    return form_is(&form, size == 1 ? 0x80 : 0x83) && form_group(&form) == GROUP_COMPARE &&
+           !(form.rex & REX_W) && instruction_memory(instruction, ret_memory);
+}
+
+bool instruction_compares_with(const struct instruction *instruction, struct memory_operand *ret_memory)
+{
+    const struct form form = form_of(instruction);
+
+    return form_is(&form, 0x3b) && instruction_memory(instruction, ret_memory);
+}
+
+bool instruction_only_compares(const struct instruction *instruction)
+{
+    const struct form form = form_of(instruction);
+
+    if (form_is(&form, 0x81) || form_is(&form, 0x83))
+        return form_group(&form) == GROUP_COMPARE;
+    return form_is(&form, 0x39) || form_is(&form, 0x3b) || form_is(&form, 0x85);
+}
+
+bool instruction_tests(const struct instruction *instruction)
+{
+    const struct form form = form_of(instruction);
+
+    return form_is(&form, 0x84) || form_is(&form, 0x85);
+}
+
+bool instruction_increments(const struct instruction *instruction, bool wide,
+                            struct memory_operand *ret_memory)
+{
+    const struct form form = form_of(instruction);
+    bool counts = form_is(&form, 0xff) || (form_is(&form, 0x83) && form_number(instruction, 1) == 1);
+
+    return counts && form_group(&form) == GROUP_ADD && !instruction->locked && !(form.rex & REX_W) == !wide &&
+           instruction_memory(instruction, ret_memory);
+}
+
+uint8_t instruction_condition_code(const struct instruction *branch)
+{
+    const struct form form = form_of(branch);
+
+    return (form.opcode[0] == 0x0f ? form.opcode[1] : form.opcode[0]) & 15;
+}
+
+enum branch_condition instruction_condition(const struct instruction *branch)
+{
+    const struct form form = form_of(branch);
+
+    if (branch->kind != INSTRUCTION_BRANCH || (form.opcode[0] & 0xf0) == 0xe0) /* loop, jrcxz */
+        return BRANCH_IF_OTHER;
+    switch (instruction_condition_code(branch)) {
+    case 4:
+        return BRANCH_IF_ZERO;
+    case 5:
+        return BRANCH_IF_NOT_ZERO;
+    case 6:
+        return BRANCH_IF_NOT_ABOVE;
+    case 7:
+        return BRANCH_IF_ABOVE;
     default:
-        return effect_of_modrm(instruction, ret_bytes);
+        return BRANCH_IF_OTHER;
     }
 }

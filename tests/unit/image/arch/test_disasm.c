@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/array.h"
-#include "image/arch/disasm.h"
+#include "image/arch/x86_64/form.h"
 
 #define AT 0x1000u
 
@@ -69,7 +69,7 @@ Test(disasm, lengths_kinds_and_targets)
         cr_expect_eq(got.length, table[i].length, "%s: length %d", table[i].text, got.length);
         cr_expect_eq(got.kind, table[i].kind, "%s: kind %d", table[i].text, (int)got.kind);
         cr_expect_eq(got.target, table[i].target, "%s: target %lx", table[i].text, (long)got.target);
-        cr_expect_eq(got.vex, strcmp(table[i].text, "vpcmpeqb") == 0, "%s", table[i].text);
+        cr_expect_eq(form_of(&got).vex, strcmp(table[i].text, "vpcmpeqb") == 0, "%s", table[i].text);
     }
 }
 
@@ -93,11 +93,11 @@ Test(disasm, prefixes_are_told)
     struct instruction got;
 
     cr_assert_eq(disasm_decode(disasm, lock_inc, sizeof(lock_inc), AT, &got), 0);
-    cr_expect(got.lock && !got.segment && got.rex == 0x48);
+    cr_expect(got.locked && !form_of(&got).segment && form_of(&got).rex == 0x48);
     cr_assert_eq(disasm_decode(disasm, ds_lea, sizeof(ds_lea), AT, &got), 0);
-    cr_expect(!got.lock && got.segment && got.rex == 0);
+    cr_expect(!got.locked && form_of(&got).segment && form_of(&got).rex == 0);
     cr_assert_eq(disasm_decode(disasm, fs_mov, sizeof(fs_mov), AT, &got), 0);
-    cr_expect(!got.lock && !got.segment && got.opcode[0] == 0x8b);
+    cr_expect(!got.locked && !form_of(&got).segment && form_of(&got).opcode[0] == 0x8b);
 }
 
 Test(disasm, any_bytes_are_survived)

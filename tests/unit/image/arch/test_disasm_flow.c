@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "image/arch/disasm.h"
 #include "image/arch/operands.h"
+#include "image/arch/stack_effect.h"
 #include "image/arch/x86_64/flow_length.h"
 #include "image/flow/flow_image.h"
 #include "tests/unit/image/tiny_elf.h"
@@ -103,7 +104,7 @@ Test(flow_length, forms_that_programs_here_may_lack)
 
 /* ---------------------------------------------------------------------------------------------- rsp */
 
-Test(flow_stack, effects)
+Test(stack_effect, effects)
 {
     static const struct {
         const char *text;
@@ -207,7 +208,7 @@ static int compare_libc(struct dl_phdr_info *info, size_t size, void *moves)
     return 0;
 }
 
-Test(flow_stack, no_writer_of_rsp_is_missed)
+Test(stack_effect, no_writer_of_rsp_is_missed)
 {
     size_t moves = 0;
 
@@ -215,7 +216,7 @@ Test(flow_stack, no_writer_of_rsp_is_missed)
     cr_expect_gt(moves, 10000);
 }
 
-Test(flow_stack, memory_operands)
+Test(operands, memory)
 {
     static const struct {
         const char *text;
