@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Runs, and what their threads and functions are. */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "store/bytes/bytes.h"
 #include "store/db/aliases.h"
 #include "store/db/store.h"
@@ -70,16 +70,14 @@ static int select_run(struct tracestore *store, const char *sql, const char *nam
     return result == SQLITE_DONE ? 1 : db_fail(store->db, err, what);
 }
 
-/* Whether `text` is a decimal number that fits. */
 static bool is_number(const char *text, int64_t *ret_number)
 {
-    char *end;
+    uint64_t number;
 
-    if (!isdigit((unsigned char)*text))
+    if (!number_parse_count(text, &number) || number > INT64_MAX)
         return false;
-    errno = 0;
-    *ret_number = strtoll(text, &end, 10);
-    return !*end && !errno;
+    *ret_number = (int64_t)number;
+    return true;
 }
 
 int tracestore_find_run(struct tracestore *store, const char *name, struct tracestore_run *ret_run,

@@ -5,7 +5,6 @@
  */
 #include "analyzer/symbols/filter.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "analyzer/symbols/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "image/elf/demangle.h"
 
 struct filter {
@@ -94,12 +94,10 @@ static bool is_paper_code(const char *spec)
 /* The last part of a code: 0K10. */
 static int parse_tail(struct filter *filter, const char *tail, const char *where, struct error *err)
 {
-    char *end = NULL;
-    unsigned long max_body = 0;
+    uint64_t max_body = 0;
 
-    if (is_digit_flag(tail[0]) && tail[1] == 'K' && isdigit((unsigned char)tail[2]))
-        max_body = strtoul(tail + 2, &end, 10);
-    if (!end || *end || !max_body || max_body > 1000)
+    if (!is_digit_flag(tail[0]) || tail[1] != 'K' || !number_parse_count(tail + 2, &max_body) || !max_body ||
+        max_body > 1000)
         return error_say(err, -EINVAL,
                          "reading %s: it does not end in 0K or 1K and a number from 1 to 1000 (for example "
                          "11.mem.ompcrit.cust.0K10)",

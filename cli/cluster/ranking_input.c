@@ -8,6 +8,7 @@
 #include "analyzer/ranking/ranking_filters.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "cli/common/command.h"
 #include "cli/common/filter_file.h"
 
@@ -78,10 +79,9 @@ static bool add_linkage(struct ranking_arguments *arguments, const char *item)
 
 static bool add_max_body(struct ranking_arguments *arguments, const char *item)
 {
-    char *end;
-    unsigned long number = strtoul(item, &end, 10);
+    uint64_t number = 0;
 
-    if (*item < '0' || *item > '9' || *end || !number || number > NLR_MAX_BODY ||
+    if (!number_parse_count(item, &number) || !number || number > NLR_MAX_BODY ||
         arguments->max_body_count == ARRAY_SIZE(arguments->max_bodies))
         return false;
     arguments->max_bodies[arguments->max_body_count++] = (unsigned)number;

@@ -2,13 +2,13 @@
 /* What all subcommands share: the common options, and how command lines are read. */
 #include "cli/common/command.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "cli/common/suggestion.h"
 #include "collector/uprobe/bpf_messages.h"
@@ -168,12 +168,9 @@ void cli_parse(const struct command *command, int argc, char **argv, void *input
 unsigned long cli_parse_number(const struct argp_state *state, const char *option, const char *text,
                                unsigned long low, unsigned long high)
 {
-    char *end;
-    unsigned long number;
+    uint64_t number;
 
-    errno = 0;
-    number = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || number < low || number > high)
+    if (!number_parse_count(text, &number) || number < low || number > high)
         argp_error(state, "%s must be a number from %lu to %lu, not '%s'", option, low, high, text);
     return number;
 }
@@ -181,20 +178,10 @@ unsigned long cli_parse_number(const struct argp_state *state, const char *optio
 uint64_t cli_parse_duration_in(const struct argp_state *state, const char *option, const char *text,
                                uint64_t low_ns, double bare)
 {
-    const struct {
-        const char *name;
-        double seconds;
-    } units[] = {{"", bare}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
-                 {"m", 60},  {"h", 3600},  {"d", 86400}, {"w", 604800}};
-    char *end;
-    double number = strtod(text, &end);
+    uint64_t ns;
 
-    for (size_t i = 0; end != text && i < ARRAY_SIZE(units); i++) {
-        double ns = number * units[i].seconds * 1e9 + 0.5;
-
-        if (!strcmp(end, units[i].name) && number >= 0 && ns >= (double)low_ns && ns <= 1e18)
-            return (uint64_t)ns;
-    }
+    if (number_parse_duration_in(text, bare * 1e9, &ns) && ns >= low_ns)
+        return ns;
     argp_error(state, "%s must be a time such as 200ms, 30s, 5m or 1h, of %g s or more, not '%s'", option,
                (double)low_ns / 1e9, text);
     return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "cli/common/command.h"
 
 enum { PID_MAX = 1 << 30 };
@@ -30,14 +31,11 @@ bool pid_list_add(struct pid_list *list, pid_t pid)
 void pid_list_parse(struct pid_list *list, const char *text, const struct argp_state *state)
 {
     for (const char *at = text;;) {
-        char *end;
-        long pid = strtol(at, &end, 10);
+        const char *end = at;
+        uint64_t pid = 0;
 
-        if (end == at || (*end && *end != ',') || pid <= 0 || pid > PID_MAX)
-            argp_error(state,
-                       "'%s' is not a list of process ids (separate pids by commas or spaces) "
-                       "(separate pids by commas or spaces)",
-                       text);
+        if (!number_parse_count_at(at, &pid, &end) || (*end && *end != ',') || !pid || pid > PID_MAX)
+            argp_error(state, "'%s' is not a list of process ids (separate pids by commas or spaces)", text);
         if (!pid_list_add(list, (pid_t)pid))
             argp_failure(state, EXIT_FAILED, ENOMEM, "cannot read the process ids");
         if (!*end)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 
 enum { KEY_KEEP_SIZE = 1024, KEY_KEEP_AGE, KEY_KEEP_RUNS };
 
@@ -17,47 +18,33 @@ static const struct argp_option options[] = {
     {0},
 };
 
-struct unit {
-    char letter;
-    double factor;
-};
-
-/* A number with an optional unit, greater than 0; 0 after a usage error. */
-static uint64_t parse_number(const char *text, const struct unit *units, size_t unit_count, double most,
-                             const char *kind, struct argp_state *state)
+/* Always false: a usage error ends the program. */
+static bool bad(const char *text, const char *kind, const struct argp_state *state)
 {
-    char *end;
-    double number = strtod(text, &end), factor = 1;
-
-    for (size_t i = 0; end != text && *end && i < unit_count; i++) {
-        if (*end == units[i].letter) {
-            factor = units[i].factor;
-            end++;
-            break;
-        }
-    }
-    number *= factor;
-    if (end == text || *end || !(number >= 1) || number > most) {
-        argp_error(state, "'%s' is not %s", text, kind);
-        return 0;
-    }
-    return (uint64_t)number;
+    argp_error(state, "'%s' is not %s", text, kind);
+    return false;
 }
 
 uint64_t cli_parse_bytes(const char *text, struct argp_state *state)
 {
-    static const struct unit units[] = {
-        {'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}, {'T', (double)(1ull << 40)}};
+    uint64_t bytes = 0;
 
-    return parse_number(text, units, ARRAY_SIZE(units), (double)(1ull << 60), "a size like 500M or 10G",
-                        state);
+    return (number_parse_size(text, &bytes) && bytes) || bad(text, "a size like 500M or 10G", state) ? bytes
+                                                                                                     : 0;
 }
 
 static uint64_t parse_age_ns(const char *text, struct argp_state *state)
 {
-    static const struct unit units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+    uint64_t ns = 0;
 
-    return 1000000000u * parse_number(text, units, ARRAY_SIZE(units), 3e9, "a time like 12h or 7d", state);
+    return (number_parse_duration(text, &ns) && ns) || bad(text, "a time like 12h or 7d", state) ? ns : 0;
+}
+
+static uint64_t parse_runs(const char *text, struct argp_state *state)
+{
+    uint64_t runs = 0;
+
+    return (number_parse_count(text, &runs) && runs) || bad(text, "a number of runs", state) ? runs : 0;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -72,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         keep->age_ns = parse_age_ns(arg, state);
         return 0;
     case KEY_KEEP_RUNS:
-        keep->runs = parse_number(arg, NULL, 0, 1e15, "a number of runs", state);
+        keep->runs = parse_runs(arg, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/go/go_commands.h"
@@ -399,13 +400,8 @@ static int execute_all(struct exploration *exploration, const struct go_schedule
 static int read_seed(const struct go_explore_arguments *arguments, uint64_t *ret_seed,
                      struct go_schedule *schedule, struct error *err)
 {
-    char *end;
-
     *ret_seed = clock_ns(CLOCK_REALTIME);
-    if (!arguments->seed)
-        return 0;
-    *ret_seed = strtoull(arguments->seed, &end, 10);
-    if (*arguments->seed && !*end)
+    if (!arguments->seed || number_parse_count(arguments->seed, ret_seed))
         return 0;
     return go_schedule_parse(arguments->seed, schedule)
                ? error_say(err, -EINVAL, "cannot read the seed '%s' (a number, or PLACE.HIT,PLACE.HIT...)",

@@ -7,6 +7,7 @@
 
 #include "analyzer/go/verdict.h"
 #include "base/array.h"
+#include "base/number.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
@@ -62,12 +63,11 @@ static enum go_detail parse_detail(const char *text, const struct argp_state *st
 
 static double parse_percent(const char *text, const struct argp_state *state)
 {
-    char *end;
-    double percent = strtod(text, &end);
+    double share = 0;
 
-    if (end == text || *end || !(percent >= 0) || percent > 1000)
+    if (!number_parse_share(text, &share))
         argp_error(state, "--budget must be a percentage, not '%s'", text);
-    return percent;
+    return 100 * share;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -9,6 +9,7 @@
 
 #include "analyzer/picture/go_timeline.h"
 #include "base/array.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/common/output_file.h"
@@ -40,10 +41,9 @@ static const struct argp_option options[] = {
 static void add_wanted(struct argp_state *state, struct arguments *arguments, const char *text)
 {
     const char *point = strstr(text, ".g");
-    char *end = NULL;
-    uint64_t goroutine = point ? strtoull(point + 2, &end, 10) : 0;
+    uint64_t goroutine = 0;
 
-    if (!goroutine || *end)
+    if (!point || !number_parse_count(point + 2, &goroutine) || !goroutine)
         argp_error(state, "'%s' is not a goroutine (write P.gN, for example 0.g7)", text);
     if (array_reserve(&arguments->wanted, &arguments->wanted_capacity, arguments->wanted_count + 1))
         argp_failure(state, EXIT_FAILED, ENOMEM, "reading the arguments");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "cli/common/command.h"
 #include "cli/common/completeness.h"
 #include "cli/common/output.h"
@@ -22,15 +23,13 @@ enum { DELAY_MIN_NS = 100000000 };
 
 enum { KEY_DELAY = 256, KEY_ITERATIONS, KEY_BUDGET, KEY_FUNCTIONS, KEY_EXCLUDE, KEY_IMAGES };
 
-static double parse_decimal(const char *option, const char *text, double low, double high,
-                            struct argp_state *state)
+static double parse_budget(const char *text, struct argp_state *state)
 {
-    char *end;
-    double value = strtod(text, &end);
+    double share = 0;
 
-    if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= low && value <= high))
-        argp_error(state, "%s must be a number from %g to %g, not '%s'", option, low, high, text);
-    return value;
+    if (!number_parse_share(text, &share) || share < 0.0001)
+        argp_error(state, "--budget must be a number from 0.01 to 1000, not '%s'", text);
+    return share;
 }
 
 static void check(const struct top_input *input, struct argp_state *state)
@@ -70,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         live->iterations = cli_parse_number(state, "--iterations", arg, 1, 1000000000);
         return 0;
     case KEY_BUDGET:
-        live->budget = parse_decimal("--budget", arg, 0.01, 1000, state) / 100;
+        live->budget = parse_budget(arg, state);
         return 0;
     case KEY_FUNCTIONS:
         function_choice_parse(function_choice_only, &live->choice, arg, state);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/retention_arguments.h"
@@ -116,15 +117,14 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
 
 static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
-    char *end;
-    double percent = strtod(text, &end);
+    double share = 0;
 
     arguments->has_budget = true;
     if (!strcmp(text, "none"))
         return;
-    if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0) || percent > 1000)
+    if (!number_parse_share(text, &share) || share <= 0)
         argp_error(state, "--budget must be a percentage or none, not '%s'", text);
-    arguments->recorder.limits.budget = percent / 100;
+    arguments->recorder.limits.budget = share;
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)

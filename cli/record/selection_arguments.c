@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/common/command.h"
 #include "cli/common/filter_file.h"
 #include "cli/record/record_arguments.h"
@@ -56,12 +57,11 @@ static void parse_trigger(struct record_arguments *arguments, const char *text, 
 static void parse_trigger_share(struct record_arguments *arguments, const char *text,
                                 struct argp_state *state)
 {
-    char *end;
-    double percent = strtod(text, &end);
+    double share = 0;
 
-    if (end == text || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 100))
+    if (!number_parse_share(text, &share) || share <= 0 || share > 1)
         argp_error(state, "--trigger-share must be a percentage up to 100, not '%s'", text);
-    arguments->recorder.trigger.share = percent / 100;
+    arguments->recorder.trigger.share = share;
     arguments->has_share = true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/common/command.h"
 #include "cli/common/retention_arguments.h"
 #include "cli/record/record_arguments.h"
@@ -31,14 +32,9 @@ static const struct argp_option storing_options[] = {
 
 static size_t parse_size(const char *text, struct argp_state *state)
 {
-    char *end;
-    unsigned long long size = strtoull(text, &end, 10);
+    uint64_t size = 0;
 
-    if (*end == 'K' || *end == 'k')
-        size <<= 10, end++;
-    else if (*end == 'M' || *end == 'm')
-        size <<= 20, end++;
-    if (end == text || *end || size < 4096 || size > 1u << 30 || size & (size - 1))
+    if (!number_parse_size(text, &size) || size < 4096 || size > 1u << 30 || size & (size - 1))
         argp_error(state, "'%s' is not a power of two from 4K to 1024M", text);
     return (size_t)size;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
@@ -24,16 +25,14 @@ struct export_input {
 /* "FIRST..LAST", "FIRST.." or "..LAST". False: it is none, or the first event alone, without its end. */
 static bool parse_seq(const char *arg, struct export_options *options)
 {
-    const char *dots = strstr(arg, "..");
-    char *end;
+    const char *last = strstr(arg, ".."), *end = arg;
 
-    if (!dots || !strpbrk(arg, "0123456789") || strchr(arg, '-'))
+    if (!last || !strpbrk(arg, "0123456789"))
         return false;
-    options->first_seq = strtoull(arg, &end, 10);
-    if (end != dots)
+    if ((last != arg && !number_parse_count_at(arg, &options->first_seq, &end)) || end != last)
         return false;
-    options->last_seq = strtoull(dots + 2, &end, 10);
-    return !*end && (!dots[2] || (options->last_seq && options->last_seq >= options->first_seq));
+    return !last[2] || (number_parse_count(last + 2, &options->last_seq) && options->last_seq &&
+                        options->last_seq >= options->first_seq);
 }
 
 static void check(struct export_input *input, struct argp_state *state)

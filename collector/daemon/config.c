@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/foreign_file.h"
+#include "base/number.h"
 
 #define FILE_MAX ((size_t)1 << 20)
 #define LINE_MAX_BYTES 4096
@@ -123,10 +124,9 @@ static int keep_user(const struct parser *parser, const char *value)
 {
     struct service_target *target = parser->section;
     const struct passwd *user = getpwnam(value);
-    char *end;
-    unsigned long number = strtoul(value, &end, 10);
+    uint64_t number = 0;
 
-    if (!user && (!isdigit((unsigned char)*value) || *end || number >= UINT32_MAX))
+    if (!user && (!number_parse_count(value, &number) || number >= UINT32_MAX))
         return bad(parser, "not a user:", value, "a name that this machine knows, or a number");
     target->uid = user ? user->pw_uid : (int64_t)number;
     return keep(parser, &target->user, value);
@@ -146,53 +146,33 @@ static int keep_regex(const struct parser *parser, char **place, const char *val
     return keep(parser, place, value);
 }
 
-/* A number greater than 0 with one of the units behind it, of which each has a letter and a factor. */
-static bool parse_unit(const char *value, const char *letters, const double *factors, double most,
-                       double *ret)
-{
-    char *end;
-    double number;
-    const char *letter;
-
-    if (*value < '0' || *value > '9')
-        return false;
-    number = strtod(value, &end);
-    letter = *end ? strchr(letters, *end) : letters;
-    if (!letter || (*end && end[1]))
-        return false;
-    number *= factors[letter - letters];
-    *ret = number;
-    return number > 0 && number <= most;
-}
-
 static int keep_time(const struct parser *parser, uint64_t *place, const char *value)
 {
-    static const double factors[] = {1, 60, 3600, 86400};
-    double seconds;
+    uint64_t ns;
 
-    if (!parse_unit(value, "smhd", factors, 1e8, &seconds) || seconds < 0.1)
-        return bad(parser, "not a time:", value, "a number and s, m, h or d, as in 30m; at least 0.1s");
-    *place = (uint64_t)(seconds * SECOND_NS);
+    if (!number_parse_duration(value, &ns) || ns < SECOND_NS / 10)
+        return bad(parser, "not a time:", value, "a number and ms, s, m, h or d, as in 30m; at least 0.1s");
+    *place = ns;
     return 0;
 }
 
 static int keep_bytes(const struct parser *parser, uint64_t *place, const char *value)
 {
-    static const double factors[] = {1, 1024, 1024. * 1024, 1024. * 1024 * 1024, 1024. * 1024 * 1024 * 1024};
-    double bytes;
+    uint64_t bytes;
 
-    if (!parse_unit(value, "BKMGT", factors, 1e18, &bytes) || bytes < factors[2])
+    if (!number_parse_size(value, &bytes) || bytes < 1 << 20)
         return bad(parser, "not a size:", value, "a number and M, G or T, as in 512M; at least 1M");
-    *place = (uint64_t)bytes;
+    *place = bytes;
     return 0;
 }
 
 static int keep_share(const struct parser *parser, double *place, const char *value)
 {
-    static const double factors[] = {0.01};
+    double share;
 
-    if (!parse_unit(value, "%", factors, 1000, place))
+    if (!number_parse_share(value, &share) || share <= 0)
         return bad(parser, "not a percentage:", value, "as in 5%");
+    *place = share;
     return 0;
 }
 
@@ -204,10 +184,9 @@ static int keep_budget(const struct parser *parser, double *place, const char *v
 
 static int keep_count(const struct parser *parser, uint64_t *place, const char *value)
 {
-    char *end;
-    unsigned long count = strtoul(value, &end, 10);
+    uint64_t count;
 
-    if (!isdigit((unsigned char)*value) || *end || !count || count > 256)
+    if (!number_parse_count(value, &count) || !count || count > 256)
         return bad(parser, "not a number:", value, "from 1 to 256");
     *place = count;
     return 0;

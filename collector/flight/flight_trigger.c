@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What triggers a flight recorder, as people write it. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "collector/flight/flight.h"
 #include "image/functions/function_names.h"
 
@@ -30,34 +30,13 @@ static int compile(const char *expression, regex_t *regex, struct error *err)
                      *expression ? why : "it is empty");
 }
 
-/* "200ms" */
-static bool parse_time(const char *text, uint64_t *ret_ns)
-{
-    static const struct {
-        const char *unit;
-        double ns;
-    } units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    char *end = NULL;
-    double number = strtod(text, &end);
-
-    if (!isdigit((unsigned char)*text) || !(number > 0))
-        return false;
-    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-        if (strcmp(end, units[i].unit) != 0 || number * units[i].ns > 1e16 || number * units[i].ns < 1)
-            continue;
-        *ret_ns = (uint64_t)(number * units[i].ns);
-        return true;
-    }
-    return false;
-}
-
 /* The time stands behind the last colon: names of functions have colons, too. */
 static int parse_slow(const char *text, struct flight_trigger *trigger, struct error *err)
 {
     const char *colon = strrchr(text, ':');
     AUTO_FREE char *expression = colon ? strndup(text, (size_t)(colon - text)) : NULL;
 
-    if (!colon || !parse_time(colon + 1, &trigger->slow_ns))
+    if (!colon || !number_parse_duration(colon + 1, &trigger->slow_ns) || !trigger->slow_ns)
         return error_say(err, -EINVAL, "'slow:%.80s' has no time (as in slow:^main$:200ms; us, ms or s)",
                          text);
     return expression ? compile(expression, &trigger->function, err) : error_no_memory(err);
@@ -65,8 +44,7 @@ static int parse_slow(const char *text, struct flight_trigger *trigger, struct e
 
 static int parse_status(const char *text, struct flight_trigger *trigger, struct error *err)
 {
-    char *end;
-    long status;
+    uint64_t status;
 
     trigger->status = FLIGHT_NONZERO;
     if (!*text || !strcasecmp(text, "nonzero"))
@@ -74,8 +52,7 @@ static int parse_status(const char *text, struct flight_trigger *trigger, struct
     trigger->status = FLIGHT_ANY;
     if (!strcasecmp(text, "any"))
         return 0;
-    status = strtol(text, &end, 10);
-    if (*end || !isdigit((unsigned char)*text) || status > 255)
+    if (!number_parse_count(text, &status) || status > 255)
         return error_say(err, -EINVAL, "'%.80s' is no exit status (any, nonzero, or 0 to 255)", text);
     trigger->status = (int)status;
     return 0;

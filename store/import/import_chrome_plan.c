@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/foreign_file.h"
+#include "base/number.h"
 #include "store/import/import_chrome_json.h"
 
 #define NS_MAX ((int64_t)1 << 61) /* of a time and of a duration: a sum of three fits */
@@ -276,10 +277,9 @@ static int take_other(void *context, const json_t *object)
 {
     const struct chrome_read *read = context;
     const char *started = json_string_value(json_object_get(object, "started_ns"));
-    char *end = NULL;
-    unsigned long long ns = started ? strtoull(started, &end, 10) : 0;
+    uint64_t ns;
 
-    if (end && !*end && ns < (uint64_t)NS_MAX)
+    if (started && number_parse_count(started, &ns) && ns < (uint64_t)NS_MAX)
         read->plan->started_ns = ns;
     return 0;
 }

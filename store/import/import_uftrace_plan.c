@@ -2,7 +2,6 @@
 /* Reads the texts of a uftrace directory, finds its threads and checks their records. */
 #include "store/import/import_uftrace_plan.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/foreign_file.h"
+#include "base/number.h"
 #include "base/path.h"
 
 #define TEXT_LIMIT (1ull << 30) /* bytes of a text file: the symbols of a browser are a tenth */
@@ -250,13 +250,12 @@ bool uftrace_execs_between(const struct uftrace_plan *plan, int32_t pid, uint64_
 /* TID of "TID.dat", 0: it is another file. */
 static int32_t thread_of_file(const char *name)
 {
-    char *end;
-    long tid;
+    const char *end;
+    uint64_t tid;
 
-    if (!isdigit((unsigned char)*name))
-        return 0;
-    tid = strtol(name, &end, 10);
-    return strcmp(end, ".dat") == 0 && tid > 0 && tid <= INT32_MAX ? (int32_t)tid : 0;
+    return number_parse_count_at(name, &tid, &end) && strcmp(end, ".dat") == 0 && tid <= INT32_MAX
+               ? (int32_t)tid
+               : 0;
 }
 
 static int add_thread(struct uftrace_plan *plan, int32_t tid, struct error *err)
