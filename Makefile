@@ -83,7 +83,7 @@ STORE_LIBS := libzstd zlib
 $(O)/tracestore.h: store/api/tracestore.h base/error.h
 	$(say) HEADER $@
 	@mkdir -p $(dir $@)
-	$(Q)sed -e '/^#include "base\/error.h"/{r base/error.h' -e 'd}' store/api/tracestore.h > $@
+	$(Q)sed -e '/^struct error;/{r base/error.h' -e 'd}' store/api/tracestore.h > $@
 
 $(O)/libtracestore.map: $(O)/tracestore.h
 	$(say) EXPORTS $@

@@ -14,6 +14,7 @@
 
 #include "base/aside.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define BLOCK 512u /* of st_blocks, whatever the file system's own blocks are */
 /* File systems that compress (btrfs, zfs, squashfs) hold at most so many bytes of a program in one on disk.

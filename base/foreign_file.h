@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/error.h"
+struct error;
 
 /* Opens the regular file at `path` for reading, close-on-exec. Nothing else is opened, not even to see what
  * it is. Returns the descriptor, -EINVAL if it is no regular file, or another negative errno.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/catalog_bytes.h"
 
+#include "base/error.h"
 #include "store/db/name_index.h"
 #include "store/db/store.h"
 #include "store/segment/segment_counts.h"

@@ -2,6 +2,7 @@
 /* Sums over a run, from the catalog and from the counts in the journal: nothing is decoded. */
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/catalog_bytes.h"
 #include "store/db/store.h"
 #include "store/segment/journal_counts.h"

@@ -10,6 +10,7 @@
 #include "analyzer/cascade/report.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_RECOGNISED = 16 /* handlers, that are named */ };
 

@@ -11,6 +11,7 @@
 #include "analyzer/symbols/symbols.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 void recorded_run_release(struct recorded_run *run)

@@ -6,6 +6,7 @@
 #include "analyzer/cascade/trace.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 struct stream_reader {
     struct process_event_iter *iter;

@@ -8,6 +8,7 @@
 #include "analyzer/cascade/recorded_run.h"
 #include "analyzer/cascade/report.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/sql/vtab_table.h"
 
 struct cascade_table {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "image/functions/functions.h"
 #include "store/db/db.h"
 

@@ -30,8 +30,9 @@
 
 #include "analyzer/go/places.h"
 #include "analyzer/go/replay.h"
-#include "base/error.h"
 #include "store/streams/go_events.h"
+
+struct error;
 
 enum go_requirement_kind {
     GO_REQUIRE_BLOCKED,

@@ -5,6 +5,7 @@
 
 #include "analyzer/go/feed.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 DEFINE_CLEANUP(cleanup_observer, struct go_coverage_observer *, go_coverage_observer_free)
 DEFINE_CLEANUP(cleanup_places, struct go_places *, go_places_free)

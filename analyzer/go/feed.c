@@ -5,6 +5,7 @@
 
 #include "analyzer/go/verdict.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 DEFINE_CLEANUP(cleanup_replay, struct go_replay *, go_replay_free)
 DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)

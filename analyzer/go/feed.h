@@ -6,8 +6,9 @@
 
 #include "analyzer/go/places.h"
 #include "analyzer/go/replay.h"
-#include "base/error.h"
 #include "store/streams/go_events.h"
+
+struct error;
 
 /* Each may be NULL. What they return other than 0 ends the feeding. */
 struct go_listener {

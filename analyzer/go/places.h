@@ -5,7 +5,6 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
 
 struct go_place {

@@ -26,7 +26,6 @@
 #include <stdint.h>
 
 #include "analyzer/locks/lock_order.h"
-#include "base/error.h"
 #include "store/streams/go_events.h"
 
 struct go_replay;

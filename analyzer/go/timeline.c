@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* A lock that a thread has asked for, or a condition's mutex that it has given up. */
 struct wanted {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* A goroutine of one run. */
 struct named {

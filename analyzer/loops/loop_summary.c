@@ -13,6 +13,7 @@
 #include "analyzer/loops/thread_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 int thread_label_compare(const char *a, const char *b)
 {

@@ -12,8 +12,9 @@
 #include "analyzer/loops/nlr.h"
 #include "analyzer/symbols/filter.h"
 #include "analyzer/symbols/symbols.h"
-#include "base/error.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 enum last_call {
     LAST_CALL_RETURNED, /* or there is none */

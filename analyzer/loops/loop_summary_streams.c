@@ -11,6 +11,7 @@
 #include "analyzer/loops/run_gaps.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/sqlite.h"
 
 #define MOST_WORKERS 64u

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 static inline void finalize(sqlite3_stmt **statement)

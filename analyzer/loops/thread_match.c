@@ -9,6 +9,7 @@
 #include "analyzer/loops/goroutine_match.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "store/db/db.h"
 

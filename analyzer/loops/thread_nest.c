@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 DEFINE_CLEANUP(cleanup_builder, struct nlr_builder *, nlr_builder_free)
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 
 #include "analyzer/loops/thread_nest.h"
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"

@@ -9,6 +9,7 @@
 #include <uthash.h>
 
 #include "analyzer/order/loop_order.h"
+#include "base/error.h"
 
 struct key {
     uint64_t entry;

@@ -7,9 +7,10 @@
 #define TRACECTL_ANALYZER_ORDER_CODE_H
 
 #include "analyzer/order/sample.h"
-#include "base/error.h"
 #include "image/flow/flow_graph.h"
 #include "image/source/frame_variables.h"
+
+struct error;
 
 /* One function. */
 struct order_function {

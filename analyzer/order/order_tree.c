@@ -9,6 +9,7 @@
 #include "analyzer/order/own_code.h"
 #include "analyzer/order/tail_calls.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/path.h"
 
 /* Children that stand in the same function. */

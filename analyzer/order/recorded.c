@@ -10,6 +10,7 @@
 #include "analyzer/order/recorded_functions.h"
 #include "analyzer/order/recorded_states.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/segment/event_iter.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 static const char what[] = "cannot read the functions of the run";

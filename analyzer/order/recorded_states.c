@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 static int compare_labels(const void *left, const void *right)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* The functions called in a run. */
 struct called {

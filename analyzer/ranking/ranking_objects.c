@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* Walks through the threads of all runs, which are in the order of their labels, side by side. */
 struct walk {

@@ -8,6 +8,7 @@
 #include "analyzer/picture/folded_names.h"
 #include "analyzer/report/parts.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_DRAWN = 5, MOST_ENTRIES = 60, MOST_RANGES = 8 };
 

@@ -8,6 +8,7 @@
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 enum { MOST_NAMED = 12 };

@@ -10,6 +10,7 @@
 #include "analyzer/report/style_css.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 static int report_glossary(struct report *report, struct error *err);
 static int report_goroutines(struct report *report, struct error *err);

@@ -6,6 +6,7 @@
 #include "analyzer/picture/lattice_graph.h"
 #include "analyzer/report/parts.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* With twelve objects a lattice has at most 4,096 concepts. */
 enum { MOST_CONCEPTS = 20000, MOST_DRAWN = 40, FEW_OBJECTS = 12 };

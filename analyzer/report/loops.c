@@ -7,6 +7,7 @@
 #include "analyzer/report/parts.h"
 #include "analyzer/symbols/short_names.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_LOOPS = 200, BODY_WIDTH = 240 };
 

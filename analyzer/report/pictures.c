@@ -11,6 +11,7 @@
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_ROWS = 120, MOST_LEAVES = 60, MOST_CLUSTERED = 12000, MOST_FOLDED = 40, MOST_RANGES = 40 };
 

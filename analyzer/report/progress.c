@@ -4,6 +4,7 @@
 #include "analyzer/picture/order_picture.h"
 #include "analyzer/report/parts.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_BOXES = 60 };
 

@@ -9,6 +9,7 @@
 #include "analyzer/report/parts.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum { MOST_RANKED = 25, MOST_ROWS = 30, MOST_RANGES = 6, MOST_UNRANKED = 12 };
 

@@ -20,7 +20,8 @@
 
 #include "analyzer/symbols/filter_library.h"
 #include "analyzer/symbols/filter_sets.h"
-#include "base/error.h"
+
+struct error;
 
 struct filter;
 

@@ -9,6 +9,7 @@
 #include "analyzer/symbols/path_glob.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 static void term_release(struct filter_term *term)
 {

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
+struct error;
 
 struct filter_library;
 

@@ -9,6 +9,7 @@
 #include "analyzer/symbols/filter_sets.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 
 #define MOST_BYTES ((size_t)1 << 20) /* of a file of sets */

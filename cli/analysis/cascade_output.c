@@ -8,6 +8,7 @@
 
 #include "analyzer/cascade/report.h"
 #include "analyzer/picture/cascade_chain.h"
+#include "base/error.h"
 #include "base/text.h"
 
 /* ------------------------------------------------------------------------------------------ text */

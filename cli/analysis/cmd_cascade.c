@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/analysis/cascade_output.h"
 #include "cli/analysis/loops.h"
 #include "cli/common/command.h"

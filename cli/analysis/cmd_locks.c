@@ -7,6 +7,7 @@
 
 #include "analyzer/locks/thread_locks.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/analysis/lock_report.h"
 #include "cli/common/command.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/loops/progress.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/analysis/loops.h"
 #include "cli/common/command.h"

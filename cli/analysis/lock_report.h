@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "cli/common/command.h"
+
+struct error;
 
 struct lock_report {
     json_t *cycles; /* NULL: as text */

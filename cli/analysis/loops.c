@@ -7,6 +7,7 @@
 
 #include "analyzer/diff/compare.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/filter_file.h"

@@ -9,6 +9,7 @@
 
 #include "analyzer/cluster/linkage.h"
 #include "analyzer/cluster/similarity.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/cluster/dendrogram_text.h"
 #include "cli/cluster/objects.h"

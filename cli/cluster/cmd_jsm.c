@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "analyzer/cluster/similarity.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/cluster/objects.h"
 #include "cli/common/command.h"

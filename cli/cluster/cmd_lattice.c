@@ -6,6 +6,7 @@
 
 #include "analyzer/cluster/entry_text.h"
 #include "analyzer/cluster/lattice.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/cluster/objects.h"
 #include "cli/common/command.h"

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 

@@ -9,6 +9,7 @@
 #include "analyzer/symbols/filter.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define ALTERNATIVES_MAX 256 /* an expression with more is one piece */
 

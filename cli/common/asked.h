@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
+struct error;
 
 struct filter;
 struct filter_library;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/error.h"
+struct error;
 
 /* Exit statuses (docs: "exit status" in tracectl(1)). */
 enum {

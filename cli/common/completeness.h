@@ -9,8 +9,9 @@
 
 #include <jansson.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 struct completeness {
     int64_t run_id;

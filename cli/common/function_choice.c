@@ -8,6 +8,7 @@
 #include "analyzer/symbols/filter.h"
 #include "analyzer/symbols/path_glob.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "cli/common/filter_file.h"
 #include "image/functions/function_names.h"
 

@@ -8,10 +8,11 @@
 #include <regex.h>
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "cli/common/asked.h"
 #include "collector/images/image_table.h"
 #include "image/functions/functions.h"
+
+struct error;
 
 struct filter;
 struct filter_library;

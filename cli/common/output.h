@@ -9,9 +9,10 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "store/api/tracestore.h"
 #include "store/db/db.h"
+
+struct error;
 
 /* Opens the store of -d. */
 int cli_open_store(enum tracestore_mode mode, struct tracestore **ret_store, struct error *err);

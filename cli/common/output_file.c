@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* ------------------------------------------------------------------------------------------ what is read */
 

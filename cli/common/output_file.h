@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/error.h"
+struct error;
 
 struct output_file {
     FILE *stream;       /* to write to */

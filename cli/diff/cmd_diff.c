@@ -7,6 +7,7 @@
 
 #include "analyzer/picture/diff_picture.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/diff/diff_report.h"
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/go/go_commands.h"

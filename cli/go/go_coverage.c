@@ -6,6 +6,7 @@
 
 #include "analyzer/go/coverage.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/common/output.h"

@@ -2,6 +2,7 @@
 /* tracectl go layout: what a tracer of goroutines knows of a Go program, or why it knows too little. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/common/table.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyzer/go/feed.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/analysis/lock_report.h"

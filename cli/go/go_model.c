@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/common/table.h"

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 enum { TEXT_MAX = 65536, SIZE_MAX_KEPT = 16 << 20 };
 
 /* Opened again by its path, so that whatever writes appends, and the file may be cut at any time. */

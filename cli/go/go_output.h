@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
+struct error;
 
 /* A descriptor to write to, which the caller closes. */
 int go_output_open(int *ret_fd, struct error *err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/common/signals.h"
 #include "cli/record/record_arguments.h"

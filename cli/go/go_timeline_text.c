@@ -5,6 +5,7 @@
 
 #include "analyzer/symbols/short_names.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/diff/diff_columns.h"

@@ -10,6 +10,7 @@
 
 #include "analyzer/go/tree.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/go/go_commands.h"

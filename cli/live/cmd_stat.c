@@ -6,6 +6,7 @@
 #include "analyzer/order/recorded.h"
 #include "analyzer/picture/order_picture.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/completeness.h"

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

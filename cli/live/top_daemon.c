@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/live/top_live.h"

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "cli/common/function_choice.h"
 #include "cli/common/pid_list.h"
 #include "collector/budget/budget_status.h"
+
+struct error;
 
 struct top_options {
     struct pid_list pids;

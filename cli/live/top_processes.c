@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "cli/common/signals.h"
 #include "cli/live/top_live.h"
 #include "collector/recording/recorder.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/common/command.h"

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/common/output.h"
 
 /* Calls come thread by thread in the order of their ends: those that a call has made come before it. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/common/retention_arguments.h"
 #include "cli/record/record_arguments.h"

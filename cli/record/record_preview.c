@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

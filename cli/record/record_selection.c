@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/common/command.h"

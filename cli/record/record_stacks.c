@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analyzer/order/kept_order.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/live/stat_live.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/record/record_arguments.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/report/html_report.h"
+#include "base/error.h"
 #include "cli/cluster/ranking_input.h"
 #include "cli/common/command.h"
 #include "cli/common/output_file.h"

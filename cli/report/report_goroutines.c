@@ -10,6 +10,7 @@
 #include "analyzer/picture/markup.h"
 #include "analyzer/report/html.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "cli/go/go_verdict.h"
 
 enum { MOST_NODES = 200, TEXT_SIZE = 256 };

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 struct report_goroutines {
     struct tracestore *store;

@@ -2,6 +2,7 @@
 /* tracectl query "SQL": one statement over the catalog, the virtual tables and the views, read only. */
 #include <errno.h>
 
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/sql/sql_output.h"

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 
 #define HISTORY_ENTRIES 1000

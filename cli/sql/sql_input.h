@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "cli/sql/sql_names.h"
+
+struct error;
 
 struct sql_input;
 

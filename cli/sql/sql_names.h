@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
 #include "store/db/sqlite.h"
+
+struct error;
 
 struct sql_names;
 

@@ -8,6 +8,7 @@
 #include "analyzer/cascade/vtab_cascade.h"
 #include "analyzer/loops/vtab_loops.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

@@ -6,10 +6,11 @@
 
 #include <argp.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
 #include "store/db/guard.h"
 #include "store/db/sqlite.h"
+
+struct error;
 
 enum sql_mode { SQL_TABLE, SQL_CSV, SQL_JSON, SQL_LINE };
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

@@ -2,6 +2,7 @@
 /* tracectl recover: closes runs whose recorder was killed; salvages a damaged store into a new one. */
 #include <inttypes.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/common/table.h"

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/completeness.h"

@@ -2,6 +2,7 @@
 /* tracectl verify: is all that the store says true? */
 #include <inttypes.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

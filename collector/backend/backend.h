@@ -25,9 +25,10 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/backend/probe_sites.h"
+
+struct error;
 
 struct agent_record;
 struct image_function;

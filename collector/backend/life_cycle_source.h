@@ -23,9 +23,10 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/backend/probe_sites.h"
+
+struct error;
 
 struct life_cycle_source {
     const struct life_cycle_operations *of;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 

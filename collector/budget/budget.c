@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 #include "collector/budget/stack_profile.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+struct error;
 
 struct recorder;
 

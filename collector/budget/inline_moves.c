@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 #include "collector/process/process.h"
 

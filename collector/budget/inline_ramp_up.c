@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 #include "collector/process/process.h"
 

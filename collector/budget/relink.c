@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 
 #define DRAIN_ROUNDS 16

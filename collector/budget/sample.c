@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A sample: reads the accounts, asks the policy, and moves probes where it has decided so. */
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 
 #define SAMPLE_NS 50000000u

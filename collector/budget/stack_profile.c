@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "bpf/stacks.skel.h"
 #include "bpf/wire.h"
 #include "collector/process/process.h"

@@ -18,8 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "collector/images/image_table.h"
+
+struct error;
 
 /* Adds to `heat`, which has an entry for each of the image's functions, in how many samples it was met, of
  * all processes that run the image as their program. Returns the number of samples; 0 too where the kernel

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "collector/budget/budget_state.h"
 
 const char *record_state_name(enum record_state state)

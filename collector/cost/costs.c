@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/cost/isolate.h"
 #include "collector/cost/sites.h"

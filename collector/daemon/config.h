@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "collector/flight/flight.h"
+
+struct error;
 
 /* What a process has to be, and how it is recorded. Of the first five those that are not NULL must all hold.
  */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define CONTROL_WORD 128
 #define SERVER_PATIENCE_US 200000

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+struct error;
 
 /* Binds and listens; the socket is its owner's alone (0600). One that a dead daemon has left is taken away.
  * -EADDRINUSE: a daemon listens there. Returns the descriptor. */

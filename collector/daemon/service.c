@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/daemon/control.h"
 #include "collector/daemon/log.h"
 #include "collector/daemon/state.h"

@@ -7,7 +7,7 @@
 #ifndef TRACECTL_COLLECTOR_DAEMON_SERVICE_H
 #define TRACECTL_COLLECTOR_DAEMON_SERVICE_H
 
-#include "base/error.h"
+struct error;
 
 /* Runs until SIGTERM or SIGINT; SIGHUP reads the file again. Says on standard error what happens (log.h).
  * Changes the umask and the signal mask of the process. */

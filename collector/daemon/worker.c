@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/daemon/log.h"
 #include "collector/recording/recorder.h"
 #include "image/functions/function_names.h"

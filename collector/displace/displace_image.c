@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/plan/plan.h"
 #include "image/flow/branch_targets.h"
 #include "image/flow/flow_image.h"

@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "collector/displace/displace.h"
 #include "collector/plan/site.h"
 #include "image/functions/functions.h"
+
+struct error;
 
 struct displace_site {
     enum displace_refusal refusal;

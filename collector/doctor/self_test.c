@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "collector/cost/isolate.h"
 #include "collector/doctor/checks.h"
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/flight/flight_committer.h"
 #include "store/writer/window.h"
 

@@ -18,9 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "image/functions/functions.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 #define FLIGHT_BYTES ((size_t)64 << 20) /* of a window, when nobody says otherwise */
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "store/writer/window.h"
 
 #define PATH_BYTES 4096

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/error.h"
 #include "collector/go/targets.h"
 #include "collector/go/usages.h"
 #include "collector/plan/site.h"

@@ -5,7 +5,6 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/go/program.h"
 #include "store/streams/go_events.h"
 

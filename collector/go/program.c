@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "collector/go/usages.h"
 #include "image/functions/gopclntab.h"

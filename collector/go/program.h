@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "analyzer/go/places.h"
-#include "base/error.h"
 #include "collector/go/targets.h"
 #include "image/elf/elf_image.h"
 #include "store/streams/go_events.h"
+
+struct error;
 
 struct go_program_file;
 

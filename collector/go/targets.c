@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/go/usages.h"
 #include "collector/plan/site.h"
 #include "image/arch/effects.h"

@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "image/go/go_code.h"
 #include "image/go/go_layout.h"
 #include "image/go/go_usage.h"
 #include "store/streams/go_events.h"
+
+struct error;
 
 struct go_target {
     uint64_t address; /* of the probed instruction, link-time */

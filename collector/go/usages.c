@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 enum go_op go_usage_operation(const struct go_usage *usage)
 {

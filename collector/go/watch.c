@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/go/watched_process.h"
 #include "collector/ptrace/go_handoff.h"
 #include "collector/ptrace/thread_holder.h"

@@ -18,9 +18,10 @@
 #include <sys/types.h>
 
 #include "analyzer/go/verdict.h"
-#include "base/error.h"
 #include "collector/go/holds.h"
 #include "collector/go/observer.h"
+
+struct error;
 
 struct go_watch;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/go/program.h"
 
 int image_catalog_image(struct trace_writer *writer, struct traced_image *image, struct error *err)

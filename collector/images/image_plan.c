@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/images/image_table_state.h"
 #include "image/functions/function_names.h"

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/go/program.h"
 #include "collector/images/image_catalog.h"
 #include "collector/images/image_table_state.h"

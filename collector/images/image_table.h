@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/go/detail_policy.h"
 #include "collector/go/targets.h"
 #include "collector/images/caller_frames.h"
@@ -24,6 +23,8 @@
 #include "collector/uprobe/uprobe.h"
 #include "image/functions/stack_readers.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 struct image_table;
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/inline/agent_code.h"
 
 #define PAGE 4096u

@@ -21,8 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "collector/arch/record.h"
+
+struct error;
 
 struct agent_area {
     int code_fd, data_fd;        /* for targets to map: the code for reading and execution only */

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/address_gap.h"
 #include "collector/process/frozen.h"

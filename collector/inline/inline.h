@@ -17,9 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/backend/backend.h"
 #include "collector/inline/inline_image.h"
+
+struct error;
 
 struct inline_options {
     size_t ring_bytes; /* of each patched process together with its children; 0: 32 MiB */

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/inline/inline_state.h"
 #include "collector/process/process.h"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/inline/inline_state.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/process.h"

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/inline/stale_patches.h"
 
 #define TRIES 50 /* the dead collector's memory goes a little later */

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 #define INLINE_GUARD_MAX 4096 /* processes that it knows of; others wait for the next recording of them */
 

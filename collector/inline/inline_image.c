@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/arch/record.h"
 #include "collector/plan/rewrite_gates.h"
 #include "image/elf/imports.h"

@@ -13,10 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "collector/arch/stub.h"
 #include "collector/displace/displace_image.h"
 #include "collector/plan/plan.h"
+
+struct error;
 
 struct inline_image {
     struct displace_site *sites; /* of each function, in the order of image_functions() */

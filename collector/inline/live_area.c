@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/limits.h"
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/debug.h"
+#include "base/error.h"
 #include "collector/inline/live_area.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/inline/text_pages.h"

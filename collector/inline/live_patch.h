@@ -17,9 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/inline/area.h"
 #include "collector/inline/inline_image.h"
+
+struct error;
 
 struct live_patch {
     struct agent_area *area;

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/arch/record.h"
 #include "collector/inline/text_pages.h"

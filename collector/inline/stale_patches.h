@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/ptrace/remote.h"
+
+struct error;
 
 /* Takes jumps out and unmaps areas, as far as nobody is inside; what the calling process itself has put there
  * stays. -EBUSY: another recording has inline probes in the process now. Any failure means that no probe of

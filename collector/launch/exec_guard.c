@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 
 /* Keeps `keep` and `also`, closes every other descriptor, the standard ones included: the guard must not hold
  * a pipe of the user's open. */

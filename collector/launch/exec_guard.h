@@ -7,7 +7,7 @@
 #ifndef TRACECTL_COLLECTOR_LAUNCH_EXEC_GUARD_H
 #define TRACECTL_COLLECTOR_LAUNCH_EXEC_GUARD_H
 
-#include "base/error.h"
+struct error;
 
 struct exec_guard {
     int pid;

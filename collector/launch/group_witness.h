@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 struct group_witness {
     pid_t pid; /* 0: there is none */

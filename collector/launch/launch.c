@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* Not execvp's fallback, though: a file that is no program must not be fed to a shell. */
 static int look_up(const char *command, char *ret_path, size_t size)

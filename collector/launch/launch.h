@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 struct launch {
     pid_t pid;

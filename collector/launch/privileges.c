@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 
 /* Numbers of include/uapi/linux/capability.h; those from 5.8 and 5.9 on are not in every header. */
 #define NUMBER_PERFMON 38

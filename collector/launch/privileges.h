@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* Sets of capabilities. */
 enum {

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "collector/plan/planner.h"
 #include "collector/plan/return_rules.h"
 #include "collector/plan/return_sites.h"

@@ -17,11 +17,12 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "collector/plan/cost.h"
 #include "collector/plan/site.h"
 #include "image/elf/elf_image.h"
 #include "image/functions/functions.h"
+
+struct error;
 
 /* Why a probed function has no return probe. */
 enum plan_no_return {

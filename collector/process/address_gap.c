@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "collector/process/map_lines.h"
 
 #define LOWEST 0x10000ull            /* vm.mmap_min_addr as it is nearly everywhere */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* Where `bytes` (whole pages) could be mapped so that 32-bit distances reach between there and all of
  * `start` to `end`: below it if there is room, else above. Never where the heap (brk) or the main thread's

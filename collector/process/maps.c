@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* One executable mapping. */
 struct code_mapping {

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
+struct error;
 
 /* Asks `interpreter` (PT_INTERP) for the libraries of `program`: runs it with --list, as ldd does; nothing of
  * the program runs. The caller frees the paths and the list. A linker that does not know --list gives none.

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 /* It has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
 #define INITIAL_PID_NAMESPACE 0xeffffffcu
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+struct error;
 
 /* Whether this process and its children are in the initial pid namespace. BPF programs see a process by its
  * number there; in another one, as containers have, this process knows it by another number. */

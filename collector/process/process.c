@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/target_memory.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* "/proc/PID/exe": opens and probes the very file that runs, deleted, replaced or in a container as it may
  * be. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* The ranks that `pid` has launched on this machine: the processes below it, outermost first, to which a rank
  * was given (process_rank). A rank's own children have its number, too, and are not ranks; but a shell or

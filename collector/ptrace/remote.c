@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/process/frozen.h"
 #include "collector/process/process.h"
 #include "collector/ptrace/remote_state.h"

@@ -28,7 +28,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "base/error.h"
+struct error;
 
 struct remote;
 

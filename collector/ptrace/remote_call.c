@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/frozen.h"
 #include "collector/ptrace/remote_state.h"
 

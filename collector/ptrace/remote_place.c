@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/map_lines.h"
 
 #define AT_A_TIME 65536u /* bytes of code that are read in one go */

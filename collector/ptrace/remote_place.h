@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* Addresses of instructions in the process. */
 struct remote_code {

@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/ptrace/thread_holder_state.h"
 #include "collector/ptrace/thread_holder_tracees.h"
 

@@ -29,7 +29,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "base/error.h"
+struct error;
 
 struct thread_holder;
 

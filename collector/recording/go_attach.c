@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/go/program.h"
 #include "collector/images/image_table.h"
 

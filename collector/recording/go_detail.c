@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/stream/goroutine_detail.h"
 
 static int carry_out(struct streams *streams, struct uprobe_backend *backend, const struct go_image_use *use,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/launch/background.h"
 #include "collector/memory/code_mover.h"

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/backend/backend.h"
 #include "collector/backend/life_cycle_source.h"
 #include "collector/budget/budget.h"
@@ -22,6 +21,8 @@
 #include "collector/stream/streams.h"
 #include "collector/sync/probes.h"
 #include "collector/uprobe/uprobe.h"
+
+struct error;
 
 struct loader;
 

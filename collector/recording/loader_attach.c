@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "base/error.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/memory/code_mover.h"
 #include "collector/plan/rewrite_gates.h"

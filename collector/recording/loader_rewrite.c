@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/process.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "collector/process/maps.h"

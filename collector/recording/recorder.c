@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/launch/privileges.h"
 #include "collector/process/pid_namespace.h"
 #include "collector/recording/go_detail.h"

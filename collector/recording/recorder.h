@@ -20,7 +20,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/flight/flight.h"
 #include "collector/go/watch.h"
 #include "collector/images/image_table.h"
@@ -28,6 +27,8 @@
 #include "collector/stream/streams.h"
 #include "collector/sync/functions.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 struct recorder;
 

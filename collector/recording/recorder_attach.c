@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "base/error.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/process.h"
 #include "collector/recording/recorder_flight.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/arch/record.h"
 #include "collector/inline/inline.h"
 #include "collector/launch/background.h"

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/process/process.h"
 #include "collector/process/wait_status.h"
 #include "collector/recording/recorder_flight.h"

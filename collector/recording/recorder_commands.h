@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/launch/group_witness.h"
 #include "collector/launch/launch.h"
+
+struct error;
 
 struct recorder;
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_sweep.h"

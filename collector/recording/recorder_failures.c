@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/recording/recorder_state.h"
 
 /* Whether a failure may be a matter of one process and its files. The store's failures and lack of memory are

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "collector/stream/call_watch.h"
 
 #define LOOK_NS 250000000u /* between two looks at calls that are open */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/memory/text_sites.h"
 #include "collector/process/process.h"

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_rewrites.h"

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 
 /* Lets the process go, or its thread. False: it was not held, or not for as long as it took. */
 static bool let_go(struct recorder *recorder, const struct wire_rewrite *record)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/error.h"
 #include "collector/backend/backend.h"
 #include "collector/backend/life_cycle_source.h"
 #include "collector/budget/budget.h"

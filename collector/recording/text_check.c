@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/memory/text_diff.h"
 #include "collector/process/maps.h"

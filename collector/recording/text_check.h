@@ -12,8 +12,9 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "collector/images/image_table.h"
+
+struct error;
 
 /* Marks in `image->differs` the functions of which some process has another first stretch, up to the end of
  * the probed instruction, or another instruction at one of their other probes. `*ret_read_elsewhere`: a

@@ -8,9 +8,10 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "collector/backend/backend.h"
 #include "collector/images/image_table.h"
+
+struct error;
 
 #define TRIGGER_CAUSE "outside the trigger"
 

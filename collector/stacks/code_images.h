@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/stacks/live_maps.h"
 #include "image/elf/elf_image.h"
 #include "image/functions/functions.h"

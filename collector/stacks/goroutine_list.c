@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/target_memory.h"
 #include "collector/stacks/live_maps.h"
 #include "image/go/go_goroutines.h"

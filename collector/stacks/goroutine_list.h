@@ -12,9 +12,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/stacks/code_images.h"
 #include "image/go/go_layout.h"
+
+struct error;
 
 /* Values of g.atomicstatus (runtime2.go), without the bit for "its stack is being scanned". */
 enum goroutine_status {

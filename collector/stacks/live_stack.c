@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/stacks/live_copy.h"
 #include "collector/stacks/live_maps.h"
 #include "collector/stacks/live_stop.h"

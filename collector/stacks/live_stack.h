@@ -29,8 +29,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/stacks/live_unwind.h"
+
+struct error;
 
 struct live_stacks;
 

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/process/tracee.h"
 
 #define PATIENCE_NS 200000000ull /* for all threads of one call together */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 struct live_stop;
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "bpf/threads.skel.h"
 #include "collector/process/pid_namespace.h"
 #include "collector/uprobe/bpf_messages.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+struct error;
 
 /* The registers that unwinding needs, in DWARF's order (System V ABI for AMD64, figure 3.36). */
 enum { LIVE_SP = 7, LIVE_PC = 16, LIVE_REGISTERS = 17 };

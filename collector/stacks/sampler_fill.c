@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/labels.h"
 #include "collector/process/process.h"
 #include "collector/stacks/place_names.h"

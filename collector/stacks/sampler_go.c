@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/process.h"
 #include "collector/stacks/sampler_state.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/process.h"
 #include "collector/stacks/sampler_state.h"

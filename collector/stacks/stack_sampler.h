@@ -22,7 +22,8 @@
 #include <sys/types.h>
 
 #include "analyzer/order/sample.h"
-#include "base/error.h"
+
+struct error;
 
 struct stack_sampler;
 

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/stacks/live_stop.h"
 
 #define COPY_LIMIT (1u << 20)          /* of one stack, from its innermost end */

@@ -19,10 +19,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/stacks/live_copy.h"
 #include "collector/stacks/live_maps.h"
 #include "collector/stacks/live_threads.h"
+
+struct error;
 
 enum { CAUGHT_COPIES = 2 };
 

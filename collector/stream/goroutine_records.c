@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "collector/stream/goroutine_state.h"
 
 static int find_place(struct translation *at, enum go_op operation, struct go_source_place *ret_place)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "collector/stream/goroutine_state.h"
 #include "collector/stream/process_code.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/process/wait_status.h"
 #include "collector/stream/goroutine_streams.h"

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/stacks/live_resolve.h"
 #include "collector/stacks/live_stack.h"
 #include "collector/stream/goroutine_streams.h"

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/process/process.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"

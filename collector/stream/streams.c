@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/stream/goroutine_streams.h"
 #include "collector/stream/process_code.h"

@@ -21,12 +21,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/arch/record.h"
 #include "collector/backend/life_cycle_source.h"
 #include "collector/go/observer.h"
 #include "collector/images/image_table.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 struct call_watch;
 struct live_stacks;

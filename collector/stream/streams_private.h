@@ -3,6 +3,7 @@
 #ifndef TRACECTL_COLLECTOR_STREAM_STREAMS_PRIVATE_H
 #define TRACECTL_COLLECTOR_STREAM_STREAMS_PRIVATE_H
 
+#include "base/error.h"
 #include "collector/process/labels.h"
 #include "collector/stream/registry.h"
 #include "collector/stream/streams.h"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/stream/streams_private.h"
 #include "store/streams/sync_events.h"

@@ -9,6 +9,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/process/wait_status.h"
 #include "collector/stream/streams_private.h"
 #include "collector/stream/sync_channels.h"

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "store/streams/sync_events.h"
+
+struct error;
 
 /* A function whose calls are events. */
 struct sync_function_spec {

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/plan/return_sites.h"
 #include "collector/plan/site.h"
 #include "image/arch/effects.h"

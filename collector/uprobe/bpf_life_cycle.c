@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/error.h"
 #include "collector/process/process.h"
 #include "collector/uprobe/uprobe_state.h"
 

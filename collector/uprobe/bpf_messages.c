@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define LOG_BEGINS "-- BEGIN PROG LOAD LOG --\n"
 #define LOG_ENDS "-- END PROG LOAD LOG --"

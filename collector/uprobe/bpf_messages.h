@@ -6,7 +6,7 @@
 #ifndef TRACECTL_COLLECTOR_UPROBE_BPF_MESSAGES_H
 #define TRACECTL_COLLECTOR_UPROBE_BPF_MESSAGES_H
 
-#include "base/error.h"
+struct error;
 
 /* libbpf's messages come here from now on, and this thread's reason is forgotten: due before each load. */
 void bpf_messages_begin(void);

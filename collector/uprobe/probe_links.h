@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "collector/uprobe/closer.h"
 #include "collector/uprobe/uprobe.h"
 

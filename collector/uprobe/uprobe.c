@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/launch/privileges.h"
 #include "collector/uprobe/bpf_mappings.h"
 #include "collector/uprobe/bpf_messages.h"

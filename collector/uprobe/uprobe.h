@@ -15,10 +15,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/backend/backend.h"
 #include "collector/backend/life_cycle_source.h"
+
+struct error;
 
 struct uprobe_backend;
 

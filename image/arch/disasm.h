@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
+
+struct error;
 
 struct disasm;
 

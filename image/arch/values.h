@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "image/arch/disasm.h"
 #include "image/arch/registers.h"
+
+struct error;
 
 enum flow_value_kind {
     FLOW_VALUE_UNKNOWN,

@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
-
 /* The most that is read, and unpacked, of one file: symbols, names, relocations, notes and the like; debug
  * information. The largest browsers have 0.3 GB of the former. */
 #define ELF_FILE_TABLES_MAX ((uint64_t)1 << 30)

@@ -6,6 +6,7 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "image/arch/elf_machine.h"
 #include "image/elf/elf_file.h"

@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
+
+struct error;
 
 struct elf_image;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/flow/flow_changes.h"
 
 #ifndef SHT_RELR /* glibc before 2.36 */

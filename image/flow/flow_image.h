@@ -18,8 +18,9 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "image/flow/flow_map.h"
+
+struct error;
 
 /* The map of `image`, which it borrows together with `functions` (image_functions() of it). In
  * `*ret_all_taken` whether FLOW_TAKEN can be relied upon: false where the image hides its symbols or

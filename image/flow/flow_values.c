@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/arch/operands.h"
 #include "image/arch/values.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "image/functions/eh_frame.h"
 #include "image/functions/fragments.h"

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "image/elf/elf_image.h"
+
+struct error;
 
 enum image_function_flags {
     IMAGE_FUNCTION_PLT = 1 << 0,          /* a stub that calls into another image, named NAME@plt */

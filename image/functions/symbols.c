@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/elf/debug_files.h"
 #include "image/functions/sources.h"
 

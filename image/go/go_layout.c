@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/elf/pointers.h"
 #include "image/go/go_code.h"
 #include "image/go/go_offsets.h"

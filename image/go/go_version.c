@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/elf/pointers.h"
 
 enum { HEADER_SIZE = 32, ALIGNMENT = 16, FLAGS_AT = 15, POINTER_AT = 16, FLAG_INLINE = 2 };

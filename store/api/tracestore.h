@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+struct error; /* base/error.h */
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 
 static const char what[] = "cannot check the columns";
 

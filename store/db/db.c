@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/full_disk.h"
 
 /* What SQLite's result codes mean to us. */

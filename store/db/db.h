@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "store/db/sqlite.h"
+
+struct error;
 
 static inline void cleanup_statement(sqlite3_stmt **statement)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "store/db/create.h"
 #include "store/db/full_disk.h"
 #include "store/db/schema.h"

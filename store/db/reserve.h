@@ -10,8 +10,9 @@
 #ifndef TRACESTORE_RESERVE_H
 #define TRACESTORE_RESERVE_H
 
-#include "base/error.h"
 #include "store/db/store.h"
+
+struct error;
 
 /* Before a commit: sets aside what the database file grows by when the log is copied into it, the
  * transaction's pages included. 0; -ENOSPC: the disk has no room for that, so the transaction should be

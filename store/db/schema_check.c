@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/schema_sql.h"
 
 /* The tables that SQLite makes itself: for AUTOINCREMENT, and for the table of FTS5. */

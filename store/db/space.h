@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "store/db/sqlite.h"
+
+struct error;
 
 /* Bytes of a store, without its log. */
 struct space {

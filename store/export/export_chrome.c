@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "store/export/export_run.h"
 #include "store/export/export_text.h"
 

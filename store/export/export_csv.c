@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "store/export/export_run.h"
 #include "store/export/export_text.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "store/export/export_run.h"
 #include "store/export/export_text.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "store/bytes/id_map.h"
 #include "store/export/export_run.h"

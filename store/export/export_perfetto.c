@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "store/export/export_protobuf.h"
 #include "store/export/export_run.h"

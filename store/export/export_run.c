@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/path.h"
 
 static const char what[] = "cannot read the run";

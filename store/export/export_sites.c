@@ -2,6 +2,7 @@
 /* Call sites for an export: a program may have hundreds of thousands, so only those used lately are kept. */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "store/export/export_run.h"
 
 static void release_site(struct export_site *site)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/export/export_run.h"
 #include "store/segment/event_iter.h"
 

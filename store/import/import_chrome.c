@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "store/import/import_chrome_plan.h"
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/error.h"
+
 static int fail(struct chrome_json *json, FILE *in, const char *why)
 {
     if (ferror(in))

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/error.h"
+struct error;
 
 struct chrome_json {
     const char *path; /* for messages */

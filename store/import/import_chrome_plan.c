@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/foreign_file.h"
 #include "base/number.h"
 #include "store/import/import_chrome_json.h"

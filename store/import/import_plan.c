@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 DEFINE_CLEANUP(cleanup_plan, struct u16_plan *, u16_plan_free)
 DEFINE_CLEANUP(cleanup_dir, DIR *, closedir)

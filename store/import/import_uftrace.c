@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "store/import/import_uftrace_plan.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/import/import_uftrace.h"
 
 #define RECORD_MAGIC 5u

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/import/import_uftrace.h"
 
 #define LINE_MAX_BYTES 8192u

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/db/full_disk.h"
 #include "store/db/name_index.h"
 #include "store/repair/recover.h"

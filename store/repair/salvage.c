@@ -14,6 +14,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/db/column_types.h"
 #include "store/db/name_index.h"
 #include "store/repair/recover.h"

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/repair/salvage.h"
 #include "store/segment/call_list.h"
 #include "store/streams/process_census.h"

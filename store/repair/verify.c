@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/db/column_types.h"
 #include "store/db/store.h"
 #include "store/repair/verify_processes.h"

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/db/store.h"
 #include "store/segment/journal.h"

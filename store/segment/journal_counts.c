@@ -2,6 +2,7 @@
 #include "store/segment/journal_counts.h"
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/api/tracestore.h"
 
 static int take_tail(void *context, int64_t thread_id, const struct journal_tail *tail)

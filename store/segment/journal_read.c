@@ -2,6 +2,7 @@
 #include <uthash.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/segment/journal.h"
 

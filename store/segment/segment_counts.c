@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store/segment/segment_counts.h"
 
+#include "base/error.h"
+
 static const char what[] = "cannot read the numbers of calls";
 
 int segment_counts_open(struct segment_counts *counts, sqlite3 *db, enum counts_of of, struct error *err)

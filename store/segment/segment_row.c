@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/segment/call_list.h"
 
 int segment_inserter_open(struct segment_inserter *inserter, sqlite3 *db, const char *what, struct error *err)

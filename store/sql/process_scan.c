@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/sql/vtab_constraints.h"
 #include "store/streams/process_streams.h"

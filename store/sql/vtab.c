@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/name_index.h"
 #include "store/db/schema_check.h"
 #include "store/db/store.h"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/error.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"
 

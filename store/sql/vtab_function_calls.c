@@ -5,6 +5,7 @@
  * in memory for the functions of one: GROUP BY over a row for each function of each segment takes ten times
  * as long. Rows come by run_id, thread_id and function_id.
  */
+#include "base/error.h"
 #include "store/segment/journal_counts.h"
 #include "store/segment/segment_counts.h"
 #include "store/sql/vtab_scan.h"

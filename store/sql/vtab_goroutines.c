@@ -6,6 +6,7 @@
  * to. Both follow the lives of its goroutines and give what an event has completed; at the end of the
  * sequence, what is still open.
  */
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/sql/process_scan.h"
 #include "store/sql/vtab_constraints.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/segment/journal_counts.h"
 #include "store/sql/vtab_scan.h"

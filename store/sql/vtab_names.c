@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/db/name_index.h"
 #include "store/db/store.h"

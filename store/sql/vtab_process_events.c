@@ -6,6 +6,7 @@
  * process, seq.
  */
 #include "store/sql/vtab_process_events.h"
+#include "base/error.h"
 #include "store/sql/process_scan.h"
 #include "store/sql/vtab_constraints.h"
 #include "store/sql/vtab_table.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/db.h"
 
 /* ------------------------------------------------------------------------------------------ threads */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* segment_functions(segment_id, function_id, calls): the packed lists of `segments` as rows. */
+#include "base/error.h"
 #include "store/segment/segment_counts.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
+
 struct connected_table {
     sqlite3_vtab base;
     sqlite3 *db;

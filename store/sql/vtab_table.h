@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
 #include "store/db/sqlite.h"
+
+struct error;
 
 /* The first member of each table's cursor. xFilter and xNext keep `row` and `end`. */
 struct vtab_cursor {

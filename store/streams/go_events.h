@@ -17,9 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
 #include "store/streams/process_events.h"
+
+struct error;
 
 enum go_event_kind {
     GO_EVENT_CREATE =

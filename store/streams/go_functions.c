@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/segment/call_list.h"
 
 static const char what[] = "cannot read the functions of goroutines";

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/streams/go_events.h"
 #include "store/streams/process_streams.h"

@@ -10,8 +10,9 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
+
+struct error;
 
 /* Stored: append-only. */
 enum process_stream {

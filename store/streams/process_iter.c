@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/segment/event_iter.h"
 #include "store/streams/process_codec.h"

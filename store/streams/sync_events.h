@@ -28,9 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "store/api/tracestore.h"
 #include "store/streams/process_events.h"
+
+struct error;
 
 /* Kinds, with their names. O: object, R: result (of the END, where there is one), T: other. Where nothing is
  * said, O is the address of the lock and the like in its process, R is what the function returned: 0 or an

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/writer/writer.h"
 
 int trace_writer_budget_plan(struct trace_writer *writer, const char *build_id, uint64_t address,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/api/tracestore.h"
 
 static bool is_text(char type)

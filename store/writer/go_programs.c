@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which processes are Go programs. Their events: process_writer.c. */
+#include "base/error.h"
 #include "store/streams/go_events.h"
 #include "store/writer/writer.h"
 

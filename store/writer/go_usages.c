@@ -2,6 +2,7 @@
 /* The concurrency-usage model of an image: written once, read by whoever measures coverage. */
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/streams/go_events.h"
 #include "store/writer/writer.h"
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "store/streams/process_codec.h"
 #include "store/streams/process_streams.h"
 #include "store/writer/writer.h"

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "store/db/full_disk.h"
 #include "store/db/name_index.h"
 #include "store/db/reserve.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Processes whose synchronisation is recorded, channels, declared functions. The events: process_writer.c. */
+#include "base/error.h"
 #include "store/streams/sync_events.h"
 #include "store/writer/writer.h"
 

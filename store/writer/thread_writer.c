@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Appending events: the hot path. */
 #include "base/debug.h"
+#include "base/error.h"
 #include "store/writer/writer.h"
 
 void writer_queue_segment(struct thread_writer *thread, struct closed_segment *closed)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "store/writer/window_copy.h"
 
 static const char what[] = "cannot commit the window";

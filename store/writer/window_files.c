@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/writer/window.h"
 

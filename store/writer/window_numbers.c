@@ -2,6 +2,7 @@
 /* What a window's catalog has, in the catalog of the store that it is committed to. */
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/db/aliases.h"
 #include "store/writer/window_copy.h"
 

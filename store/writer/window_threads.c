@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/segment/census.h"
 #include "store/segment/segment_counts.h"
 #include "store/writer/window_copy.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/error.h"
 #include "store/db/name_index.h"
 
 #ifndef TRACECTL_VERSION

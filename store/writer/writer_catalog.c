@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "base/error.h"
 #include "store/writer/writer.h"
 
 int trace_writer_tag(struct trace_writer *writer, const char *key, const char *value, struct error *err)

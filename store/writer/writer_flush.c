@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/debug.h"
+#include "base/error.h"
 #include "store/db/reserve.h"
 #include "store/segment/segment_row.h"
 #include "store/writer/writer.h"

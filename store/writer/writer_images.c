@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <uthash.h>
 
+#include "base/error.h"
 #include "store/db/aliases.h"
 #include "store/db/name_index.h"
 #include "store/writer/writer.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "image/functions/functions.h"
 
 static void print_flags(unsigned flags)

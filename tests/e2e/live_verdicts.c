@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/stacks/live_resolve.h"
 #include "collector/stacks/live_stack.h"
 

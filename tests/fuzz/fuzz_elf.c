@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/arch/disasm.h"
 #include "image/functions/functions.h"
 #include "image/source/source_frames.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/symbols/filter.h"
+#include "base/error.h"
 
 /* The C library takes as long as it likes for a{1000}{1000} and for globs of many stars: it is not what is
  * tested here. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/functions/gopclntab.h"
 #include "image/go/go_goroutines.h"
 #include "image/go/go_layout.h"

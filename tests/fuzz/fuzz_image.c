@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/images/caller_frames.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "store/import/import_u16.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "store/api/tracestore.h"
 #include "store/import/import_chrome.h"
 

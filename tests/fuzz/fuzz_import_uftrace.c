@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "store/import/import_uftrace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

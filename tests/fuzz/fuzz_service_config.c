@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "collector/daemon/config.h"
 
 /* The C library takes as long and as much memory as it likes for a{1000}{1000}, and doubles an expression

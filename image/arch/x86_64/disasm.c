@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/arch/x86_64/flow_length.h"
 #include "image/arch/x86_64/form.h"
 

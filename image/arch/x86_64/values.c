@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/arch/operands.h"
 
 struct value_machine {

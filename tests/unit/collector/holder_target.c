@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/process/wait_status.h"
 
 #define OURS 0x7ace

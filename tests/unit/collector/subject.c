@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+
 void subject_release(struct subject *subject)
 {
     plan_free(subject->plan);

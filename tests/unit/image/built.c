@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "built.h"
+#include "base/error.h"
 
 #include <criterion/criterion.h>
 #include <limits.h>

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 
 uint64_t generator_next(struct generator *generator)
 {

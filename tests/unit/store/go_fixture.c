@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
+#include "base/error.h"
 
 /* ------------------------------------------------------------------------------------------ random events */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 #define DEEPEST 40
 
 struct builder {

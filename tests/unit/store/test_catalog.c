@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "fixture.h"
 
 static void end_run(struct fixture *fixture)

@@ -9,6 +9,7 @@
 
 #include "analyzer/cascade/cascade.h"
 #include "analyzer/cascade/report.h"
+#include "base/error.h"
 #include "tests/unit/analyzer/cascade_script.h"
 
 static struct tracestore *store;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyzer/diff/compare.h"
+#include "base/error.h"
 
 enum { MOST_RUNS = 2 };
 

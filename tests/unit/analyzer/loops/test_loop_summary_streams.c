@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyzer/loops/loop_summary.h"
+#include "base/error.h"
 #include "tests/unit/analyzer/streams.h"
 
 enum { RUNS = 2, THREADS = 9, SYMBOLS = 4, MOST = 600 };

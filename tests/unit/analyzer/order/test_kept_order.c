@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyzer/order/kept_order.h"
+#include "base/error.h"
 #include "store/db/db.h"
 #include "store/writer/writer.h"
 

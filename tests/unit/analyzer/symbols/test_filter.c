@@ -5,6 +5,7 @@
 
 #include "analyzer/symbols/filter.h"
 #include "analyzer/symbols/symbols.h"
+#include "base/error.h"
 
 static bool keeps(const char *spec, const char *custom, const char *name)
 {

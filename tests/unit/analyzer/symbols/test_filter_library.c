@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/symbols/filter.h"
+#include "base/error.h"
 
 static int read_text(const char *text, struct filter_library **ret_library, struct error *err)
 {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/go/go_verdict.h"

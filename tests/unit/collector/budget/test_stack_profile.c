@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/budget/stack_profile.h"
 #include "collector/process/process.h"
 #include "image/functions/functions.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/daemon/config.h"
 #include "collector/daemon/match.h"
 

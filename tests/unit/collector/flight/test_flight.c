@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "collector/flight/flight.h"
 
 static struct flight_trigger parse(const char *text)

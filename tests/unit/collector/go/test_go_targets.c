@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/go/targets.h"
 #include "image/elf/elf_image.h"
 #include "image/go/go_code.h"

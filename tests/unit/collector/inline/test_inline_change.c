@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/inline/inline.h"
 #include "collector/inline/inline_code.h"
 #include "collector/inline/inline_state.h"

@@ -21,6 +21,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "collector/inline/area.h"
 #include "collector/inline/inline.h"
 #include "collector/inline/stale_patches.h"

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/inline/text_pages.h"
 
 #define PAGE 4096u

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/ptrace/remote.h"
 
 /* What a child and its session tell this process. */

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "tests/unit/collector/holder_target.h"
 
 TestSuite(holder, .timeout = 60);

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "collector/process/target_memory.h"
 #include "collector/stacks/live_maps.h"
 #include "collector/stacks/live_resolve.h"

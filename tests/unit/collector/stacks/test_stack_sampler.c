@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collector/stacks/sampled_thread.h"
 #include "collector/stacks/stack_sampler.h"
 #include "collector/stacks/thread_state.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/go/program.h"
 #include "collector/images/image_table.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/stream/streams.h"
 #include "store/streams/sync_events.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/error.h"
 #include "collector/sync/functions.h"
 
 static const struct sync_function_spec *library_function(const char *name)

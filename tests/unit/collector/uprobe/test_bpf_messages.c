@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "collector/uprobe/bpf_messages.h"
 
 #define REFUSED "libbpf: prog 'on_call': BPF program load failed: Permission denied\n"

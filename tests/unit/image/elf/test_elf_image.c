@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/elf/elf_image.h"
 #include "tests/unit/image/tiny_elf.h"
 

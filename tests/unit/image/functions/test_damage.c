@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/functions/functions.h"
 #include "tests/unit/image/tiny_elf.h"
 

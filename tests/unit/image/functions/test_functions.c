@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "image/functions/functions.h"
 #include "tests/unit/image/built.h"
 #include "tests/unit/image/tiny_elf.h"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/go/go_layout.h"
 #include "image/go/go_usage.h"
 #include "tests/unit/image/built.h"

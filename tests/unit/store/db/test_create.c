@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "tests/unit/store/fixture.h"
 
 static struct tracestore *open_store(const char *path, enum tracestore_mode mode)

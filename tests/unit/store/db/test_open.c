@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "tests/unit/store/fixture.h"
 
 /* Opening fails with this code, and the error line has the right form and holds these words. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/schema_check.h"
 #include "tests/unit/store/fixture.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "store/export/export_formats.h"
 #include "store/export/export_text.h"

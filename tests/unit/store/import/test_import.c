@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/import/import_u16.h"
 #include "tests/unit/store/model.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/import/import_chrome.h"
 #include "tests/unit/store/model.h"
 

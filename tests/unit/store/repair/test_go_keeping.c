@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "tests/unit/store/go_fixture.h"
 
 #define COUNT 70000u /* two segments */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/error.h"
 #include "tests/unit/repeats.h"
 #include "tests/unit/store/fixture.h"
 

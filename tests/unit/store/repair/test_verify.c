@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/segment/call_list.h"
 #include "store/segment/event_iter.h"
 #include "store/segment/segment.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/name_index.h"
 #include "tests/unit/store/fixture.h"
 

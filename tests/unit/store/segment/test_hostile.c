@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/segment/event_iter.h"
 #include "tests/unit/store/go_fixture.h"

@@ -2,6 +2,7 @@
 /* Steps make the segments that their events make one by one, to the last byte. */
 #include <criterion/criterion.h>
 
+#include "base/error.h"
 #include "store/segment/segment.h"
 #include "tests/unit/store/fixture.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/segment/event_iter.h"
 #include "store/segment/segment.h"
 #include "tests/unit/repeats.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "tests/unit/store/go_fixture.h"
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "store/db/store.h"
 #include "store/streams/process_codec.h"
 #include "store/streams/sync_events.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "tests/unit/store/fixture.h"
 
 #define FUNCTIONS 40

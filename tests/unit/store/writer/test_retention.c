@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "tests/unit/store/fixture.h"
 
 #define HOUR_NS 3600000000000u

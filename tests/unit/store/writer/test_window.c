@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "store/writer/window.h"
 #include "tests/unit/store/fixture.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "tests/unit/store/fixture.h"
 
 static const struct trace_writer_options small_segments = {.segment_bytes = 300, .segment_events = 5000};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/error.h"
 #include "store/bytes/codec.h"
 #include "store/writer/writer.h"
 #include "tests/unit/store/fixture.h"
