@@ -12,12 +12,12 @@ struct catalog_bytes {
 };
 
 /*
- * Bytes of the rows that a run needs and of their entries in indexes, as they stand in the pages of the
- * database file (https://www.sqlite.org/fileformat.html, "B-tree Cell Format" and "Record Format"), without
- * the pages' own headers, inner pages and free room. `functions` are those that the run's events name; they
- * and their images count in full, though other runs may share them. Of the index of trigrams the run has the
- * share that its functions have among all. Of call sites those in its functions and in unknown ones count,
- * when it keeps sites: which of them it has come by only its segments say.
+ * About how many bytes of the store the rows that a run needs and their entries in indexes take: the lengths
+ * of their values with a few bytes for each cell, without pages' own headers, inner pages and free space.
+ * `functions` are those that the run's events name; they and their images count in full, though other runs
+ * may share them. Of the index of trigrams the run has the share that its functions have among all. Of call
+ * sites those in its functions and in unknown ones count, when it keeps sites: which of them it has come by
+ * only its segments contain.
  */
 int catalog_bytes_count(sqlite3 *db, int64_t run_id, const struct census *functions,
                         struct catalog_bytes *ret_bytes, struct error *err);
