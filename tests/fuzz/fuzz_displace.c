@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/arch/stub.h"
+#include "collector/displace/displace.h"
 #include "image/arch/x86_64/form.h"
 #include "image/flow/branch_targets.h"
 
