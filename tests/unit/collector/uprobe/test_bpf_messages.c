@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bpf/wire.h" /* the skeleton has its types in arrays */
+
+#include "bpf/tracectl.skel.h"
 #include "collector/uprobe/bpf_messages.h"
 
 #define REFUSED "libbpf: prog 'on_call': BPF program load failed: Permission denied\n"
@@ -99,4 +102,56 @@ Test(bpf_messages, all_warnings_are_shown_where_that_is_wanted)
     say(LIBBPF_DEBUG, "libbpf: map 'ring': created\n");
     bpf_messages_show(NULL);
     cr_assert_eq(shown, 3);
+}
+
+static char log_shown[1 << 16];
+
+static void append(const char *text)
+{
+    strncat(log_shown, text, sizeof(log_shown) - strlen(log_shown) - 1);
+}
+
+/* In place of a program, behind its relocations: returns what R2 points to, which nothing has set, and lacks
+ * the functions that its types tell of. */
+static int replace_program(struct bpf_program *program, struct bpf_prog_load_opts *options, long cookie)
+{
+    struct bpf_insn insns[] = {
+        {.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2},
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+
+    return bpf_program__set_insns(program, insns, 2);
+}
+
+/* Loads the recorder's programs with one that the verifier must refuse. */
+static int load_refused(struct error *err)
+{
+    LIBBPF_OPTS(libbpf_prog_handler_opts, handler, .prog_prepare_load_fn = replace_program);
+    int registered = libbpf_register_prog_handler("uprobe.multi", BPF_PROG_TYPE_KPROBE, 0, &handler), r;
+    struct tracectl_bpf *skeleton = tracectl_bpf__open();
+    struct bpf_program *program = NULL;
+
+    cr_assert_geq(registered, 0);
+    cr_assert(skeleton);
+    bpf_object__for_each_program(program, skeleton->obj)
+        bpf_program__set_autoload(program, program == skeleton->progs.on_call_only);
+    r = tracectl_bpf__load(skeleton);
+    tracectl_bpf__destroy(skeleton);
+    libbpf_unregister_prog_handler(registered);
+    cr_assert_lt(r, 0, "the verifier accepts anything");
+    return bpf_messages_error(err, r, "cannot load BPF programs");
+}
+
+Test(bpf_messages, a_refused_program_is_named_with_the_verifiers_reason_and_its_log_is_shown)
+{
+    struct error err;
+
+    bpf_messages_begin();
+    bpf_messages_show(append);
+    cr_expect_neq(load_refused(&err), -EPERM);
+    bpf_messages_show(NULL);
+    cr_expect(strstr(err.message, "the kernel refuses on_call_only: "), "%s", err.message);
+    cr_expect_not(strstr(err.message, "root"), "%s", err.message);
+    cr_expect(strstr(log_shown, "BEGIN PROG LOAD LOG"), "%s", log_shown);
+    cr_expect(strstr(log_shown, bpf_messages_reason() + strlen("on_call_only: ")), "%s", log_shown);
 }
