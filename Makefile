@@ -140,6 +140,15 @@ $(REPORT_CSS): analyzer/report/style.css
 	@mkdir -p $(dir $@)
 	$(Q)$(call c_string,style_css) $< > $@
 
+# The script of flame graphs as the C string flame_graph_js.
+FLAME_GRAPH_JS := $(O)/analyzer/picture/flame_graph_js.h
+$(FLAME_GRAPH_JS): analyzer/picture/flame_graph.js
+	$(say) JS $@
+	@mkdir -p $(dir $@)
+	$(Q)$(call c_string,flame_graph_js) $< > $@
+
+$(O)/analyzer/picture/flame_graph.o $(O)/fuzz/analyzer/picture/flame_graph.o: | $(FLAME_GRAPH_JS)
+
 $(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(REPORT_CSS)
 
 $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store))): | $(STORE_SQL)

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "analyzer/picture/diff_picture.h"
+#include "analyzer/picture/flame_graph.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "cli/common/command.h"
+#include "cli/common/output.h"
+#include "cli/common/output_file.h"
 #include "cli/diff/diff_report.h"
 
-enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_BASELINE };
+enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_FLAMEGRAPH, KEY_BASELINE };
 /* Who stands out takes time that grows with the square of the number of threads. */
 enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
 
@@ -29,6 +32,8 @@ static const struct argp_option options[] = {
      "(CMPdiffNLR); may be repeated",
      0},
     {"svg", KEY_SVG, "FILE", 0, "Also draw the shown differences into FILE (SVG)", 0},
+    {"flamegraph", KEY_FLAMEGRAPH, "FILE", 0,
+     "Also draw a flame graph that compares the calls of both runs into FILE (SVG)", 0},
     {0},
 };
 
@@ -62,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SVG:
         arguments->svg = arg;
+        return 0;
+    case KEY_FLAMEGRAPH:
+        arguments->flame_graph = arg;
         return 0;
     case KEY_BASELINE:
         if (arguments->baseline_count == ARRAY_SIZE(arguments->baselines))
@@ -286,6 +294,24 @@ static const struct argp argp = {
     .children = children,
 };
 
+/* Of all calls, whatever the loops are made of. */
+static int draw_flame_graph(const struct diff_arguments *arguments, struct error *err)
+{
+    AUTO_STORE struct tracestore *baseline = NULL, *candidate = NULL;
+    AUTO_RUN struct tracestore_run before = {0}, after = {0};
+    struct output_file file = {0};
+    int r = cli_open_run(arguments->runs[0], TRACESTORE_READ, &baseline, &before, err);
+
+    if (r >= 0)
+        r = cli_open_run(arguments->runs[1], TRACESTORE_READ, &candidate, &after, err);
+    if (r >= 0)
+        r = output_file_open(&file, arguments->flame_graph, err);
+    if (r >= 0)
+        r = flame_graph_compare(&(struct flame_graph_run){baseline, &before},
+                                &(struct flame_graph_run){candidate, &after}, file.stream, err);
+    return output_file_close(&file, r, err);
+}
+
 static int run(int argc, char **argv)
 {
     CLEANUP(cli_loops_release) struct loops_input input = {0};
@@ -304,6 +330,8 @@ static int run(int argc, char **argv)
         r = make_report(&report, &err);
     if (r >= 0 && arguments.svg)
         r = draw(&report, &err);
+    if (r >= 0 && arguments.flame_graph)
+        r = draw_flame_graph(&arguments, &err);
     if (r < 0)
         return cli_loops_fail(r, &err);
     if (cli.json)

@@ -17,7 +17,8 @@ struct diff_arguments {
     size_t thread_count;
     const char **pairs; /* "P.T,P.T" */
     size_t pair_count, pair_capacity;
-    const char *svg; /* file, NULL: none */
+    const char *svg;         /* file, NULL: none */
+    const char *flame_graph; /* the same */
     unsigned most;
     bool full, descend;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/picture/flame_graph.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -36,6 +37,11 @@ static bool parse_seq(const char *arg, struct export_options *options)
                         options->last_seq >= options->first_seq);
 }
 
+static const struct export_format *find_format(const char *name)
+{
+    return strcmp(name, flame_graph_format.name) ? export_format_find(name) : &flame_graph_format;
+}
+
 static void check(struct export_input *input, struct argp_state *state)
 {
     if (!input->run)
@@ -54,7 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'f':
-        input->format = export_format_find(arg);
+        input->format = find_format(arg);
         if (!input->format)
             argp_error(state, "unknown format '%s' (--help lists them)", arg);
         return 0;
@@ -97,8 +103,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"format", 'f', "FORMAT", 0,
      "chrome: JSON trace events, for Perfetto and chrome://tracing; perfetto: Perfetto's protobuf; "
-     "folded: stacks for flame graphs; otf2: an Open Trace Format 2 archive (a directory); dot: the "
-     "call graph, for Graphviz; csv: one row per event; json: everything in one document",
+     "flamegraph: a flame graph to open in a browser (SVG); speedscope: profiles for Speedscope; pprof: a "
+     "profile for pprof; callgrind: call costs for KCachegrind and callgrind_annotate; folded: stacks for "
+     "flame graph tools; otf2: an Open Trace Format 2 archive (a directory); dot: the call graph, for "
+     "Graphviz; csv: one row per event; json: everything in one document",
      0},
     {"output", 'o', "FILE", 0, "Output file (default: standard output); for otf2 the directory", 0},
     {"seq", KEY_SEQ, "FIRST..LAST", 0,
@@ -109,7 +117,9 @@ static const struct argp_option options[] = {
      0},
     {"to", KEY_TO, "TIME", 0, "Export only events up to this time after the start of the run", 0},
     {"weight", KEY_WEIGHT, "WHAT", 0,
-     "folded: weight of a stack, calls (default) or time (nanoseconds in the function itself)", 0},
+     "Weight of a stack (flamegraph, speedscope, pprof, callgrind, folded): calls (default) or time "
+     "(nanoseconds in the function itself)",
+     0},
     {0},
 };
 static const struct argp argp = {
@@ -207,7 +217,7 @@ const struct command cmd_export = {
         "Export a run for Perfetto:\n"
         "  tracectl export latest -f chrome -o trace.json\n"
         "Make a flame graph:\n"
-        "  tracectl export latest -f folded | flamegraph.pl > flame.svg\n"
+        "  tracectl export latest -f flamegraph -o flame.svg\n"
         "Export the first two seconds as CSV:\n"
         "  tracectl export latest -f csv --to 2s -o events.csv\n",
     .run = run,

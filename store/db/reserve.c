@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "store/db/space.h"
 
 /* Set aside: for the few pages that end a run; and for the log, a part of what is free. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "store/export/export_text.h"
 #include "store/export/stack_tree.h"
@@ -55,7 +56,7 @@ static int put_gap(struct stack_tree *tree, const struct export_gap *gap)
     return 0;
 }
 
-static const struct stack_format format = {make_frame, put_tree, put_gap};
+static const struct stack_format format = {.make_name = make_frame, .tree = put_tree, .gap = put_gap};
 
 static int write_folded(struct tracestore *store, const struct tracestore_run *run,
                         const struct export_options *options, FILE *out, struct export_totals *ret_totals,

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-extern const struct export_format export_chrome, export_csv, export_dot, export_folded, export_json,
-    export_otf2, export_perfetto;
+extern const struct export_format export_callgrind, export_chrome, export_csv, export_dot, export_folded,
+    export_json, export_otf2, export_perfetto, export_pprof, export_speedscope;
 
 static const struct export_format no_more = {0};
 
-const struct export_format *const export_formats[] = {&export_chrome, &export_perfetto, &export_folded,
-                                                      &export_otf2,   &export_dot,      &export_csv,
-                                                      &export_json,   &no_more};
+const struct export_format *const export_formats[] = {
+    &export_chrome, &export_perfetto, &export_speedscope, &export_pprof, &export_callgrind, &export_folded,
+    &export_otf2,   &export_dot,      &export_csv,        &export_json,  &no_more};
 
 const struct export_format *export_format_find(const char *name)
 {

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define TABLE_SIZE (1u << 20) /* slots of the hash table: twice STACK_NODES_MAX or more */
 
 /* Frames that are no functions, behind the index of the unknown function. */
-enum special_frame { FRAME_LOST = 1, FRAME_DEEPER, FRAME_THREAD };
+enum special_frame { FRAME_LOST = 1, FRAME_DEEPER, FRAME_THREAD = STACK_SPECIAL_FRAMES + 1 };
 
 /* ------------------------------------------------------------------------------------------ the tree */
 
@@ -38,6 +39,11 @@ static uint32_t child(struct stack_tree *tree, uint32_t parent, uint32_t frame)
 static uint32_t special(const struct stack_tree *tree, enum special_frame frame)
 {
     return (uint32_t)tree->run.function_count + frame;
+}
+
+size_t stack_frame_count(const struct stack_tree *tree)
+{
+    return special(tree, FRAME_THREAD);
 }
 
 const char *stack_frame_name(const struct stack_tree *tree, uint32_t frame)
@@ -115,8 +121,9 @@ static void add_call(struct stack_tree *tree, const struct export_event *event)
     const uint32_t frame = deep ? special(tree, FRAME_DEEPER) : (uint32_t)event->function;
     const uint32_t node = child(tree, tree->stack[tree->depth - 1], frame);
 
-    if (tree->run.options->weight == EXPORT_CALLS && !event->unseen)
-        tree->nodes[node].value++;
+    tree->nodes[node].calls += !event->unseen;
+    if (tree->run.options->weight == EXPORT_CALLS)
+        tree->nodes[node].value += !event->unseen;
     tree->current = node;
     if (tree->bare)
         tree->current = 0;
@@ -196,7 +203,11 @@ static int walk(struct stack_tree *tree)
     if (!tree->nodes || !tree->table || !tree->stack)
         return error_no_memory(tree->run.err);
     r = export_names(&tree->run, tree->format->make_name, &tree->names);
-    return r ? r : export_walk(&tree->run, &sink, tree);
+    if (!r && tree->format->begin)
+        r = tree->format->begin(tree);
+    if (!r)
+        r = export_walk(&tree->run, &sink, tree);
+    return !r && tree->format->end ? tree->format->end(tree) : r;
 }
 
 int stack_tree_export(const struct stack_format *format, void *context, struct tracestore *store,

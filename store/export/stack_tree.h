@@ -22,6 +22,7 @@
 struct stack_node {
     uint32_t parent; /* that of the root is itself: node 0; a parent comes before its children */
     uint32_t frame;  /* stack_frame_name() */
+    uint64_t calls;  /* of the innermost frame, on this path */
     uint64_t value;  /* of the innermost frame by itself: calls or nanoseconds, as the options' weight says */
 };
 
@@ -30,7 +31,11 @@ struct stack_tree;
 struct stack_format {
     /* A name as a frame, in memory from malloc; NULL: out of memory. */
     char *(*make_name)(const char *name);
-    /* Writes tree->nodes. 0, or a negative errno with run.err filled. */
+    /* What comes before and behind all trees; NULL: nothing does. 0, or a negative errno with run.err filled.
+     */
+    int (*begin)(struct stack_tree *tree);
+    int (*end)(struct stack_tree *tree);
+    /* Writes tree->nodes. */
     int (*tree)(struct stack_tree *tree);
     /* What has no place in a stream; NULL: the format has none. */
     int (*gap)(struct stack_tree *tree, const struct export_gap *gap);
@@ -61,6 +66,11 @@ struct stack_tree {
 int stack_tree_export(const struct stack_format *format, void *context, struct tracestore *store,
                       const struct tracestore_run *run, const struct export_options *options, FILE *out,
                       struct export_totals *ret_totals, struct error *err);
+
+/* Frames are numbered: the run's functions by their index, the one that stands for unknown ones, "[lost]",
+ * "[deeper]", the thread. So many come before the thread. */
+#define STACK_SPECIAL_FRAMES 2
+size_t stack_frame_count(const struct stack_tree *tree);
 
 /* The frame's name, as format.make_name made it; lives as long as the tree. */
 const char *stack_frame_name(const struct stack_tree *tree, uint32_t frame);

@@ -121,6 +121,18 @@ pairs() {
     same 2 "$status"
 }
 
+# Each frame has the calls of both runs, and what only one run called is there.
+flame_graph() {
+    local normal faulty
+    differs "$WORK/out" --flamegraph "$WORK/flame.svg"
+    xmllint --noout "$WORK/flame.svg"
+    normal=$(q "SELECT printf('%,d', sum(calls)) AS n FROM call_counts WHERE run_id = $(run_id normal)")
+    faulty=$(q "SELECT printf('%,d', sum(calls)) AS n FROM call_counts WHERE run_id = $(run_id faulty)")
+    grep -q "<title>all: $normal &#8594; $faulty calls</title>" "$WORK/flame.svg"
+    same "$(q "SELECT count(DISTINCT coalesce(f.demangled, f.name)) AS n FROM call_counts JOIN functions f USING (function_id)")" \
+        "$(sed -nE 's/^<g class="frame".* data-name="([^"]*)".*/\1/p' "$WORK/flame.svg" | grep -vx all | sort -u | wc -l)"
+}
+
 picture() {
     differs "$WORK/out" --svg "$WORK/diff.svg"
     python3 - "$WORK/diff.svg" "$long" <<'END'
@@ -182,5 +194,6 @@ run_case "a call that never returned is marked" hang_is_marked
 run_case "columns at any width, long names cut" widths
 run_case "--pair: how two threads relate" pairs
 run_case "--svg" picture
+run_case "--flamegraph" flame_graph
 run_case "pager and colours" pager_and_colours
 finish

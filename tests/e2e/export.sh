@@ -87,6 +87,74 @@ folded_holds() { # run
         <(summary_of folded | sort)
 }
 
+# A profile has no gaps; its calls are those of folded stacks.
+speedscope_holds() { # run
+    export_run "$1" speedscope
+    diff <(wanted "$1" | grep -vE '^gap |^[^ ]+( .*)? (return [0-9]+$|unreturned )' | sort) <(summary_of speedscope | sort)
+}
+
+# Calls of each function on all threads, "COUNT NAME".
+calls_by_function() { # run
+    q "SELECT sum(c.calls) || ' ' || coalesce(f.demangled, f.name) AS line FROM call_counts c JOIN functions f USING (function_id)
+       WHERE c.run_id = $(run_id "$1") GROUP BY coalesce(f.demangled, f.name)" | sort
+}
+
+# As callgrind_annotate adds them up; what it calls a file may be "???".
+callgrind_holds() { # run
+    export_run "$1" callgrind
+    callgrind_annotate --auto=no --threshold=100 "$WORK/out.callgrind" >"$WORK/annotated"
+    diff <(calls_by_function "$1") \
+        <(sed -nE 's/^ *([0-9,]+) \([^)]*\)  [^ ]*:([^ ].*)$/\1 \2/p' "$WORK/annotated" | tr -d , | grep -v '^0 ' | sort)
+}
+
+# As pprof of Go adds them up.
+pprof_holds() { # run
+    local pprof
+    pprof=$(compgen -G '/usr/lib/go-1.2*/pkg/tool/linux_*/pprof' | tail -n 1)
+    export_run "$1" pprof
+    "$pprof" -symbolize=none -top -nodecount=100000 -nodefraction=0 -edgefraction=0 "$WORK/out.pprof" >"$WORK/top"
+    diff <(calls_by_function "$1") <(awk 'listed && $1 > 0 { print $1, $6 } $1 == "flat" { listed = 1 }' "$WORK/top" | sort)
+    same "$(q "SELECT count(DISTINCT t.label) AS n FROM call_counts c JOIN threads t USING (thread_id)
+        WHERE c.run_id = $(run_id "$1")")" \
+        "$("$pprof" -symbolize=none -tags "$WORK/out.pprof" 2>/dev/null | grep -cE '^ +[0-9.]+ +\( *[0-9.]+%\):')"
+}
+
+# "NAME: COUNT calls, PERCENT" of each frame is what folded stacks add up to, and so are the widths.
+flame_graph_holds() { # run
+    export_run "$1" flamegraph
+    export_run "$1" folded
+    xmllint --noout "$WORK/out.flamegraph"
+    python3 - "$WORK/out.flamegraph" "$WORK/out.folded" <<'END'
+import collections, re, sys, xml.etree.ElementTree as tree
+
+wanted, total = collections.Counter(), 0
+for line in open(sys.argv[2], encoding="utf-8"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    frames = stack.split(";")
+    if frames[0] in ("[not observed]", "[lost]"):
+        continue
+    total += int(count)
+    for depth in range(2, len(frames) + 1):
+        wanted["all", *frames[1:depth]] += int(count)
+wanted["all",] = total
+
+svg = "{http://www.w3.org/2000/svg}"
+got, path = {}, []
+height = None
+for frame in tree.parse(sys.argv[1]).iter(svg + "g"):
+    rect, title = frame.find(svg + "rect"), frame.find(svg + "title").text
+    name, count = re.fullmatch(r"(.*): ([0-9,]+) calls, [0-9.]+ %", title, re.S).groups()
+    y, width = float(rect.get("y")), float(rect.get("width"))
+    height = height or y
+    depth = round((height - y) / 17)
+    path[depth:] = [name.replace(";", ":")]
+    got[tuple(path)] = int(count.replace(",", ""))
+    assert abs(width - 1180 * got[tuple(path)] / total) < 0.02, (name, width)
+narrow = {p: n for p, n in wanted.items() if 1180 * n / total < 0.1}
+assert got == {p: n for p, n in wanted.items() if p not in narrow}, (got, wanted)
+END
+}
+
 csv_holds() { # run
     export_run "$1" csv
     rm -f "$WORK/csv.db"
@@ -250,11 +318,19 @@ for run in odd threads signals full deep bare ranks; do
     run_case "perfetto of $run" holds perfetto "$run"
     run_case "otf2 of $run" otf2_holds "$run"
     [[ $run == deep ]] || run_case "folded of $run" folded_holds "$run"
+    [[ $run == deep ]] || run_case "speedscope of $run" speedscope_holds "$run"
 done
 for run in odd signals bare; do
     run_case "json of $run" holds json "$run"
     run_case "csv of $run" csv_holds "$run"
     run_case "dot of $run" dot_holds "$run"
+done
+for run in odd threads signals; do
+    run_case "flame graph of $run" flame_graph_holds "$run"
+done
+for run in threads full ranks; do
+    run_case "callgrind of $run" callgrind_holds "$run"
+    run_case "pprof of $run" pprof_holds "$run"
 done
 run_case "folded stacks of deep recursion" deep_stacks
 run_case "folded stacks by time" folded_time
@@ -264,7 +340,7 @@ run_case "part of a thread" part_of_a_thread
 run_case "part of the time" part_of_the_time
 "$TRACECTL" -q -d "$WORK/flat.db" import --format u16 "$WORK/small"
 "$TRACECTL" -q -d "$WORK/flat.db" import --format u16 "$WORK/large"
-for format in chrome perfetto folded otf2 csv json; do
+for format in chrome perfetto folded speedscope pprof callgrind otf2 csv json; do
     run_case "memory of $format is flat" flat "$format"
 done
 run_case "what cannot be exported is refused" refusals

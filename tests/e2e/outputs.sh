@@ -16,7 +16,8 @@ mkdir folder
 ln -s folder/../store.db deep
 
 forms=("export --format json first -o" "export --format csv first -o" "export --format dot first -o" "report first -o"
-    "report first second -o" "diff first second --svg" "stat first --svg")
+    "report first second -o" "diff first second --svg" "diff first second --flamegraph"
+    "export --format flamegraph first -o" "stat first --svg")
 
 # Every way to say the store, and what SQLite would take for a part of it.
 the_store_is_refused() {

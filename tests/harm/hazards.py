@@ -189,7 +189,8 @@ def debugger_inside(here, debugger):
 @case("stopped before by SIGSTOP", signal.SIGSTOP)
 @case("stopped before by job control", signal.SIGTSTP)
 def stopped_before(here, how):
-    target = here.spawn_ready(program("deep"), "loop")
+    # In a process group of its own: SIGTSTP stops none that is orphaned, as that of a background run may be.
+    target = here.spawn_ready(program("deep"), "loop", process_group=0)
     target.send_signal(how)
     wait_for("the target to stop", lambda: state_of(target.pid) == "T")
     here.record("--budget", "none", "-p", target.pid, "--duration", "0.2")
