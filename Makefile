@@ -158,7 +158,7 @@ $(foreach d,$(O) $(O)/ext $(O)/fuzz,$(patsubst %.c,$(d)/%.o,$(call sources,store
 AGENT := $(O)/collector/inline/agent_code.h
 AGENT_FLAGS := -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC -mgeneral-regs-only -mno-red-zone -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-jump-tables -Wall -Wextra -Werror -I.
-$(AGENT): $(wildcard collector/inline/agent/*) $(addprefix collector/arch/,record.h agent_slots.h $(ARCH)/agent_entry.S)
+$(AGENT): $(wildcard collector/inline/agent/*) $(addprefix collector/arch/,record.h agent_slots.h time_counter.h $(ARCH)/agent_entry.S)
 	$(say) AGENT $@
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(AGENT_FLAGS) -c -o $(@:.h=.o) collector/inline/agent/agent.c

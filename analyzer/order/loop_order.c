@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "image/arch/operands.h"
+#include "image/arch/effects.h"
 #include "image/flow/flow_values.h"
 
 /* A place that every iteration of a loop changes by the same constant. */
@@ -41,9 +41,6 @@ void loop_order_free(struct loop_order *loops)
 
 /* ---------------------------------------------------------------------------------------------- numbers */
 
-/* Registers of the machine code by DWARF number. */
-static const uint8_t dwarf_numbers[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-
 /* As a signed number of `size` bytes. */
 static int64_t wrapped(uint64_t value, uint8_t size)
 {
@@ -78,10 +75,11 @@ static int vouch(struct order_code *code, const struct order_function *function,
 
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (variables[i].base == FRAME_VARIABLE_CFA)
-            flow_values_vouch(values, variables[i].offset + 8, variables[i].size);
-        else if (variables[i].base == FRAME_VARIABLE_NEAR && variables[i].number == 6)
-            flow_values_vouch(values, variables[i].offset - 8,
-                              variables[i].size); /* rbp, as functions begin */
+            flow_values_vouch(values, variables[i].offset + CALL_PUSHES, variables[i].size);
+        else if (variables[i].base == FRAME_VARIABLE_NEAR &&
+                 variables[i].number == register_in_dwarf(REGISTER_FRAME))
+            flow_values_vouch(values, variables[i].offset - CALL_PUSHES,
+                              variables[i].size); /* the frame pointer, as functions begin */
     }
     return r;
 }
@@ -236,7 +234,7 @@ static bool is_readable(const struct loop_order *loops, size_t place, bool inner
 
     if (place < FLOW_PLACE_FRAME)
         return place != REGISTER_STACK &&
-               (innermost || (calls_keep && (place == 3 || place == REGISTER_FRAME || place >= 12)));
+               (innermost || (calls_keep && (register_is_kept((enum machine_register)place))));
     slots = flow_values_slots(loops->values, &count);
     return place >= FLOW_PLACE_SLOTS && !slots[place - FLOW_PLACE_SLOTS].shared;
 }
@@ -249,12 +247,12 @@ static void set_value(const struct loop_order *loops, size_t place, uint8_t size
     *value = (struct frame_value){.size = size, .is_signed = true};
     if (place < FLOW_PLACE_FRAME) {
         value->kind = FRAME_REGISTER;
-        value->number = dwarf_numbers[place];
+        value->number = register_in_dwarf((enum machine_register)place);
         return;
     }
     slots = flow_values_slots(loops->values, &count);
     value->kind = FRAME_CFA;
-    value->offset = slots[place - FLOW_PLACE_SLOTS].offset - 8;
+    value->offset = slots[place - FLOW_PLACE_SLOTS].offset - CALL_PUSHES;
 }
 
 /* Of those that can be read, the one that needs the least to be known: a word of the frame before a register,

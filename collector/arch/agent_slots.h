@@ -7,6 +7,7 @@
 #define TRACECTL_COLLECTOR_ARCH_AGENT_SLOTS_H
 
 #include "collector/arch/record.h"
+#include "collector/arch/time_counter.h"
 
 #define SLOT static inline __attribute__((always_inline))
 
@@ -78,11 +79,6 @@ SLOT void count_one(uint64_t *counter)
     __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
 }
 
-/* The counter that times are read from. */
-SLOT uint64_t read_counter(void)
-{
-    return __builtin_ia32_rdtsc();
-}
 #else
 #error "the agent does not know this instruction set"
 #endif

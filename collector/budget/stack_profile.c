@@ -17,6 +17,7 @@
 #include "bpf/wire.h"
 #include "collector/process/process.h"
 #include "collector/uprobe/bpf_messages.h"
+#include "image/arch/code_bytes.h"
 
 #define PERIOD_NS 1000000u /* of a processor's time */
 #define LONGEST_NS 1000000000u
@@ -24,10 +25,6 @@
 #define ENOUGH 1000        /* samples */
 #define ROUND_US 2000
 #define PROCESSORS_MAX 1024
-#define CALL_LONGEST 7 /* bytes of a call by pointer, with its operand */
-#define CALL_LENGTH 5  /* of call rel32 */
-#define CALL_REL32 0xe8
-#define CALL_INDIRECT 0xff
 
 /* A process that runs the image. */
 struct runner {
@@ -63,21 +60,17 @@ static void mark(const struct traced_image *image, uint64_t address, bool at_sta
 static bool call_ends(const struct traced_image *image, uint64_t address, uint64_t *ret_target)
 {
     size_t size;
-    const uint8_t *code = elf_image_code(image->elf, address - CALL_LONGEST, &size);
-    int32_t distance;
+    const uint8_t *code = elf_image_code(image->elf, address - CODE_CALL_LONGEST, &size);
+    const uint8_t *call = code ? code + CODE_CALL_LONGEST - CODE_CALL_BYTES : NULL;
 
     *ret_target = 0;
-    if (!code || size < CALL_LONGEST)
+    if (!code || size < CODE_CALL_LONGEST)
         return false;
-    if (code[CALL_LONGEST - CALL_LENGTH] == CALL_REL32) {
-        memcpy(&distance, code + CALL_LONGEST - CALL_LENGTH + 1, sizeof(distance));
-        *ret_target = address + (uint64_t)(int64_t)distance;
+    if (code_is_call(call)) {
+        *ret_target = code_call_target(call, address - CODE_CALL_BYTES);
         return true;
     }
-    for (size_t i = 0; i + 1 < CALL_LONGEST; i++) /* what it does is in bits 3 to 5 of its second byte */
-        if (code[i] == CALL_INDIRECT && (code[i + 1] >> 3 & 7) == 2)
-            return true;
-    return false;
+    return code_ends_with_indirect_call(code);
 }
 
 void stack_profile_read_stack(const struct traced_image *image, uint64_t bias, const __u64 *words,
@@ -91,7 +84,7 @@ void stack_profile_read_stack(const struct traced_image *image, uint64_t bias, c
     for (size_t i = 0; i < count; i++) {
         uint64_t address = words[i] - bias, target;
 
-        if (address < functions->address + CALL_LONGEST || address > last->address + last->size ||
+        if (address < functions->address + CODE_CALL_LONGEST || address > last->address + last->size ||
             !call_ends(image, address, &target))
             continue;
         mark(image, address - 1, false, marks);

@@ -6,29 +6,7 @@
 #ifndef TRACECTL_COLLECTOR_COST_SITES_H
 #define TRACECTL_COLLECTOR_COST_SITES_H
 
-enum self_test_form {
-    FORM_PUSH,
-    FORM_NOP,
-    FORM_JUMP,   /* jmp rel8 */
-    FORM_BRANCH, /* jcc rel8 */
-    FORM_CALL,   /* call rel32 */
-    FORM_NOP5,   /* the five-byte nop that newer kernels (6.18) replace by a call */
-    FORM_MOV,
-    FORM_SUB, /* of the stack pointer */
-    FORM_RET,
-    SELF_TEST_FORMS,
-};
-
-enum self_test_copy {
-    COPY_TRIAL, /* for trials that need some function */
-    COPY_PLAIN, /* never probed */
-    COPY_EMPTY,
-    COPY_EMPTY_RETURN,
-    COPY_RECORDED,
-    COPY_RECORDED_RETURN,
-    COPY_RECORDED_INFERRED, /* with its return address */
-    SELF_TEST_COPIES,
-};
+#include "collector/arch/self_test_forms.h"
 
 typedef void (*self_test_function)(void);
 

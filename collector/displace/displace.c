@@ -2,22 +2,10 @@
 #include "collector/displace/displace.h"
 
 #include "collector/arch/relocate.h"
+#include "image/arch/code_bytes.h"
 #include "image/flow/branch_targets.h"
 
-#define INT3 0xcc
 #define PAGE 4096u
-
-static bool is_call(const struct instruction *instruction)
-{
-    return instruction->kind == INSTRUCTION_CALL || instruction->kind == INSTRUCTION_CALL_INDIRECT;
-}
-
-/* Whether the instruction behind is never reached from this one. */
-static bool ends_path(const struct instruction *instruction)
-{
-    return instruction->kind == INSTRUCTION_JUMP || instruction->kind == INSTRUCTION_JUMP_INDIRECT ||
-           instruction->kind == INSTRUCTION_RETURN;
-}
 
 /* Whether `code` begins with enough padding to make up what is left of the patched bytes. */
 static enum displace_refusal check_padding(const uint8_t *code, size_t size, size_t wanted)
@@ -27,8 +15,8 @@ static enum displace_refusal check_padding(const uint8_t *code, size_t size, siz
     if (size < wanted)
         return DISPLACE_SHORT;
     for (size_t at = 0; at < wanted; at += instruction.length) {
-        if (code[at] == INT3) {
-            instruction.length = 1;
+        if (code_is_trap(code + at)) {
+            instruction.length = CODE_TRAP_BYTES;
             continue;
         }
         if (disasm_skim(code + at, size - at, 0, &instruction) < 0 || instruction.kind != INSTRUCTION_NOP)
@@ -52,8 +40,8 @@ static enum displace_refusal take(struct disasm *disasm, const struct displace_s
         return DISPLACE_UNMOVABLE;
     displacement->starts[displacement->count++] = (uint8_t)at;
     displacement->length += instruction.length;
-    displacement->calls = is_call(&instruction);
-    displacement->falls = !displacement->calls && !ends_path(&instruction);
+    displacement->calls = instruction_is_call(&instruction);
+    displacement->falls = !displacement->calls && !instruction_leaves(&instruction);
     if (displacement->length >= DISPLACE_JUMP || displacement->falls)
         return DISPLACE_OK;
     if (displacement->calls)

@@ -14,6 +14,7 @@
 #include "collector/cost/isolate.h"
 #include "collector/cost/trial.h"
 #include "collector/doctor/checks.h"
+#include "image/arch/code_bytes.h"
 
 static void call_nop5(void)
 {
@@ -43,7 +44,7 @@ void check_nop5_fork(struct self_check *check)
                        r);
     else
         self_check_say(check, true, "probes on five-byte nops are %s and do no harm in children",
-                       *code == 0xe8 ? "optimised" : "traps");
+                       code_is_call((const uint8_t *)code) ? "optimised" : "traps");
 }
 
 /* A filter that kills for every system call but write and exit_group. */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/go/watched_process.h"
 #include "collector/ptrace/go_handoff.h"
 #include "collector/ptrace/thread_holder.h"
@@ -64,7 +65,7 @@ static uint64_t on_stop(void *context, pid_t tid, const struct thread_holder_sto
 
     if (thread_holder_registers(stop, &registers))
         return 0; /* it has been killed */
-    watch->stops[at % STOPS] = (struct stop){.tid = tid, .g = registers.r14};
+    watch->stops[at % STOPS] = (struct stop){.tid = tid, .g = registers_goroutine(&registers)};
     __atomic_store_n(&watch->stops_written, at + 1, __ATOMIC_RELEASE);
     if (write(watch->wake, &one, sizeof(one)) < 0)
         return 0; /* never: the counter would have to be full */

@@ -7,15 +7,14 @@
 #include "base/cleanup.h"
 #include "collector/inline/inline_state.h"
 #include "collector/process/target_memory.h"
-
-#define INT3 0xcc
+#include "image/arch/code_bytes.h"
 
 /* A debugger's breakpoint on the jump takes nothing away; nor is one lost that may be out at present. */
 static bool is_lost(const struct family *family, size_t i, uint8_t now[DISPLACE_JUMP])
 {
     const struct inline_patch *patch = &family->patch.patches[i];
 
-    if (now[0] == INT3)
+    if (code_is_trap(now))
         now[0] = patch->new[0];
     return memcmp(now, patch->new, DISPLACE_JUMP) &&
            (!family->varies[i] || memcmp(now, patch->old, DISPLACE_JUMP));

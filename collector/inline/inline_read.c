@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/arch/time_counter.h"
 #include "collector/inline/inline_state.h"
 
 /* ------------------------------------------------------------------------------------ times */
@@ -14,7 +15,7 @@ void inline_begin_tick(struct inline_backend *backend, uint32_t tick)
 {
     backend->tick = tick;
     backend->times[tick] = clock_ns(CLOCK_MONOTONIC);
-    backend->stamps[tick] = __builtin_ia32_rdtsc();
+    backend->stamps[tick] = read_counter();
 }
 
 static uint32_t next_tick(uint32_t tick)
@@ -36,7 +37,7 @@ static uint64_t moment(const struct inline_backend *backend, uint16_t tick, uint
     times = backend->times[to] - backend->times[from];
     if (!backend->stamps[from] || backend->stamps[to] <= backend->stamps[from] ||
         backend->times[to] < backend->times[from] || stamp < backend->stamps[tick] ||
-        (stamp > backend->stamps[backend->tick] && stamp > __builtin_ia32_rdtsc()))
+        (stamp > backend->stamps[backend->tick] && stamp > read_counter()))
         return backend->times[tick];
     return backend->times[tick] +
            (uint64_t)((double)(stamp - backend->stamps[tick]) * ((double)times / (double)stamps));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/debug.h"
 #include "base/error.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/inline/live_area.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/inline/text_pages.h"
@@ -41,7 +42,7 @@ static size_t patch_behind(const struct live_patch *patch, uint64_t address)
  * stands where no instruction begins. */
 static uint64_t way_out(const struct remote *remote, size_t thread, const struct live_patch *patch)
 {
-    uint64_t pc = remote_registers(remote, thread)->rip;
+    uint64_t pc = registers_pc(remote_registers(remote, thread));
     size_t index = patch_behind(patch, pc);
     const struct inline_patch *at = &patch->patches[index];
 
@@ -71,7 +72,7 @@ static int move_threads(struct remote *remote, const struct live_patch *patch, s
     for (size_t i = 0; !r && i < remote_thread_count(remote); i++) {
         uint64_t pc = way_out(remote, i, patch);
 
-        if (pc != remote_registers(remote, i)->rip && remote_set_pc(remote, i, pc))
+        if (pc != registers_pc(remote_registers(remote, i)) && remote_set_pc(remote, i, pc))
             r = error_say(err, -ESRCH, "thread %d cannot be moved", (int)remote_tid(remote, i));
     }
     return r;
@@ -169,7 +170,7 @@ static int clear_slots(struct remote *remote, struct error *err)
     static const uint8_t empty[AGENT_SLOTS_END - AGENT_CURSOR];
 
     for (size_t i = 0; i < remote_thread_count(remote); i++) {
-        uint64_t block = remote_registers(remote, i)->fs_base;
+        uint64_t block = registers_thread_block(remote_registers(remote, i));
         uint32_t tid = 0;
 
         if (!block)

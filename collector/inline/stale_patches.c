@@ -19,17 +19,20 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/foreign_file.h"
+#include "collector/arch/displacement.h"
 #include "collector/arch/record.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/inline/text_pages.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/maps.h"
 #include "collector/process/process.h"
 #include "collector/process/target_memory.h"
 #include "collector/ptrace/remote_place.h"
+#include "image/arch/code_bytes.h"
 
 #define PAGE 4096u
 #define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
-#define JUMP 5                /* jmp rel32 */
+#define JUMP DISPLACE_JUMP
 
 struct found_area {
     uint64_t inode;
@@ -166,9 +169,9 @@ static uint64_t mapping_end(pid_t pid, uint64_t address)
 
 static bool is_sigreturn(const struct remote *remote, uint64_t address)
 {
-    uint8_t code[REMOTE_SIGRETURN_BYTES];
+    uint8_t code[CODE_SIGRETURN_BYTES];
 
-    return !remote_read(remote, address, code, sizeof(code)) && remote_place_is_sigreturn(code);
+    return !remote_read(remote, address, code, sizeof(code)) && code_is_sigreturn(code);
 }
 
 /* From a handler's return address to the place that its signal interrupted: a kernel's struct rt_sigframe. */
@@ -179,11 +182,11 @@ static bool is_sigreturn(const struct remote *remote, uint64_t address)
 static bool may_be_inside(const struct remote *remote, size_t thread, const struct stale_area *area)
 {
     const struct user_regs_struct *registers = remote_registers(remote, thread);
-    uint64_t start = registers->rsp & ~7ull, end = mapping_end(remote_pid(remote), registers->rsp);
+    uint64_t start = registers_stack(registers) & ~7ull, end = mapping_end(remote_pid(remote), start);
     size_t count = (end - start) / sizeof(uint64_t);
     AUTO_FREE uint64_t *words = NULL;
 
-    if (is_in(registers->rip, area) || end <= start || end - start > STACK_MAX)
+    if (is_in(registers_pc(registers), area) || end <= start || end - start > STACK_MAX)
         return true;
     words = malloc(end - start);
     if (!words || remote_read(remote, start, words, end - start))
@@ -225,13 +228,10 @@ struct cleaning {
 
 static bool leads_to_area(const struct cleaning *cleaning, uint64_t address, const uint8_t *jump)
 {
-    int32_t distance;
-
-    if (*jump != 0xe9)
+    if (!code_is_jump(jump))
         return false;
-    memcpy(&distance, jump + 1, sizeof(distance));
     for (size_t i = 0; i < cleaning->count; i++)
-        if (is_in(address + JUMP + (uint64_t)(int64_t)distance, &cleaning->areas[i].addresses))
+        if (is_in(code_call_target(jump, address), &cleaning->areas[i].addresses))
             return true;
     return false;
 }

@@ -14,9 +14,9 @@
 #include "collector/memory/page_map.h"
 #include "collector/process/process.h"
 #include "collector/process/target_memory.h"
+#include "image/arch/code_bytes.h"
 
 #define PAGE PAGE_MAP_PAGE
-#define INT3 0xcc
 
 void text_diff_release(struct text_diff *diff)
 {
@@ -99,7 +99,7 @@ bool text_diff_is_probed(int file, uint64_t offset)
 
     if (bytes == MAP_FAILED)
         return false;
-    probed = bytes[offset - page] == INT3;
+    probed = code_is_trap(bytes + offset - page);
     munmap((void *)bytes, PAGE);
     return probed;
 }
@@ -116,8 +116,8 @@ static int compare_page(struct comparison *comparison, uint64_t address, uint64_
     if (length != PAGE || pread(comparison->file, wanted, PAGE, (off_t)offset) <= 0)
         return add(&comparison->diff->different, offset, offset + PAGE);
     for (uint32_t i = 0; i < PAGE && !r; i++) {
-        bool breakpoint =
-            now[i] == INT3 && (!comparison->may_be_own || text_diff_is_probed(comparison->file, offset + i));
+        bool breakpoint = code_is_trap(&now[i]) &&
+                          (!comparison->may_be_own || text_diff_is_probed(comparison->file, offset + i));
 
         if (now[i] != wanted[i])
             r = add(breakpoint ? &comparison->diff->breakpoints : &comparison->diff->different, offset + i,

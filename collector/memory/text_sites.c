@@ -7,12 +7,10 @@
 #include "collector/memory/page_map.h"
 #include "collector/process/target_file.h"
 #include "collector/process/target_memory.h"
+#include "image/arch/code_bytes.h"
 #include "image/arch/disasm.h"
 
 #define PAGE PAGE_MAP_PAGE
-#define INT3 0xcc
-#define CALL 0xe8
-#define CALL_LENGTH 5
 
 struct reading {
     pid_t pid;
@@ -44,7 +42,7 @@ static bool is_call_of_kernel(const struct code_mapping *mapping, uint64_t offse
         target_file_of_mapping(mapping, &file) ? 0 : pread(file.fd, code, sizeof(code), (off_t)offset);
 
     return size > 0 && disasm_skim(code, (size_t)size, offset, &instruction) == 0 &&
-           instruction.kind == INSTRUCTION_NOP && instruction.length == CALL_LENGTH;
+           instruction.kind == INSTRUCTION_NOP && instruction.length == CODE_CALL_BYTES;
 }
 
 static enum text_site site_in(struct reading *reading, const struct code_mapping *mapping, uint64_t offset)
@@ -53,8 +51,9 @@ static enum text_site site_in(struct reading *reading, const struct code_mapping
 
     if (!byte_at(reading, mapping->start + (offset - mapping->offset), &byte))
         return TEXT_SITE_UNKNOWN;
-    return byte == INT3 || (byte == CALL && is_call_of_kernel(mapping, offset)) ? TEXT_SITE_PROBED
-                                                                                : TEXT_SITE_OTHER;
+    return code_is_trap(&byte) || (code_is_call(&byte) && is_call_of_kernel(mapping, offset))
+               ? TEXT_SITE_PROBED
+               : TEXT_SITE_OTHER;
 }
 
 /* A page that is the file's has no probe, and is not read: the process may not have had it in memory. */

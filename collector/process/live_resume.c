@@ -14,8 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-
-#define SYSCALL_INSTRUCTION 0x050f /* two bytes, as a little-endian number */
+#include "collector/arch/thread_registers.h"
 
 static bool can_be_made_anew(uint64_t number)
 {
@@ -59,16 +58,15 @@ bool live_resume_call(pid_t tid, struct user_regs_struct *ret_before)
 
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) || io.iov_len != sizeof(registers))
         return false;
-    if ((int64_t)registers.rax != -EINTR || !can_be_made_anew(registers.orig_rax) || signal_waits(tid))
+    if (registers_result(&registers) != -EINTR || !can_be_made_anew(registers_call_number(&registers)) ||
+        signal_waits(tid))
         return false;
     errno = 0;
-    instruction = ptrace(PTRACE_PEEKTEXT, tid, (void *)(registers.rip - 2), NULL);
-    if (errno || (instruction & 0xffff) != SYSCALL_INSTRUCTION)
+    instruction = ptrace(PTRACE_PEEKTEXT, tid, (void *)(registers_pc(&registers) - SYSTEM_CALL_BYTES), NULL);
+    if (errno || !code_is_system_call((const uint8_t *)&instruction))
         return false;
     before = registers;
-    registers.rip -= 2;
-    registers.rax = registers.orig_rax;
-    registers.orig_rax = UINT64_MAX; /* no call: the kernel shall not restart what it thinks is one */
+    registers_repeat_call(&registers);
     if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io))
         return false;
     if (ret_before)

@@ -61,7 +61,7 @@ int remote_set_pc(struct remote *remote, size_t thread, uint64_t pc)
         remote_unpark(remote);
     if (!moved->tracee.stopped)
         return -ESRCH;
-    moved->registers.rip = pc;
+    registers_set_pc(&moved->registers, pc);
     return remote_set_registers(moved->tracee.tid, &moved->registers);
 }
 

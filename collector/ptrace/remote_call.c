@@ -4,7 +4,7 @@
  *
  * The order of things: frames are written first, into memory that nobody uses. Then one call of ptrace(2)
  * gives the thread other registers: it stands at `syscall; ret`, its stack pointer at a frame, whose first
- * word leads to `mov $15, %eax; syscall`. From there on it restores itself unless it is stopped. Only then
+ * word leads to a call of rt_sigreturn. From there on it restores itself unless it is stopped. Only then
  * are its signals blocked, which the frame undoes. When it is taken back they are unblocked first, and then
  * one call of ptrace(2) gives it its registers again.
  *
@@ -26,9 +26,7 @@
 #include "collector/ptrace/remote_state.h"
 
 #define PATIENCE_NS 1000000000ull /* for one call */
-#define USER_CS 0x33              /* __USER_CS: 64-bit code */
 #define RESTART_BLOCK 516         /* the kernel's ERESTART_RESTARTBLOCK */
-#define FLAG_TRAP 0x100ull        /* of the processor: a trap after each instruction */
 
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
@@ -108,7 +106,7 @@ static bool in_restartable_sequence(const struct remote *remote, const struct re
     if (!address)
         return false;
     return remote_read(remote, address, &sequence, sizeof(sequence)) ||
-           thread->registers.rip - sequence.start < sequence.length;
+           registers_pc(&thread->registers) - sequence.start < sequence.length;
 }
 
 /* 0: it cannot call for us; else the more the better. */
@@ -116,10 +114,10 @@ static int suits(const struct remote *remote, const struct remote_thread *thread
 {
     const struct user_regs_struct *registers = &thread->registers;
 
-    if (!thread->tracee.stopped || (registers->cs & 0xffff) != USER_CS || is_restricted(thread->tracee.tid) ||
+    if (!thread->tracee.stopped || !registers_are_native(registers) || is_restricted(thread->tracee.tid) ||
         dispatches_calls(thread->tracee.tid) || in_restartable_sequence(remote, thread))
         return 0;
-    if ((int64_t)registers->orig_rax >= 0 && (int64_t)registers->rax == -RESTART_BLOCK)
+    if (registers_in_call(registers) && registers_result(registers) == -RESTART_BLOCK)
         return 1; /* its timeout would begin anew, should this process be killed */
     return thread->tracee.signal ? 2 : 3;
 }
@@ -144,7 +142,7 @@ static uint64_t main_stack_pointer(const struct remote *remote)
 {
     for (size_t i = 0; i < remote->count; i++)
         if (remote->threads[i].tracee.tid == remote->pid)
-            return remote->threads[i].registers.rsp;
+            return registers_stack(&remote->threads[i].registers);
     return UINT64_MAX;
 }
 
@@ -251,17 +249,7 @@ static struct user_regs_struct registers_of_call(const struct remote_caller *cal
 {
     struct user_regs_struct call = caller->thread->registers;
 
-    call.rax = (uint64_t)number;
-    call.orig_rax = UINT64_MAX; /* no call is to be restarted */
-    call.rip = caller->code.call;
-    call.rsp = frame;
-    call.eflags &= ~FLAG_TRAP;
-    call.rdi = arguments[0];
-    call.rsi = arguments[1];
-    call.rdx = arguments[2];
-    call.r10 = arguments[3];
-    call.r8 = arguments[4];
-    call.r9 = arguments[5];
+    registers_prepare_call(&call, number, arguments, caller->code.call, frame);
     return call;
 }
 
@@ -284,7 +272,7 @@ static int park(struct remote_caller *caller)
     uint64_t frame = slot_address(caller, caller->undo);
     struct user_regs_struct registers = registers_of_call(caller, 0, none, frame + sizeof(uint64_t));
 
-    registers.rip = caller->code.sigreturn;
+    registers_set_pc(&registers, caller->code.sigreturn);
     return leave_place(caller, &registers);
 }
 
@@ -321,7 +309,7 @@ int remote_call(struct remote *remote, long number, const uint64_t arguments[6],
         r = remote_get_registers(tracee->tid, &call);
     if (!r)
         r = park(caller);
-    *ret_result = (int64_t)call.rax;
+    *ret_result = registers_result(&call);
     return r ? give_up(remote, r, err) : 0;
 }
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/process/map_lines.h"
 
 #define AT_A_TIME 65536u /* bytes of code that are read in one go */
@@ -17,24 +17,9 @@
                              before signals are blocked */
 #define MAIN_BYTES 16384u /* between the main thread's stack pointer and the place */
 
-static const uint8_t call[] = {0x0f, 0x05, 0xc3};
-static const uint8_t sigreturn_long[] = {0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
-static const uint8_t sigreturn_short[] = {0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
-
-_Static_assert(sizeof(sigreturn_long) == REMOTE_SIGRETURN_BYTES, "the longest form");
-
-bool remote_place_is_sigreturn(const uint8_t code[REMOTE_SIGRETURN_BYTES])
+/* The address of what was found in the bytes that stand at `address`, 0: nothing. */
+static uint64_t address_of(const uint8_t *found, const uint8_t *bytes, uint64_t address)
 {
-    return !memcmp(code, sigreturn_long, sizeof(sigreturn_long)) ||
-           !memcmp(code, sigreturn_short, sizeof(sigreturn_short));
-}
-
-/* The address of `wanted` in the bytes that stand at `address`, 0: they have none. */
-static uint64_t find(const uint8_t *bytes, size_t size, uint64_t address, const uint8_t *wanted,
-                     size_t length)
-{
-    const uint8_t *found = memmem(bytes, size, wanted, length);
-
     return found ? address + (uint64_t)(found - bytes) : 0;
 }
 
@@ -47,14 +32,12 @@ static void look_through(int memory, uint64_t start, uint64_t end, uint8_t *byte
         if (pread(memory, bytes, size, (off_t)start) != (ssize_t)size)
             return;
         if (!code->call)
-            code->call = find(bytes, size, start, call, sizeof(call));
+            code->call = address_of(code_find_call(bytes, size), bytes, start);
         if (!code->sigreturn)
-            code->sigreturn = find(bytes, size, start, sigreturn_long, sizeof(sigreturn_long));
-        if (!code->sigreturn)
-            code->sigreturn = find(bytes, size, start, sigreturn_short, sizeof(sigreturn_short));
+            code->sigreturn = address_of(code_find_sigreturn(bytes, size), bytes, start);
         if (size < AT_A_TIME)
             return;
-        start += size - REMOTE_SIGRETURN_BYTES; /* one may lie across the border */
+        start += size - CODE_SIGRETURN_BYTES; /* one may lie across the border */
     }
 }
 

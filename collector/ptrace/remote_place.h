@@ -13,16 +13,12 @@ struct error;
 /* Addresses of instructions in the process. */
 struct remote_code {
     uint64_t call;      /* syscall; ret */
-    uint64_t sigreturn; /* mov $15, %eax; syscall: what signal handlers return to */
+    uint64_t sigreturn; /* calls rt_sigreturn: what signal handlers return to */
 };
 
 /* Looks for them in everything executable that the process has mapped, the C library first, as it is in
  * memory at present (a breakpoint hides them). `memory`: /proc/PID/mem. -ENOENT: it has none. */
 int remote_place_code(pid_t pid, int memory, struct remote_code *ret_code, struct error *err);
-
-/* Whether code is the one that signal handlers return to. */
-#define REMOTE_SIGRETURN_BYTES 9
-bool remote_place_is_sigreturn(const uint8_t code[REMOTE_SIGRETURN_BYTES]);
 
 /* Memory of `size` bytes that no thread of the stopped process uses, at the lower end of the main thread's
  * stack: below it there is room for a signal handler, and it is either all zero, which is to say not used

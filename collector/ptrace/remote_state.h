@@ -4,6 +4,7 @@
 #define TRACECTL_COLLECTOR_PTRACE_REMOTE_STATE_H
 
 #include "collector/arch/signal_frame.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/process/tracee.h"
 #include "collector/ptrace/remote.h"
 #include "collector/ptrace/remote_place.h"

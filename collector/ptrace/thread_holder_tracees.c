@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/process/live_resume.h"
 #include "collector/process/process.h"
 #include "collector/ptrace/go_preempt.h"
@@ -164,8 +165,8 @@ static bool interrupts_a_call(pid_t tid)
 {
     struct user_regs_struct registers;
 
-    return !ptrace(PTRACE_GETREGS, tid, NULL, &registers) && (int64_t)registers.orig_rax >= 0 &&
-           (int64_t)registers.rax == -EINTR;
+    return !ptrace(PTRACE_GETREGS, tid, NULL, &registers) && registers_in_call(&registers) &&
+           registers_result(&registers) == -EINTR;
 }
 
 /* Whether a signal does nothing to the process, so that nobody but its tracer would ever see it. */

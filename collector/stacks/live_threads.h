@@ -12,10 +12,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "image/arch/registers.h"
+
 struct error;
 
-/* The registers that unwinding needs, in DWARF's order (System V ABI for AMD64, figure 3.36). */
-enum { LIVE_SP = 7, LIVE_PC = 16, LIVE_REGISTERS = 17 };
+/* The registers that unwinding needs, in DWARF's order. */
+enum {
+    LIVE_SP = DWARF_STACK_REGISTER,
+    LIVE_PC = DWARF_RETURN_COLUMN,
+    LIVE_REGISTERS = DWARF_RETURN_COLUMN + 1
+};
 
 /* The kernel nests no more return probes than this on one stack. */
 enum { LIVE_REPLACED = 64 };

@@ -13,13 +13,14 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/process/target_memory.h"
+#include "image/arch/code_bytes.h"
 #include "image/elf/elf_file.h"
 
 #define VDSO_LIMIT (1u << 20) /* two pages where it was looked at */
 
-/* rbx, rbp, rsp, r12 to r15 and rip: what a call leaves as it was (System V ABI for AMD64, 3.2.1), or what
- * the unwinder knows of itself. It also hands on the others, which the called functions may have changed. */
-#define KEPT_REGISTERS (1u << 3 | 1u << 6 | 1u << LIVE_SP | 0xfu << 12 | 1u << LIVE_PC)
+/* What a call leaves as it was, or what the unwinder knows of itself. It also hands on the others, which the
+ * called functions may have changed. */
+#define KEPT_REGISTERS (DWARF_KEPT_REGISTERS | 1u << LIVE_SP | 1u << LIVE_PC)
 
 struct module {
     struct live_unwinder *unwinder;
@@ -298,18 +299,16 @@ static bool walk_frames(struct live_unwinder *unwinder, const struct live_thread
     return whole;
 }
 
-/* A direct call is five bytes long: 0xe8 and a distance. Its first byte is 0xcc while a probe stands there.
- */
+/* Where a direct call before the return address leads. Its first byte is a breakpoint while a probe stands
+ * there. */
 static uint64_t called_from(pid_t pid, uint64_t return_address)
 {
-    uint8_t code[5];
-    int32_t distance;
+    uint8_t code[CODE_CALL_BYTES];
 
     if (target_memory_read(pid, return_address - sizeof(code), code, sizeof(code)) != sizeof(code) ||
-        (code[0] != 0xe8 && code[0] != 0xcc))
+        (!code_is_call(code) && !code_is_trap(code)))
         return 0;
-    memcpy(&distance, code + 1, sizeof(distance));
-    return return_address + (uint64_t)(int64_t)distance;
+    return code_call_target(code, return_address - sizeof(code));
 }
 
 int live_unwind(struct live_unwinder *unwinder, const struct live_thread *thread,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "collector/arch/thread_registers.h"
 #include "collector/stream/process_code.h"
 #include "collector/stream/streams_private.h"
 
@@ -59,11 +60,10 @@ static struct known_caller caller_of(const struct streams *streams, struct trace
     return *known;
 }
 
-/* Whether the call comes from the kernel: a signal handler returns to `mov $15, %rax; syscall`, rt_sigreturn,
- * which gdb and unwinders know it by, too. */
+/* Whether the call comes from the kernel: a signal handler returns to a call of rt_sigreturn, which gdb and
+ * unwinders know it by, too. */
 static bool is_handler(const struct traced_process *process, uint64_t return_address)
 {
-    static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
     const struct stream_code *code = return_address ? process_code_find(process, return_address) : NULL;
     const uint8_t *bytes;
     size_t size;
@@ -71,7 +71,7 @@ static bool is_handler(const struct traced_process *process, uint64_t return_add
     if (!code || image_is_traced(code->image) || !code->image->elf)
         return false;
     bytes = elf_image_code(code->image->elf, return_address - code->load_bias, &size);
-    return bytes && size >= sizeof(restorer) && !memcmp(bytes, restorer, sizeof(restorer));
+    return bytes && size >= CODE_SIGRETURN_BYTES && code_is_sigreturn(bytes);
 }
 
 #define NEAR (1u << 20)          /* a handler's frame on the stack that it interrupts is not further away */

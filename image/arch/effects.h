@@ -19,6 +19,9 @@ bool instruction_replaces(const struct instruction *instruction, enum machine_re
 /* Whether a function that is called by the C calling convention keeps the register. */
 bool register_is_kept(enum machine_register reg);
 
+/* Its number in DWARF. */
+unsigned register_in_dwarf(enum machine_register reg);
+
 /* ---------------------------------------------------------------------------------------------- atomics */
 
 /* A locked compare-and-exchange; a locked addition that gives back what was there before. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/arch/signal_frame.h"
 
+#include "collector/arch/thread_registers.h"
+
 #include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
@@ -113,7 +115,5 @@ void signal_frame_restart(struct user_regs_struct *registers)
     if ((int64_t)registers->orig_rax < 0 || (result != RESTART_SYS && result != RESTART_NOINTR &&
                                              result != RESTART_NOHAND && result != RESTART_BLOCK))
         return;
-    registers->rax = registers->orig_rax;
-    registers->rip -= 2; /* the instruction `syscall` */
-    registers->orig_rax = UINT64_MAX;
+    registers_repeat_call(registers);
 }

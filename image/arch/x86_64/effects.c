@@ -148,6 +148,13 @@ bool register_is_kept(enum machine_register reg)
     return reg == RBX || reg == REGISTER_FRAME || (reg >= R12 && reg < MACHINE_REGISTERS);
 }
 
+unsigned register_in_dwarf(enum machine_register reg)
+{
+    static const uint8_t numbers[MACHINE_REGISTERS] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+    return numbers[reg];
+}
+
 /* ---------------------------------------------------------------------------------------------- atomics */
 
 bool instruction_compares_and_exchanges(const struct instruction *instruction)
