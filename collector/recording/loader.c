@@ -144,7 +144,7 @@ void loader_replace_thread(struct loader *loader, pid_t pid)
 {
     bool any = has_own_probes(loader, pid);
 
-    while (any && loader->options.in_files->of->closing(loader->options.in_files))
+    while (any && loader_closing(loader))
         usleep(LOADER_POLL_US);
 }
 

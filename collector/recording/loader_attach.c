@@ -153,7 +153,7 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     int r;
 
     if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
-        loader->options.in_files->of->closing(loader->options.in_files) > LOADER_CLOSING_MAX) {
+        loader_closing(loader) > LOADER_CLOSING_MAX) {
         loader->skipped = true;
         return 0;
     }

@@ -139,8 +139,7 @@ int loader_translator(struct loader *loader, pid_t pid, struct error *err)
          image = image->next)
         if (image->everywhere && !image->left_ns)
             r = loader_leave(loader, image, pid, "a program that translates code may map it", err);
-    while (loader->options.in_files->of->closing(loader->options.in_files) &&
-           clock_ns(CLOCK_MONOTONIC) < until)
+    while (loader_closing(loader) && clock_ns(CLOCK_MONOTONIC) < until)
         usleep(LOADER_POLL_US);
     return r;
 }

@@ -39,6 +39,12 @@ struct loader {
 /* So long between two looks whether the kernel has taken probes away. */
 #define LOADER_POLL_US 500
 
+/* How many removals of probes are under way. */
+static inline unsigned loader_closing(const struct loader *loader)
+{
+    return loader->options.in_files->of->closing(loader->options.in_files);
+}
+
 /* Whether code beside programs' own is probed. */
 static inline bool loader_probes_libraries(const struct loader *loader)
 {

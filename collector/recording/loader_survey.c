@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "collector/process/maps.h"
 #include "collector/process/target_file.h"
@@ -34,8 +34,7 @@ int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
     number = LINKER_NUMBER(linker - loader->linkers.linkers);
     if (loader_has_attachment(loader, number, pid))
         return 1;
-    if (!linker->meets ||
-        loader->options.in_files->of->closing(loader->options.in_files) > LOADER_CLOSING_MAX)
+    if (!linker->meets || loader_closing(loader) > LOADER_CLOSING_MAX)
         return 0;
     r = loader->options.source->of->watch_linker(loader->options.source, linker->file, mapping->path,
                                                  &linker->sites, pid, err);

@@ -18,7 +18,6 @@
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_rewrites.h"
-#include "collector/uprobe/kernel_features.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -242,7 +241,7 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err)
 {
-    struct image_table_options image = recorder_image_options(options);
+    const struct image_table_options image = recorder_image_options(options);
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
 
@@ -268,9 +267,6 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         r = go_watch_new(options->go.watch, &options->go.watcher, &recorder->watch, err);
     if (!r)
         r = open_wakeups(recorder, err);
-    image.inlined = options->probes.backend == RECORDER_INLINE;
-    image.not_inlined = recorder_inline_refusal(options);
-    image.reports_slot_sharing = image.inlined && kernel_reports_slots();
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)

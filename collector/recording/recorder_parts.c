@@ -4,6 +4,7 @@
 #include "collector/launch/privileges.h"
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_state.h"
+#include "collector/uprobe/kernel_features.h"
 
 /* A hit in Go's runtime reads a few words of the target, 0.3 us; and in a service all of it takes twice as
  * long as in a loop of hits, since it finds other things in the caches (0.89 us and 1.8 us with etcd). */
@@ -57,7 +58,12 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
 
 struct image_table_options recorder_image_options(const struct recorder_options *options)
 {
+    bool inlined = options->probes.backend == RECORDER_INLINE;
+
     return (struct image_table_options){
+        .inlined = inlined,
+        .not_inlined = recorder_inline_refusal(options),
+        .reports_slot_sharing = inlined && kernel_reports_slots(),
         .timed = options->storage.flight && flight_has_functions(options->storage.flight, true) ? flight_times
                                                                                                 : NULL,
         .timed_context = options->storage.flight,

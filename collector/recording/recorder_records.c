@@ -8,6 +8,18 @@
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_rewrites.h"
 
+bool recorder_let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid)
+{
+    struct life_cycle_source *source = recorder->source;
+    bool in_time = false;
+
+    if (header->flags & WIRE_HELD)
+        in_time = source->of->release(source, pid);
+    if (header->flags & WIRE_WAITING)
+        in_time = source->of->end_wait(source, (pid_t)header->tid);
+    return in_time;
+}
+
 /* A stretch that was not seen, of unknown length. */
 static int blind_stretch(struct recorder *recorder, const char *cause)
 {
@@ -52,13 +64,12 @@ static int to_streams(struct recorder *recorder, const void *record, size_t size
 static int bring_to_child(struct recorder *recorder, const struct wire_fork *record)
 {
     pid_t child = (pid_t)record->tgid;
-    bool news = false, in_time = false;
+    bool news = false, in_time;
     struct error why = {0};
     int r =
         recorder->closing ? 0 : loader_fork(recorder->loader, (pid_t)record->parent_tgid, child, &news, &why);
 
-    if (record->header.flags & WIRE_HELD)
-        in_time = recorder->source->of->release(recorder->source, child);
+    in_time = recorder_let_go(recorder, &record->header, child);
     return looked_at(recorder, child, r, &why,
                      news && !in_time ? "a forked child ran before its probes" : NULL);
 }
@@ -68,10 +79,8 @@ static int bring_to_child(struct recorder *recorder, const struct wire_fork *rec
 static int share_block(struct recorder *recorder, const struct wire_fork *record)
 {
     int r = recorder->in_processes->of->share_block(recorder->in_processes, record);
-    bool in_time = record->header.flags & WIRE_HELD;
+    bool in_time = recorder_let_go(recorder, &record->header, (pid_t)record->tgid);
 
-    if (in_time)
-        in_time = recorder->source->of->release(recorder->source, (pid_t)record->tgid);
     if (r == -ENOMEM)
         return error_no_memory(&recorder->failure);
     return r > 0 || (!r && in_time) || recorder->closing
@@ -123,8 +132,7 @@ static int handle_exec(struct recorder *recorder, const void *data, size_t size)
         r = loader_program(recorder->loader, pid, true, &image, &why);
     if (!r && !recorder->closing && recorder->watch && held && image->go)
         r = go_watch_seize(recorder->watch, pid, &why);
-    if (held)
-        held = recorder->source->of->release(recorder->source, pid) || recorder_is_gone(r);
+    held = recorder_let_go(recorder, &record->header, pid) || (held && recorder_is_gone(r));
     if (!held && !recorder->closing && (!r || recorder_is_gone(r)))
         unseen = began_unseen(recorder, newest, image, recorder_is_gone(r));
     return unseen ? blind_stretch(recorder, "a program began before its probes")
@@ -180,8 +188,7 @@ static int handle_rights(struct recorder *recorder, const void *data, size_t siz
     if (parted > 0)
         r = loader_give_inline(recorder->loader, pid, &news, &why);
     loss = after_parting(recorder, pid, held, parted);
-    if (held)
-        recorder->source->of->release(recorder->source, pid);
+    recorder_let_go(recorder, &record->header, pid);
     if (r == -ENOMEM)
         return r;
     return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
@@ -191,14 +198,11 @@ static int handle_libraries(struct recorder *recorder, const void *data, size_t 
 {
     const struct wire_libraries *record = data;
     pid_t pid = (pid_t)record->tgid;
-    bool news = false, in_time = false;
+    bool news = false, in_time;
     struct error why = {0};
     int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &news, &why);
 
-    if (record->header.flags & WIRE_HELD)
-        in_time = recorder->source->of->release(recorder->source, pid);
-    if (record->header.flags & WIRE_WAITING)
-        in_time = recorder->source->of->end_wait(recorder->source, (pid_t)record->header.tid);
+    in_time = recorder_let_go(recorder, &record->header, pid);
     return looked_at(recorder, pid, r, &why, news && !in_time ? "a library ran before its probes" : NULL);
 }
 

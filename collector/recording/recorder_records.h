@@ -12,4 +12,8 @@
 /* A wire_handler whose context is the recorder. On failure recorder->failure, or the streams, say more. */
 int recorder_handle(void *recorder, const void *record, size_t size);
 
+/* Lets go what a record says is held (WIRE_HELD, process `pid`) or waits (WIRE_WAITING, its thread). False:
+ * it was neither, or runs already since that took too long. */
+bool recorder_let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid);
+
 #endif

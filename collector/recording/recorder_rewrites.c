@@ -4,23 +4,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-
-/* Lets the process go, or its thread. False: it was not held, or not for as long as it took. */
-static bool let_go(struct recorder *recorder, const struct wire_rewrite *record)
-{
-    bool in_time = false;
-
-    if (record->header.flags & WIRE_HELD)
-        in_time = recorder->source->of->release(recorder->source, (pid_t)record->tgid);
-    if (record->header.flags & WIRE_WAITING)
-        in_time = recorder->source->of->end_wait(recorder->source, (pid_t)record->header.tid);
-    return in_time;
-}
+#include "collector/recording/recorder_records.h"
 
 int recorder_note_rewrite(struct recorder *recorder, const struct wire_rewrite *record, struct error *err)
 {
     if (recorder->closing) {
-        let_go(recorder, record);
+        recorder_let_go(recorder, &record->header, (pid_t)record->tgid);
         return 0;
     }
     if (array_reserve(&recorder->rewrites, &recorder->rewrite_capacity, recorder->rewrite_count + 1))
@@ -34,7 +23,7 @@ static int serve(struct recorder *recorder, const struct wire_rewrite *record, s
     bool left, in_time;
     int r = loader_rewrite(recorder->loader, (pid_t)record->tgid, record->address, &left, err);
 
-    in_time = let_go(recorder, record);
+    in_time = recorder_let_go(recorder, &record->header, (pid_t)record->tgid);
     return r || !left || in_time
                ? r
                : trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
