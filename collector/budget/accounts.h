@@ -45,7 +45,7 @@ struct budget_probe {
     uint64_t early;                     /* when its group was complete, before the recording began */
 };
 
-/* By number. Its unit is that of `unit`, the least number of all functions that go in and out with it. */
+/* By number. Its unit is that of `unit`, the least number of all functions that are excluded together. */
 struct budget_function {
     bool probed, inlined; /* has uprobes or an inline probe; the latter */
     bool profiled;        /* processes ran it when their stacks were sampled */

@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* More groups than that, and the small ones become one. */
 #define GROUPS_MAX 96

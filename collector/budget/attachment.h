@@ -8,7 +8,7 @@
  * that is open meanwhile is lost, since it hangs on the old link: such a return is inferred, and
  * `before_close` hears of the group before its link goes.
  *
- * Nothing here decides: a move is told for each function whether it goes, comes or stays. All calls of the
+ * Nothing here decides: a move says for each function whether it goes, comes or stays. All calls of the
  * backend that change links of programs with a budget are in attachment.c.
  */
 #ifndef TRACECTL_COLLECTOR_BUDGET_ATTACHMENT_H

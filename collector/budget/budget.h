@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The budget of a recording: it attaches the probes of programs in groups that can be taken away
- * again, asks the governor which functions are to be out, moves the probes accordingly and stores what was
- * not seen meanwhile as rows of `blind`.
+ * The budget of a recording: keeps the cost of its probes below a share of the CPU time that the target needs
+ * itself.
  *
- * The kernel side (bpf/budget.h) keeps a limit from the first hit on. What is done here works from some
- * hundredths of a second on, and makes that a function that is out costs nothing: of its group a new link is
- * made without it, then the old one is closed.
+ * It attaches the probes of programs in groups, counts their cost (accounts.h), decides which functions are
+ * excluded (policy.h), moves the probes accordingly (attachment.h) and stores what was not recorded as rows
+ * of `blind`.
  *
- * Inline probes are counted by whoever reads their records. They cost so little that they only go when the
- * uprobes are out and it is still too much; then the code of these functions is put back as it was.
+ * The kernel side (bpf/budget.h) keeps a limit from the first hit on. What is done here works some hundredths
+ * of a second later, and makes an excluded function cost nothing: its group gets a new link without it, then
+ * the old one is closed.
+ *
+ * Inline probes are counted by the reader of their records. They cost so little that they only go when the
+ * uprobes are excluded and the cost is still too high; then the code of these functions is restored.
  *
  * Libraries, which are probed process by process, have the kernel side's limit only.
  */
@@ -43,7 +46,7 @@ struct budget_options {
 /* What a CPU may spend in a tick of the kernel's (uprobe_options.budget_ns). */
 uint32_t budget_tick_ns(double share);
 
-/* Measures what probes take on this machine, unless that is known: a third of a second. */
+/* Measures the cost of probes on this machine, unless that is known: a third of a second. */
 int budget_new(const struct budget_options *options, struct budget **ret_budget, struct error *err);
 void budget_free(struct budget *budget);
 
@@ -51,10 +54,9 @@ void budget_free(struct budget *budget);
 double budget_share(const struct budget *budget);
 
 /* Probes an image in every process that maps it, as image_table_attach does; functions that were too hot when
- * the binary was recorded last begin outside. `running`: processes that run it as their program are busy; it
- * is looked (a second at most) which functions seem hot, and these begin outside, too, and come in one by
- * one.
- */
+ * the binary was recorded last begin excluded. `running`: processes that run it as their program are busy;
+ * their stacks are sampled (a second at most), and functions that seem hot begin excluded, too, and come in
+ * one by one. */
 int budget_attach(struct budget *budget, struct traced_image *image, bool running, struct error *err);
 
 /* Which functions of an image are to have no inline probe at present, of all its functions. */
@@ -63,19 +65,20 @@ void budget_inline_excluded(const struct budget *budget, const struct traced_ima
 /* The image is probed in one process after the other, not by this. */
 int budget_enrol(struct budget *budget, struct traced_image *image, struct error *err);
 
-/* Takes all uprobes of an image away, for good: `left_ns` says so. */
+/* Removes all uprobes of an image permanently: `left_ns` says so. */
 void budget_leave(struct budget *budget, const struct traced_image *image);
 
-/* Before the recording begins, another process that runs has been given inline probes: sees what they take,
- * and takes those out, in all processes, that would be too much. So one process pays for what nobody knew,
- * and not all of them. It is `part` of all processes: what the work on it took of busy processors is spread.
+/* Before the recording begins, another process that runs has been given inline probes: observes their
+ * cost, and excludes, in all processes, those that would be too much. So one process pays for what was
+ * unknown, and not all of them. It is `part` of all processes: what the work on it took of busy processors is
+ * spread.
  */
 int budget_ramp_up_process(struct budget *budget, pid_t pid, double part, struct error *err);
 
-/* Calls of a function have been left out since `ns`, CLOCK_MONOTONIC. */
+/* Calls of a function have not been recorded since `ns`, CLOCK_MONOTONIC: it is over its budget. */
 int budget_note_over_budget(struct budget *budget, uint32_t function, uint64_t ns, struct error *err);
 
-/* Calls that inline probes have recorded, or had no room for. */
+/* Calls that inline probes have recorded, or had no buffer for. */
 void budget_inline_calls(struct budget *budget, const struct agent_record *records, size_t count);
 void budget_inline_lost(struct budget *budget, uint64_t calls);
 

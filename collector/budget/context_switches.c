@@ -24,30 +24,30 @@ static struct process_switches had_since(const struct process_switches *before, 
 {
     const struct process_switches *then = count ? bsearch(now, before, count, sizeof(*before), by_pid) : NULL;
 
-    if (!then || now->turns < then->turns || now->cpu_ns < then->cpu_ns)
+    if (!then || now->switches < then->switches || now->cpu_ns < then->cpu_ns)
         return (struct process_switches){.pid = now->pid};
-    return (struct process_switches){now->pid, now->cpu_ns - then->cpu_ns, now->turns - then->turns};
+    return (struct process_switches){now->pid, now->cpu_ns - then->cpu_ns, now->switches - then->switches};
 }
 
 void context_switches_between(const struct process_switches *before, size_t before_count,
                               const struct process_switches *after, size_t after_count, double seconds,
                               struct switch_rates *ret_switches)
 {
-    uint64_t turns = 0, most = 0, cpu = 0, others;
+    uint64_t switches = 0, most = 0, cpu = 0, others;
 
     for (size_t i = 0; i < after_count; i++) {
         struct process_switches had = had_since(before, before_count, &after[i]);
 
-        turns += had.turns;
-        most = had.turns > most ? had.turns : most;
+        switches += had.switches;
+        most = had.switches > most ? had.switches : most;
         cpu += had.cpu_ns;
     }
-    others =
-        turns - most; /* the one with the most follows another at most as often as the others have turns */
+    others = switches -
+             most; /* the one with the most follows another at most as often as the others have switches */
     *ret_switches = (struct switch_rates){
         .seconds = seconds,
         .cpu_ns = (double)cpu / seconds,
-        .changes = (double)(2 * others < turns ? 2 * others : turns) / seconds,
+        .changes = (double)(2 * others < switches ? 2 * others : switches) / seconds,
     };
     for (size_t i = 0; i < after_count; i++)
         ret_switches->busy +=
@@ -55,15 +55,15 @@ void context_switches_between(const struct process_switches *before, size_t befo
 }
 
 /* False: it is gone, or the kernel does not say. */
-static bool read_switches(pid_t pid, struct process_switches *taker)
+static bool read_switches(pid_t pid, struct process_switches *switches)
 {
     AUTO_FCLOSE FILE *file = NULL;
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
     file = fopen(path, "re");
-    taker->pid = pid;
-    return file && fscanf(file, "%" SCNu64 " %*u %" SCNu64, &taker->cpu_ns, &taker->turns) == 2;
+    switches->pid = pid;
+    return file && fscanf(file, "%" SCNu64 " %*u %" SCNu64, &switches->cpu_ns, &switches->switches) == 2;
 }
 
 int context_switches_read(dev_t device, ino_t inode, struct process_switches **ret_switches,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How often the processors turn from one process to another that runs the same program.
+ * How often the processors switch from one process to another that runs the same program.
  *
  * A page of code that has a breakpoint is a copy of each process's own. Processes that take turns find in the
  * caches what the one before them has used, as long as they share it; of copies they find what they have used
@@ -16,7 +16,7 @@
 /* What a process has had so far. */
 struct process_switches {
     pid_t pid;
-    uint64_t cpu_ns, turns; /* of its main thread */
+    uint64_t cpu_ns, switches; /* of its main thread */
 };
 
 struct switch_rates {

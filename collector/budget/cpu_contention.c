@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_NS 300000000u
+#define SAMPLE_NS 300000000u
 #define STAT_BYTES 65536u /* the lines of 500 processors; of more, some are not counted */
 
 static unsigned count_processors(const char *stat)
@@ -46,7 +46,7 @@ void cpu_contention_sample(struct cpu_contention *contention, uint64_t now_ns)
     ssize_t size;
     int file;
 
-    if (contention->sampled_ns && now_ns - contention->sampled_ns < LOOK_NS)
+    if (contention->sampled_ns && now_ns - contention->sampled_ns < SAMPLE_NS)
         return;
     file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     if (file < 0)

@@ -14,9 +14,9 @@
 /* All zero: nothing is known yet. */
 struct cpu_contention {
     double part;         /* of the time: no processor is idle; 0 as long as that is not known */
-    uint64_t busy, all;  /* ticks of all processors at the last look */
+    uint64_t busy, all;  /* ticks of all processors at the last sample */
     uint64_t sampled_ns; /* CLOCK_MONOTONIC */
-    unsigned processors; /* at the last look */
+    unsigned processors; /* at the last sample */
 };
 
 /* Reads how busy the processors have been since the last time, if that was some tenths of a second ago. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Takes functions with inline probes out and in while a recording runs.
+ * Moves inline probes while a recording runs.
  *
- * Inline probes write all that they see, and a program of many processes is patched one by one: what comes in
- * hot is seen late, and paid by all. So where there are several patched processes, a function that is tried
- * again is so in the busiest one only. What it takes there counts for all of them, by the time that they use,
- * and when it has passed the others get it. Up to then it is as blind as it was.
+ * Inline probes write all that they see, and a program of many processes is patched one by one: a function
+ * that is hot is noticed late, and paid by all. So where there are several patched processes, a function that
+ * is tried again is so in the busiest one only. Its cost there counts for all of them, by the time that they
+ * use, and when it has passed the others get it. Up to then it counts as not recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define SCALE_MOST 1000.0
 
-/* ------------------------------------------------------------------------------------ who is tried where */
+/* ------------------------------------------------------------------------------------ trials */
 
 /* Functions that are about to be let in are tried in one process, if there are others. */
 static void begin_trials(struct budget *budget, struct budget_image *place)
@@ -65,7 +65,7 @@ bool budget_trials_move(const struct budget *budget)
     return false;
 }
 
-/* Of what the processes have used since the last look: all of it to what `place->ahead` has. */
+/* Of what the processes have used since the last sample: all of it to what `place->ahead` has. */
 static double scale_of(const struct budget_image *place, uint64_t its_ns, double all)
 {
     double its = its_ns > place->ahead_cpu_ns ? (double)(its_ns - place->ahead_cpu_ns) : 0;
@@ -95,8 +95,8 @@ void budget_scale_trials(struct budget *budget, uint64_t cpu_ns)
 
 /* ------------------------------------------------------------------------------------ moves */
 
-/* Functions of an image that could not be given their inline probes stay out. */
-static void keep_out(struct budget *budget, const struct traced_image *image)
+/* Functions of an image that could not be given their inline probes stay excluded. */
+static void keep_excluded(struct budget *budget, const struct traced_image *image)
 {
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
@@ -108,7 +108,8 @@ static void keep_out(struct budget *budget, const struct traced_image *image)
 }
 
 /* `ahead`: in the process where functions are tried. */
-static void list_out(const struct budget *budget, const struct traced_image *image, bool ahead, bool *ret_out)
+static void list_excluded(const struct budget *budget, const struct traced_image *image, bool ahead,
+                          bool *ret_out)
 {
     for (uint32_t i = 0; i < image->function_count; i++) {
         uint32_t number = image->first_function + i;
@@ -120,7 +121,7 @@ static void list_out(const struct budget *budget, const struct traced_image *ima
 
 void budget_inline_excluded(const struct budget *budget, const struct traced_image *image, bool *ret_out)
 {
-    list_out(budget, image, false, ret_out);
+    list_excluded(budget, image, false, ret_out);
 }
 
 int budget_change_inline(struct budget *budget, const struct budget_image *place, struct error *err)
@@ -134,13 +135,13 @@ int budget_change_inline(struct budget *budget, const struct budget_image *place
 
     if (!out || !out_ahead)
         return error_no_memory(err);
-    list_out(budget, image, false, out);
-    list_out(budget, image, true, out_ahead);
+    list_excluded(budget, image, false, out);
+    list_excluded(budget, image, true, out_ahead);
     r = budget->options.inlined->of->choose(budget->options.inlined, image->inlined, &choice, &why);
     if (r == -ENOMEM)
         return error_no_memory(err);
     if (r)
-        keep_out(budget, image);
+        keep_excluded(budget, image);
     return 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Inline probes are put into processes that run: one process after the other, each looked at before the next
- * one gets them.
+ * Inline probes are put into processes that run: one process after the other, and each is observed before the
+ * next one gets them.
  *
- * Inline probes write all that they see before anybody can say no, and processes of one program do much the
- * same. So the first of them that is busy shows which functions are called too often: those are taken out,
- * and the others begin without.
+ * Inline probes write all that they see before that can be refused, and processes of one program do much the
+ * same. So the first of them that is busy shows which functions are called too often: these are excluded,
+ * and the other processes begin without.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,18 +20,19 @@
 #define STEP_NS 2000000.0
 #define RAN_NS 4000000u /* a process is known when it has run so long */
 #define LONGEST_NS 200000000.0
-#define JUDGED_NS 1000000.0 /* who has run less shows nothing, and has not paid much */
+#define JUDGED_NS 1000000.0 /* a process that has run less shows nothing, and has not paid much */
 #define IDLE_NS 20000000.0  /* one that has not run for IDLE_PART of that is not waited for */
 #define IDLE_PART 0.02
-#define READ_NS 50000000u /* a program that goes on loading libraries gives as many records as are read */
-#define BUSY_PART 0.1     /* of a processor: with less nobody waits for the recorder's work */
+#define READ_NS 50000000u /* a program that keeps loading libraries gives as many records as are read */
+#define BUSY_PART 0.1     /* of a processor: with less the target does not wait for the recorder's work */
 #define WORK_PART 0.5     /* of the budget; the other half is for calls, which are recorded already */
 #define SPREAD_NS 16e9    /* over so much that is spread at most */
 #define OWN_PART 0.1      /* of what a process uses is its own at least: the costs are estimates */
-#define FITS 0.7          /* of that half: what is left in when something is taken out */
-#define MUCH_COOLER 8     /* times: who was called less than the hottest by that waits for the next look */
-#define LOOKS 4           /* at one process at most */
-#define STANDS_PART 0.25  /* of the work on a process: it stands still, wherever that is done */
+#define FITS 0.7          /* of that half: what is kept when something is excluded */
+#define MUCH_COOLER \
+    8            /* times: a function called less than the hottest by that waits for the next observation */
+#define ROUNDS 4 /* of observing one process at most */
+#define STANDS_PART 0.25 /* of the work on a process: it stands still, wherever that is done */
 
 /* A function that was called. */
 struct callee {
@@ -117,27 +118,27 @@ static int list_callees(const struct budget *budget, struct callee **ret_callees
     return 0;
 }
 
-int budget_choose_inline(struct budget *budget, const struct budget_exposure *contact)
+int budget_choose_inline(struct budget *budget, const struct budget_exposure *exposure)
 {
     AUTO_FREE struct callee *callees = NULL;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    double cost = accounts_inline_cost(&budget->accounts), least = OWN_PART * contact->ran, paid = 0, own,
-           room;
+    double cost = accounts_inline_cost(&budget->accounts), least = OWN_PART * exposure->ran, paid = 0, own,
+           affordable;
     size_t count = 0;
     int r = list_callees(budget, &callees, &count), gone = 0;
 
     for (size_t i = 0; i < count; i++)
         paid += cost * callees[i].calls;
-    own = contact->ran - paid > least ? contact->ran - paid : least;
-    room = (1 - WORK_PART) * budget->options.share * own;
-    if (r || contact->ran < JUDGED_NS || paid <= room)
+    own = exposure->ran - paid > least ? exposure->ran - paid : least;
+    affordable = (1 - WORK_PART) * budget->options.share * own;
+    if (r || exposure->ran < JUDGED_NS || paid <= affordable)
         return r;
-    for (size_t i = 0; i < count && paid > FITS * room; i++) {
+    for (size_t i = 0; i < count && paid > FITS * affordable; i++) {
         if (own == least && MUCH_COOLER * callees[i].calls < callees[0].calls)
             break; /* what is its own is not known: the hottest have hidden it */
         paid -= cost * callees[i].calls;
-        budget_exclude(budget, callees[i].function, callees[i].calls / contact->elapsed * 1e9,
-                       cost * callees[i].calls / contact->elapsed, now);
+        budget_exclude(budget, callees[i].function, callees[i].calls / exposure->elapsed * 1e9,
+                       cost * callees[i].calls / exposure->elapsed, now);
         gone++;
     }
     return gone;
@@ -163,8 +164,8 @@ struct budget_exposure budget_exposure_of(double calls_span, double ran, double 
                                     .ran = ran_span > 0 ? ran * calls_span / ran_span : 0};
 }
 
-/* Lets the process that has just been patched run, and sees what it calls. */
-static int see(struct budget *budget, pid_t pid, struct budget_exposure *contact, struct error *err)
+/* Lets the process that has just been patched run, and reads what it calls. */
+static int expose(struct budget *budget, pid_t pid, struct budget_exposure *exposure, struct error *err)
 {
     uint64_t calls_from, calls_to, ran_from, ran;
     int r = read_rings(budget, &calls_from, err);
@@ -179,21 +180,21 @@ static int see(struct budget *budget, pid_t pid, struct budget_exposure *contact
     if (r)
         return r;
     ran = budget->options.inlined->of->ran(budget->options.inlined);
-    *contact = budget_exposure_of((double)(calls_to - calls_from), (double)ran,
-                                  (double)(clock_ns(CLOCK_MONOTONIC) - ran_from));
+    *exposure = budget_exposure_of((double)(calls_to - calls_from), (double)ran,
+                                   (double)(clock_ns(CLOCK_MONOTONIC) - ran_from));
     return 0;
 }
 
 /* Returns how many functions of the process that has just been patched had to go. */
-static int look_at(struct budget *budget, pid_t pid, struct error *err)
+static int observe(struct budget *budget, pid_t pid, struct error *err)
 {
-    struct budget_exposure contact;
-    int gone, r = see(budget, pid, &contact, err);
+    struct budget_exposure exposure;
+    int gone, r = expose(budget, pid, &exposure, err);
 
     if (r)
         return r;
     cpu_contention_sample(&budget->accounts.contention, clock_ns(CLOCK_MONOTONIC));
-    gone = budget_choose_inline(budget, &contact);
+    gone = budget_choose_inline(budget, &exposure);
     if (gone < 0)
         return error_no_memory(err);
     r = gone ? budget_relink(budget, err) : 0;
@@ -205,8 +206,8 @@ int budget_ramp_up_process(struct budget *budget, pid_t pid, double part, struct
     int r = 1;
 
     budget->ramp_up.running = true;
-    for (unsigned look = 0; r > 0 && look < LOOKS; look++)
-        r = look_at(budget, pid, err);
+    for (unsigned round = 0; r > 0 && round < ROUNDS; round++)
+        r = observe(budget, pid, err);
     if (r < 0)
         return r;
     make_up(budget, SPREAD_NS * part);

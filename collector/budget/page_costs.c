@@ -7,38 +7,38 @@
 #include "base/cleanup.h"
 
 #define PAGE_BYTES 4096.0
-/* What it takes that the caches do not have a page after a turn: 11 to 14 ns with all pages of PostgreSQL's
+/* The cost of a page that the caches do not have after a switch: 11 to 14 ns with all pages of PostgreSQL's
  * copied (pages.h), 17 with half of them; some have to go before it helps. */
-#define TURN_NS 20.0
+#define SWITCH_NS 20.0
 
 /* How often a second its copy is run into by another process than the one before. */
-static double runs_into(const struct probed_page *page, const struct switch_rates *turns)
+static double runs_into(const struct probed_page *page, const struct switch_rates *rates)
 {
-    return page->calls < turns->changes ? page->calls : turns->changes;
+    return page->calls < rates->changes ? page->calls : rates->changes;
 }
 
-/* Whether the copies of what is run in a turn are more than the processors' own caches hold. */
-static bool are_too_many(const struct probed_page *pages, size_t count, const struct switch_rates *turns,
+/* Whether the copies of what is run between two switches are more than the processors' own caches hold. */
+static bool are_too_many(const struct probed_page *pages, size_t count, const struct switch_rates *rates,
                          double processors, double cache_bytes)
 {
     double bytes = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (turns->changes > 0)
-            bytes += PAGE_BYTES * runs_into(&pages[i], turns) / turns->changes;
-    return bytes * turns->busy / processors > cache_bytes;
+        if (rates->changes > 0)
+            bytes += PAGE_BYTES * runs_into(&pages[i], rates) / rates->changes;
+    return bytes * rates->busy / processors > cache_bytes;
 }
 
-double page_costs_estimate(struct probed_page *pages, size_t count, const struct switch_rates *turns,
+double page_costs_estimate(struct probed_page *pages, size_t count, const struct switch_rates *rates,
                            double processors, double cache_bytes)
 {
     bool costs =
-        turns->cpu_ns > 0 && turns->busy > 1 && are_too_many(pages, count, turns, processors, cache_bytes);
+        rates->cpu_ns > 0 && rates->busy > 1 && are_too_many(pages, count, rates, processors, cache_bytes);
     double sum = 0;
 
     for (size_t i = 0; i < count; i++) {
         pages[i].cost =
-            costs && pages[i].functions ? TURN_NS * runs_into(&pages[i], turns) / turns->cpu_ns : 0;
+            costs && pages[i].functions ? SWITCH_NS * runs_into(&pages[i], rates) / rates->cpu_ns : 0;
         sum += pages[i].cost;
     }
     return sum;

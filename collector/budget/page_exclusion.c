@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Leaves pages of code alone that processes share and are busy with, where copies cost more than the budget
- * has. */
+/* Excludes functions on pages of code that processes share and are busy with, where copies cost more than the
+ * budget has. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static struct probed_page *page_at(const struct page_range *range, uint64_t offs
                                                                       : &range->pages[page - range->first];
 }
 
-/* Of one that has never been counted it is known only that it was met. */
+/* Of a function that has never been counted it is known only that it was sampled. */
 static double calls_of(const struct budget *budget, uint32_t number)
 {
     const struct budget_function *function = &budget->accounts.functions[number];
@@ -87,7 +87,7 @@ static double calls_of(const struct budget *budget, uint32_t number)
                : budget_calls_per_second(function);
 }
 
-static bool is_out_anyway(const struct probe_unit *unit)
+static bool is_excluded_anyway(const struct probe_unit *unit)
 {
     return unit->excluded && !unit->page_excluded;
 }
@@ -113,7 +113,7 @@ static void describe_pages(const struct budget *budget, const struct traced_imag
     for (size_t i = 0; i < place_count(image); i++) {
         struct place place;
 
-        if (!get_place(budget, image, i, &place) || is_out_anyway(budget_unit(budget, place.number)) ||
+        if (!get_place(budget, image, i, &place) || is_excluded_anyway(budget_unit(budget, place.number)) ||
             (place.page == last.page && place.number == last.number))
             continue;
         range->pages[place.page - range->first].functions++;
@@ -123,8 +123,8 @@ static void describe_pages(const struct budget *budget, const struct traced_imag
 
 /* Has the units of the image page_excluded that have a probe on a page_excluded page, and the others not.
  * Returns whether any has to go. */
-static int bar(struct budget *budget, const struct traced_image *image, const struct page_range *range,
-               uint64_t now_ns)
+static int exclude_functions(struct budget *budget, const struct traced_image *image,
+                             const struct page_range *range, uint64_t now_ns)
 {
     bool goes = false;
     struct place place;
@@ -141,7 +141,7 @@ static int bar(struct budget *budget, const struct traced_image *image, const st
     return goes;
 }
 
-int budget_exclude_pages(struct budget *budget, struct budget_image *image, const struct switch_rates *turns,
+int budget_exclude_pages(struct budget *budget, struct budget_image *image, const struct switch_rates *rates,
                          uint64_t now_ns)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN), cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -153,7 +153,7 @@ int budget_exclude_pages(struct budget *budget, struct budget_image *image, cons
     if (r)
         return r;
     describe_pages(budget, image->image, &range);
-    all = page_costs_estimate(pages, range.count, turns, processors > 0 ? (double)processors : 1,
+    all = page_costs_estimate(pages, range.count, rates, processors > 0 ? (double)processors : 1,
                               cache > 0 ? (double)cache : CACHE_BYTES);
     if (all < CHANGED * image->pages_cost &&
         (CHANGED * all > image->pages_cost || now_ns - image->chosen_ns < CALM_NS))
@@ -161,26 +161,26 @@ int budget_exclude_pages(struct budget *budget, struct budget_image *image, cons
     image->chosen_ns = now_ns;
     image->pages_cost = all;
     image->kept_cost = page_costs_exclude(pages, range.count, PART * budget->options.share);
-    return image->kept_cost < 0 ? -ENOMEM : bar(budget, image->image, &range, now_ns);
+    return image->kept_cost < 0 ? -ENOMEM : exclude_functions(budget, image->image, &range, now_ns);
 }
 
 int budget_sample_pages(struct budget *budget, struct budget_image *image, uint64_t now_ns)
 {
     double seconds = (double)(now_ns - image->switches_ns) / 1e9;
     AUTO_FREE struct process_switches *switches = NULL;
-    struct switch_rates turns = {0};
+    struct switch_rates rates = {0};
     size_t count = 0;
     int r = context_switches_read(image->image->file.st_dev, image->image->file.st_ino, &switches, &count);
 
     if (r)
         return r;
     if (image->switches && seconds > 0)
-        context_switches_between(image->switches, image->switches_count, switches, count, seconds, &turns);
+        context_switches_between(image->switches, image->switches_count, switches, count, seconds, &rates);
     free(image->switches);
     image->switches = take_pointer(switches);
     image->switches_count = count;
     image->switches_ns = now_ns;
-    r = turns.seconds > 0 ? budget_exclude_pages(budget, image, &turns, now_ns) : 0;
+    r = rates.seconds > 0 ? budget_exclude_pages(budget, image, &rates, now_ns) : 0;
     budget->pages_share = 0;
     for (size_t i = 0; i < budget->image_count; i++)
         budget->pages_share += budget->images[i].kept_cost;

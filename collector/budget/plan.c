@@ -35,7 +35,7 @@ double budget_planned(const struct budget *budget, uint32_t number)
 
     if (!function->probed || unit->waits || unit->page_excluded)
         return -1;
-    /* One that was out and is on trial has not shown yet that it can stay. */
+    /* One that was excluded and is on trial has not shown yet that it can stay. */
     if (function->state == FUNCTION_EXCLUDED || (unit->trial && unit->expected > 0))
         return budget_calls_per_second(function) + 1e-9;
     return function->recorded && !function->inlined ? 0 : -1;
@@ -51,11 +51,11 @@ int budget_store_plan(struct budget *budget, const struct traced_image *image, b
         struct budget_function *function = &budget->accounts.functions[number];
         double planned = budget_planned(budget, number);
 
-        bool outside = planned > 0, is_new = outside != function->planned || (outside && end);
+        bool excluded = planned > 0, is_new = excluded != function->planned || (excluded && end);
 
         if (planned < 0 || !is_new)
             continue;
-        function->planned = outside;
+        function->planned = excluded;
         r = trace_writer_budget_plan(budget->options.writer, build_id, image->functions[i].address, planned,
                                      err);
     }

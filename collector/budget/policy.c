@@ -11,7 +11,7 @@
 #define BUCKET_NS 500000000.0 /* so much of the target's time may be saved up for a burst of hits */
 #define DEBT_NS 4000000000.0  /* and so much is paid back at most */
 #define START_NS 100000000.0  /* so much is there in the beginning */
-#define RECENT_NS 500000000.0 /* what a unit takes is judged by about so much */
+#define RECENT_NS 500000000.0 /* the span over which the cost of a unit is judged */
 #define FITS 0.7              /* of the share: what is kept when something is excluded */
 #define ROOM 0.5              /* of what can be saved up: with less there is no trial */
 #define OWN_PART 0.1          /* of what the target uses is its own at least: the costs are estimates */
@@ -19,7 +19,7 @@
 #define FIRST_PAUSE_NS 1000000000u
 #define LONGEST_PAUSE_NS 64000000000u
 #define TRIAL_NS 1000000000u  /* a unit that was in for so long has passed */
-#define HELD_NS 10000000000u  /* and has calmed down for good when it was in for so long */
+#define HELD_NS 10000000000u  /* and has calmed down permanently when it had probes for so long */
 #define EXPOSED_NS 50000000.0 /* a unit has probes for so long before it shows that it has to go */
 #define PACE_NS 100000000u    /* between batches of those that wait */
 #define BATCH_MAX 1024u
@@ -184,7 +184,7 @@ static unsigned rank_of(const struct probe_unit *unit, double affordable)
     return unit->cheap ? CHEAP : rate_of(unit) < NEXT_TO_NOTHING * affordable ? NO_HELP : DEAR;
 }
 
-static int in_their_turn(const void *left, const void *right)
+static int in_order(const void *left, const void *right)
 {
     struct probe_unit *const *a = left, *const *b = right;
 
@@ -193,8 +193,8 @@ static int in_their_turn(const void *left, const void *right)
     return (rate_of(*a) < rate_of(*b)) - (rate_of(*a) > rate_of(*b));
 }
 
-/* Excludes units, of each rank those that take most first, until the rest fits. A target that gets time back
- * calls the others more often, too: what they take of its own time stays the same. Where that is not known,
+/* Excludes units, of each rank those that cost most first, until the rest fits. A target that gets time back
+ * calls the others more often, too: what they cost of its own time stays the same. Where that is not known,
  * since more is counted than the target has used, what the hottest ones leave of it is seen before cooler
  * ones go. `total`, `own`: the rates of all units and of the target itself. Returns how many; -ENOMEM. */
 static int shed(struct budget_policy *policy, struct probe_unit *const *units, size_t count, double total,
@@ -214,10 +214,10 @@ static int shed(struct budget_policy *policy, struct probe_unit *const *units, s
             order[in++] = units[i];
     for (size_t i = 0; i < in; i++)
         order[i]->rank = rank_of(order[i], policy->share * own);
-    qsort(order, in, sizeof(struct probe_unit *), in_their_turn);
+    qsort(order, in, sizeof(struct probe_unit *), in_order);
     for (size_t i = 0; i < in && total > FITS * policy->share * own; i++) {
         if (trials_only && order[i]->rank == NO_HELP)
-            break; /* it is not on trial for what others take */
+            break; /* it is not on trial for what others cost */
         if (policy->own_is_guess && MUCH_COOLER * rate_of(order[i]) < hottest)
             break;
         hottest = rate_of(order[i]) > hottest ? rate_of(order[i]) : hottest;

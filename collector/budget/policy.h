@@ -35,14 +35,14 @@
 struct probe_unit {
     uint64_t cost_ns;   /* of all its hits so far: the caller's to count */
     bool excluded;      /* is to have no probes; after policy_decide() the caller sees to it */
-    bool fixed;         /* it stays in whatever it takes: the caller's to say */
+    bool fixed;         /* it keeps its probes whatever their cost: the caller's to say */
     bool page_excluded; /* and is not tried: policy_exclude_page() */
-    bool cheap;         /* its calls take so little each that others are to go before: the caller's to say */
+    bool cheap;         /* its calls cost so little each that others are to go before: the caller's to say */
     double scale;       /* it is in in this part of the target: 17 = a seventeenth; 0, 1: in all of it */
     bool active;        /* it is in the active set: the caller's own */
 
     /* The policy's own. */
-    unsigned rank;                    /* when some are taken out: the lower ones go first */
+    unsigned rank;                    /* when some are excluded: the lower ones go first */
     bool trial;                       /* it is in to see whether it can stay */
     bool waits;                       /* it has never been in */
     uint32_t profile_samples;         /* of one that waits: a guess; more is hotter */
@@ -53,9 +53,8 @@ struct probe_unit {
 };
 
 struct budget_policy {
-    double share; /* 0.05: five percent of the target's own CPU time */
-    double
-        standing; /* of the time that the target uses: what is taken without any hit, the caller's to say */
+    double share;    /* 0.05: five percent of the target's own CPU time */
+    double standing; /* of the time that the target uses: the cost without any hit, the caller's to say */
     double bucket_ns;
     double recent_own_ns, recent_span_ns;
     bool own_is_guess; /* more was counted for the hits than the target has used since the sample before */
@@ -74,7 +73,7 @@ void policy_start(struct budget_policy *policy, double share);
 void policy_owe(struct budget_policy *policy, double ns);
 
 /* Decides which units are excluded from now on (probe_unit.excluded). All are given that are excluded, on
- * trial, or have taken something of late; the others may be. `cpu_ns`: what the target's processes have used
+ * trial, or have cost something of late; the others may be. `cpu_ns`: what the target's processes have used
  * so far, probes included; a smaller number than before (a process has ended) only begins the sum anew.
  * Returns whether any unit has changed. To be asked every few hundredths of a second. -ENOMEM. */
 int policy_decide(struct budget_policy *policy, struct probe_unit *const *units, size_t count,

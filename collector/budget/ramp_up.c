@@ -26,7 +26,7 @@
 #define IDLE_PART 0.02         /* it ran less than that with the group before */
 #define RAN_NS 3000000u        /* a group is known when the target has run so long with it */
 #define PAID_NS 1000000.0      /* or has paid so much for it */
-/* Of the time: a target that has run less is taken to have run that much, as children may have that are not
+/* Of the time: a target that has run less counts as having run that much, as children may have that are not
  * known yet. */
 #define RAN_PART 0.5
 #define PART 8         /* of the budget: a function that costs that much alone is too hot */
@@ -57,7 +57,7 @@ static bool keeps(const void *context, uint32_t function)
     return !budget_unit(context, function)->excluded;
 }
 
-/* What the hits of a place have taken since the group was complete, or at all when it is not yet. */
+/* What the hits of a place have cost since the group was complete, or at all when it is not yet. */
 static double paid_at(const struct budget *budget, uint32_t index)
 {
     uint64_t early = __atomic_load_n(&budget->accounts.slots[index].early, __ATOMIC_RELAXED);
@@ -192,7 +192,7 @@ static bool exclude_hot(struct budget *budget, const struct probe_group *group, 
 }
 
 /* Lets the program have the time that makes up for a group, which is `part` of all places. It has had `ran`
- * of it; hits have taken `paid`, and the kernel has been busy with its processors for `attached`. */
+ * of it; hits have cost `paid`, and the kernel has been busy with its processors for `attached`. */
 static void make_up(const struct budget *budget, double part, double attached, double paid, double ran)
 {
     double share = budget->options.share, hits = paid > share * ran ? paid / share - ran : 0;

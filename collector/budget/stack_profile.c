@@ -21,7 +21,7 @@
 
 #define PERIOD_NS 1000000u /* of a processor's time */
 #define LONGEST_NS 1000000000u
-#define IDLE_NS 150000000u /* who has not run by then is idle */
+#define IDLE_NS 150000000u /* a program that has not run by then is idle */
 #define ENOUGH 1000        /* samples */
 #define ROUND_US 2000
 #define PROCESSORS_MAX 1024
@@ -34,7 +34,7 @@ struct runner {
 
 struct stack_profile {
     const struct traced_image *image;
-    uint32_t *heat;
+    uint32_t *samples_of; /* by function */
     bool *marks;
     struct stacks_bpf *skeleton;
     struct ring_buffer *ring;
@@ -56,7 +56,7 @@ static void mark(const struct traced_image *image, uint64_t address, bool at_sta
         marks[function - image->functions] = true;
 }
 
-/* Whether a call instruction ends at `address`; where it leads in `*ret_target`, 0: nobody knows. */
+/* Whether a call instruction ends at `address`; where it leads in `*ret_target`, 0: unknown. */
 static bool call_ends(const struct traced_image *image, uint64_t address, uint64_t *ret_target)
 {
     size_t size;
@@ -97,27 +97,27 @@ void stack_profile_read_stack(const struct traced_image *image, uint64_t bias, c
 
 static int on_sample(void *context, void *data, size_t size)
 {
-    struct stack_profile *heat = context;
+    struct stack_profile *profile = context;
     const struct stack_sample *sample = data;
-    const struct runner *runner = heat->runners;
+    const struct runner *runner = profile->runners;
 
-    while (runner < heat->runners + heat->runner_count && runner->pid != (pid_t)sample->tgid)
+    while (runner < profile->runners + profile->runner_count && runner->pid != (pid_t)sample->tgid)
         runner++;
-    if (size < sizeof(*sample) || runner == heat->runners + heat->runner_count)
+    if (size < sizeof(*sample) || runner == profile->runners + profile->runner_count)
         return 0;
-    memset(heat->marks, 0, heat->image->function_count);
-    mark(heat->image, sample->ip - runner->bias, false, heat->marks);
-    stack_profile_read_stack(heat->image, runner->bias, sample->words[0],
-                             STACK_SAMPLE_PIECES * STACK_SAMPLE_WORDS, heat->marks);
-    for (size_t i = 0; i < heat->image->function_count; i++)
-        heat->heat[i] += heat->marks[i];
-    heat->samples++;
+    memset(profile->marks, 0, profile->image->function_count);
+    mark(profile->image, sample->ip - runner->bias, false, profile->marks);
+    stack_profile_read_stack(profile->image, runner->bias, sample->words[0],
+                             STACK_SAMPLE_PIECES * STACK_SAMPLE_WORDS, profile->marks);
+    for (size_t i = 0; i < profile->image->function_count; i++)
+        profile->samples_of[i] += profile->marks[i];
+    profile->samples++;
     return 0;
 }
 
 /* The kernel interrupts each processor, whatever it runs: events of single threads would be set up anew
- * whenever a processor turns to another, which takes longer than many a turn. */
-static void watch_processors(struct stack_profile *heat)
+ * whenever a processor switches to another, which takes longer than many time slices. */
+static void watch_processors(struct stack_profile *profile)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
@@ -128,86 +128,87 @@ static void watch_processors(struct stack_profile *heat)
     };
     long processors = sysconf(_SC_NPROCESSORS_CONF);
 
-    for (int i = 0; i < processors && heat->link_count < PROCESSORS_MAX; i++) {
+    for (int i = 0; i < processors && profile->link_count < PROCESSORS_MAX; i++) {
         int event = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
         struct bpf_link *link =
-            event < 0 ? NULL : bpf_program__attach_perf_event(heat->skeleton->progs.on_sample, event);
+            event < 0 ? NULL : bpf_program__attach_perf_event(profile->skeleton->progs.on_sample, event);
 
         if (link)
-            heat->links[heat->link_count++] = link;
+            profile->links[profile->link_count++] = link;
         else if (event >= 0)
             close(event);
     }
 }
 
 /* -ENOMEM. */
-static int add_runner(struct stack_profile *heat, pid_t pid)
+static int add_runner(struct stack_profile *profile, pid_t pid)
 {
     struct runner runner = {.pid = pid};
     uint64_t start, offset;
 
     if (process_exe_mapping(pid, &start, &offset) ||
-        elf_image_load_bias(heat->image->elf, start, offset, &runner.bias))
+        elf_image_load_bias(profile->image->elf, start, offset, &runner.bias))
         return 0;
-    if (array_reserve(&heat->runners, &heat->runner_capacity, heat->runner_count + 1))
+    if (array_reserve(&profile->runners, &profile->runner_capacity, profile->runner_count + 1))
         return -ENOMEM;
-    heat->runners[heat->runner_count++] = runner;
+    profile->runners[profile->runner_count++] = runner;
     return 0;
 }
 
 /* All processes that run the image: its probes will be in each of them. */
-static int find_runners(struct stack_profile *heat)
+static int find_runners(struct stack_profile *profile)
 {
     AUTO_FREE pid_t *pids = NULL;
     size_t count = 0;
-    int r = process_runners(heat->image->file.st_dev, heat->image->file.st_ino, &pids, &count);
+    int r = process_runners(profile->image->file.st_dev, profile->image->file.st_ino, &pids, &count);
 
     for (size_t i = 0; !r && i < count; i++)
-        r = add_runner(heat, pids[i]);
+        r = add_runner(profile, pids[i]);
     return r;
 }
 
 /* Without a kernel that allows it there are no samples. */
-static int sample_for_a_while(struct stack_profile *heat)
+static int sample_for_a_while(struct stack_profile *profile)
 {
     uint64_t begun, passed = 0;
     int r;
 
     bpf_messages_begin();
-    heat->skeleton = stacks_bpf__open();
-    if (!heat->skeleton)
+    profile->skeleton = stacks_bpf__open();
+    if (!profile->skeleton)
         return 0;
-    heat->skeleton->rodata->program_inode = heat->image->file.st_ino;
-    heat->ring = !stacks_bpf__load(heat->skeleton)
-                     ? ring_buffer__new(bpf_map__fd(heat->skeleton->maps.stacks), on_sample, heat, NULL)
-                     : NULL;
-    if (!heat->ring)
+    profile->skeleton->rodata->program_inode = profile->image->file.st_ino;
+    profile->ring =
+        !stacks_bpf__load(profile->skeleton)
+            ? ring_buffer__new(bpf_map__fd(profile->skeleton->maps.stacks), on_sample, profile, NULL)
+            : NULL;
+    if (!profile->ring)
         return 0;
-    r = find_runners(heat);
-    if (!r && heat->runner_count)
-        watch_processors(heat);
+    r = find_runners(profile);
+    if (!r && profile->runner_count)
+        watch_processors(profile);
     begun = clock_ns(CLOCK_MONOTONIC);
-    while (!r && heat->link_count && heat->samples < ENOUGH &&
-           passed < (heat->samples ? LONGEST_NS : IDLE_NS)) {
+    while (!r && profile->link_count && profile->samples < ENOUGH &&
+           passed < (profile->samples ? LONGEST_NS : IDLE_NS)) {
         usleep(ROUND_US);
-        ring_buffer__consume(heat->ring);
+        ring_buffer__consume(profile->ring);
         passed = clock_ns(CLOCK_MONOTONIC) - begun;
     }
     return r;
 }
 
-int stack_profile_sample(const struct traced_image *image, uint32_t *heat_of, struct error *err)
+int stack_profile_sample(const struct traced_image *image, uint32_t *samples_of, struct error *err)
 {
-    struct stack_profile heat = {.image = image, .heat = heat_of};
+    struct stack_profile profile = {.image = image, .samples_of = samples_of};
     int r;
 
-    heat.marks = calloc(image->function_count + 1, sizeof(*heat.marks));
-    r = heat.marks ? sample_for_a_while(&heat) : -ENOMEM;
-    for (size_t i = 0; i < heat.link_count; i++)
-        bpf_link__destroy(heat.links[i]);
-    ring_buffer__free(heat.ring);
-    stacks_bpf__destroy(heat.skeleton);
-    free(heat.runners);
-    free(heat.marks);
-    return r ? error_no_memory(err) : heat.samples;
+    profile.marks = calloc(image->function_count + 1, sizeof(*profile.marks));
+    r = profile.marks ? sample_for_a_while(&profile) : -ENOMEM;
+    for (size_t i = 0; i < profile.link_count; i++)
+        bpf_link__destroy(profile.links[i]);
+    ring_buffer__free(profile.ring);
+    stacks_bpf__destroy(profile.skeleton);
+    free(profile.runners);
+    free(profile.marks);
+    return r ? error_no_memory(err) : profile.samples;
 }

@@ -8,8 +8,8 @@
  * Each stands behind a call instruction, which tells the caller, and mostly the callee.
  *
  * It is a guess, good for the order in which functions get their probes: an old address may have stayed on
- * the stack, and a function that is only called by pointer and calls nobody may hide. It costs the target the
- * interrupts, some percent of its time meanwhile.
+ * the stack, and a function that is only called by pointer and calls nothing may hide. It costs the target
+ * the interrupts, some percent of its time meanwhile.
  */
 #ifndef TRACECTL_COLLECTOR_BUDGET_STACK_PROFILE_H
 #define TRACECTL_COLLECTOR_BUDGET_STACK_PROFILE_H
@@ -22,10 +22,10 @@
 
 struct error;
 
-/* Adds to `heat`, which has an entry for each of the image's functions, in how many samples it was met, of
+/* Adds to `samples`, which has an entry for each of the image's functions, in how many samples it occurs, of
  * all processes that run the image as their program. Returns the number of samples; 0 too where the kernel
  * gives none. -ENOMEM. */
-int stack_profile_sample(const struct traced_image *image, uint32_t *heat, struct error *err);
+int stack_profile_sample(const struct traced_image *image, uint32_t *samples, struct error *err);
 
 /* The part that needs no process: marks the functions that `words`, from a stack in a process where the image
  * lies `bias` higher, speak of. `marks`: an entry for each function. */

@@ -152,7 +152,7 @@ Test(context_switches, what_a_program_runs_is_read)
     cr_assert_eq(context_switches_read(file.st_dev, file.st_ino, &switches, &count), 0);
     for (size_t i = 0; i < count; i++) {
         cr_expect(!i || switches[i - 1].pid < switches[i].pid);
-        found += switches[i].pid == getpid() || (switches[i].pid == child && switches[i].turns > 10);
+        found += switches[i].pid == getpid() || (switches[i].pid == child && switches[i].switches > 10);
     }
     cr_expect_eq(found, 2);
     kill(child, SIGKILL);
