@@ -274,7 +274,7 @@ static int find_causes(struct finder *finder, const struct process_event *event,
     switch ((enum sync_event_kind)event->kind) {
     case SYNC_THREAD_BEGIN:
         cause_begin(finder, waited,
-                    event->other == SYNC_NOBODY ? HB_NONE : last_node(finder, process, event->other));
+                    event->other == SYNC_UNKNOWN_THREAD ? HB_NONE : last_node(finder, process, event->other));
         break;
     case SYNC_PROCESS_BEGIN:
         process = process_of_pid(finder, event->other);

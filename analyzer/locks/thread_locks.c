@@ -168,7 +168,7 @@ static int life(struct thread_locks *locks, struct lock_thread *thread, const st
         lock_order_end(locks->order, event->thread);
         return 0;
     case SYNC_THREAD_JOIN:
-        return event->phase == SYNC_END && !event->result && event->other != SYNC_NOBODY
+        return event->phase == SYNC_END && !event->result && event->other != SYNC_UNKNOWN_THREAD
                    ? lock_order_join(locks->order, event->other, event->thread)
                    : 0;
     case SYNC_PROCESS_EXEC:

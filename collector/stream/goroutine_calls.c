@@ -143,7 +143,7 @@ int goroutine_end_stream(struct translation *at, struct goroutine *goroutine, bo
         r = write_return(at, goroutine);
     if (!r && ended)
         r = cannot_append(at, thread_writer_return(goroutine->writer));
-    if (r == -EINVAL) /* nobody saw it begin */
+    if (r == -EINVAL) /* its beginning was not seen */
         r = 0;
     if (!r && !ended)
         r = thread_writer_settled(goroutine->writer, &at->streams->error);

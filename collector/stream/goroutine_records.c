@@ -133,7 +133,7 @@ static bool is_of_rwmutex(unsigned operation)
 }
 
 /* The slow path of an operation whose beginning has been seen, and the Mutex inside a RWMutex, which has the
- * same address, tell nothing new. */
+ * same address, add nothing. */
 static bool is_repeated(const struct translation *at, const struct goroutine *goroutine)
 {
     unsigned operation = at->event.operation;

@@ -24,7 +24,7 @@ struct goroutine {
     UT_hash_handle hh;
 };
 
-/* What a thread has told of a goroutine that it is about to create. */
+/* What a thread reported of a goroutine that it is about to create. */
 struct spawn {
     uint32_t tid;
     uint64_t function, place;

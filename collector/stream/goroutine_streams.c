@@ -91,7 +91,7 @@ static int append_detail(struct translation *at, enum go_detail detail)
     return goroutine_append(at);
 }
 
-/* With a budget less may be recorded later, so it is said from the start. */
+/* With a budget less may be recorded later, so the level of detail is recorded from the start. */
 static int enter(struct translation *at)
 {
     const struct go_detail_policy *policy = &at->goroutines->image->go_detail_policy;

@@ -27,7 +27,7 @@ void goroutine_streams_free(struct goroutine_streams *goroutines);
 int goroutine_streams_event(struct streams *streams, struct traced_process *process,
                             const struct wire_go *record, size_t size);
 
-/* Records that found no room. */
+/* `count` records were lost: the ring was full. */
 int goroutine_streams_lost(struct streams *streams, struct traced_process *process, uint32_t tid, uint64_t ns,
                            uint64_t count);
 
@@ -35,8 +35,8 @@ int goroutine_streams_lost(struct streams *streams, struct traced_process *proce
 int goroutine_streams_detail(struct streams *streams, struct traced_process *process, uint64_t ns,
                              enum go_detail detail);
 
-/* The process has ended with `exit_status` (-1: it goes on, or nobody knows) or is not looked at any more:
- * the streams end as they stand. */
+/* The process has ended with `exit_status` (-1: it continues, or its status is not known) or is not looked at
+ * any more: the streams end as they stand. */
 int goroutine_streams_end(struct streams *streams, struct traced_process *process, uint64_t ns,
                           int exit_status);
 

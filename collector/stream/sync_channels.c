@@ -20,7 +20,7 @@
 #define ADDRESS_ROOM (INET6_ADDRSTRLEN + 16)
 
 /* What a channel is known by: of a pipe the direction, too, since both ends are one inode; of a socket that
- * is not connected, whom the datagram is for or from. */
+ * is not connected, the receiver or the sender of the datagram. */
 struct channel_key {
     uint64_t inode;
     uint32_t device;

@@ -161,8 +161,8 @@ static int append(struct streams *streams, struct traced_thread *thread, struct 
     return r ? error_set(&streams->error, r, NULL, "cannot append a synchronisation event") : 0;
 }
 
-/* The beginning of a thread that nobody has told of: it, or its process, is from before the recording, or is
- * the command itself. */
+/* The beginning of a thread without a record of its creation: it, or its process, is from before the
+ * recording, or is the command itself. */
 static int begin_thread(struct streams *streams, struct traced_thread *thread, uint64_t ns)
 {
     bool first = thread->process->from_start && !thread->number;
@@ -171,7 +171,7 @@ static int begin_thread(struct streams *streams, struct traced_thread *thread, u
     thread->sync = calloc(1, sizeof(*thread->sync));
     if (!thread->sync)
         return no_memory(streams);
-    event.other = SYNC_NOBODY;
+    event.other = SYNC_UNKNOWN_THREAD;
     if (first) {
         event.kind = SYNC_PROCESS_BEGIN;
         event.other = 0;
@@ -248,13 +248,13 @@ static bool has_end(unsigned kind)
            kind != SYNC_SPIN_LOCK;
 }
 
-/* Whom a pthread_t means. */
+/* The thread that a pthread_t means. */
 static uint64_t thread_of_block(const struct sync_stream *sync, uint64_t address)
 {
     struct thread_block *block = NULL;
 
     HASH_FIND(hh, sync->blocks, &address, sizeof(address), block);
-    return block ? block->thread : SYNC_NOBODY;
+    return block ? block->thread : SYNC_UNKNOWN_THREAD;
 }
 
 /* ------------------------------------------------------------------------------------------ functions */
@@ -380,7 +380,7 @@ int sync_stream_record(struct streams *streams, struct traced_thread *thread, co
 
 /* ------------------------------------------------------------------------------------------ life */
 
-/* The latest thread at a place is whom that pthread_t means: an earlier one has been joined. */
+/* A pthread_t means the latest thread at that address: an earlier one has been joined. */
 static int note_block(struct streams *streams, struct sync_stream *sync, uint64_t address, unsigned thread)
 {
     struct thread_block *block = NULL;
@@ -426,7 +426,7 @@ int sync_stream_fork(struct streams *streams, const struct wire_fork *record, bo
     return append_at(streams, made, ns, is_process ? SYNC_PROCESS_BEGIN : SYNC_THREAD_BEGIN,
                      is_process ? record->parent_tgid
                      : maker    ? maker->number
-                                : SYNC_NOBODY,
+                                : SYNC_UNKNOWN_THREAD,
                      0);
 }
 

@@ -432,7 +432,7 @@ static int copy_all(struct salvage *salvage)
     if (!code)
         code = invent_others(salvage);
     if (!code)
-        code = salvage_processes_tell_losses(salvage);
+        code = salvage_processes_record_losses(salvage);
     if (!code)
         code = tell_losses(salvage, losses.rows || losses.stretches || salvage->unknown_lost);
     if (!code)

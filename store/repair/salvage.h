@@ -41,6 +41,6 @@ int salvage_execute_all(struct salvage *salvage, const char *const *statements, 
  * losses for the gaps. */
 int salvage_processes_copy(struct salvage *salvage);
 int salvage_processes_invent(struct salvage *salvage);
-int salvage_processes_tell_losses(struct salvage *salvage);
+int salvage_processes_record_losses(struct salvage *salvage);
 
 #endif

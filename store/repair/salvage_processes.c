@@ -181,7 +181,7 @@ int salvage_processes_invent(struct salvage *salvage)
                 : salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &salvage->sum.invented);
 }
 
-int salvage_processes_tell_losses(struct salvage *salvage)
+int salvage_processes_record_losses(struct salvage *salvage)
 {
     static const char *const statements[] = {
         "INSERT INTO losses (run_id, ns, count, cause) SELECT run_id, first_ns, first_seq - behind, 'damaged'"
@@ -193,7 +193,7 @@ int salvage_processes_tell_losses(struct salvage *salvage)
         " JOIN runs r USING (run_id) WHERE l.first_seq >= (SELECT coalesce(max(first_seq + event_count), 0)"
         "  FROM process_segments s WHERE s.process_id = l.process_id AND s.stream = l.stream)",
     };
-    uint64_t told = 0;
+    uint64_t losses = 0;
 
-    return salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &told);
+    return salvage_execute_all(salvage, statements, ARRAY_SIZE(statements), &losses);
 }

@@ -131,16 +131,16 @@ static int check_payload(struct verifier *verifier)
     return check_list(verifier, &names);
 }
 
-/* Whether a loss of cause 'damaged' tells of so many missing events: salvaging has left it. */
-static bool gap_is_told(struct verifier *verifier, uint64_t count)
+/* Whether a loss of cause 'damaged' stands for `count` missing events: salvaging has left it. */
+static bool gap_is_recorded(struct verifier *verifier, uint64_t count)
 {
-    int64_t told = 0;
-    int code = db_number(verifier->of->db, what, &told, NULL,
+    int64_t losses = 0;
+    int code = db_number(verifier->of->db, what, &losses, NULL,
                          "SELECT count(*) FROM main.losses WHERE run_id = ?1 AND thread_id IS NULL"
                          " AND count = ?2 AND cause = 'damaged'",
                          "ii", sqlite3_column_int64(verifier->row, RUN), (int64_t)count);
 
-    return !code && told;
+    return !code && losses;
 }
 
 static void check_place(struct verifier *verifier)
@@ -155,7 +155,7 @@ static void check_place(struct verifier *verifier)
     verifier->process_id = process_id;
     verifier->stream = stream;
     if (first_seq < verifier->next_seq ||
-        (first_seq > verifier->next_seq && !gap_is_told(verifier, first_seq - verifier->next_seq)))
+        (first_seq > verifier->next_seq && !gap_is_recorded(verifier, first_seq - verifier->next_seq)))
         problem(verifier, "it begins at event %llu, not %llu: a segment is missing",
                 (unsigned long long)first_seq, (unsigned long long)verifier->next_seq);
     if (first_ns < verifier->next_ns)

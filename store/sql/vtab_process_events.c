@@ -212,7 +212,8 @@ static int sync_events_column(sqlite3_vtab_cursor *base, sqlite3_context *contex
         sqlite3_result_text(context, sync_event_kind_name(event->kind), -1, SQLITE_STATIC);
     else if (column == SYNC_PHASE)
         sqlite3_result_text(context, sync_phase_name(event->phase), -1, SQLITE_STATIC);
-    else if ((column == SYNC_SITE && !event->site) || (column == SYNC_OTHER && event->other == SYNC_NOBODY))
+    else if ((column == SYNC_SITE && !event->site) ||
+             (column == SYNC_OTHER && event->other == SYNC_UNKNOWN_THREAD))
         sqlite3_result_null(context);
     else
         sqlite3_result_int64(context, numbers[column]);

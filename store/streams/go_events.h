@@ -25,7 +25,7 @@ struct error;
 enum go_event_kind {
     GO_EVENT_CREATE =
         1,            /* `goroutine` makes `other`, at `site`, to run the function `value` (a function_id) */
-    GO_EVENT_RUN,     /* `goroutine` begins to run, or goes on */
+    GO_EVENT_RUN,     /* `goroutine` begins to run, or continues */
     GO_EVENT_END,     /* `goroutine` has returned from its function, or called Goexit */
     GO_EVENT_OPERATE, /* `goroutine` begins `operation` on `object` at `site`; `value`: see enum go_op */
     GO_EVENT_CASE,    /* after OPERATE of a select: its case number `value` is of channel `object`;
@@ -105,7 +105,7 @@ enum go_event_flags {
 enum go_fatal {
     GO_FATAL_OTHER,    /* a fatal error such as concurrent map writes */
     GO_FATAL_DEADLOCK, /* all goroutines are asleep */
-    GO_FATAL_PANIC,    /* a panic that nobody recovered */
+    GO_FATAL_PANIC,    /* a panic that was not recovered */
 };
 
 /* "create", "operate"... and "chan send", "mutex lock"...; "?" for what is not known. */
@@ -128,8 +128,7 @@ struct go_program_description {
 };
 
 /* Gives the writer of the process's PROCESS_STREAM_GO. A process that already is a Go program (it continues
- * with another one by exec) keeps its sequence; what is said of the program now takes the place of what was
- * said. */
+ * with another one by exec) keeps its sequence; the new description replaces the old one. */
 int trace_writer_go_program(struct trace_writer *writer, const struct go_program_description *program,
                             struct process_writer **ret_go, struct error *err);
 

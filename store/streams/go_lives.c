@@ -81,7 +81,7 @@ static void give_block(struct go_life *life, struct go_lives_news *news)
     news->block[news->blocks++] = life->block;
 }
 
-/* The goroutine does something, or is let go on by `waker` (NULL: nobody was seen). */
+/* The goroutine does something, or `waker` unblocks it (NULL: not seen). */
 static void end_block(struct go_life *life, uint64_t ns, const uint64_t *waker, struct go_lives_news *news)
 {
     if (life->waits && life->state == GO_LIFE_BLOCKED) {
@@ -140,7 +140,7 @@ static void be_created(struct go_life *life, const struct process_event *event)
     set_state(life, GO_LIFE_RUNNABLE, event->ns);
 }
 
-/* Events are missing: nobody's state is known. */
+/* Events are missing: no state is known. */
 static void lose(struct go_lives *lives, uint64_t ns)
 {
     for (struct go_life *life = lives->table; life; life = life->hh.next)

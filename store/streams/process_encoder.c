@@ -8,7 +8,7 @@
 #include "store/streams/process_codec.h"
 #include "store/streams/process_model.h"
 
-#define ROOM_EVENTS 256u /* space in the columns is reserved for so many events at once */
+#define RESERVED_EVENTS 256u /* space in the columns is reserved for so many events at once */
 
 struct process_encoder {
     struct process_model model;
@@ -66,7 +66,7 @@ struct process_extent process_encoder_extent(const struct process_encoder *encod
 static int reserve_columns(struct process_encoder *encoder)
 {
     for (int i = 0; i < PROCESS_COLUMNS; i++)
-        if (bytes_reserve(&encoder->columns[i], (size_t)ROOM_EVENTS * VARINT_MAX_BYTES))
+        if (bytes_reserve(&encoder->columns[i], (size_t)RESERVED_EVENTS * VARINT_MAX_BYTES))
             return -ENOMEM;
     return 0;
 }
@@ -130,7 +130,7 @@ static void put_event(struct process_encoder *encoder, uint64_t ns, const uint64
 static bool is_full(const struct process_encoder *encoder)
 {
     return encoder->events >= PROCESS_SEGMENT_EVENTS ||
-           (encoder->events % ROOM_EVENTS == 0 &&
+           (encoder->events % RESERVED_EVENTS == 0 &&
             process_encoder_extent(encoder).bytes >= PROCESS_SEGMENT_BYTES);
 }
 
@@ -147,7 +147,7 @@ int process_encoder_add(struct process_encoder *encoder, const struct process_ev
     bool value_is_name = process_kind_in(encoder->model.traits->value_names, event->kind);
     int code = is_full(encoder) ? -E2BIG : 0;
 
-    if (!code && encoder->events % ROOM_EVENTS == 0)
+    if (!code && encoder->events % RESERVED_EVENTS == 0)
         code = reserve_columns(encoder);
     if (!code)
         code = local_name(encoder, event->site, &values[PROCESS_FIELD_SITE]);

@@ -84,7 +84,7 @@ uint64_t process_event_iter_seq(const struct process_event_iter *iter)
     return iter->next_seq - 1;
 }
 
-/* The segment is of no use: says so, and goes on behind it. */
+/* The segment cannot be used: reports it and continues behind it. */
 static int damaged(struct process_event_iter *iter, int code, struct error *err)
 {
     free_decoder(iter);
@@ -98,7 +98,7 @@ static int damaged(struct process_event_iter *iter, int code, struct error *err)
                          : "it is damaged (its events are unknown; see what 'tracectl verify' says)");
 }
 
-/* Whether events before the segment are gone, told once. What a range of times leaves out is no gap. */
+/* Whether events before the segment are missing, reported once. What a range of times excludes is no gap. */
 static bool behind_gap(struct process_event_iter *iter, uint64_t first_seq, struct error *err)
 {
     uint64_t from = iter->next_seq;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the encoder and the decoder of process events keep alike (process_codec.h): the tables that predict an
+ * What the encoder and the decoder of process events share (process_codec.h): the tables that predict an
  * event's fields, and the last different values of each field.
  *
- * Tables are addressed by hashes and do not tell a collision, which costs a wrong prediction only.
+ * Tables are addressed by hashes and do not detect collisions, which only cost a wrong prediction.
  */
 #ifndef TRACESTORE_PROCESS_MODEL_H
 #define TRACESTORE_PROCESS_MODEL_H

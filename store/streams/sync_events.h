@@ -60,14 +60,14 @@ struct error;
     X(20, SEM_TRYWAIT, "sem trywait") \
     X(21, SEM_TIMEDWAIT, "sem timedwait") \
     X(22, SEM_POST, "sem post")           /* AT */ \
-    X(23, BARRIER_WAIT, "barrier wait")   /* R: 0, or -1 in the one thread that is told so */ \
+    X(23, BARRIER_WAIT, "barrier wait")   /* R: 0, or -1 in one of the threads */ \
     X(24, FUTEX_WAIT, "futex wait")       /* O: the word */ \
     X(25, FUTEX_WAKE, "futex wake")       /* AT, when it has returned; R: how many were woken */ \
     X(26, THREAD_CREATE, "thread create") /* AT; T: the new thread */ \
-    X(27, THREAD_BEGIN, "thread begin")   /* AT; T: who made it; SYNC_NOBODY: before the recording */ \
-    X(28, THREAD_END, "thread end")       /* AT */ \
-    X(29, THREAD_JOIN, "thread join")     /* T: whom; SYNC_NOBODY: not known */ \
-    X(30, PROCESS_FORK, "fork")           /* AT; T: pid of the child */ \
+    X(27, THREAD_BEGIN, "thread begin") /* AT; T: its creator; SYNC_UNKNOWN_THREAD: before the recording */ \
+    X(28, THREAD_END, "thread end")     /* AT */ \
+    X(29, THREAD_JOIN, "thread join")   /* T: the thread; SYNC_UNKNOWN_THREAD: not known */ \
+    X(30, PROCESS_FORK, "fork")         /* AT; T: pid of the child */ \
     X(31, PROCESS_BEGIN, "process begin") /* AT; T: pid of the parent */ \
     X(32, PROCESS_EXIT, "process exit")   /* AT; R: status, as processes.exit_status */ \
     X(33, PROCESS_WAIT, "wait")           /* R: pid of the child that has ended */ \
@@ -85,7 +85,7 @@ struct error;
     X(45, HANDLER, "handler") /* O: the declared argument, or 0; T: number of the declared function; R: 0 */ \
     X(46, SINK, "sink")       /* T: number of the declared function; R: 0 */ \
     X(47, LOST, "lost")       /* AT; R: so many events of this thread are missing here */ \
-    X(48, PROCESS_EXEC, "exec") /* AT; another program goes on, without the locks and threads of before */
+    X(48, PROCESS_EXEC, "exec") /* AT; continues with another program, without its locks and threads */
 
 enum sync_event_kind {
 #define SYNC_EVENT_NUMBER(number, name, text) SYNC_##name = number,
@@ -96,7 +96,7 @@ enum sync_event_kind {
 
 enum sync_phase { SYNC_AT, SYNC_BEGIN, SYNC_END };
 
-#define SYNC_NOBODY UINT64_MAX /* `other` where it is a thread that nobody knows */
+#define SYNC_UNKNOWN_THREAD UINT64_MAX /* `other` where it is a thread that is not known */
 
 /* "mutex lock"..., "at", "begin", "end"; "?" for what is not known. */
 const char *sync_event_kind_name(unsigned kind);
@@ -130,7 +130,7 @@ struct sync_channel {
     uint64_t channel; /* from 1 in each run; in all processes of the run the same */
     char *name;       /* of a file: its path; "" where it is not known */
     char *local;      /* "127.0.0.1:8080", "[::1]:8080", "unix:INODE", "pipe:INODE:write", ... */
-    char *remote;     /* the other end's `local`, "" where there is none or nobody knows */
+    char *remote;     /* the other end's `local`, "" where there is none or it is not known */
     uint64_t device;  /* as stat(2) gives it; and the inode: together the identity in this run */
     uint64_t inode;
     uint64_t net; /* inode of the network namespace, 0: no socket */

@@ -211,8 +211,8 @@ static bool say_life(struct script *script, const char *word, char **rest)
     else if (!strcmp(word, "begin")) {
         const char *maker = next_word(rest);
 
-        append(script, SYNC_THREAD_BEGIN, SYNC_AT, 0, *maker == '-' ? SYNC_NOBODY : strtoull(maker, NULL, 10),
-               0);
+        append(script, SYNC_THREAD_BEGIN, SYNC_AT, 0,
+               *maker == '-' ? SYNC_UNKNOWN_THREAD : strtoull(maker, NULL, 10), 0);
     } else if (!strcmp(word, "end"))
         append(script, SYNC_THREAD_END, SYNC_AT, 0, 0, 0);
     else if (!strcmp(word, "join"))

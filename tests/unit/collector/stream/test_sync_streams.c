@@ -149,7 +149,7 @@ static void expect_events(int64_t process, const char *wanted)
 
         snprintf(got + used, sizeof(got) - used, "%lu %s %s %lu %ld %ld; ", event.thread,
                  sync_event_kind_name(event.kind), sync_phase_name(event.phase), (unsigned long)event.object,
-                 event.other == SYNC_NOBODY ? -1 : (long)event.other, (long)event.result);
+                 event.other == SYNC_UNKNOWN_THREAD ? -1 : (long)event.other, (long)event.result);
     }
     process_event_iter_free(iter);
     cr_expect_str_eq(got, wanted);
