@@ -321,10 +321,9 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 #define COOKIE_AT_RETURN (1ull << 35)           /* on a RET */
 #define COOKIE_RETURN_SEEN (1ull << 36) /* with ENTRY_ONLY: the function's RET instructions are probed */
 #define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: nobody wants to know when it returns */
-#define COOKIE_NEXT_CALL \
-    (1ull << 38) /* the instruction is also a call that is seen here: of the next index */
-#define COOKIE_NEXT_JUMP (1ull << 39) /* the same for a tail call */
-#define COOKIE_TAG_SHIFT 40           /* 8 bits: which link the probe belongs to (struct budget_slot) */
+#define COOKIE_NEXT_CALL (1ull << 38)   /* the instruction is also a recorded call: of the next index */
+#define COOKIE_NEXT_JUMP (1ull << 39)   /* the same for a tail call */
+#define COOKIE_TAG_SHIFT 40             /* 8 bits: which link the probe belongs to (struct budget_slot) */
 #define COOKIE_SP_SHIFT 48 /* above: by how many words rsp lies below the return address; AT_CALL: */
                            /* how many bytes the call is longer than a `call rel32` */
 #define CALL_LENGTH 5      /* call rel32 */

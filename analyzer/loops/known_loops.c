@@ -11,10 +11,11 @@
  * with the bodies known when the round began:
  *
  *   1. from the longest body to the shortest, left to right: two or more equal consecutive blocks that are a
- * known body become a loop; a known body behind a loop of that body extends it; neighbouring loops of one
- * body are added up. Longest first, so that A B B A B B becomes [A B B]^2 although B may be known as well;
+ *      known body become a loop; a known body behind a loop of that body extends it; neighbouring loops of
+ *      one body are added up. Longest first, so that A B B A B B becomes [A B B]^2 although B may be known as
+ *      well;
  *   2. Procedure 1 on the result, because new loops may make blocks equal; bodies that are new are known in
- * the next round.
+ *      the next round.
  *
  * Rounds go on until one changes nothing. Every step makes a sequence shorter or leaves it alone, so they
  * end. Equal sequences stay equal in every round: what a thread's summary is depends on its own events and on

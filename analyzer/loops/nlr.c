@@ -5,13 +5,14 @@
  * The procedure looks at i = 1, 2, ... elements from the top of the stack and takes the first of
  *   - a formation: i = repeats * b, and the top is `repeats` equal blocks of b elements;
  *   - an extension: element i from the top is a loop whose body is the i - 1 elements above it
+ *
  * (formation first where both have the same i), then begins again. So the outcome is decided by the shortest
  * body that can be extended and the shortest block that repeats, which are found separately here:
  *
  *   - prefix hashes along the stack give the hash of any block in O(1); a formation is one comparison of the
- * top (repeats - 1) * b elements with those b below;
+ *     top (repeats - 1) * b elements with those b below;
  *   - a mark for each position, a hash of the last four elements, rules out nearly all b >= 4 with one
- * comparison of 32 bits each, sixteen of them at a time;
+ *     comparison of 32 bits each, sixteen of them at a time;
  *   - each position knows the nearest loop below, so that extensions look at loops only.
  *
  * Equal hashes are verified element by element. Hashes, marks and nearest loops are kept for the top of the

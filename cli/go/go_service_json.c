@@ -105,8 +105,7 @@ static json_t *group_json(const struct go_service *service, const struct go_grou
         json_array_append_new(members, member(service, group, &group->members[i]));
     return json_pack(
         "{s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:f, s:s, "
-        "s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "program", cli_json_text(service->program->label), "system", origin->system, "begins",
         text_or_null(go_service_place(service, origin->function).function), "created_at",
         place(service, origin->created_at), "chain", chain(service, group->origin), "state",

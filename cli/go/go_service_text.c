@@ -187,8 +187,7 @@ static void put_service(FILE *out, const struct go_service *service)
 
     text_print(out,
                "%s (%s), observed for %.1f s: %'llu goroutine%s created, %'llu ended. %'llu older "
-               "goroutine%s active; the "
-               "number of idle older ones is unknown.\n",
+               "goroutine%s active; the number of idle older ones is unknown.\n",
                service->program->image, service->program->version, seconds(service, service->from_ns),
                (unsigned long long)totals->created, text_plural(totals->created),
                (unsigned long long)totals->ended, (unsigned long long)totals->met,

@@ -381,8 +381,7 @@ static int check_limits(const struct record_arguments *arguments, struct error *
                    process_has_address_limit(getpid())
                ? error_say(err, -ENOTSUP,
                            "cannot use inline probes: the command's address space is limited (ulimit -v "
-                           "unlimited, or "
-                           "--backend auto)")
+                           "unlimited, or --backend auto)")
                : 0;
 }
 

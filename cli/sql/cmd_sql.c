@@ -206,8 +206,7 @@ static void show_schema(struct sql_shell *shell, const char *pattern)
         pattern);
     if (asprintf(&virtual_tables,
                  "SELECT '-- decoded while it is read: ' || t.name || '(' || group_concat(c.name || ' ' || "
-                 "c.type, "
-                 "', ') || ')' FROM (%s) t, pragma_table_info(t.name) c WHERE t.kind = 'virtual'"
+                 "c.type, ', ') || ')' FROM (%s) t, pragma_table_info(t.name) c WHERE t.kind = 'virtual'"
                  " AND t.name LIKE ?1 GROUP BY t.name ORDER BY t.name",
                  sql_tables_query) < 0)
         virtual_tables = NULL;

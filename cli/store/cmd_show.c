@@ -80,8 +80,8 @@ static const struct section sections[] = {
      blind_titles, 40},
     {"functions",
      "SELECT sum(c.calls) AS c_calls, c.name AS t_name, i.path AS t_image, f.file AS t_file, f.line AS "
-     "n_line, "
-     "c.function_id AS n_function_id FROM call_counts c JOIN functions f ON f.function_id = c.function_id "
+     "n_line, c.function_id AS n_function_id FROM call_counts c JOIN functions f ON f.function_id = "
+     "c.function_id "
      "JOIN images i ON i.image_id = f.image_id WHERE c.run_id = ?1 GROUP BY c.function_id "
      "ORDER BY c_calls DESC, c.name, c.function_id",
      function_titles, 10},
@@ -228,8 +228,7 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
 {
     return json_pack(
         "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, "
-        "s:b}",
+        "s:I, s:b}",
         "run", (json_int_t)run->run_id, "name", cli_json_text(run->name), "command",
         cli_json_text(run->command), "started", cli_json_time(run->started_ns), "ended",
         cli_json_time(run->ended_ns), "exit_status",

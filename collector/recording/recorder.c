@@ -21,9 +21,9 @@
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
-#define BUSY_POLL_MS \
-    1 /* while inline probes record this many calls a round: a program on the same processor */
-#define BUSY_CALLS 2000 /* waits as long as a round takes */
+/* While inline probes record BUSY_CALLS in a round: a program on the same processor waits for a whole round. */
+#define BUSY_POLL_MS 1
+#define BUSY_CALLS 2000
 #define HELD_POLL_US 30 /* while a thread of the target stands still for us */
 #define HELD_AT_ONCE 64
 #define GO_DETAIL_NS 20000000u

@@ -6,16 +6,16 @@
  * one just after it. The stack grows down, so what is known to have returned follows:
  *
  *   1. At a call with stack pointer s, every open call with entry pointer <= s has returned: its frame is
- * gone. Equal means a tail call: the new function took the frame over.
+ *      gone. Equal means a tail call: the new function took the frame over.
  *   2. At a return to stack pointer s, every open call with entry pointer < s has returned.
  *   3. If the caller of the new call is known (its return address lies in a traced function that is open),
- * the calls above that function's innermost frame have returned.
+ *      the calls above that function's innermost frame have returned.
  *   4. If the kernel side found the return slot of an open call overwritten (bpf/tracectl.bpf.c), that call
- * and all inside it have returned. That is later than it happened, so it says nothing where calls that
- * the kernel side has not seen may have come in between (inline probes).
+ *      and all inside it have returned. That is later than it happened, so it says nothing where calls that
+ *      the kernel side has not seen may have come in between (inline probes).
  *   5. If the depth of the caller's frame at the call is known, so is where that frame begins: the calls with
- * entry pointers below were made by the same activation of the caller, or by one that is gone, and have
- * returned.
+ *      entry pointers below were made by the same activation of the caller, or by one that is gone, and have
+ *      returned.
  *   6. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *

@@ -5,11 +5,11 @@
  * function taken for a part would be lost, which is worse. So without a name to go by, evidence decides:
  *
  *   - its entry says that the frame at its first byte is not that of a function that was just called, and
- * nothing calls it: a part for certain;
+ *     nothing calls it: a part for certain;
  *   - the frame looks like a fresh one: then it is a part only if nothing calls it, nothing takes its
- * address, and one function alone jumps to it, by a conditional jump (no compiler makes a tail call of that,
- * unless told to optimise for size), or by an unconditional one when it jumps back into the midst of that
- * function.
+ *     address, and one function alone jumps to it, by a conditional jump (no compiler makes a tail call of
+ *     that, unless told to optimise for size), or by an unconditional one when it jumps back into the midst
+ *     of that function.
  *
  * Code is not disassembled for this: every place that could be a rel32 operand is looked at, whatever
  * instruction it belongs to. That may see references that are none (one in some millions of bytes hits a

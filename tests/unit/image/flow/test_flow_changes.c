@@ -77,9 +77,11 @@ Test(flow_changes, all_of_a_segment_that_is_executable_and_writable)
 
 Test(flow_changes, patchable_entries_are_the_no_ops_behind_their_address)
 {
-    struct code code = build(START FUNCTION("f", "endbr64\n.byte 0x0f, 0x1f, 0x44, 0, 0\nnop\nret\n")
-                             ".section __patchable_function_entries, \"aw\", @progbits\n.quad f\n",
-                             "-static");
+    struct code code = build(
+        START FUNCTION(
+            "f",
+            "endbr64\n.byte 0x0f, 0x1f, 0x44, 0, 0\nnop\nret\n") ".section __patchable_function_entries, \"aw\", @progbits\n.quad f\n",
+        "-static");
 
     expect_changes(&code, "f", 4, 10);
     release(&code);
