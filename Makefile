@@ -223,7 +223,7 @@ compdb: export FLAGS = $(call COMPDB_FLAGS)
 compdb: export HOST_FLAGS = $(call COMPDB_FLAGS,-Itests/bpf_host,-Wno-missing-prototypes)
 compdb: export UNIT_FLAGS = $(call COMPDB_FLAGS,,-Wno-missing-prototypes)
 compdb: export BPF_FLAGS = $(CLANG) $(BPF_CFLAGS)
-compdb: $(SKELETONS) $(AGENT) $(STORE_SQL) $(REPORT_CSS)
+compdb: $(SKELETONS) $(AGENT) $(STORE_SQL) $(REPORT_CSS) $(FLAME_GRAPH_JS)
 	$(say) COMPDB compile_commands.json
 	$(Q){ echo '['; for file in $(COMPDB_SOURCES) $(wildcard bpf/*.bpf.c); do \
 		case $$file in bpf/*) flags=$$BPF_FLAGS ;; tests/bpf_host/*) flags=$$HOST_FLAGS ;; \

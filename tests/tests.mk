@@ -273,7 +273,7 @@ san: programs
 check: all programs unit-build
 	$(Q)$(RUN_TESTS) lint unit
 
-lint: packages-build-test-lint $(SKELETONS) $(STORE_SQL) $(REPORT_CSS) $(O)/tracestore.h
+lint: packages-build-test-lint $(SKELETONS) $(STORE_SQL) $(REPORT_CSS) $(FLAME_GRAPH_JS) $(O)/tracestore.h
 	$(Q)$(RUN_TESTS) lint
 
 bench: packages-build-demo-test

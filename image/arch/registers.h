@@ -29,10 +29,9 @@ enum machine_register {
 /* In DWARF (System V ABI for AMD64, figure 3.36). */
 #define DWARF_STACK_REGISTER 7
 #define DWARF_RETURN_COLUMN 16 /* behind the general registers; what a call fills in */
-#define DWARF_KEPT_REGISTERS \
-    (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15: a bit for each that calls keep */
-#define CALL_PUSHES \
-    8 /* bytes by which the stack pointer is lower when a call has been made: the return address */
+/* A bit for each register that calls keep: rbx, rbp, r12 to r15. */
+#define DWARF_KEPT_REGISTERS (1u << 3 | 1u << 6 | 0xfu << 12)
+#define CALL_PUSHES 8 /* bytes by which a call lowers the stack pointer: the return address */
 #else
 #error "image/arch/ has no folder for this instruction set"
 #endif
