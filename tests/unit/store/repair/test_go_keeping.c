@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "store/streams/sync_events.h"
 #include "tests/unit/store/go_fixture.h"
 
 #define COUNT 70000u /* two segments */
@@ -184,6 +185,51 @@ Test(go_keeping, salvaging_takes_them_along)
     cr_assert_eq(ask(tracestore_db(store), "SELECT count(*) FROM process_segments"), 1);
     cr_assert_eq(ask(tracestore_db(store), "SELECT count(*) FROM go_programs"), 1);
     cr_assert_eq(ask(tracestore_db(store), "SELECT sum(count) FROM losses WHERE cause = 'damaged'"), lost);
+    tracestore_free(store);
+    close_run(&fixture);
+}
+
+/* A process that has goroutine events and synchronisation events has two sequences, also in a salvaged store
+ * that has lost a part of one of them. */
+Test(go_keeping, streams_of_a_process_are_apart)
+{
+    const struct process_event post = {.ns = 5000, .kind = SYNC_SEM_POST, .thread = 1, .object = 64};
+    struct sync_process_description process = {.from_ns = 1};
+    struct tracestore_problem problem = {0};
+    struct process_writer *sync = NULL;
+    struct process_event_iter *iter = NULL;
+    struct process_event read = {0};
+    struct trace_salvaged salvaged;
+    struct tracestore *store = NULL;
+    struct fixture fixture;
+    struct error err = {0};
+    char path[128];
+
+    events = calloc(10, sizeof(*events));
+    fixture_open(&fixture, NULL);
+    for (size_t i = 0; i < 10; i++)
+        events[i] = (struct process_event){.ns = 1000 + i, .kind = GO_EVENT_RUN, .goroutine = 3, .tid = 7};
+    append(fixture_go_program(&fixture), 10);
+    process.process_id = fixture.process_id;
+    cr_assert_eq(trace_writer_sync_process(fixture.writer, &process, &sync, &err), 0);
+    cr_assert_eq(process_writer_append(sync, &post), 0);
+    cr_assert_eq(trace_writer_end(fixture.writer, 6000, 0, &err), 0, "%s", err.message);
+    cr_assert_eq(verify(fixture.store, &problem), 0, "%s", problem.text);
+    expect_go_events(fixture.store, fixture.process_id, events, 10);
+
+    run_sql(tracestore_db(fixture.store),
+            "UPDATE process_segments SET checksum = checksum + 1 WHERE stream = 1");
+    snprintf(path, sizeof(path), "%s/new.db", fixture.folder);
+    cr_assert_eq(tracestore_salvage(fixture.path, path, &salvaged, &err), 0, "%s", err.message);
+    cr_assert_eq(salvaged.lost_events, 10);
+    cr_assert_eq(tracestore_open(path, TRACESTORE_READ, &store, &err), 0, "%s", err.message);
+    cr_assert_eq(verify(store, &problem), 0, "%s", problem.text);
+    cr_assert_eq(process_event_iter_open(store, PROCESS_STREAM_SYNC, fixture.process_id, &iter, &err), 0);
+    cr_assert_eq(process_event_iter_next(iter, &read, &err), 0, "%s", err.message);
+    cr_assert(read.ns == post.ns && read.kind == post.kind && read.thread == 1 && read.object == 64);
+    cr_assert_eq(process_event_iter_seq(iter), 0);
+    cr_assert_eq(process_event_iter_next(iter, &read, &err), 1);
+    process_event_iter_free(iter);
     tracestore_free(store);
     close_run(&fixture);
 }
