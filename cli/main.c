@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/debug.h"
 #include "base/text.h"
 #include "cli/common/command.h"
@@ -20,13 +21,28 @@ static const struct command *const commands[] = {
 
 const char *argp_program_version = "tracectl " TRACECTL_VERSION;
 
-/* The text behind the options of `tracectl --help`: the table of subcommands. */
+static const char examples[] =
+    "Record a command, list its runs, and describe the newest one:\n"
+    "  tracectl record -- ./app\n"
+    "  tracectl runs\n"
+    "  tracectl show latest\n"
+    "Compare a good run with a bad one:\n"
+    "  tracectl record -n good -- ./app input1\n"
+    "  tracectl record -n bad -- ./app input2\n"
+    "  tracectl diff good bad\n"
+    "Show where a hanging process is:\n"
+    "  tracectl stat -p $(pidof app)\n";
+
+/* The text behind the options of `tracectl --help`: the table of subcommands, and examples. */
 static char *help_filter(int key, const char *text, void *input)
 {
-    char *list =
-        key == ARGP_KEY_HELP_POST_DOC ? cli_list_commands(commands, ARRAY_SIZE(commands), "tracectl") : NULL;
+    AUTO_FREE char *list = NULL;
+    char *all = NULL;
 
-    return list ? list : (char *)text;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    list = cli_list_commands(commands, ARRAY_SIZE(commands), "tracectl");
+    return list && asprintf(&all, "%s\nExamples:\n%s", list, examples) >= 0 ? all : (char *)text;
 }
 
 /* Stops at the first word that is not an option: the subcommand; the rest is for its own parser. */
@@ -82,7 +98,7 @@ static int run_help(int argc, char **argv, bool manual)
     if (manual && command)
         manual_command(stdout, command);
     else if (manual)
-        manual_overview(stdout, &main_argp, commands, ARRAY_SIZE(commands));
+        manual_overview(stdout, &main_argp, examples, commands, ARRAY_SIZE(commands));
     else if (command)
         cli_help(command);
     else

@@ -83,7 +83,7 @@ static char *job_words(const struct recorded_run *run, uint32_t event)
     } else if (job.kind == JOB_REQUEST) {
         r = asprintf(&words, "a client's request on connection %" PRIu64, job.id);
     } else {
-        r = asprintf(&words, "an event whose sender was not seen");
+        r = asprintf(&words, "an event with an unknown sender");
     }
     return r < 0 ? NULL : words;
 }
@@ -226,7 +226,7 @@ void cascade_report_sentence(FILE *out, const struct cascade_report *report)
 void cascade_growth_sentence(FILE *out, const struct loop_growth *growth, const uint64_t *sizes, size_t runs)
 {
     static const char *const kinds[] = {"appears bounded", "waits until another thread acts",
-                                        "continues until what it reads says so", "grows with the workload"};
+                                        "runs until its input ends it", "grows with the workload"};
 
     text_print(out, "%s%s; ", growth->possible && growth->kind == LOOP_FOLLOWS ? "possibly " : "",
                kinds[growth->kind]);

@@ -224,7 +224,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_cascade = {
     .name = "cascade",
-    .summary = "predict which loops would slow down a function as the workload grows",
+    .summary = "predict which loops slow down a function as the workload grows",
     .argp = &argp,
     .examples =
         "Record two sizes of a workload, and predict delays of send_heartbeat:\n"

@@ -147,12 +147,12 @@ static void put_commands(FILE *out, const struct command *const *commands, size_
     }
 }
 
-static void put_examples(FILE *out, const struct command *command)
+static void put_examples(FILE *out, const char *examples)
 {
-    if (!command->examples)
+    if (!examples)
         return;
     fputs(".SH EXAMPLES\n.nf\n", out);
-    put_text(out, command->examples, strlen(command->examples) - 1);
+    put_text(out, examples, strlen(examples) - 1);
     fputs(".fi\n", out);
 }
 
@@ -172,14 +172,15 @@ void manual_command(FILE *out, const struct command *command)
         count++;
     if (count)
         put_commands(out, command->commands, count);
-    put_examples(out, command);
+    put_examples(out, command->examples);
     put_exit_status(out);
     fputs(".SH SEE ALSO\n.BR tracectl (1)\n", out);
     if (space)
         fprintf(out, ".BR tracectl\\-%.*s (1)\n", (int)(space - command->name), command->name);
 }
 
-void manual_overview(FILE *out, const struct argp *argp, const struct command *const *commands, size_t count)
+void manual_overview(FILE *out, const struct argp *argp, const char *examples,
+                     const struct command *const *commands, size_t count)
 {
     fprintf(out, ".TH TRACECTL 1 \"\" \"tracectl %s\" \"tracectl manual\"\n", TRACECTL_VERSION);
     fputs(
@@ -188,6 +189,7 @@ void manual_overview(FILE *out, const struct argp *argp, const struct command *c
         out);
     put_description(out, argp);
     put_commands(out, commands, count);
+    put_examples(out, examples);
     put_exit_status(out);
     fputs(
         ".SH ENVIRONMENT\n"

@@ -10,7 +10,8 @@
 /* tracectl-NAME(1). */
 void manual_command(FILE *out, const struct command *command);
 
-/* tracectl(1): the common options, the list of commands, the exit statuses, the environment. */
-void manual_overview(FILE *out, const struct argp *argp, const struct command *const *commands, size_t count);
+/* tracectl(1): the common options, the list of commands, examples, the exit statuses, the environment. */
+void manual_overview(FILE *out, const struct argp *argp, const char *examples,
+                     const struct command *const *commands, size_t count);
 
 #endif

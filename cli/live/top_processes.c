@@ -147,7 +147,7 @@ int top_processes(const struct top_options *options, struct error *err)
     snprintf(folder, sizeof(folder), "%s/tracectl-top.XXXXXX", temporary);
     signals_stop(NULL, false); /* from here on there is something to remove */
     if (!mkdtemp(folder))
-        return error_set(err, -errno, NULL, "cannot make a folder in %s", temporary);
+        return error_set(err, -errno, NULL, "cannot create a directory in %s", temporary);
     snprintf(path, sizeof(path), "%s/top.db", folder);
     r = tracestore_open(path, TRACESTORE_CREATE, &store, err);
     if (!r && !signals_came())

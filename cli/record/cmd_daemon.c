@@ -152,7 +152,7 @@ static int print_commit(const struct daemon_input *input, const char *answer, st
     if (cli.json)
         print_answer(answer, "\n");
     else
-        text_print(stdout, "%lld flight recorder%s of target %s asked\n", (long long)asked,
+        text_print(stdout, "commit requested from %lld flight recorder%s of target %s\n", (long long)asked,
                    asked == 1 ? "" : "s", input->commit);
     return 0;
 }

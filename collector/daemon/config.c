@@ -107,7 +107,7 @@ static int keep(const struct parser *parser, char **place, const char *value)
 static int keep_path(const struct parser *parser, char **place, const char *value)
 {
     if (*value != '/')
-        return bad(parser, "not a full path:", value, "it begins with /");
+        return bad(parser, "not a full path:", value, "use a path that begins with /");
     return keep(parser, place, value);
 }
 
@@ -116,7 +116,7 @@ static int keep_container(const struct parser *parser, char **place, const char 
     size_t digits = strspn(value, "0123456789abcdef");
 
     if (value[digits] || digits < CONTAINER_DIGITS || digits > 64)
-        return bad(parser, "not a container's id:", value, "12 to 64 of its hexadecimal digits");
+        return bad(parser, "not a container id:", value, "12 to 64 hexadecimal digits");
     return keep(parser, place, value);
 }
 
@@ -256,13 +256,12 @@ static int end_section(struct parser *parser)
     if (!target->flight_ns && (target->flight_bytes || target->flight_on))
         return error_say(
             parser->err, -EINVAL,
-            "%s:%u: target '%s' has flight-size or flight-on without flight (say how much is kept: "
-            "flight = 5m)",
+            "%s:%u: target '%s' has flight-size or flight-on without flight (for example flight = 5m)",
             parser->path, parser->section_line, target->name);
     if (chooses_something(target))
         return 0;
     return error_say(parser->err, -EINVAL,
-                     "%s:%u: target '%s' is no process (say which: name, path, cgroup, unit or container)",
+                     "%s:%u: target '%s' selects no process (set name, path, cgroup, unit or container)",
                      parser->path, parser->section_line, target->name);
 }
 
@@ -280,7 +279,7 @@ static int begin_target(struct parser *parser, const char *name)
     if (!is_name(name))
         return bad(parser, "not a target's name:", name, "letters, digits, '_', '-' and '.'; at most 64");
     if (service_config_find(config, name))
-        return bad(parser, "a second target", name, "each has its own name");
+        return bad(parser, "duplicate target", name, "use unique names");
     if (config->target_count == TARGETS_MAX)
         return bad(parser, "too many targets:", name, "at most 1000");
     if (array_reserve(&config->targets, &config->target_capacity, config->target_count + 1))
@@ -305,16 +304,16 @@ static int begin_section(struct parser *parser, char *line, size_t length)
     if (r)
         return r;
     if (line[length - 1] != ']')
-        return bad(parser, "a section without its end:", line, "[daemon] or [target NAME]");
+        return bad(parser, "section header without ']':", line, "[daemon] or [target NAME]");
     line[length - 1] = '\0';
     parser->seen = 0;
     parser->section_line = parser->line;
     if (!strncmp(line, "[target ", 8))
         return begin_target(parser, line + 8 + strspn(line + 8, " \t"));
     if (strcmp(line, "[daemon") != 0)
-        return bad(parser, "an unknown section", line + 1, "[daemon] or [target NAME]");
+        return bad(parser, "unknown section", line + 1, "[daemon] or [target NAME]");
     if (parser->has_daemon)
-        return bad(parser, "a second section", "daemon", "put its keys into the first");
+        return bad(parser, "duplicate section", "daemon", "merge its keys into the first one");
     parser->has_daemon = true;
     parser->section = parser->config;
     parser->keys = daemon_keys;
@@ -336,23 +335,23 @@ static int parse_key(struct parser *parser, char *line)
     char *value = strchr(line, '=');
 
     if (!parser->section)
-        return bad(parser, "a key before the first section:", line, "begin with [daemon] or [target NAME]");
+        return bad(parser, "key outside of a section:", line, "start with [daemon] or [target NAME]");
     if (!value)
-        return bad(parser, "neither a section nor a key:", line, "KEY = VALUE");
+        return bad(parser, "neither a section header nor a key:", line, "KEY = VALUE");
     *value++ = '\0';
     strip_end(line);
     value += strspn(value, " \t");
     if (!*value)
-        return bad(parser, "no value for", line, "KEY = VALUE; or leave the line out");
+        return bad(parser, "no value for", line, "write KEY = VALUE, or delete the line");
     for (size_t i = 0; i < parser->key_count; i++) {
         if (strcmp(parser->keys[i].name, line) != 0)
             continue;
         if (parser->seen & 1u << i)
-            return bad(parser, "a second", line, "each key once in a section");
+            return bad(parser, "duplicate key", line, "use each key once per section");
         parser->seen |= 1u << i;
         return keep_value(parser, &parser->keys[i], value);
     }
-    return bad(parser, "an unknown key", line, parser->keys_text);
+    return bad(parser, "unknown key", line, parser->keys_text);
 }
 
 static int parse_line(struct parser *parser, const char *text, size_t size)
@@ -360,7 +359,7 @@ static int parse_line(struct parser *parser, const char *text, size_t size)
     char buffer[LINE_MAX_BYTES], *line = buffer;
 
     if (size >= sizeof(buffer) || memchr(text, '\0', size))
-        return bad(parser, "not a line of text", "", "less than 4096 bytes, none of them 0");
+        return bad(parser, "not a valid line of text", "", "less than 4096 bytes, none of them 0");
     memcpy(buffer, text, size);
     buffer[size] = '\0';
     strip_end(line);
@@ -457,7 +456,7 @@ int service_config_read(const char *path, struct service_config *ret_config, str
     if (fd < 0 || fstat(fd, &status) || status.st_size >= (off_t)FILE_MAX)
         return error_say(err, -EINVAL, "%s:1: not a configuration (a file of less than 1 MiB)", path);
     if (status.st_mode & (S_IWGRP | S_IWOTH) || (status.st_uid && status.st_uid != geteuid()))
-        return error_say(err, -EPERM, "%s:1: others may write to it (chmod go-w, chown to root)", path);
+        return error_say(err, -EPERM, "%s:1: writable by other users (chmod go-w, chown to root)", path);
     while (got > 0 && size < FILE_MAX) {
         got = read(fd, text + size, FILE_MAX - size);
         if (got < 0)

@@ -56,10 +56,13 @@ int control_listen(const char *path, struct error *err)
     if (r)
         return r;
     if (fd < 0)
-        return error_set(err, -errno, NULL, "cannot make a socket");
+        return error_set(err, -errno, NULL, "cannot create a socket");
     if (!lstat(path, &status)) {
         if (!S_ISSOCK(status.st_mode))
-            return error_say(err, -EEXIST, "socket %s: there is something else (choose another path)", path);
+            return error_say(err, -EEXIST,
+                             "socket %s: the path is in use by something else (choose "
+                             "another path)",
+                             path);
         if (is_alive(&address))
             return error_say(err, -EADDRINUSE, "socket %s: another daemon listens there (stop it first)",
                              path);
@@ -134,8 +137,7 @@ static int read_all(int fd, const char *path, char **ret_answer, struct error *e
     if (got < 0 && errno != ECONNRESET)
         return error_set(err, -errno, "is the daemon stopped?", "no answer from %s", path);
     if (got < 0 || !text)
-        return error_say(err, -EACCES, "%s: no answer (ask as root, or as the user that the daemon runs as)",
-                         path);
+        return error_say(err, -EACCES, "%s: no answer (run as root, or as the daemon's user)", path);
     *ret_answer = take_pointer(text);
     return 0;
 }

@@ -143,7 +143,7 @@ static double target_seconds(const struct worker *worker)
 
 static void stops(FILE *out, const struct service_counters *counters)
 {
-    describe(out, "limit_stops_total", "counter", "Recordings ended because of a limit.");
+    describe(out, "limit_stops_total", "counter", "Recordings ended by a limit.");
     fprintf(out, "tracectl_limit_stops_total{limit=\"cpu\"} %" PRIu64 "\n", counters->stopped_cpu);
     fprintf(out, "tracectl_limit_stops_total{limit=\"memory\"} %" PRIu64 "\n", counters->stopped_memory);
     fprintf(out, "tracectl_limit_stops_total{limit=\"store\"} %" PRIu64 "\n", counters->stopped_store);
@@ -155,17 +155,17 @@ static void own_figures(FILE *out, const struct service *service)
 
     for (size_t i = 0; i < service->worker_count; i++)
         cpu_ns += service->workers[i].cpu_ns;
-    metric(out, "up_seconds", "gauge", "Time since the daemon began.",
+    metric(out, "up_seconds", "gauge", "Time since the daemon started.",
            (double)(clock_ns(CLOCK_MONOTONIC) - service->begun_ns) / 1e9);
-    metric(out, "targets", "gauge", "Targets configured.", (double)service->config.target_count);
-    metric(out, "recordings", "gauge", "Recordings that go on.", (double)service->worker_count);
-    metric(out, "recorder_cpu_seconds_total", "counter", "Processor time that recorders took.",
+    metric(out, "targets", "gauge", "Configured targets.", (double)service->config.target_count);
+    metric(out, "recordings", "gauge", "Active recordings.", (double)service->worker_count);
+    metric(out, "recorder_cpu_seconds_total", "counter", "Processor time used by recorders.",
            (double)cpu_ns / 1e9);
-    metric(out, "recorder_memory_bytes", "gauge", "Memory that recorders have.",
-           (double)service->memory_bytes);
-    metric(out, "store_bytes", "gauge", "Disk space that the store's files take.",
+    metric(out, "recorder_memory_bytes", "gauge", "Memory used by recorders.", (double)service->memory_bytes);
+    metric(out, "store_bytes", "gauge", "Disk space used by the files of the store.",
            (double)service->store_bytes);
-    metric(out, "store_limit_bytes", "gauge", "What they may take.", (double)service->config.store_bytes);
+    metric(out, "store_limit_bytes", "gauge", "Limit of the disk space of the store.",
+           (double)service->config.store_bytes);
 }
 
 static char *metrics(const struct service *service)
@@ -178,22 +178,25 @@ static char *metrics(const struct service *service)
     if (!out)
         return NULL;
     own_figures(out, service);
-    metric(out, "recordings_begun_total", "counter", "Recordings begun.", (double)counters->begun);
+    metric(out, "recordings_begun_total", "counter", "Recordings started.", (double)counters->begun);
     metric(out, "recordings_ended_total", "counter", "Recordings ended cleanly.", (double)counters->ended);
     metric(out, "recordings_failed_total", "counter", "Recordings that failed.", (double)counters->failed);
-    metric(out, "refused_total", "counter", "Processes not recorded for max-recordings, at each scan.",
+    metric(out, "refused_total", "counter", "Processes skipped because max-recordings was reached.",
            (double)counters->refused);
-    metric(out, "reloads_total", "counter", "Configurations taken.", (double)counters->reloads);
-    metric(out, "bad_reloads_total", "counter", "Configurations refused.", (double)counters->bad_reloads);
-    metric(out, "denied_total", "counter", "Clients of other users.", (double)counters->denied);
+    metric(out, "reloads_total", "counter", "Successful configuration reloads.", (double)counters->reloads);
+    metric(out, "bad_reloads_total", "counter", "Rejected configurations.", (double)counters->bad_reloads);
+    metric(out, "denied_total", "counter", "Connections rejected because they came from other users.",
+           (double)counters->denied);
     stops(out, counters);
-    per_recording(out, service, "processes", "Processes recorded.", processes);
+    per_recording(out, service, "processes", "Processes being recorded.", processes);
     per_recording(out, service, "calls", "Calls recorded in this run (0 without a budget).", calls);
-    per_recording(out, service, "missed_calls", "Calls in this run that the budget left out.", missed_calls);
-    per_recording(out, service, "functions_out", "Functions without probes for the budget.", functions_out);
-    per_recording(out, service, "probe_seconds", "Processor time that probes took of the target, estimated.",
+    per_recording(out, service, "missed_calls", "Calls in this run that were excluded by the budget.",
+                  missed_calls);
+    per_recording(out, service, "functions_out", "Functions without probes to stay within the budget.",
+                  functions_out);
+    per_recording(out, service, "probe_seconds", "Processor time of the target used by probes (estimate).",
                   probe_seconds);
-    per_recording(out, service, "target_cpu_seconds", "Processor time of the target, probes included.",
+    per_recording(out, service, "target_cpu_seconds", "Processor time of the target, including probes.",
                   target_seconds);
     return fclose(out) ? NULL : text;
 }

@@ -29,11 +29,13 @@ static int check_store(const struct service_config *config, struct error *err)
     struct stat status;
 
     if (stat(config->store, &status))
-        return errno == ENOENT ? 0 : error_set(err, -errno, NULL, "cannot look at store %s", config->store);
+        return errno == ENOENT ? 0 : error_set(err, -errno, NULL, "cannot read store %s", config->store);
     if (!S_ISREG(status.st_mode))
         return error_say(err, -EINVAL, "store %s: not a file (choose another path)", config->store);
     if (status.st_mode & (S_IRWXG | S_IRWXO))
-        return error_say(err, -EPERM, "store %s: others may read it (chmod 600, also its -wal and -shm)",
+        return error_say(err, -EPERM,
+                         "store %s: readable by other users (chmod 600, also its -wal and "
+                         "-shm files)",
                          config->store);
     return 0;
 }
@@ -72,7 +74,9 @@ static void reload(struct service *service)
 
     if (!r) {
         if (strcmp(new.socket, old.socket) != 0)
-            r = error_say(&err, -EINVAL, "%s: the socket has changed (restart the daemon for that)",
+            r = error_say(&err, -EINVAL,
+                          "%s: the socket setting has changed (restart the daemon "
+                          "to apply it)",
                           service->config_path);
         else
             r = check_store(&new, &err);

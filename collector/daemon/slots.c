@@ -102,7 +102,7 @@ static void note_excluded(struct service *service, const struct service_target *
         service_log("warning", "left-out", "target", target->name, "user", user_name(process->user), "pid",
                     service_number(process->pid), "why", "max-recordings", "limit",
                     service_number((long long)service->config.max_recordings), "remedy",
-                    "raise max-recordings, or name the user of the target");
+                    "raise max-recordings, or set the user of the target");
     }
     left->processes = left->round == service->round ? left->processes + 1 : 1;
     left->round = service->round;

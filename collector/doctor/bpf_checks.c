@@ -36,7 +36,7 @@ void self_check_not_tried(struct self_check *check, const struct trial *trial, i
     if (code == -EPERM)
         check->remedy = "get the privileges named above";
     if (code == -EOPNOTSUPP)
-        check->remedy = kernel_has_uprobe_multi() ? "nothing to do: without sessions no return is probed"
+        check->remedy = kernel_has_uprobe_multi() ? "nothing to do: returns are not probed without sessions"
                                                   : "needs Linux 6.6 with CONFIG_UPROBES, for uprobe_multi";
 }
 
@@ -63,12 +63,12 @@ void check_bpf(struct self_check *check)
     unsigned disabled = 0;
 
     if (map >= 0)
-        self_check_say(check, true, "maps can be made");
+        self_check_say(check, true, "maps can be created");
     else if (file && fscanf(file, "%u", &disabled) == 1 && disabled && map == -EPERM)
         self_check_say(check, false,
-                       "bpf(2) is for privileged users only (kernel.unprivileged_bpf_disabled)");
+                       "bpf(2) is restricted to privileged users (kernel.unprivileged_bpf_disabled)");
     else
-        failed(check, "cannot make a map", map);
+        failed(check, "cannot create a map", map);
 }
 
 void check_programs(struct self_check *check)
@@ -151,7 +151,8 @@ void check_tracepoints(struct self_check *check)
     if (fewest < 0)
         failed(check, "cannot attach", fewest);
     else
-        self_check_say(check, fewest > 0, "of a child: %d fork, %d exec, %d exit seen", forks, execs, exits);
+        self_check_say(check, fewest > 0, "events of a child process: %d fork, %d exec, %d exit", forks,
+                       execs, exits);
 }
 
 void check_all_processes(struct self_check *check)
@@ -162,7 +163,7 @@ void check_all_processes(struct self_check *check)
         return;
     hit();
     isolate_harm(hit);
-    self_check_say(check, trial.bpf->bss->hits == 2 * HITS, "%llu of %d hits seen in two processes",
+    self_check_say(check, trial.bpf->bss->hits == 2 * HITS, "%llu of %d hits recorded in two processes",
                    (unsigned long long)trial.bpf->bss->hits, 2 * HITS);
 }
 
@@ -181,7 +182,7 @@ void check_one_process(struct self_check *check)
     hit();
     isolate_harm(hit);
     self_check_say(check, trial.bpf->bss->hits == HITS,
-                   "%llu hits seen, %d of one process and none of another wanted",
+                   "%llu hits recorded, %d of one process and none of another expected",
                    (unsigned long long)trial.bpf->bss->hits, HITS);
 }
 
@@ -199,8 +200,8 @@ void check_cookies(struct self_check *check)
         return;
     }
     hit();
-    self_check_say(check, trial.bpf->bss->answer == cookie, "a probe %s which one it is",
-                   trial.bpf->bss->answer == cookie ? "is told" : "is not told");
+    self_check_say(check, trial.bpf->bss->answer == cookie, "a probe %s identify itself",
+                   trial.bpf->bss->answer == cookie ? "can" : "cannot");
 }
 
 void check_sessions(struct self_check *check)
@@ -211,7 +212,7 @@ void check_sessions(struct self_check *check)
         return;
     hit();
     self_check_say(check, trial.bpf->bss->hits == HITS && trial.bpf->bss->returns == HITS,
-                   "%llu calls and %llu returns of %d seen by one link",
+                   "%llu calls and %llu returns of %d recorded by one link",
                    (unsigned long long)trial.bpf->bss->hits, (unsigned long long)trial.bpf->bss->returns,
                    HITS);
 }
@@ -231,7 +232,7 @@ void check_signals(struct self_check *check)
         return;
     signal(SIGUSR1, on_signal);
     hit();
-    self_check_say(check, signals > 0, signals ? "a program can be held at its exec" : "no signal came: %s",
+    self_check_say(check, signals > 0, signals ? "a program can be paused at exec" : "no signal came: %s",
                    strerror((int)-trial.bpf->bss->answer));
 }
 
@@ -286,7 +287,7 @@ void check_slots(struct self_check *check)
 {
     bool tells = kernel_reports_slots();
 
-    self_check_say(check, tells, "the last moment of a task in its memory %s met",
+    self_check_say(check, tells, "the end of a task, before its memory is released, %s observed",
                    tells ? "can be" : "cannot be");
 }
 
@@ -304,7 +305,7 @@ void check_process_ids(struct self_check *check)
     }
     hit();
     seen = trial.bpf->bss->answer;
-    self_check_say(check, seen == (uint64_t)getpid(), "the kernel side sees process %llu as %llu",
+    self_check_say(check, seen == (uint64_t)getpid(), "the kernel reports process %llu as %llu",
                    (unsigned long long)getpid(), (unsigned long long)seen);
 }
 

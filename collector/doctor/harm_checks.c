@@ -40,7 +40,8 @@ void check_nop5_fork(struct self_check *check)
     r = isolate_harm(call_nop5);
     if (r)
         self_check_say(check, false,
-                       "after a probe on a five-byte nop was hit, a child made by fork() dies of signal %d",
+                       "after a probe on a five-byte nop was hit, a child created by fork() dies "
+                       "of signal %d",
                        r);
     else
         self_check_say(check, true, "probes on five-byte nops are %s and do no harm in children",

@@ -18,7 +18,7 @@ void check_kernel(struct self_check *check)
     struct utsname system;
 
     uname(&system);
-    self_check_say(check, true, "%s %s; what it can is found out below", system.release, system.machine);
+    self_check_say(check, true, "%s %s; its features are checked below", system.release, system.machine);
 }
 
 void check_libraries(struct self_check *check)

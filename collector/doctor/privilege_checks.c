@@ -36,7 +36,7 @@ void check_other_users(struct self_check *check)
 
     privileges_text(missing, names, sizeof(names));
     if (missing)
-        self_check_say(check, false, "missing to record programs of other users: %s", names);
+        self_check_say(check, false, "missing privileges to record programs of other users: %s", names);
     else
         self_check_say(check, true, "programs of other users can be recorded");
 }
@@ -68,8 +68,8 @@ void check_map_files(struct self_check *check)
 /* kernel.yama.ptrace_scope in words, "" where there is no Yama. */
 static const char *ptrace_scope(void)
 {
-    static const char *const scopes[] = {"", "; yama lets you trace your own children only",
-                                         "; yama wants CAP_SYS_PTRACE", "; yama forbids it"};
+    static const char *const scopes[] = {"", "; yama allows tracing of your own children only",
+                                         "; yama requires CAP_SYS_PTRACE", "; yama forbids it"};
     AUTO_FCLOSE FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
     unsigned scope;
 
@@ -92,7 +92,7 @@ void check_ptrace(struct self_check *check)
     }
     r = ptrace(PTRACE_SEIZE, child, NULL, NULL);
     code = errno;
-    self_check_say(check, !r, "a child of ours %s%s%s", r ? "cannot be traced: " : "can be traced",
+    self_check_say(check, !r, "a child process %s%s%s", r ? "cannot be traced: " : "can be traced",
                    r ? strerror(code) : "", ptrace_scope());
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

@@ -26,7 +26,7 @@ static const struct {
     {"other users", check_other_users, true,
      "grant the capabilities named, or record only your own programs"},
     {"user namespace", check_user_namespace, false,
-     "run outside of the container: capabilities of a user namespace do not count for BPF"},
+     "run outside of the container: BPF ignores capabilities of a user namespace"},
     {"process ids", check_process_ids, false, "run in the host's pid namespace (--pid=host)"},
     {"seccomp", check_seccomp, true,
      "if bpf fails below, allow bpf(2) and ptrace(2) in the container's profile"},
@@ -39,17 +39,21 @@ static const struct {
     {"process filter", check_one_process, true, "needs Linux 6.6 with CONFIG_UPROBES and CAP_PERFMON"},
     {"attach cookie", check_cookies, false, "needs Linux 6.6"},
     {"sessions", check_sessions, true, "--returns probe needs Linux 6.13"},
-    {"vfork", check_slots, true, "needs Linux 6.16; without, programs that use vfork get no inline probes"},
-    {"send signal", check_signals, true, "needs Linux 5.3; without, the begin of a new program is missed"},
-    {"find vma", check_find_vma, true, "needs Linux 5.17; without, returns of threads are inferred"},
+    {"vfork", check_slots, true,
+     "needs Linux 6.16; without it programs that use vfork get no "
+     "inline probes"},
+    {"send signal", check_signals, true,
+     "needs Linux 5.3; without it the start of a new program "
+     "is missed"},
+    {"find vma", check_find_vma, true, "needs Linux 5.17; without it returns of threads are inferred"},
     {"iterators", check_iterators, true, "needs Linux 5.8 and CAP_BPF, CAP_PERFMON"},
     {"ptrace", check_ptrace, true, "kernel.yama.ptrace_scope below 3, or CAP_SYS_PTRACE"},
     {"map_files", check_map_files, true,
-     "grant CAP_CHECKPOINT_RESTORE; without, deleted libraries are not probed"},
-    {"lockdown", check_lockdown, true, "nothing to do: recording does not need to write to a process"},
+     "grant CAP_CHECKPOINT_RESTORE; without it deleted libraries are not probed"},
+    {"lockdown", check_lockdown, true, "nothing to do: recording does not need it"},
     {"nop5 fork", check_nop5_fork, true, "nothing to do: such sites are avoided in programs that fork"},
     {"seccomp returns", check_seccomp_returns, true,
-     "no --returns probe for programs with a strict seccomp filter, or Linux 6.14"},
+     "needs Linux 6.14; without it do not use --returns probe for programs with a strict seccomp filter"},
     {"seccomp nop5", check_seccomp_nop5, true, "nothing to do: such sites are avoided"},
 };
 
@@ -86,7 +90,7 @@ static void run_check(struct self_check *check, self_check_function run)
 
     *check = task.check;
     if (r > 0)
-        self_check_say(check, false, "the process that tried it was ended by signal %d", r);
+        self_check_say(check, false, "the check was ended by signal %d", r);
     else if (r < 0)
         self_check_say(check, false, "cannot start a child process: %s", strerror(-r));
 }
@@ -129,7 +133,7 @@ void self_test_run(const char *store_folder, struct self_test *ret_test)
         run_check(add_check(ret_test, table[i].name, table[i].optional, table[i].remedy), table[i].run);
     probe_costs_measure(&ret_test->costs);
     check_costs(add_check(ret_test, "recorder", false, "see the checks above"), &ret_test->costs);
-    check_store(add_check(ret_test, "store", false, "name another place with -d, or make room"),
+    check_store(add_check(ret_test, "store", false, "choose another location with -d, or free some space"),
                 store_folder);
     for (size_t i = 0; i < ret_test->count; i++)
         if (ret_test->checks[i].ok)

@@ -143,7 +143,7 @@ int flight_committer_start(const struct flight_options *options, struct flight_c
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-        return error_set(err, -errno, NULL, "cannot make a flight recorder");
+        return error_set(err, -errno, NULL, "cannot create a flight recorder");
     pid = fork();
     if (pid == 0) {
         close(sockets[0]);
@@ -155,7 +155,7 @@ int flight_committer_start(const struct flight_options *options, struct flight_c
     close(sockets[1]);
     if (pid < 0) {
         close(sockets[0]);
-        return error_set(err, -errno, NULL, "cannot make a flight recorder");
+        return error_set(err, -errno, NULL, "cannot create a flight recorder");
     }
     *ret_committer = (struct flight_committer){.pid = pid, .socket = sockets[0]};
     return hear_beginning(ret_committer, err);

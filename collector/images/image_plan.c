@@ -185,7 +185,7 @@ static int refuse_empty_plan(const struct traced_image *image, struct error *err
     const struct plan_refusal *first = plan->refusals;
 
     if (!plan->wanted)
-        return error_say(err, -ENODATA, "no function of %s is selected (it has %zu)", image->path,
+        return error_say(err, -ENODATA, "no function of %s is selected (of %zu)", image->path,
                          image->function_count);
     return error_say(
         err, -ENODATA, "cannot trace %s: none of the %zu selected functions can be probed (%s: %s)",
@@ -209,8 +209,7 @@ int image_plan_make(struct image_table *table, struct traced_image *image, struc
     if (image->shared && options.returns == PLAN_RETURNS_PROBE)
         options.returns = PLAN_RETURNS_INFER;
     if (!image_functions_own(image->functions, image->function_count))
-        return error_say(err, -ENODATA, "cannot trace %s: nothing tells where its functions are",
-                         image->path);
+        return error_say(err, -ENODATA, "cannot trace %s: no symbols and no unwind information", image->path);
     r = plan_make(image->elf, image->functions, image->function_count, &options, &image->plan, err);
     if (r)
         return r;

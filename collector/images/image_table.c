@@ -266,7 +266,7 @@ int image_table_function_id(struct image_table *table, struct trace_writer *writ
     int r = 0;
 
     if (function >= table->function_count)
-        return error_say(err, -ENOENT, "a record names a probe that there is not");
+        return error_say(err, -ENOENT, "a record names an unknown probe");
     known = &table->functions[function];
     if (!known->function_id)
         r = image_catalog_function(writer, known->image,

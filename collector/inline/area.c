@@ -148,7 +148,7 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agen
     r = make_files(area);
     if (r) {
         agent_area_free(area);
-        return error_set(err, r, NULL, "cannot make memory to share with a target");
+        return error_set(err, r, NULL, "cannot create memory to share with the target");
     }
     area->stubs = (uint8_t *)area->head + AGENT_STUBS_OFFSET;
     area->chunks = (uint8_t *)area->counts + AGENT_COUNTS_BYTES;
@@ -180,7 +180,7 @@ int agent_area_fill(struct agent_area *area, struct error *err)
 
     if (!r)
         r = -posix_fallocate(area->data_fd, 0, (off_t)area->apart_bytes);
-    return r ? error_say(err, -ENOSPC, "there is no memory for its rings: %s", strerror(-r)) : 0;
+    return r ? error_say(err, -ENOSPC, "cannot allocate memory for its rings: %s", strerror(-r)) : 0;
 }
 
 void agent_area_placed(struct agent_area *area, uint64_t apart)

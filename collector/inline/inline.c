@@ -224,7 +224,7 @@ static int make_area(struct inline_backend *backend, const struct backend_target
     if (r)
         return r;
     if (fstat(family->patch.area->code_fd, &file))
-        return error_set(err, -errno, NULL, "cannot look at the memory file");
+        return error_set(err, -errno, NULL, "cannot read the memory file");
     family->inode = file.st_ino;
     family->patch.agent = backend->agent;
     family->patch.area->head->area = family->number = ++backend->families;

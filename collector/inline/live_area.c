@@ -221,7 +221,7 @@ static int make_sockets(struct remote *remote, const struct descriptors *descrip
     uint64_t address = descriptors->page + offsetof(struct letter, sockets);
     int sockets[2] = {-1, -1};
     int64_t ignored;
-    int r = call(remote, "cannot make sockets", &ignored, err, SYS_socketpair, AF_UNIX,
+    int r = call(remote, "cannot create sockets", &ignored, err, SYS_socketpair, AF_UNIX,
                  SOCK_DGRAM | SOCK_CLOEXEC, 0, address, 0, 0);
 
     if (r)

@@ -283,7 +283,7 @@ static int change(void *context, struct remote *remote, struct error *err)
         return error_say(err, r, "cannot write the code of process %d", (int)remote_pid(remote));
     if (!change->in)
         give_pages_back(remote, change->some);
-    return r ? error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", r,
+    return r ? error_say(err, -EBUSY, "%d places in process %d were changed by something else", r,
                          (int)remote_pid(remote))
              : 0;
 }
@@ -316,7 +316,7 @@ static int take_out(const struct live_patch *patch, struct remote *remote, struc
     give_pages_back(remote, patch);
     if (!others)
         return stale_patches_unmap(remote, &addresses);
-    return error_say(err, -EBUSY, "%d places in process %d were changed by somebody else", others,
+    return error_say(err, -EBUSY, "%d places in process %d were changed by something else", others,
                      (int)remote_pid(remote));
 }
 

@@ -298,7 +298,7 @@ static int look_again(struct cleaning *cleaning, const struct remote *remote, st
     int r = find_areas(cleaning->pid, &now, &count);
 
     if (r)
-        return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)cleaning->pid);
+        return error_set(err, r, NULL, "cannot read the memory of process %d", (int)cleaning->pid);
     for (size_t i = 0; i < cleaning->count; i++) {
         for (size_t k = 0; k < count; k++) {
             if (now[k].inode != cleaning->areas[i].inode)
@@ -326,7 +326,7 @@ static int clean(void *context, struct remote *remote, struct error *err)
     for (size_t i = 0; !r && i < cleaning->mapping_count; i++)
         r = restore_mapping(cleaning, remote, &cleaning->mappings[i]);
     if (r)
-        return error_set(err, r, NULL, "cannot take the probes of an earlier recording out of process %d",
+        return error_set(err, r, NULL, "cannot remove the probes of an earlier recording from process %d",
                          (int)cleaning->pid);
     for (size_t i = 0; i < cleaning->count; i++)
         stale_patches_unmap(remote, &cleaning->areas[i].addresses);
@@ -378,7 +378,7 @@ int stale_patches_clean(pid_t pid, struct error *err)
     int r = find_areas(pid, &cleaning.areas, &cleaning.count);
 
     if (r)
-        return error_set(err, r, NULL, "cannot look at the memory of process %d", (int)pid);
+        return error_set(err, r, NULL, "cannot read the memory of process %d", (int)pid);
     r = check_owners(&cleaning, err);
     return r || !cleaning.count ? r : remote_session(pid, clean, &cleaning, err);
 }

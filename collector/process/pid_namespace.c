@@ -29,7 +29,7 @@ int pid_namespace_check(struct error *err)
     if (pid_namespace_is_initial())
         return 0;
     return error_say(err, -ENOTSUP,
-                     "cannot trace processes from inside a pid namespace: the kernel side sees process %d by "
+                     "cannot trace processes from inside a pid namespace: the kernel knows process %d by "
                      "another number (run in the host's pid namespace; for a container --pid=host)",
                      (int)getpid());
 }

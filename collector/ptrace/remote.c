@@ -240,14 +240,15 @@ int remote_session(pid_t pid, remote_work work, void *context, struct error *err
 
     if (outcome == MAP_FAILED)
         return error_no_memory(err);
-    outcome->code = error_say(&outcome->error, -ECHILD, "what was to patch process %d was killed", (int)pid);
+    outcome->code =
+        error_say(&outcome->error, -ECHILD, "the helper that patches process %d was killed", (int)pid);
     child = fork();
     if (!child)
         session_main(&remote, parent, work, context, outcome);
     if (child < 0)
         r = error_set(&why, -errno, NULL, "cannot start a process");
     else if (wait_for_session(child))
-        r = error_say(&why, -ETIMEDOUT, "process %d keeps what looks at it waiting", (int)pid);
+        r = error_say(&why, -ETIMEDOUT, "process %d does not answer reads of its memory", (int)pid);
     else {
         r = outcome->code;
         why = outcome->error;

@@ -65,7 +65,7 @@ bool loader_consume_differing(struct loader *loader)
     return differing;
 }
 
-#define SERVED "a program of a user serves its file system, and may stop answering: copy it to another one"
+#define SERVED "a user's program serves its file system and may stop answering: copy the file elsewhere"
 
 int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err)
 {

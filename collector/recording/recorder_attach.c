@@ -20,7 +20,9 @@ static int check_pid(pid_t pid, struct error *err)
     if (process < 0)
         return error_say(err, -ESRCH, "cannot trace process %d: no such process (check the pid)", (int)pid);
     if (process != pid)
-        return error_say(err, -EINVAL, "cannot trace process %d: it is a thread of process %d (name that)",
+        return error_say(err, -EINVAL,
+                         "cannot trace process %d: it is a thread of process %d (use "
+                         "that pid)",
                          (int)pid, (int)process);
     if (pid == getpid())
         return error_say(err, -EINVAL, "cannot trace process %d: it is tracectl itself", (int)pid);

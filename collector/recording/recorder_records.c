@@ -218,7 +218,7 @@ static int handle_over_budget(struct recorder *recorder, const void *data, size_
     uint32_t function = image_table_probed_function(recorder->images, record->function);
 
     if (function == NO_FUNCTION)
-        return error_say(&recorder->failure, -ENOENT, "a record names a probe that there is not");
+        return error_say(&recorder->failure, -ENOENT, "a record names an unknown probe");
     if (streams_function_missed(recorder->streams, function))
         return error_no_memory(&recorder->failure);
     return recorder->budget

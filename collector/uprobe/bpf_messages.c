@@ -100,7 +100,7 @@ int bpf_messages_error(struct error *err, int code, const char *what)
 {
     if (reason.is_verifiers)
         return error_say(err, code == -EPERM ? -EACCES : code,
-                         "%s: the kernel refuses %s (-v shows all that it says)", what, reason.text);
+                         "%s: the kernel rejects %s (-v prints its messages)", what, reason.text);
     if (code == -EPERM || code == -EACCES)
         return error_set(err, -EPERM, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", "%s",
                          what);

@@ -174,7 +174,7 @@ static int read_symbols(struct elf_image *image, struct go_symbol **ret_symbols,
     int r = gopclntab_symbols(image, ret_symbols, ret_count);
 
     if (r == -ENOENT)
-        return error_say(err, -ENOENT, "%s: no table of go functions (name a program made by go)",
+        return error_say(err, -ENOENT, "%s: no table of Go functions (name an executable built by Go)",
                          elf_image_name(image));
     return r < 0 ? error_no_memory(err) : 0;
 }
@@ -256,7 +256,7 @@ static int find_offsets(struct elf_image *image, const struct go_symbol *symbols
     forget(others);
     layout->from_table = go_offsets_from_table(&layout->version, others);
     if (layout->from_table) {
-        r = merge(image, layout, others, "what is known of this version", err);
+        r = merge(image, layout, others, "the table of versions", err);
         if (r < 0)
             return r;
     }
@@ -354,7 +354,7 @@ int go_layout_read(struct elf_image *image, struct go_layout *ret_layout, struct
     if (r < 0)
         return r;
     if (ret_layout->version.major != 1 || ret_layout->version.minor < FIRST_MINOR)
-        return error_say(err, -ENOTSUP, "%s: made by %s, older than go 1.%u (build it with a newer go)",
+        return error_say(err, -ENOTSUP, "%s: built by %s, older than Go 1.%u (build it with a newer Go)",
                          elf_image_name(image), ret_layout->version.text, FIRST_MINOR);
     r = read_symbols(image, &symbols, &count, err);
     if (r < 0)

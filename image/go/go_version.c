@@ -81,11 +81,11 @@ int go_version_read(struct elf_image *image, struct go_version *ret_version, str
     const char *number;
 
     if (!read_text(image, version.text, sizeof(version.text)))
-        return error_say(err, -ENOENT, "%s: does not say which go made it (name a program made by go)",
+        return error_say(err, -ENOENT, "%s: no Go version (name an executable built by Go)",
                          elf_image_name(image));
     number = strstr(version.text, "go");
     if (!number || sscanf(number, "go%u.%u", &version.major, &version.minor) != 2)
-        return error_say(err, -ENOENT, "%s: made by a go whose version '%s' has no number",
+        return error_say(err, -ENOENT, "%s: built by a Go version without a number, '%s'",
                          elf_image_name(image), version.text);
     version.experiment = strstr(version.text, " X:");
     *ret_version = version;

@@ -20,8 +20,8 @@ static const struct reason {
     {SQLITE_FULL, -ENOSPC, "no space left on device", "free some, or delete old runs"},
     {SQLITE_BUSY, -EBUSY, "another process keeps it locked", "try again"},
     {SQLITE_LOCKED, -EBUSY, "another statement keeps it locked", "try again"},
-    {SQLITE_READONLY, -EROFS, "it can only be read", "check the permissions of the file and its folder"},
-    {SQLITE_CORRUPT, -EBADMSG, "the file is damaged or cut short", "see what 'tracectl verify' says"},
+    {SQLITE_READONLY, -EROFS, "it is read-only", "check the permissions of the file and its folder"},
+    {SQLITE_CORRUPT, -EBADMSG, "the file is damaged or cut short", "run 'tracectl verify' for details"},
     {SQLITE_NOTADB, -EINVAL, "not a tracectl store", "name another file with -d"},
     {SQLITE_CANTOPEN, -EACCES, "it, or a file beside it, cannot be opened",
      "check the permissions of the file and its folder"},
@@ -30,7 +30,7 @@ static const struct reason {
     {SQLITE_INTERRUPT, -EINTR, "interrupted", NULL},
     {SQLITE_TOOBIG, -EFBIG, "a value is too big", NULL},
     {SQLITE_ROW, -EBADMSG, "a value is not of the type or in the range of its column",
-     "see what 'tracectl verify' says"},
+     "run 'tracectl verify' for details"},
 };
 
 static const struct reason *find_reason(int result)

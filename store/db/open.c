@@ -119,7 +119,7 @@ static int check_folder(const char *path, struct error *err)
         return error_no_memory(err);
     if (stat(folder, &status))
         return errno == ENOENT
-                   ? fail(err, path, -ENOENT, "its folder does not exist", "make the folder first")
+                   ? fail(err, path, -ENOENT, "its folder does not exist", "create the folder first")
                    : fail(err, path, -errno, strerrordesc_np(errno), "name another file with -d");
     if (!S_ISDIR(status.st_mode))
         return fail(err, path, -ENOTDIR, "its folder is a file", "name another file with -d");
@@ -127,10 +127,10 @@ static int check_folder(const char *path, struct error *err)
         return fail(err, path, -ENOENT, "the working folder has been deleted",
                     "change to one that exists, or name a file elsewhere with -d");
     if (access(folder, W_OK | X_OK))
-        return errno == EROFS ? fail(err, path, -EROFS, "its file system can only be read",
-                                     "name a file elsewhere with -d")
-                              : fail(err, path, -errno, "its folder may not be written to",
-                                     "check the folder's permissions, or name a file elsewhere with -d");
+        return errno == EROFS
+                   ? fail(err, path, -EROFS, "its file system is read-only", "name a file elsewhere with -d")
+                   : fail(err, path, -errno, "its folder is not writable",
+                          "check the folder's permissions, or name a file elsewhere with -d");
     return 0;
 }
 
@@ -153,10 +153,10 @@ static int check_file(const char *path, enum tracestore_mode mode, struct error 
     if (!S_ISREG(status.st_mode))
         return fail(err, path, -EINVAL, "not a regular file", "name another file with -d");
     if (access(path, R_OK | (mode == TRACESTORE_READ ? 0 : W_OK)))
-        return errno == EROFS ? fail(err, path, -EROFS, "its file system can only be read",
+        return errno == EROFS ? fail(err, path, -EROFS, "its file system is read-only",
                                      "copy the store, or mount it for writing")
                               : fail(err, path, -errno, "permission denied",
-                                     "check the file's permissions, or be another user");
+                                     "check the file's permissions, or run as another user");
     if (!status.st_size && mode != TRACESTORE_CREATE)
         return fail(err, path, -EINVAL, "not a tracectl store", "it is empty; name another file with -d");
     return 0;
@@ -289,7 +289,7 @@ static int set_up(struct tracestore *store, store_prepare prepare, struct error 
         return code;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (prepare && prepare(store->db, &message) != SQLITE_OK) {
-        error_say(err, -EIO, "cannot open store %s: its tables of events cannot be made: %s", store->path,
+        error_say(err, -EIO, "cannot open store %s: cannot create its event tables: %s", store->path,
                   message ? message : sqlite3_errmsg(store->db));
         sqlite3_free(message);
         return -EIO;

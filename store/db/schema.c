@@ -2,7 +2,7 @@
 #include "store/db/schema.h"
 #include "store/db/schema_sql.h"
 
-static const char what[] = "cannot make tables";
+static const char what[] = "cannot create tables";
 
 static int count_tables(sqlite3 *db, int64_t *ret_tables, struct error *err)
 {

@@ -21,7 +21,7 @@ static const char sqlite_tables[] =
     "CREATE TABLE 'function_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;"
     "CREATE TABLE 'function_trigrams_config'(k PRIMARY KEY, v) WITHOUT ROWID;";
 
-#define REMEDY "it was changed by something else; 'tracectl recover -o NEW.db' takes over what it knows"
+#define REMEDY "another program changed it; 'tracectl recover -o NEW.db' copies what it recognises"
 
 /* Statements that make something. */
 struct statements {
@@ -173,18 +173,19 @@ static int is_known(struct statements *known, sqlite3_stmt *row)
     return 0;
 }
 
-static int say_strange(const struct statements *known, sqlite3_stmt *row, const char *path, struct error *err)
+static int fail_unknown(const struct statements *known, sqlite3_stmt *row, const char *path,
+                        struct error *err)
 {
     const char *name = text_of(row, NAME);
 
     for (size_t i = 0; i < known->count; i++)
         if (makes(known->list[i].text, name))
             return error_say(err, -EINVAL,
-                             "cannot open store %s: its %s '%.60s' is not as tracectl makes it (" REMEDY ")",
+                             "cannot open store %s: its %s '%.60s' differs from tracectl's schema (" REMEDY
+                             ")",
                              path, text_of(row, TYPE), name);
     return error_say(err, -EINVAL,
-                     "cannot open store %s: it has the %.20s '%.60s', which tracectl does not make (" REMEDY
-                     ")",
+                     "cannot open store %s: the %.20s '%.60s' is not part of tracectl's schema (" REMEDY ")",
                      path, text_of(row, TYPE), name);
 }
 
@@ -192,8 +193,8 @@ static int check_seen(const struct statements *known, const char *path, struct e
 {
     for (size_t i = 0; i < known->count; i++)
         if (!known->list[i].seen)
-            return error_say(err, -EINVAL, "cannot open store %s: it lacks what '%.*s' makes (" REMEDY ")",
-                             path, (int)strcspn(known->list[i].text, "("), known->list[i].text);
+            return error_say(err, -EINVAL, "cannot open store %s: missing: '%.*s' (" REMEDY ")", path,
+                             (int)strcspn(known->list[i].text, "("), known->list[i].text);
     return 0;
 }
 
@@ -213,7 +214,7 @@ int schema_check(sqlite3 *db, const char *path, struct error *err)
         if (code < 0)
             return error_no_memory(err);
         if (!code)
-            return say_strange(&known, row, path, err);
+            return fail_unknown(&known, row, path, err);
     }
     if (result != SQLITE_DONE)
         return db_fail(db, err, "cannot read the tables");

@@ -113,10 +113,10 @@ static int check_directory(const char *path, struct error *err)
     int r = 0;
 
     if (!directory)
-        return errno == ENOENT ? 0 : error_set(err, -errno, NULL, "cannot make %s", path);
+        return errno == ENOENT ? 0 : error_set(err, -errno, NULL, "cannot create %s", path);
     while (r == 0 && (entry = readdir(directory)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = error_say(err, -EEXIST, "cannot make %s: it is not empty (name a new directory)", path);
+            r = error_say(err, -EEXIST, "cannot create %s: it is not empty (name a new directory)", path);
     closedir(directory);
     return r;
 }
@@ -135,7 +135,9 @@ static int open_archive(struct otf2 *otf2)
         OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
                           OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
     if (!otf2->archive)
-        return error_say(otf2->run.err, -EIO, "cannot make %s (is its parent there, and may it be written?)",
+        return error_say(otf2->run.err, -EIO,
+                         "cannot create %s (does its parent exist, and is it "
+                         "writable?)",
                          path);
     CHECK(r, otf2, OTF2_Archive_SetFlushCallbacks(otf2->archive, &flush, NULL));
     CHECK(r, otf2, OTF2_Archive_SetMemoryCallbacks(otf2->archive, &memory, NULL));

@@ -275,9 +275,8 @@ static int write_rows(struct chrome_write *write)
     while (r == 0 && (result = sqlite3_step(rows)) != SQLITE_DONE) {
         struct chrome_event event = chrome_plan_event(rows);
 
-        r = result == SQLITE_ROW
-                ? take_row(write, &event)
-                : db_fail(write->plan->spool, write->err, "cannot read what was to be imported");
+        r = result == SQLITE_ROW ? take_row(write, &event)
+                                 : db_fail(write->plan->spool, write->err, "cannot read the import file");
     }
     return r < 0 ? r : end_thread(write);
 }

@@ -152,6 +152,6 @@ int chrome_json_read(struct chrome_json *json, FILE *in)
         return fail(json, in, "neither an array nor an object begins here");
     r = c == '[' ? read_events(json, in, true) : read_members(json, in);
     if (!r && next(in) != EOF)
-        r = fail(json, in, "there is something behind the end");
+        r = fail(json, in, "unexpected data after the end");
     return r;
 }

@@ -50,7 +50,7 @@ static int find_name(struct chrome_read *read, const char *text, uint32_t *ret_n
     size_t number;
 
     if (plan->name_count >= CHROME_NO_NAME - 1)
-        return refuse(read, "has one name too many");
+        return refuse(read, "has an extra name");
     if (array_reserve(&plan->names, &plan->name_capacity, plan->name_count + 1) ||
         number_of(plan->name_index, text, plan->name_count, &number))
         return error_no_memory(read->err);

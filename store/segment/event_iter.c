@@ -118,8 +118,8 @@ static int damaged(struct event_iter *iter, int code, struct error *err)
     if (!iter->segment_id) {
         iter->ended = true;
         return error_say(err, code,
-                         "cannot read the youngest events of thread %lld: its journal is damaged "
-                         "(see what 'tracectl verify' says)",
+                         "cannot read the youngest events of thread %lld: its journal is damaged (run "
+                         "'tracectl verify' for details)",
                          (long long)iter->thread_id);
     }
     if (code == -ENOTSUP)
@@ -129,7 +129,7 @@ static int damaged(struct event_iter *iter, int code, struct error *err)
                          (long long)iter->segment_id, (long long)iter->thread_id);
     return error_say(err, code,
                      "cannot read segment %lld of thread %lld: it is damaged (its events are unknown; "
-                     "see what 'tracectl verify' says)",
+                     "run 'tracectl verify' for details)",
                      (long long)iter->segment_id, (long long)iter->thread_id);
 }
 
@@ -155,8 +155,8 @@ static bool behind_gap(struct event_iter *iter, uint64_t first_seq, struct error
         return false;
     iter->next_seq = first_seq;
     error_say(err, -EBADMSG,
-              "cannot read events %llu to %llu of thread %lld: their segment is missing (see what 'tracectl "
-              "verify' says)",
+              "cannot read events %llu to %llu of thread %lld: their segment is missing (run 'tracectl "
+              "verify' for details)",
               (unsigned long long)from, (unsigned long long)first_seq - 1, (long long)iter->thread_id);
     return true;
 }
@@ -183,7 +183,7 @@ static int load_segment(struct event_iter *iter, struct error *err)
         return error_say(
             err, -EBADMSG,
             "cannot read the events of thread %lld from %llu on: segment %lld does not hold what the "
-            "store's index says (see what 'tracectl verify' says)",
+            "store's index says (run 'tracectl verify' for details)",
             (long long)iter->thread_id, (unsigned long long)iter->next_seq, (long long)iter->segment_id);
     }
     iter->behind = first_seq + event_count;

@@ -40,8 +40,8 @@ void segment_counts_select(struct segment_counts *counts, int64_t id)
 static int damaged(const struct segment_counts *counts, struct error *err)
 {
     return error_say(err, -EBADMSG,
-                     "%s: the list of the functions of segment %lld is damaged (see what 'tracectl verify' "
-                     "says)",
+                     "%s: the list of the functions of segment %lld is damaged (run 'tracectl verify' "
+                     "for details)",
                      what, (long long)counts->segment_id);
 }
 

@@ -19,7 +19,8 @@ static int take_list(sqlite3_stmt *row, struct census *functions, struct error *
             return error_no_memory(err);
     return code == 1 ? 0
                      : error_say(err, -EBADMSG,
-                                 "%s: the list of segment %lld is damaged (see what 'tracectl verify' says)",
+                                 "%s: the list of segment %lld is damaged (run 'tracectl verify' "
+                                 "for details)",
                                  what, (long long)sqlite3_column_int64(row, 0));
 }
 

@@ -95,7 +95,7 @@ static int damaged(struct process_event_iter *iter, int code, struct error *err)
                      (long long)iter->segment_id, iter->events, (long long)iter->process_id,
                      code == -ENOTSUP
                          ? "it was written by a newer tracectl (read it with that version)"
-                         : "it is damaged (its events are unknown; see what 'tracectl verify' says)");
+                         : "it is damaged (its events are unknown; run 'tracectl verify' for details)");
 }
 
 /* Whether events before the segment are missing, reported once. What a range of times excludes is no gap. */

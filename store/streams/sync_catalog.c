@@ -9,7 +9,7 @@
 #include "store/streams/process_streams.h"
 #include "store/streams/sync_events.h"
 
-static const char what[] = "cannot read what the run says of synchronisation";
+static const char what[] = "cannot read the synchronisation catalog";
 
 /* Reads all rows of `sql` for a run into an array of items of `size` bytes, of which `read` fills one; it is
  * counted as soon as it is begun, so that a half-filled one is freed with the others. */

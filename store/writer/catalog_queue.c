@@ -172,7 +172,7 @@ static int step(sqlite3 *db, sqlite3_stmt *bound, const struct catalog_row *row,
     if (sqlite3_reset(bound) != SQLITE_OK)
         return db_fail(db, err, statement->what);
     if (id > largest_id(statement->gives))
-        return error_say(err, -EOVERFLOW, "%s: the store has too many (use a new one)", statement->what);
+        return error_say(err, -EOVERFLOW, "%s: the store is full (use a new one)", statement->what);
     return numbering_set(&numberings[statement->gives], row->number, id) ? error_no_memory(err) : 0;
 }
 

@@ -18,7 +18,7 @@
 
 #define SUFFIX "-flight-"
 
-static const char what[] = "cannot make a flight recorder's window";
+static const char what[] = "cannot create a flight recorder's window";
 
 /* ------------------------------------------------------------------------------------------ making one */
 

@@ -186,7 +186,9 @@ int trace_writer_function(struct trace_writer *writer, int64_t image_id,
         take_pointer(key);
     }
     if (number >= TRACESTORE_LOST_FUNCTION)
-        return error_say(err, -EOVERFLOW, "cannot write a function: the store has too many (use a new one)");
+        return error_say(err, -EOVERFLOW,
+                         "cannot write a function: too many functions in the store (use "
+                         "a new one)");
     *ret_function_id = (uint32_t)number;
     return 0;
 }
@@ -261,7 +263,9 @@ int trace_writer_call_site(struct trace_writer *writer, const struct trace_call_
         take_pointer(key);
     }
     if (number > UINT32_MAX)
-        return error_say(err, -EOVERFLOW, "cannot write a call site: the store has too many (use a new one)");
+        return error_say(err, -EOVERFLOW,
+                         "cannot write a call site: too many call sites in the store "
+                         "(use a new one)");
     *ret_site_id = (uint32_t)number;
     return 0;
 }

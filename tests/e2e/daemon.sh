@@ -105,7 +105,7 @@ nobody_else_reads() {
     grep -q 'ermission denied' "$WORK/fails.err"
     chmod 666 "$SOCKET"
     fails_with 3 setpriv --reuid 65534 --regid 65534 --clear-groups "$WORK/asker" daemon --status -c "$CONFIG"
-    grep -q 'no answer (ask as root' "$WORK/fails.err"
+    grep -q 'no answer (run as root' "$WORK/fails.err"
     wait_until 5 logged event=denied
     chmod 600 "$SOCKET"
     lacks -aq secret-argument "$STORE"

@@ -106,7 +106,7 @@ nothing_is_left() {
 text_names_places() {
     "$TRACECTL" -d "$WORK/text.db" go check -p "$leaking" --duration 1 >"$WORK/text"
     grep -q '^pass$' "$WORK/text"
-    grep -q 'how many others there are is not known' "$WORK/text"
+    grep -q 'the number of idle older ones is unknown' "$WORK/text"
     "$TRACECTL" -d "$WORK/text.db" go tree latest >/dev/null
 }
 

@@ -68,7 +68,7 @@ timeline() {
     COLUMNS=200 "$TRACECTL" go timeline successful >"$WORK/successful.txt"
     cat "$WORK/successful.txt"
     in_order "$WORK/successful.txt" 'mutex lock .*:21$' 'mutex lock .*:25(, blocks)?$' 'mutex unlock .*:22(, wakes g[0-9]+)?$' \
-        'goes on [(]woken by g[0-9]+[)]$' 'chan send .*:26(, blocks)?$' 'select .*:18, recv, wakes g[0-9]+$'
+        'continues [(]woken by g[0-9]+[)]$' 'chan send .*:26(, blocks)?$' 'select .*:18, recv, wakes g[0-9]+$'
 }
 
 picture() {

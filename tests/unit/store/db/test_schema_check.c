@@ -57,8 +57,8 @@ static const struct {
      "its table 'threads'", false},
     {"ALTER TABLE tags RENAME TO labels", "the table 'labels'", false},
     {"ALTER TABLE losses ADD COLUMN guess INTEGER AS (count * 2)", "its table 'losses'", false},
-    {"DROP INDEX journal_by_run", "lacks what 'CREATE INDEX journal_by_run ON journal'", false},
-    {"DROP TABLE blind", "lacks what 'CREATE TABLE blind'", false},
+    {"DROP INDEX journal_by_run", "missing: 'CREATE INDEX journal_by_run ON journal'", false},
+    {"DROP TABLE blind", "missing: 'CREATE TABLE blind'", false},
     {"ALTER TABLE segments RENAME TO hidden; CREATE VIEW segments AS SELECT * FROM hidden", "'hidden'", true},
 };
 

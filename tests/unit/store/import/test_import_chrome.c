@@ -143,7 +143,7 @@ Test(import_chrome, what_is_no_trace_is_refused)
         {"{}", "no call in it"},
         {"{\"traceEvents\":[" B("a", 1), "ends too early"},
         {"{\"traceEvents\":[" B("a", 1) "]", "ends too early"},
-        {"[" B("a", 1) "]]", "something behind the end"},
+        {"[" B("a", 1) "]]", "unexpected data after the end"},
         {"[" B("a", 1) B("a", 1) "]", "an event or the end is expected"},
         {"[" B("a", 1) ",,]", "an event or the end is expected"},
         {"[1]", "an event or the end is expected"},
