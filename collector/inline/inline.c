@@ -406,8 +406,9 @@ int inline_backend_new(const struct inline_options *options, const struct backen
         return error_no_memory(err);
     backend->backend.of = &operations;
     backend->agent = agent_file_new();
-    r = backend->agent < 0 ? error_set(err, backend->agent, NULL, "cannot make memory to share with a target")
-                           : inline_guard_start(&backend->guard, err);
+    r = backend->agent < 0
+            ? error_set(err, backend->agent, NULL, "cannot create memory to share with the target")
+            : inline_guard_start(&backend->guard, err);
     if (r) {
         if (backend->agent >= 0)
             close(backend->agent);

@@ -127,7 +127,7 @@ static int check_payload(struct verifier *verifier)
         return code == -ENOMEM ? code : 0;
     if (extent.first_ns != (uint64_t)sqlite3_column_int64(verifier->row, FIRST_NS) ||
         extent.last_ns != (uint64_t)sqlite3_column_int64(verifier->row, LAST_NS))
-        problem(verifier, "its events are not of the time that it says");
+        problem(verifier, "the times of its events differ from its header");
     return check_list(verifier, &names);
 }
 

@@ -107,8 +107,8 @@ static bool behind_gap(struct process_event_iter *iter, uint64_t first_seq, stru
         return false;
     iter->next_seq = first_seq;
     error_say(err, -EBADMSG,
-              "cannot read %s %llu to %llu of process %lld: their segment is missing (see what 'tracectl "
-              "verify' says)",
+              "cannot read %s %llu to %llu of process %lld: their segment is missing (run 'tracectl "
+              "verify' for details)",
               iter->events, (unsigned long long)from, (unsigned long long)first_seq - 1,
               (long long)iter->process_id);
     return true;
@@ -130,7 +130,7 @@ static int load_segment(struct process_event_iter *iter, struct error *err)
         return error_say(
             err, -EBADMSG,
             "cannot read the %s of process %lld from %llu on: segment %lld does not hold what the "
-            "store's index says (see what 'tracectl verify' says)",
+            "store's index says (run 'tracectl verify' for details)",
             iter->events, (long long)iter->process_id, (unsigned long long)iter->next_seq,
             (long long)iter->segment_id);
     iter->seq = first_seq;
