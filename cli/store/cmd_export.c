@@ -211,7 +211,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_export = {
     .name = "export",
-    .summary = "export a run for another tool (Perfetto, flame graph, OTF2, CSV, ...)",
+    .summary = "export a run for another tool (Perfetto, flame graph, CSV, ...)",
     .argp = &argp,
     .examples =
         "Export a run for Perfetto:\n"

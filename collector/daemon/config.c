@@ -128,7 +128,7 @@ static int keep_user(const struct parser *parser, const char *value)
     uint64_t number = 0;
 
     if (!user && (!number_parse_count(value, &number) || number >= UINT32_MAX))
-        return bad(parser, "not a user:", value, "a name that this machine knows, or a number");
+        return bad(parser, "not a user:", value, "a user name of this machine, or a user id");
     target->uid = user ? user->pw_uid : (int64_t)number;
     return keep(parser, &target->user, value);
 }

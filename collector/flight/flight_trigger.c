@@ -13,7 +13,7 @@
 static int bad(struct error *err, const char *text)
 {
     return error_say(err, -EINVAL,
-                     "'%.80s' is no trigger of a flight recorder (crash, end, exit:nonzero, exit:STATUS, "
+                     "'%.80s' is not a flight trigger (crash, end, exit:nonzero, exit:STATUS, "
                      "call:REGEX, slow:REGEX:200ms)",
                      text);
 }
@@ -38,7 +38,9 @@ static int parse_slow(const char *text, struct flight_trigger *trigger, struct e
     AUTO_FREE char *expression = colon ? strndup(text, (size_t)(colon - text)) : NULL;
 
     if (!colon || !number_parse_duration(colon + 1, &trigger->slow_ns) || !trigger->slow_ns)
-        return error_say(err, -EINVAL, "'slow:%.80s' has no time (as in slow:^main$:200ms; us, ms or s)",
+        return error_say(err, -EINVAL,
+                         "'slow:%.80s' has no time (for example slow:^main$:200ms; us, "
+                         "ms or s)",
                          text);
     return expression ? compile(expression, &trigger->function, err) : error_no_memory(err);
 }
@@ -54,7 +56,7 @@ static int parse_status(const char *text, struct flight_trigger *trigger, struct
     if (!strcasecmp(text, "any"))
         return 0;
     if (!number_parse_count(text, &status) || status > 255)
-        return error_say(err, -EINVAL, "'%.80s' is no exit status (any, nonzero, or 0 to 255)", text);
+        return error_say(err, -EINVAL, "'%.80s' is not an exit status (any, nonzero, or 0 to 255)", text);
     trigger->status = (int)status;
     return 0;
 }
