@@ -52,32 +52,8 @@ static inline bool thread_diff_differs(const struct thread_diff *thread)
 int compare_runs(const struct loop_summary *summary, struct run_comparison *ret_comparison);
 void run_comparison_release(struct run_comparison *comparison);
 
-/* Orders the suspects by a ranking of the same runs. With several normal runs, what differs no more than they
- * do among themselves is no suspect any more, and a thread that not all of them have is no one-sided one. A
- * thread that could not be ranked because events are missing stays a suspect. */
-struct ranking;
-void run_comparison_rank(struct run_comparison *comparison, const struct ranking *ranking,
-                         size_t normal_runs);
-
 /* Brings the suspects into the order of their scores. */
 void run_comparison_sort(struct run_comparison *comparison);
-
-/* Two threads against each other, in the normal run and in the faulty one: CMPdiffNLR of the DiffTrace draft
- * (section III.C, figures 19 and 20). In `normal` the first thread is the normal side and the second one the
- * faulty side of diff_nlr, and so in `faulty`. */
-struct pair_comparison {
-    const struct thread_loops *threads[2][2]; /* [run][first, second] */
-    struct diff_nlr diffs[2];                 /* [run] */
-    /* Some difference between the two is in one of the runs only, and the other run saw all there is to
-     * see. */
-    bool changed;
-    bool unknown; /* something could not be compared in one of the runs */
-};
-
-/* Fails with -ENOENT (one of the labels is not in both runs) or -ENOMEM. Release what a success returned. */
-int compare_pair(const struct loop_summary *summary, const char *first, const char *second,
-                 struct pair_comparison *ret_pair);
-void pair_comparison_release(struct pair_comparison *pair);
 
 /* The share of entries of the two threads that differ, of those that could be compared: 0 (or nothing to
  * compare) to 1. */

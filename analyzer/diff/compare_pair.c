@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* CMPdiffNLR: how two threads relate, in the normal run against in the faulty one. */
+#include "analyzer/diff/compare_pair.h"
+
 #include <errno.h>
 #include <string.h>
 

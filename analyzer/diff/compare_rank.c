@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The suspects of a comparison in the order of a ranking. */
+#include "analyzer/diff/compare_rank.h"
+
 #include <math.h>
 #include <string.h>
 

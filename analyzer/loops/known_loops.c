@@ -21,6 +21,8 @@
  * end. Equal sequences stay equal in every round: what a thread's summary is depends on its own events and on
  * the set of all bodies, never on the order in which threads were read.
  */
+#include "analyzer/loops/known_loops.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

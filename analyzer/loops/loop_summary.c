@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/loops/known_loops.h"
 #include "analyzer/loops/loop_summary_streams.h"
 #include "analyzer/loops/run_gaps.h"
 #include "analyzer/loops/thread_match.h"

@@ -41,10 +41,4 @@ size_t nlr_builder_count(const struct nlr_builder *builder);
 /* Hands over the sequence and leaves the builder empty, ready for the next stream. */
 int nlr_builder_take(struct nlr_builder *builder, struct nlr_sequence *ret_sequence);
 
-/* The two-block rule: a loop forms after two equal consecutive blocks when its body is in the table already.
- * Rewrites `sequences` until nothing changes; what becomes of a sequence depends on its elements and on the
- * set of bodies that all sequences have, not on the order of the sequences. See known_loops.c. */
-int known_loops_apply(struct loop_table *table, const struct nlr_options *options,
-                      struct nlr_sequence *const *sequences, size_t count);
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analyzer/diff/compare_rank.h"
 #include "analyzer/picture/markup.h"
 #include "analyzer/report/parts.h"
 #include "analyzer/report/style_css.h"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/diff/compare_pair.h"
+#include "analyzer/diff/compare_rank.h"
 #include "analyzer/picture/diff_picture.h"
 #include "analyzer/picture/flame_graph.h"
 #include "base/array.h"

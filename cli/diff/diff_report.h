@@ -4,6 +4,7 @@
 #define TRACECTL_CLI_DIFF_DIFF_REPORT_H
 
 #include "analyzer/diff/compare.h"
+#include "analyzer/diff/compare_pair.h"
 #include "analyzer/diff/verdict.h"
 #include "cli/analysis/loops.h"
 #include "cli/cluster/ranking_input.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyzer/diff/compare_pair.h"
 #include "base/text.h"
 #include "cli/diff/diff_columns.h"
 #include "cli/diff/diff_report.h"

@@ -2,6 +2,7 @@
 /* The keys "summary" and "pairs" of tracectl --json diff. */
 #include <inttypes.h>
 
+#include "analyzer/diff/compare_pair.h"
 #include "cli/diff/diff_report.h"
 
 /* ------------------------------------------------------------------------------------------ functions */

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analyzer/loops/known_loops.h"
 #include "analyzer/loops/nlr.h"
 
 struct expected {

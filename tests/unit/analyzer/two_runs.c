@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/loops/known_loops.h"
 #include "tests/unit/analyzer/streams.h"
 
 static const char letters[][16] = {"MPI_Finalize", "MPI_Init", "MPI_Comm_rank",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/diff/compare_pair.h"
 #include "analyzer/diff/verdict.h"
 #include "tests/unit/analyzer/two_runs.h"
 

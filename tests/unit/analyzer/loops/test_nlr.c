@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analyzer/loops/known_loops.h"
 #include "analyzer/loops/nlr.h"
 #include "base/array.h"
 #include "tests/unit/analyzer/streams.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/diff/compare.h"
+#include "analyzer/diff/compare_rank.h"
 #include "analyzer/ranking/ranking.h"
 #include "tests/unit/analyzer/streams.h"
 
