@@ -5,8 +5,8 @@
  * Each CPU has a bucket, filled with a share of the time that passes and emptied by what recorded calls cost.
  * When it is empty a function that has been recorded BUDGET_RARE times in this tick waits for the next one;
  * and none takes more than its own limit, so that some of the bucket is left to others. Rare calls always go
- * through. What is left out is counted, and announced in the ring before the first one: the collector must
- * know that calls behind it may be inside ones that nobody saw.
+ * through. What is not recorded is counted, and announced in the ring before the first one: the collector
+ * must know that calls behind it may be inside ones that were not recorded.
  *
  * The races between CPUs, or with a program that is preempted, only blur the limits; the counts are exact.
  *
@@ -140,7 +140,7 @@ static __always_inline bool report_over_budget(struct budget_slot *slot, __u32 t
     return true;
 }
 
-/* Counts a call that is left out: as a loss of the thread when there is no room to announce it. */
+/* Counts a call that is not recorded: as a loss of the thread when the ring is too full to announce it. */
 static __always_inline void leave_out(struct budget_slot *slot, __u32 tid, __u32 index)
 {
     if (report_over_budget(slot, tid, index))
@@ -158,7 +158,7 @@ static __always_inline bool budget_has_turn(const struct hit *hit, __u64 cookie)
     return !slot || has_turn(slot, hit->tid, index, cookie);
 }
 
-/* Before the recording, when nobody has a hit's record: it costs what it does. */
+/* Before the recording, when hits have no records: they cost what they do. */
 static __always_inline void budget_count_early(__u64 cookie)
 {
     __u32 index = (__u32)cookie;

@@ -234,7 +234,7 @@ static __always_inline void go_emit_select(const struct hit *hit, __u32 index, c
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* A timer, and what it does when it is due. The place is two calls up: who called package time. */
+/* A timer, and what it does when it is due. The place is two calls up: the caller of package time. */
 static __always_inline void go_emit_timer(const struct hit *hit, __u32 index, const struct go_probe *probe,
                                           const struct go_fields *fields, const struct go_registers *at)
 {

@@ -47,7 +47,7 @@ static __always_inline __u64 inline_cursor(const struct task_struct *task)
     return slots.cursor;
 }
 
-/* Returns false when there is no room to say it: then what comes next must not be said either. */
+/* Returns false when the ring is full: then what comes next must not be reported either. */
 static __always_inline bool report_inline_place(const struct hit *hit)
 {
     struct wire_inline *record;
@@ -100,7 +100,7 @@ static __always_inline bool shares_slots(const struct task_struct *parent, const
 #define NO_THREAD_OF_A_PROGRAM 0x4010 /* PF_USER_WORKER, PF_IO_WORKER */
 
 /* Threads that are being made on their makers' thread control block, and run beside them (or stand in for
- * them, and nobody would tell when they do no more). */
+ * them, and nothing would report when they do no more). */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, MAX_LOSING_THREADS);
@@ -115,9 +115,9 @@ int BPF_PROG(on_new_task, struct task_struct *child, __u64 clone_flags)
     const struct task_struct *parent = bpf_get_current_task_btf();
     struct process_state *state = process_of(parent);
     __u32 tid = (__u32)child->pid, one = 1;
-    bool borrows = clone_flags & CLONE_VFORK && shares_slots(parent, child);
+    bool sharing = clone_flags & CLONE_VFORK && shares_slots(parent, child);
 
-    if (state && state->flags & PROCESS_INLINE && has_block_of(child, parent) && !borrows &&
+    if (state && state->flags & PROCESS_INLINE && has_block_of(child, parent) && !sharing &&
         !(child->flags & NO_THREAD_OF_A_PROGRAM))
         bpf_map_update_elem(&sharers, &tid, &one, BPF_ANY);
     return 0;
@@ -154,7 +154,7 @@ static __always_inline void on_release(struct task_struct *task)
     if (!state || !(state->flags & PROCESS_SHARES_SLOTS))
         return;
     state->flags &= ~(__u32)PROCESS_SHARES_SLOTS;
-    if (!state->flags) /* nobody follows it */
+    if (!state->flags) /* it is not followed */
         bpf_map_delete_elem(&processes, &tgid);
     record = reserve_life_cycle(sizeof(*record), WIRE_SLOTS_BACK, (__u32)task->pid);
     if (!record)

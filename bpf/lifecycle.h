@@ -30,8 +30,9 @@ const volatile __u32 collector_user;
 
 #define SIGSTOP 19
 
-/* Whether somebody would see the stop and take it for something else: a debugger that started the program, or
- * a shell with job control, which gives each job a process group of its own in its own session. */
+/* Whether another program would see the stop and take it for something else: a debugger that started the
+ * program, or a shell with job control, which gives each job a process group of its own in its own session.
+ */
 static __always_inline bool is_job(struct task_struct *task)
 {
     struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
@@ -40,7 +41,7 @@ static __always_inline bool is_job(struct task_struct *task)
            (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
 }
 
-/* Stops the current process if that is harmless and if it is on the list then: whoever is stopped must be
+/* Stops the current process if that is harmless and if it is on the list then: a stopped process must be
  * found again. */
 static __always_inline bool hold_in_any_phase(struct task_struct *task)
 {
@@ -63,8 +64,8 @@ static __always_inline bool hold(struct task_struct *task)
     return phase == PHASE_RECORDING && hold_in_any_phase(task);
 }
 
-/* Stops a child that has not run yet, so that it can be given probes. One with a terminal is left alone:
- * nobody knows yet whether it will be a job. */
+/* Stops a child that has not run yet, so that it can be given probes. One with a terminal is not stopped:
+ * it is unknown yet whether it will be a job. */
 static __always_inline bool hold_child(struct task_struct *child, const struct process_state *state)
 {
     __u64 since = bpf_ktime_get_ns();
@@ -98,26 +99,26 @@ static __always_inline bool hold_sharer(struct task_struct *parent, struct task_
     return false;
 }
 
-/* What a thread has packed comes before what it does now. If there is no room it is packed all the same. */
+/* What a thread has packed comes before what it does now. If the ring is full it is packed all the same. */
 static __always_inline void flush_current(const struct task_struct *task)
 {
     if (packs)
         flush_thread((__u32)task->pid);
 }
 
-/* What the kernel side knows of a process goes to its child. Returns false when there is no room. */
+/* What the kernel side knows of a process goes to its child. Returns false when the ring is full. */
 static __always_inline bool follow(const struct process_state *state, const struct task_struct *child,
-                                   bool borrows)
+                                   bool sharing)
 {
     struct process_state copy = *state;
     __u32 tgid = (__u32)child->tgid;
 
     if (!follow_children)
         __builtin_memset(&copy, 0, sizeof(copy));
-    copy.flags = (copy.flags & ~(__u32)PROCESS_SHARES_SLOTS) | (borrows ? PROCESS_SHARES_SLOTS : 0);
+    copy.flags = (copy.flags & ~(__u32)PROCESS_SHARES_SLOTS) | (sharing ? PROCESS_SHARES_SLOTS : 0);
     if (copy.flags & PROCESS_INLINE)
         copy.flags |= PROCESS_SHARES_AREA;
-    if (copy.flags & PROCESS_CAN_LOAD) /* nobody watches the child's linker, at first or at all */
+    if (copy.flags & PROCESS_CAN_LOAD) /* the child's linker is not watched, at first or at all */
         copy.flags |= PROCESS_CHECK_CALLERS;
     if (!bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY))
         return true;
@@ -130,18 +131,18 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
     bool is_process = child->tgid != parent->tgid, followed = !is_process || follow_children;
     struct process_state *state = process_of(parent);
-    bool stopped = false, borrows, shares;
+    bool stopped = false, sharing, shares;
     struct wire_fork *record;
 
     if (!state)
         return 0;
     shares = state->flags & PROCESS_INLINE && shares_block(child);
-    borrows = !shares && state->flags & PROCESS_INLINE && shares_slots(parent, child);
-    if (is_process && (followed || borrows) && !follow(state, child, borrows))
+    sharing = !shares && state->flags & PROCESS_INLINE && shares_slots(parent, child);
+    if (is_process && (followed || sharing) && !follow(state, child, sharing))
         return 0;
     if (is_process && state->flags & PROCESS_INLINE)
         state->flags |= PROCESS_SHARES_AREA;
-    if (borrows)
+    if (sharing)
         report_slots_shared(parent, child, follow_children);
     if (!followed && !shares)
         return 0;
@@ -190,7 +191,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
     left = leave_slot_of((__u32)old_tid);
     forget_program(state, tgid);
     stopped = hold(task);
-    if (!stopped) /* it runs before anybody knows what it maps */
+    if (!stopped) /* it runs before its mappings are known */
         state->flags |= PROCESS_CHECK_CALLERS;
     record = reserve_life_cycle(sizeof(*record), WIRE_EXEC, tgid);
     if (!record)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is known about records that found no room in the ring. */
+/* What is known about records that did not fit into the ring. */
 #ifndef TRACECTL_BPF_LOSSES_H
 #define TRACECTL_BPF_LOSSES_H
 
@@ -8,7 +8,7 @@
 #include "bpf/slots.h"
 #include "bpf/wire.h"
 
-/* Threads with an entry in `losses`: while it is 0 nobody looks there. */
+/* Threads with an entry in `losses`: while it is 0 the map is not read. */
 __u64 losing_threads;
 
 struct loss {
@@ -43,7 +43,7 @@ static __always_inline void add_loss(__u32 tid, struct loss more)
         __sync_fetch_and_add(&losing_threads, 1);
 }
 
-/* Counts a record of thread `tid` that found no room. */
+/* Counts a record of thread `tid` that did not fit. */
 static __always_inline void count_loss(__u32 tid, bool is_return)
 {
     add_loss(tid, (struct loss){.calls = !is_return, .returns = is_return});
@@ -67,7 +67,7 @@ static __always_inline bool has_losses(__u32 tid)
 }
 
 /* Puts what comes before the thread's next record into the ring: what its slot holds, and a WIRE_LOST if it
- * has losses to report. Returns false when there is still no room: then the next record must not be written
+ * has losses to report. Returns false when the ring is still full: then the next record must not be written
  * either, or it would be misplaced. */
 static __always_inline bool report_loss(__u32 tid)
 {

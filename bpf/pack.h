@@ -110,7 +110,7 @@ static __always_inline bool is_guessed(const struct predictor *predictor, const 
     return is_same_event(&guess, event);
 }
 
-/* Packs an event that needs a token. `ns`: its time, 0: it has none. Returns 0 when there is no room. */
+/* Packs an event that needs a token. `ns`: its time, 0: it has none. Returns 0 when the ring is full. */
 __noinline int pack_token(__u32 index, const struct wire_event *event, __u64 ns)
 {
     struct thread_slot found = slot_at(index);
@@ -142,7 +142,7 @@ __noinline int pack_token(__u32 index, const struct wire_event *event, __u64 ns)
     return 1;
 }
 
-/* Packs an event of the thread that owns the slot. Returns 0 when there is no room for it. */
+/* Packs an event of the thread that owns the slot. Returns 0 when the ring is full. */
 __noinline int pack_event(__u32 index, const struct wire_event *event, __u64 ns)
 {
     struct thread_slot found = slot_at(index);

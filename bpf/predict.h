@@ -56,7 +56,7 @@ struct predictor {
     __u64 sp;            /* of the last event */
     __u64 context;       /* numbers of the last PREDICT_ORDER symbols */
     __u32 top;           /* the innermost frame, modulo PREDICT_FRAMES */
-    __u32 victim;        /* who gives way to a new symbol */
+    __u32 victim;        /* the one that a new symbol replaces */
     __u32 above, unused; /* of symbol_of: the verifier does not follow what was in memory */
     __u64 sum;           /* of all events, see predict_check */
     struct predict_frame frames[PREDICT_FRAMES];

@@ -14,8 +14,8 @@ const volatile bool with_time = true;
 const volatile bool full_time = false; /* a time on every record */
 
 /* enum recording_phase. The collector may spend many seconds in the kernel with the placing and the removal
- * of probes and reads no record meanwhile: calls would only fill the ring, and who is stopped would stand for
- * as long. */
+ * of probes and reads no record meanwhile: calls would only fill the ring, and a stopped process would stand
+ * for as long. */
 volatile __u32 phase;
 
 /* Counts up whenever what `processes` says about a thread may have changed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A process with inline probes shares the memory that they write to with its parent and its children. It must
- * not once its rights differ from theirs: its code may then belong to somebody who could not harm them
+ * not once its rights differ from theirs: its code may then belong to a user who could not harm them
  * otherwise. So the functions of the C library that change rights are probed, and report to the collector
  * before they do anything; the process is stopped until it has memory of its own. Until its next fork it
  * needs no other.

@@ -8,7 +8,7 @@
 
 /* Read by the collector. */
 struct {
-    __u64 unplaced;   /* records lost for threads that `losses` had no room for */
+    __u64 unplaced;   /* records lost for threads that did not fit into `losses` */
     __u64 life_cycle; /* life-cycle records lost */
     __u64 processes;  /* children not followed because `processes` was full */
 } totals;

@@ -109,7 +109,7 @@ static __always_inline __u32 put_run(struct packed_slot *slot, __u32 at, __u32 r
  * there. So they take the slot by its number.
  */
 
-/* Moves what the slot holds into the ring. Returns 0 when there is no room. */
+/* Moves what the slot holds into the ring. Returns 0 when the ring is full. */
 __noinline int flush_slot(__u32 index)
 {
     struct thread_slot found = slot_at(index);

@@ -129,8 +129,8 @@ static __always_inline void sync_describe_peer(struct wire_sync_file *record, st
     __builtin_memcpy(record->remote, &inode, sizeof(inode));
 }
 
-/* The sequence number behind the last byte of the stream. One who has received all up to the end has counted
- * the FIN as well (tcp_recvmsg_locked), which is no byte. */
+/* The sequence number behind the last byte of the stream. A thread that has received all up to the end has
+ * counted the FIN as well (tcp_recvmsg_locked), which is no byte. */
 static __always_inline __u32 sync_tcp_position(struct sock *sk, bool sends)
 {
     struct tcp_sock *tcp = (struct tcp_sock *)sk;

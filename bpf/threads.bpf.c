@@ -3,7 +3,7 @@
  * What the kernel knows about each thread of a process: whether it runs, how often it has been switched, its
  * user registers, and which return addresses on its stack are replaced by return probes.
  *
- * An iterator: reading it stops nobody, wakes nobody and interrupts no system call. A thread that is off the
+ * An iterator: reading it stops and wakes no thread and interrupts no system call. A thread that is off the
  * processor has all its user registers in its pt_regs, saved when it entered the kernel. One that is on it
  * may change them any moment: its record says so and is good for nothing else.
  *
@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 /*
  * The record of one thread, as it is written for the reader, who gets its layout out of the skeleton. It
- * stands here because it is too large for the stack; nobody but the one reader of this object runs the
+ * stands here because it is too large for the stack; only the one reader of this object runs the
  * program.
  */
 struct {
@@ -34,7 +34,7 @@ struct {
     __u64 main_stack;   /* an address in the main thread's stack */
     __u64 signal_stack, signal_stack_size;
     __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-    __u32 replaced_count, replaced_more; /* more: there are others that found no room */
+    __u32 replaced_count, replaced_more; /* more: there are others that did not fit */
     struct {
         __u64 slot, address; /* where on the stack, and the true return address */
     } replaced[RETURN_PROBES];

@@ -7,7 +7,7 @@
  * map in the fork itself, before it can run.
  * - The records of one thread stand in the ring in program order: a thread reserves its next record only
  * after the last one, and flushes what it has packed before. So a loss can be placed exactly: a thread whose
- * record found no room is counted in `losses`, and the next record that does find room is preceded by a
+ * record did not fit is counted in `losses`, and the next record that does fit is preceded by a
  * WIRE_LOST.
  * - Life-cycle records must not get lost: when the ring is full they go to the small `overflow` ring; what
  * even that cannot hold is counted.
@@ -73,7 +73,7 @@ static __always_inline void fill_call(struct wire_call *record, const struct hit
     record->function = event->function;
 }
 
-/* A record of its own. Returns false when there is no room. */
+/* A record of its own. Returns false when the ring is full. */
 static __always_inline bool write_plain(const struct hit *hit, const struct wire_event *event)
 {
     struct wire_call_from *record = 0;
@@ -172,7 +172,7 @@ static __always_inline struct moment call_at(const struct pt_regs *ctx, __u64 co
     return moment;
 }
 
-/* With a budget the callback that calls are inside of may be one that was left out. */
+/* With a budget the callback that calls are inside of may be one that was not recorded. */
 static __always_inline bool can_probe_return(const struct hit *hit, const struct moment *moment)
 {
     return !(moment->cookie & COOKIE_ENTRY_ONLY) && !(hit->flags & PROCESS_NO_RETURNS) &&

@@ -76,7 +76,7 @@ static __always_inline int window_begins(const struct hit *hit, __u64 sp)
     window.return_address = return_address_at(hit->task, sp);
     window.recorded = trigger_share == ~0u || bpf_get_prandom_u32() < trigger_share;
     if (bpf_map_update_elem(&trigger_windows, &tid, &window, BPF_ANY))
-        return TRIGGER_OUTSIDE; /* nobody would know when it ends */
+        return TRIGGER_OUTSIDE; /* its end would be unknown */
     return window.recorded ? TRIGGER_OPENS : TRIGGER_OUTSIDE;
 }
 

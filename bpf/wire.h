@@ -27,7 +27,7 @@ enum wire_kind {
     WIRE_INLINE = 11,   /* struct wire_inline: comes before a call of a thread that has inline probes, too */
     WIRE_SLOTS_SHARED = 12, /* struct wire_slots: a child begins that works on its parent's slots (vfork) */
     WIRE_SLOTS_BACK = 13,   /* struct wire_inline: it does so no more */
-    WIRE_OVER_BUDGET = 14,  /* struct wire_over_budget: calls of a function are left out from here on */
+    WIRE_OVER_BUDGET = 14,  /* struct wire_over_budget: calls of a function are not recorded from here on */
     WIRE_PACKED = 15,       /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
     WIRE_CLAIM = 16,        /* struct wire_claim: a thread takes the slots of its inline probes */
     WIRE_REWRITE = 17,      /* struct wire_rewrite: a program makes its code writable */
@@ -42,7 +42,7 @@ enum wire_flags {
                       let go */
     WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
     WIRE_WAITING = 16,     /* LIBRARIES, REWRITE: the thread waits, for a moment, until it is let go */
-    WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what found no room and comes before */
+    WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what did not fit and comes before */
 };
 
 /* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one
@@ -224,12 +224,12 @@ struct wire_claim {
 struct wire_slots {
     struct wire_header header; /* tid: the child; comes before its WIRE_FORK */
     __u32 parent_tid;
-    __u32 followed; /* 0: no WIRE_FORK comes, nobody wants its calls */
+    __u32 followed; /* 0: no WIRE_FORK comes, its calls are not wanted */
     __u64 cursor;   /* how far the parent had come */
 };
 
-/* The first call of a function that its budget left out. Calls that come behind it in the ring may lie inside
- * ones that nobody saw. */
+/* The first call of a function that was not recorded, for its budget. Calls that come behind it in the ring may lie inside
+ * ones that were not recorded. */
 struct wire_over_budget {
     struct wire_header header;
     __u32 function; /* index of the probe, as given in its cookie */
@@ -263,9 +263,9 @@ struct wire_packed {
  */
 struct packed_slot {
     __u64 progress;        /* chunk in bits 40 to 63, bytes of tokens in 24 to 39, events of the run below */
-    __u32 owner, tgid;     /* of the thread; owner 0: nobody */
-    __u32 leaving;         /* somebody gives it back, for the thread that has ended */
-    __u32 left_behind;     /* and found no room in the ring */
+    __u32 owner, tgid;     /* of the thread; owner 0: none */
+    __u32 leaving;         /* it is being given back, for the thread that has ended */
+    __u32 left_behind;     /* and did not fit into the ring */
     __u32 broken;          /* set by the collector, which has lost the thread: no more is packed */
     __u32 events, returns; /* in the record: events without the run, returns with it */
     __u32 at;              /* the kernel side's own */
@@ -320,7 +320,7 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 #define COOKIE_AT_CALL (1ull << 34)             /* on the `call` of a caller */
 #define COOKIE_AT_RETURN (1ull << 35)           /* on a RET */
 #define COOKIE_RETURN_SEEN (1ull << 36) /* with ENTRY_ONLY: the function's RET instructions are probed */
-#define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: nobody wants to know when it returns */
+#define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: its return is not wanted */
 #define COOKIE_NEXT_CALL (1ull << 38)   /* the instruction is also a recorded call: of the next index */
 #define COOKIE_NEXT_JUMP (1ull << 39)   /* the same for a tail call */
 #define COOKIE_TAG_SHIFT 40             /* 8 bits: which link the probe belongs to (struct budget_slot) */
@@ -353,11 +353,11 @@ struct budget_slot {
 
 _Static_assert(sizeof(struct budget_slot) == 56, "budget_slot");
 
-/* How far the recording is; the collector says so to the kernel side. News of processes come in every phase.
+/* How far the recording is; the collector says so to the kernel side. Updates of processes come in every phase.
  */
 enum recording_phase {
     PHASE_RECORDING = 0,
-    PHASE_ATTACHING = 1, /* to running processes: no call is recorded yet, and nobody is stopped */
+    PHASE_ATTACHING = 1, /* to running processes: no call is recorded yet, and no process is stopped */
     PHASE_CLOSED = 2,    /* the end: the same */
 };
 
@@ -395,7 +395,7 @@ enum go_place_kind {
     GO_AT_EXECUTE,      /* runtime.execute; R */
     GO_AT_END,          /* runtime.goexit0; R */
     GO_AT_PARK,         /* runtime.gopark; V: reason */
-    GO_AT_READY,        /* runtime.ready; O: who may go on */
+    GO_AT_READY,        /* runtime.ready; O: the goroutine that may continue */
     GO_AT_QUEUE,        /* runtime.goschedImpl, goyield_m; R */
     GO_AT_OPERATION,    /* a function of the runtime or of package sync; T: where its caller returns to */
     GO_AT_SEND,         /* runtime.chansend; V: whether it may wait */
@@ -453,7 +453,7 @@ struct go_choice {
 
 struct go_schedule {
     __u64 seed;
-    __u32 execution;    /* 0: nobody is held up */
+    __u32 execution;    /* 0: no goroutine is held up */
     __u32 choice_count; /* 0: at random, with `chance` in 2^32 at each hit */
     __u32 chance;
     __s32 left;      /* so many more in this execution */

@@ -29,7 +29,7 @@ enum site_refusal {
     SITE_INSIDE,      /* begins inside another function: may be a label that is fallen into or jumped to */
     SITE_NO_SIZE,     /* a symbol without a size: hand-written, may be a label as well */
     SITE_NO_STUB,     /* an imported function that is called without a stub, also through registers */
-    SITE_START_UP,    /* the compiler's own start-up code (crtstuff): nobody's function */
+    SITE_START_UP,    /* the compiler's own start-up code (crtstuff): no function of the program */
     SITE_REFUSALS,
 };
 

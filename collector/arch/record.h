@@ -6,9 +6,9 @@
  * The area of a process is two memory files, made by the collector. One has all that stubs and agent run by:
  * the head and the stubs, which the process has mapped within reach of its code (a `jmp` reaches 2 GiB), and
  * which no target can change (area.h). The other one has what they write: the counts and the chunks, mapped
- * anywhere. Nothing in it is taken for an address, a size or an index by whoever runs stubs. A forked child
- * has the same mappings at the same addresses and uses the same chunks. A chunk belongs to one thread until
- * the collector has read it and put it back.
+ * anywhere. Nothing in it is taken for an address, a size or an index by threads that run stubs. A forked
+ * child has the same mappings at the same addresses and uses the same chunks. A chunk belongs to one thread
+ * until the collector has read it and put it back.
  *
  * A thread's slots lie in its thread control block, in the part of glibc's tcbhead_t that no version from
  * 2.23 on uses (__glibc_unused2, sysdeps/x86_64/nptl/tls.h). They need no allocation and a new thread has
@@ -30,7 +30,7 @@
  * A stub preserves every register, every flag, the red zone and the stack above its pointer; registers and
  * flags that the function overwrites before it reads them need no preserving. Where a signal handler
  * interrupts it, the handler's own stubs find everything whole: what a stub saves is on the stack, and the
- * place for a record is taken by one instruction (xadd, which need not be locked: nobody but the thread
+ * place for a record is taken by one instruction (xadd, which need not be locked: only the thread
  * writes its slots). Nested stubs may run a chunk full and take the next one in between, so the word that is
  * advanced says both where the record goes and whether there is room for it: no second word could be read of
  * the same moment.
@@ -83,7 +83,7 @@
 #include <stdint.h>
 
 /* Offsets from %fs. */
-#define AGENT_CURSOR 0x80u    /* u64: see below; all zero: no room */
+#define AGENT_CURSOR 0x80u    /* u64: see below; all zero: full */
 #define AGENT_OWNER 0x88u     /* u32: the thread that the slots are of, by its name */
 #define AGENT_LOSER 0x8cu     /* u32: the same if it is losing calls; the other one is 0 then */
 #define AGENT_LOST_AT 0x90u   /* u64: address of what a thread that is losing calls adds 1 to */
@@ -91,9 +91,9 @@
 #define AGENT_UNCOUNTED 0xa0u /* u64: where the calls go that come after the end of a recording */
 #define AGENT_TICKET 0xa8u    /* u32: what it took the slots with */
 #define AGENT_SHARED 0xacu    /* u32, the collector's: not 0 when several threads have this control block */
-#define AGENT_NAME 0xb0u      /* u32: the name of who took it; the slots may have no owner meanwhile */
+#define AGENT_NAME 0xb0u      /* u32: the name of its owner; the slots may have no owner meanwhile */
 #define AGENT_SLOTS_END 0xb8u
-#define AGENT_TID 0x2d0u /* u32: struct pthread's own: the id of the thread that runs, as a rule */
+#define AGENT_TID 0x2d0u /* u32: struct pthread's own: the id of the thread that runs, usually */
 
 /* A name is the id, which has 22 bits, and the key of the process above it. */
 #define AGENT_KEY_SHIFT 22
@@ -169,7 +169,7 @@ struct agent_head {
     uint32_t quiet;  /* no chunk is to be taken any more: the recording has ended */
     uint64_t chunks; /* address of the first chunk in the target */
     uint32_t chunk_bytes, chunk_count;
-    uint32_t collector; /* process id, of whoever reads */
+    uint32_t collector; /* process id, of the reader */
     uint32_t area;      /* its number, among those of the collector */
     uint64_t data_file; /* inode number of the data file */
     uint64_t since;     /* CLOCK_MONOTONIC when the process was patched and stood still */
@@ -180,7 +180,7 @@ struct agent_head {
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
-/* Before the chunks: what agents count, and anybody who has the area mapped may change. */
+/* Before the chunks: what agents count, and any process that has the area mapped may change. */
 struct agent_counts {
     uint64_t taken;         /* so many entries of `free` have been taken */
     uint64_t unplaced;      /* calls lost of threads that never had a chunk */
@@ -193,7 +193,7 @@ struct agent_counts {
 #define AGENT_DATA_NAME AGENT_MAGIC " rings" /* of the data file */
 /* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. */
 struct agent_key {
-    uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: nobody has called here since the process was forked */
+    uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
 };
 
 #define AGENT_VERSION 4

@@ -43,7 +43,7 @@ struct backend_sink {
     /* Calls of a thread, in order; they came after `ns` (CLOCK_MONOTONIC; 0: not known). `tid` 0: of a child
      * that is not followed. */
     int (*calls)(void *context, uint32_t tid, const struct agent_record *records, size_t count, uint64_t ns);
-    /* Calls of the thread that found no room, at this place. */
+    /* Calls of the thread that did not fit into its buffer, at this place. */
     int (*lost)(void *context, uint32_t tid, uint64_t calls);
     /* From here on nothing is read of the probes of this process: `why`, a clause, was found where they
      * write. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs a trial in a child process: what crashes, hangs or changes its process there harms nobody here. */
+/* Runs a trial in a child process: what crashes, hangs or changes its process there harms nothing here. */
 #ifndef TRACECTL_COLLECTOR_COST_ISOLATE_H
 #define TRACECTL_COLLECTOR_COST_ISOLATE_H
 

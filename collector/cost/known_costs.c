@@ -20,7 +20,7 @@
 struct known {
     char program[64];
     struct utsname system; /* the kernel, and the host's name */
-    uint64_t measured_ns;  /* CLOCK_BOOTTIME: nobody sets it, and it counts while the machine sleeps */
+    uint64_t measured_ns;  /* CLOCK_BOOTTIME: it cannot be set, and it counts while the machine sleeps */
     uint64_t sessions;
     double recorded_ns[PROBE_COSTS], empty_ns[PROBE_COSTS];
 };
@@ -50,7 +50,7 @@ static bool is_fresh(const struct known *known, const struct known *now)
            now->measured_ns - known->measured_ns < KNOWN_COSTS_MINUTES * 60000000000ull;
 }
 
-/* Only what nobody else can have written. */
+/* Only what no other user can have written. */
 static bool is_ours(int fd)
 {
     struct stat file;

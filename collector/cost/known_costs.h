@@ -17,7 +17,7 @@
  * anew. */
 void known_costs(const char *folder, struct probe_costs *ret_costs);
 
-/* Its two halves. False: there are none that are known, or somebody else may have written them. */
+/* Its two halves. False: there are none that are known, or another user may have written them. */
 bool known_costs_read(const char *folder, struct probe_costs *ret_costs);
 void known_costs_keep(const char *folder, const struct probe_costs *costs);
 

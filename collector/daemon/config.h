@@ -28,7 +28,7 @@ struct service_target {
     char *cgroup;              /* path of the control group, or of one above it */
     char *unit;                /* of systemd, as "nginx.service" */
     char *container;           /* at least the first 12 digits of its id */
-    char *user;                /* whose processes: a name or a number; NULL: anybody's */
+    char *user;                /* whose processes: a name or a number; NULL: any */
     int64_t uid;               /* the number, with `user` */
     char *functions, *exclude; /* extended regular expressions; NULL: all, none */
     double budget;             /* 0.05: five percent of the target's CPU time; 0: none */

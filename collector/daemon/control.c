@@ -37,7 +37,7 @@ static void be_patient(int fd, time_t seconds, suseconds_t us)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
-/* Whether somebody listens there. */
+/* Whether a process listens there. */
 static bool is_alive(const struct sockaddr_un *address)
 {
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

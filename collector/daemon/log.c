@@ -53,7 +53,7 @@ void service_log_pairs(const char *level, const char *event, ...)
     putc('\n', line);
     /* In one piece, among those of the recorders. */
     if (!fclose(line) && write(STDERR_FILENO, text, size) < 0)
-        clearerr(stderr); /* nobody reads the log: recording goes on */
+        clearerr(stderr); /* the log is not read: recording continues */
     free(text);
 }
 

@@ -20,7 +20,7 @@ struct service_identity {
 struct service_process {
     pid_t pid, parent;
     uint64_t started;  /* as in struct service_identity */
-    uid_t user;        /* who runs it: its real user id */
+    uid_t user;        /* its real user id */
     char path[4096];   /* of the executable, without " (deleted)" */
     char cgroup[4096]; /* in the unified hierarchy, or in systemd's; "" if unknown */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Processes of targets that nobody records yet. */
+/* Processes of targets that are not recorded yet. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>

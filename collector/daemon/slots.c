@@ -48,7 +48,7 @@ static size_t share_of(const struct service *service, uid_t user)
     return users && users < service->config.max_recordings ? service->config.max_recordings / users : 1;
 }
 
-/* The youngest recording of the user who has most; NULL when nobody has more than `share`, or one is ending.
+/* The youngest recording of the user who has most; NULL when no user has more than `share`, or one is ending.
  */
 static struct worker *find_surplus(struct service *service, size_t share)
 {

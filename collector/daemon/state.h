@@ -75,7 +75,7 @@ static inline const struct worker_figures *worker_figures(const struct worker *w
 /* Has the recording end cleanly, soon. */
 void service_stop_worker(struct service *service, struct worker *worker, const char *why);
 
-/* Looks at /proc for processes of targets that nobody records, and begins to (scan.c). */
+/* Looks at /proc for processes of targets that are not recorded, and begins to (scan.c). */
 void service_scan(struct service *service);
 
 /* Whether a recording of the target has the process, and not one that had its number before. */
@@ -94,7 +94,7 @@ void service_forget_excluded(struct service *service);
 
 /* Takes note of recordings that have ended. */
 void service_reap(struct service *service);
-/* Whether a process has failed of late and is left alone. */
+/* Whether a process has failed of late and is not tried. */
 bool service_rests(const struct service *service, const struct service_process *process, uint64_t now);
 
 /* Once a second: processor time, memory, disk; ends recordings that go beyond (limits.c). */

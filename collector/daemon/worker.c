@@ -220,7 +220,7 @@ static int record_into(struct tracestore *store, struct flight *flight, const st
         .limits.budget = order->target->budget,
         .targets.follow_children = true,
         .content.skip_environment = true,
-        .targets.no_hold = true, /* services wait for their children: nobody is to be stopped */
+        .targets.no_hold = true, /* services wait for their children: none is to be stopped */
         /* Half of it for compressing, half for the rest. */
         .limits.memory_bytes = (size_t)(config->memory_bytes / 2 / config->max_recordings),
         .storage.flight = flight,

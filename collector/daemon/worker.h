@@ -33,7 +33,7 @@ struct worker_figures {
     uint64_t segments_closed_early, dropped_runs;
     bool has_budget;
     struct budget_totals budget;
-    struct service_identity processes[WORKER_PIDS]; /* that it records, as far as there is room */
+    struct service_identity processes[WORKER_PIDS]; /* that it records, as far as they fit */
     size_t process_count;
     struct worker_function hot[WORKER_HOT];
     size_t hot_count;
@@ -51,7 +51,7 @@ struct worker_order {
     const struct service_target *target;
     const struct service_process *process;
     struct worker_page *page;
-    pid_t daemon;      /* who has forked it: the recording ends with him */
+    pid_t daemon;      /* its parent: the recording ends with it */
     uint64_t slice_ns; /* between two updates of the page */
 };
 

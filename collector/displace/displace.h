@@ -16,7 +16,7 @@
  * - What stands behind a jump or a return is reached from elsewhere, for instance by an exception: if that
  *   lies within the five bytes it must be padding, no-ops or int3, which are never run. This is how functions
  *   shorter than five bytes are patched. Padding is only taken up to the next function.
- * - They lie in one page. Pages are written one after the other, and whoever writes them may be killed.
+ * - They lie in one page. Pages are written one after the other, and the writer may be killed.
  *
  * A function whose own code leads back to its first instruction would count every turn as a call: refused, as
  * for uprobes. ENDBR64 stays where it is, for indirect branches must land on it; what follows is patched.
@@ -24,7 +24,7 @@
  * An instruction that faults does so in the stub. Who catches SIGSEGV and compares the place with a list of
  * its own instructions does not find it there; compilers make no such code, some virtual machines do.
  *
- * Fragments (NAME.cold), labels and resolvers are no functions: who asks for them is refused before this.
+ * Fragments (NAME.cold), labels and resolvers are no functions: a request for them is refused before this.
  */
 #ifndef TRACECTL_COLLECTOR_DISPLACE_DISPLACE_H
 #define TRACECTL_COLLECTOR_DISPLACE_DISPLACE_H

@@ -20,7 +20,7 @@ struct flight {
     struct flight_committer committer;
     struct commit_order order; /* the next one: .trigger "" when nothing has fired */
     uint64_t others;           /* fired while that was pending */
-    bool at_once;              /* somebody waits for it */
+    bool at_once;              /* a command waits for it */
     bool is_busy;              /* the committer is */
     bool leaves_window;        /* what was to be committed at the end could not be */
     uint64_t committed_ns;     /* when it was told to begin last, CLOCK_MONOTONIC; 0: never */
@@ -140,7 +140,7 @@ void flight_ask(struct flight *flight, const char *why)
     flight->at_once = true;
 }
 
-/* Signals that end a process in order, and those that somebody sends for that. */
+/* Signals that end a process in order, and those that are sent for that. */
 static bool is_crash(int wait_status)
 {
     int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;

@@ -3,7 +3,7 @@
  * The flight recorder: of a recording only the last minutes are kept (store/writer/window.h), and become a
  * run when a trigger fires.
  *
- * A process of its own, the committer, makes the runs: whoever records goes on meanwhile. It is forked before
+ * A process of its own, the committer, makes the runs: recording continues meanwhile. It is forked before
  * anything else is opened, so that it holds no probe in place, and ends with its parent.
  *
  * What the program does (a crash, a slow call) may fire again and again: the runs that come of it do not
@@ -23,10 +23,10 @@
 
 struct error;
 
-#define FLIGHT_BYTES ((size_t)64 << 20) /* of a window, when nobody says otherwise */
+#define FLIGHT_BYTES ((size_t)64 << 20) /* of a window, by default */
 
 enum flight_event {
-    FLIGHT_CRASH, /* a recorded process dies by a signal that nobody sends to end it in order */
+    FLIGHT_CRASH, /* a recorded process dies by a signal that is not sent to end it in order */
     FLIGHT_EXIT,  /* the command, or a process that was named, ends with a status */
     FLIGHT_CALL,  /* a function is called */
     FLIGHT_SLOW,  /* a call takes longer */

@@ -41,7 +41,7 @@ void go_detail_policy_start(struct go_detail_policy *policy, const struct go_bud
 
 /* A hit of a probe that is there from `detail` on. */
 void go_detail_policy_hit(struct go_detail_policy *policy, enum go_detail detail, bool single_stepped);
-/* Hits whose records found no room. */
+/* Hits whose records did not fit. */
 void go_detail_policy_lost(struct go_detail_policy *policy, uint64_t count);
 
 /* What is to be recorded from now on. `cpu_ns`: what the program's processes have used so far, probes

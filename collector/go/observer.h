@@ -19,7 +19,8 @@ struct go_process {
 struct go_observer {
     /* An event, in the order of the process's sequence. <0 ends the recording. */
     int (*event)(void *context, const struct go_process *process, const struct process_event *event);
-    /* The sequence is over. `exit_status` as in tracestore_run; -1: the process goes on, or nobody knows. */
+    /* The sequence is over. `exit_status` as in tracestore_run; -1: the process continues, or it is unknown.
+     */
     int (*end)(void *context, const struct go_process *process, int exit_status);
     void *context;
 };

@@ -49,7 +49,7 @@ int go_program_store_model(struct go_program_file *file, struct trace_writer *wr
  * asked for. */
 const char *go_program_name(const struct go_program_file *file, uint32_t function_id);
 
-/* The same with file and line, for whom asks by source (analyzer/go/places.h). */
+/* The same with file and line, for requests by source (analyzer/go/places.h). */
 struct go_place_source go_program_places(struct go_program_file *file);
 
 /* The program's own operations, for coverage; to be freed with go_usages_rows_free. -ENOMEM. */

@@ -4,7 +4,7 @@
  * Rakamaric, POPL 2011) with GoAT's random choice of concurrency usages, those first that have coverage
  * requirements which no execution has met yet.
  *
- * The first execution is held up at random, since nobody knows yet which places it comes to. What an
+ * The first execution is held up at random, since it is unknown yet which places it comes to. What an
  * execution came to, and how often, is where the next ones choose from. A delay is a place and a count of
  * hits; so is an execution's schedule written down. Every other time it is one of the first hits of a place
  * alone, until all have been tried. The other times, and then always, it is mostly a pair that has not been

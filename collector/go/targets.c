@@ -27,7 +27,7 @@ enum {
 #define OPERATION_REGISTERS (ARGUMENT_1 | BIT(REGISTER_FRAME)) /* the frame leads to the caller's caller */
 
 /* Functions whose entry is probed. `registers`: what a hit is read from, beside the goroutine and the stack.
- * The locking ones are inlined as a rule (find_locks), but not by the race detector, and they are called
+ * The locking ones are usually inlined (find_locks), but not by the race detector, and they are called
  * through interfaces (sync.Locker). */
 static const struct entry_target {
     enum go_entry entry;
@@ -289,7 +289,7 @@ static int add_lock(struct finder *finder, const struct go_site *site, const str
     if (!target)
         return -ENOMEM;
     describe_operand(&target->probe, fast);
-    if (!fast->address_kept) { /* before the instruction nobody knows how it will end */
+    if (!fast->address_kept) { /* before the instruction its result is unknown */
         target->probe.condition = 0;
         target->probe.slow_taken = 0;
         target->single_stepped = !is_emulated(&finder->code.items[at]);

@@ -9,7 +9,7 @@
 /* GO_OP_NONE: the store has no word for it. */
 enum go_op go_usage_operation(const struct go_usage *usage);
 
-/* Writes the usages of `model`, those of the standard library left out: nobody tests those. */
+/* Writes the usages of `model`, those of the standard library left out: those are not tested. */
 int go_usages_store(const struct go_model *model, struct trace_writer *writer, int64_t image_id,
                     struct error *err);
 

@@ -16,11 +16,11 @@
 
 enum {
     STOPS = 1024,     /* more than can be held at once */
-    QUIET_ROUNDS = 3, /* nothing must have come for so many before nobody is said to run on */
+    QUIET_ROUNDS = 3, /* nothing must have come for so many before all goroutines count as stuck */
 };
 #define HELD_NS_MAX (2ull * GO_HOLD_LONGEST_NS) /* whatever happens here */
 #define STOP_AWAITED_NS 20000000u /* a signal may get lost on its way: see thread_holder_options.pass_on */
-#define TIMER_GRACE_NS 2000000u   /* a timer that was due so long ago has let nobody run */
+#define TIMER_GRACE_NS 2000000u   /* a timer that was due so long ago has let no goroutine run */
 
 /* A thread that is, or is about to be, held. */
 struct hold {
@@ -213,7 +213,7 @@ static void take_stops(struct go_watch *watch)
 }
 
 /* How many threads of a process stand still that a hold need not wait for: the end of the process waits for
- * goroutines that are held up before an operation, these wait for nobody who is held. */
+ * goroutines that are held up before an operation, these wait for none that is held. */
 static size_t held_beside(const struct go_watch *watch, const struct hold *hold)
 {
     size_t count = 0;
@@ -280,7 +280,7 @@ static bool is_over(struct go_watch *watch, struct hold *hold, uint64_t now, boo
 }
 
 /* Lets a thread go on. If others could still run then, the goroutine goes to the end of the queue, as
- * runtime.preemptone would have it: with GOMAXPROCS=1 nobody else has run meanwhile. */
+ * runtime.preemptone would have it: with GOMAXPROCS=1 no other goroutine has run meanwhile. */
 static void end_hold(struct go_watch *watch, const struct hold *hold, const struct watched_process *process)
 {
     const int32_t *offsets = process ? go_program_layout(process->process.file)->offsets : NULL;

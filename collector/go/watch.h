@@ -26,14 +26,14 @@ struct error;
 struct go_watch;
 
 struct go_watch_options {
-    uint64_t patience_ns; /* so long nobody must have run before a program is said to be deadlocked */
+    uint64_t patience_ns; /* no goroutine may have run for so long before a program counts as deadlocked */
     uint64_t limit_ns;    /* a process that takes longer is ended; 0: none is */
     uint64_t drain_ns;    /* at most so long a process is held at its end; 0: not at all */
 };
 
 enum go_end {
-    GO_END_OWN,      /* the process ended by itself, or has not ended */
-    GO_END_DEADLOCK, /* it was ended since nobody in it could go on */
+    GO_END_OWN,      /* the process ended on its own, or has not ended */
+    GO_END_DEADLOCK, /* it was ended since no goroutine in it could continue */
     GO_END_LIMIT,    /* since it took too long */
 };
 
@@ -47,7 +47,7 @@ struct go_watched {
 };
 
 struct go_watch_observer {
-    /* An event that `replay` has just been fed; NULL: nobody wants to know, here and below. */
+    /* An event that `replay` has just been fed; NULL: not wanted, here and below. */
     int (*event)(void *context, const struct go_process *process, struct go_replay *replay,
                  const struct process_event *event);
     /* An operation that is over, from within the replay. */

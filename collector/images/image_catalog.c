@@ -41,7 +41,7 @@ int image_catalog_function(struct trace_writer *writer, struct traced_image *ima
 /* ------------------------------------------------------------------------------------ what is not seen */
 
 /* A .cold fragment is a part of a function that is probed, an indirect function's address is its resolver's,
- * and start-up code is nobody's: none of them is a blind spot. */
+ * and start-up code belongs to no source: none of them is a blind spot. */
 static bool is_blind(enum site_refusal reason)
 {
     return reason != SITE_FRAGMENT && reason != SITE_IFUNC && reason != SITE_START_UP;

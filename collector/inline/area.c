@@ -215,5 +215,5 @@ void agent_area_quiet(struct agent_area *area)
 {
     __atomic_store_n(&area->head->quiet, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&area->head->tick, agent_tick_word(1),
-                       __ATOMIC_RELEASE); /* whoever loses calls asks */
+                       __ATOMIC_RELEASE); /* a stub that loses calls asks */
 }

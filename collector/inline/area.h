@@ -6,7 +6,7 @@
  * collector is killed the process keeps the memory.
  *
  * The code file has the head and the stubs. The collector has it mapped for writing; then it is sealed, so
- * that nobody makes another such mapping, or writes in another way, and targets get a descriptor that can
+ * that no process makes another such mapping, or writes in another way, and targets get a descriptor that can
  * only read. So no target makes it writable, for itself or for others who run what stands in it. The file of
  * the agent, which is written once, is sealed altogether.
  *
@@ -44,7 +44,7 @@ struct agent_area {
  * read. -ENOMEM, -EMFILE. */
 int agent_file_new(void);
 
-/* Makes an area with room for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
+/* Makes an area for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
  * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */
 int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
                    struct error *err);

@@ -19,7 +19,8 @@
 #include "collector/process/limits.h"
 
 #define RING_BYTES (32u << 20)
-#define ATTEMPTS 3 /* to map the area where there was room a moment ago; to stop a process in the end */
+#define ATTEMPTS \
+    3 /* to map the area where there was an address gap a moment ago; to stop a process in the end */
 
 /* ------------------------------------------------------------------------------------ families */
 
@@ -157,7 +158,7 @@ static struct inline_code *find_code(const struct inline_backend *backend, const
     return NULL;
 }
 
-/* Makes the stubs and patches for where the process has room. */
+/* Makes the stubs and patches for where the process has an address gap. */
 static int prepare(const struct inline_backend *backend, const struct backend_target *target,
                    struct family *family, struct error *err)
 {
@@ -331,7 +332,7 @@ int inline_detach(struct backend *base, struct error *err)
         if (r && r != -ESRCH && !first.code)
             first = why;
     }
-    stale_patches_remove_all(getpid()); /* children that nobody has told of yet */
+    stale_patches_remove_all(getpid()); /* children that were not reported yet */
     if (first.code && err)
         *err = first;
     return first.code;

@@ -28,11 +28,11 @@ void inline_remove_shared_slots(struct inline_backend *backend, const struct fam
             remove_shared_slots(backend, shared);
 }
 
-static struct shared_slots *find_shared_slots(const struct inline_backend *backend, uint32_t borrower)
+static struct shared_slots *find_shared_slots(const struct inline_backend *backend, uint32_t child)
 {
     struct shared_slots *shared;
 
-    HASH_FIND(hh, backend->shared_slots, &borrower, sizeof(borrower), shared);
+    HASH_FIND(hh, backend->shared_slots, &child, sizeof(child), shared);
     return shared;
 }
 
@@ -49,37 +49,36 @@ int inline_share_slots(struct inline_backend *backend, const struct inline_slot_
     struct shared_slots *shared;
     int r;
 
-    if (!member || find_shared_slots(backend, order->borrower))
+    if (!member || find_shared_slots(backend, order->child))
         return 0;
     shared = calloc(1, sizeof(*shared));
     if (!shared)
         return -ENOMEM;
-    shared->borrower = order->borrower;
-    shared->owner = inline_owner_of(backend, order->lender);
-    shared->before = order->lender;
+    shared->child = order->child;
+    shared->owner = inline_owner_of(backend, order->parent);
+    shared->before = order->parent;
     shared->family = member->family;
     r = agent_reader_read_to(shared->family->reader, shared->owner, order->offset);
-    HASH_ADD(hh, backend->shared_slots, borrower, sizeof(shared->borrower), shared);
+    HASH_ADD(hh, backend->shared_slots, child, sizeof(shared->child), shared);
     if (!r)
-        r = agent_reader_share_slots(shared->family->reader, shared->owner,
-                                     order->wanted ? order->borrower : 0);
+        r = agent_reader_share_slots(shared->family->reader, shared->owner, order->wanted ? order->child : 0);
     return inline_was_read(backend, shared->family, r);
 }
 
 int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner)
 {
-    bool lent = false;
+    bool is_shared = false;
 
     for (struct shared_slots *shared = backend->shared_slots; shared; shared = shared->hh.next) {
         shared->owner_ended |= shared->owner == owner;
-        lent |= shared->owner == owner;
+        is_shared |= shared->owner == owner;
     }
-    return lent ? 0 : inline_was_read(backend, family, agent_reader_end(family->reader, owner));
+    return is_shared ? 0 : inline_was_read(backend, family, agent_reader_end(family->reader, owner));
 }
 
-int inline_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset)
+int inline_end_sharing(struct inline_backend *backend, uint32_t child, uint32_t offset)
 {
-    struct shared_slots *shared = find_shared_slots(backend, borrower);
+    struct shared_slots *shared = find_shared_slots(backend, child);
     struct family *family;
     uint32_t owner, before;
     bool ended, is_last = true;
@@ -94,7 +93,7 @@ int inline_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32
     r = agent_reader_read_to(family->reader, owner, offset);
     remove_shared_slots(backend, shared);
     for (shared = backend->shared_slots; shared; shared = shared->hh.next) {
-        if (shared->before != borrower)
+        if (shared->before != child)
             continue;
         shared->before = before; /* a child that was killed while it waited for its own */
         is_last = false;

@@ -19,7 +19,7 @@ int inline_code_new(const struct inline_image *inlined, const struct inline_orde
     code->order.stubs = calloc(inlined->stub_bytes + 1, 1);
     code->patches = calloc(inlined->chosen_count + 1, sizeof(*code->patches));
     if (code->order.stubs && code->patches)
-        r = inline_image_emit(inlined, &code->order, code->patches, &code->room);
+        r = inline_image_emit(inlined, &code->order, code->patches, &code->extent);
     if (r) {
         inline_code_release(code);
         return r;
@@ -38,9 +38,9 @@ bool inline_code_is(const struct inline_code *code, const struct inline_image *i
 
 void inline_code_copy(const struct inline_code *code, uint8_t *stubs)
 {
-    memcpy(stubs, code->order.stubs, code->room.end);
+    memcpy(stubs, code->order.stubs, code->extent.end);
     memcpy(stubs + code->inlined->aside_at, code->order.stubs + code->inlined->aside_at,
-           code->room.aside_end - code->inlined->aside_at);
+           code->extent.aside_end - code->inlined->aside_at);
 }
 
 struct inline_code *inline_code_share(struct inline_code *code)

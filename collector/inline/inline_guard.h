@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A small process that outlives a killed collector for a moment, to take its inline probes out of the
- * programs that it had patched. A uprobe goes with its last descriptor; a patch has nobody else who would
- * remove it.
+ * programs that it had patched. A uprobe goes with its last descriptor; nothing else would remove a patch;
+ * none remove it.
  */
 #ifndef TRACECTL_COLLECTOR_INLINE_INLINE_GUARD_H
 #define TRACECTL_COLLECTOR_INLINE_INLINE_GUARD_H

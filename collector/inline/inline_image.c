@@ -18,7 +18,7 @@
 #define STUB_ALIGNMENT 16u
 
 /* A child that is made by these works on its maker's slots while that stands still. */
-static const char *const borrowers[] = {"vfork", "__vfork", NULL};
+static const char *const vforks[] = {"vfork", "__vfork", NULL};
 
 /* What keeps all of its memory from being paged out would count and keep ours, too. */
 static const char *const lockers[] = {"mlockall", NULL};
@@ -42,7 +42,7 @@ const char *inline_image_refusal(struct elf_image *image, bool reports_slot_shar
         return "it has no section headers";
     if (image_imports(image, lockers))
         return "it locks its memory (mlockall)";
-    if (!reports_slot_sharing && image_imports(image, borrowers))
+    if (!reports_slot_sharing && image_imports(image, vforks))
         return "it uses vfork, and this kernel does not tell when the child ends";
     return NULL;
 }
@@ -226,15 +226,15 @@ char *inline_image_summary(const struct inline_image *inlined, const struct plan
 
 /* ------------------------------------------------------------------------------------ stubs */
 
-/* One function's stub and patch, behind those that are in the room. */
+/* One function's stub and patch, behind those that are in the extent. */
 static int emit_one(const struct inline_order *order, const struct displace_site *site, size_t index,
-                    struct inline_extent *room, struct inline_patch *patch)
+                    struct inline_extent *extent, struct inline_patch *patch)
 {
     const struct displacement *displacement = &site->displacement;
     const struct stub_order wanted = {
         .number = order->first_number + (uint32_t)index,
-        .address = order->head + AGENT_STUBS_OFFSET + room->end,
-        .aside = order->head + AGENT_STUBS_OFFSET + room->aside_end,
+        .address = order->head + AGENT_STUBS_OFFSET + extent->end,
+        .aside = order->head + AGENT_STUBS_OFFSET + extent->aside_end,
         .function = order->functions[index].address + order->load_bias,
         .head = order->head,
         .timed = order->timed,
@@ -242,7 +242,7 @@ static int emit_one(const struct inline_order *order, const struct displace_site
         .displacement = displacement,
     };
     struct stub stub;
-    int r = stub_emit(&wanted, order->stubs + room->end, stub_max, order->stubs + room->aside_end, &stub);
+    int r = stub_emit(&wanted, order->stubs + extent->end, stub_max, order->stubs + extent->aside_end, &stub);
 
     if (r)
         return r;
@@ -252,8 +252,8 @@ static int emit_one(const struct inline_order *order, const struct displace_site
     memcpy(patch->moved, stub.moved, sizeof(patch->moved));
     memcpy(patch->starts, displacement->starts, sizeof(patch->starts));
     memcpy(patch->old, site->code + displacement->offset, sizeof(patch->old));
-    room->end += aligned(stub.size);
-    room->aside_end += aligned(stub.aside);
+    extent->end += aligned(stub.size);
+    extent->aside_end += aligned(stub.aside);
     return stub_patch(patch->address, wanted.address, patch->new);
 }
 

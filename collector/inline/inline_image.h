@@ -24,7 +24,7 @@ struct inline_image {
     bool *chosen;                /* whether the function has an inline probe */
     size_t count, chosen_count;
     uint64_t low, high; /* link-time addresses that all patched bytes lie between */
-    size_t aside_at;    /* where in the stubs' room those parts begin that are seldom run */
+    size_t aside_at;    /* where in the buffer for stubs those parts begin that are seldom run */
     size_t stub_bytes;  /* at most, of all stubs together */
     bool may_lock;      /* it can call mlockall() without an import that says so */
     bool left;          /* a program changes its code: what is taken out does not come back */
@@ -64,10 +64,10 @@ struct inline_order {
     uint64_t load_bias;
     uint64_t head;  /* where the area is to be mapped */
     bool timed;     /* it keeps times */
-    uint8_t *stubs; /* `stub_bytes` of room, for what goes to head + AGENT_STUBS_OFFSET */
+    uint8_t *stubs; /* `stub_bytes` of buffer, for what goes to head + AGENT_STUBS_OFFSET */
 };
 
-/* What stubs take of their room: up to `end`, and from inline_image.aside_at up to `aside_end`. */
+/* What stubs take of their buffer: up to `end`, and from inline_image.aside_at up to `aside_end`. */
 struct inline_extent {
     size_t end, aside_end;
 };

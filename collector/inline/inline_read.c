@@ -193,12 +193,12 @@ static pid_t process_of(const struct inline_backend *backend, uint32_t tid)
     return backend->sink.process_of(backend->sink.context, tid);
 }
 
-static int lend(struct inline_backend *backend, const struct wire_slots *record)
+static int share_slots(struct inline_backend *backend, const struct wire_slots *record)
 {
     const struct inline_slot_sharing sharing = {
         .pid = process_of(backend, record->parent_tid),
-        .lender = record->parent_tid,
-        .borrower = record->header.tid,
+        .parent = record->parent_tid,
+        .child = record->header.tid,
         .offset = agent_cursor_offset(record->cursor),
         .wanted = record->followed,
     };
@@ -250,7 +250,7 @@ int inline_note(struct backend *base, const void *record)
     case WIRE_CLAIM:
         return inline_claim(backend, process_of(backend, tid), tid, claim->ticket, claim->area);
     case WIRE_SLOTS_SHARED:
-        return lend(backend, record);
+        return share_slots(backend, record);
     case WIRE_SLOTS_BACK:
         return inline_end_sharing(backend, tid, agent_cursor_offset(place->cursor));
     case WIRE_INLINE:

@@ -7,7 +7,7 @@
 #include "collector/inline/inline_state.h"
 #include "collector/process/target_memory.h"
 
-/* Marks the block in the memory of a thread. Without an owner whoever comes next looks at the mark (own() in
+/* Marks the block in the memory of a thread. Without an owner the next thread looks at the mark (own() in
  * collector/inline/agent/agent.c). -ESRCH. */
 static int mark(uint32_t tid, uint64_t block)
 {

@@ -42,8 +42,8 @@ struct member {
 
 /* A child that works on the slots of thread `owner`. */
 struct shared_slots {
-    uint32_t borrower, owner;
-    uint32_t before;  /* whose calls they were before: the owner's, or another borrower's */
+    uint32_t child, owner;
+    uint32_t before;  /* whose calls they were before: the owner's, or another child's */
     bool owner_ended; /* it was killed while it waited for its child */
     struct family *family;
     UT_hash_handle hh;
@@ -52,7 +52,7 @@ struct shared_slots {
 /* A thread control block that several threads have. */
 struct shared_block {
     uint64_t address;
-    uint32_t maker; /* who had it first, and made others on it */
+    uint32_t maker; /* the thread that had it first, and made others on it */
     uint32_t *tids;
     size_t count, capacity;
     bool marked;
@@ -92,13 +92,13 @@ int inline_add_member(struct inline_backend *backend, struct family *family, pid
 void inline_remove_member(struct inline_backend *backend, struct member *member);
 
 /* Something has been done with a family's reader, with this result, which is returned. Says so if what is in
- * the area is not believed from now on: for all that have it, who wrote there is not known. */
+ * the area is not believed from now on: for all that have it, the writer is not known. */
 int inline_was_read(struct inline_backend *backend, struct family *family, int result);
 
 /* Whose slots a thread works on. */
 uint32_t inline_owner_of(const struct inline_backend *backend, uint32_t tid);
 
-/* Hands on the rest of an owner's calls once nobody works on its slots any more. */
+/* Hands on the rest of an owner's calls once no thread works on its slots any more. */
 int inline_end_owner(struct inline_backend *backend, struct family *family, uint32_t owner);
 
 void inline_remove_shared_slots(struct inline_backend *backend, const struct family *family);
@@ -127,17 +127,17 @@ int inline_fork(struct inline_backend *backend, const struct inline_birth *birth
  * (struct agent_head); it is not believed if the process has another area. -ENOMEM. */
 int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket, uint32_t area);
 
-/* A child begins that works on the slots of its parent's thread `lender` until inline_end_sharing(); it comes
+/* A child begins that works on the slots of its parent's thread `parent` until inline_end_sharing(); it comes
  * before inline_fork(). -ENOMEM. */
 struct inline_slot_sharing {
     pid_t pid;       /* the parent */
-    uint32_t lender; /* one of its threads */
-    uint32_t borrower;
-    uint32_t offset; /* how far the lender had come, as in inline_read_to() */
+    uint32_t parent; /* one of its threads */
+    uint32_t child;
+    uint32_t offset; /* how far the parent had come, as in inline_read_to() */
     bool wanted;     /* false: the child's calls are handed on as those of thread 0 */
 };
 int inline_share_slots(struct inline_backend *backend, const struct inline_slot_sharing *sharing);
-int inline_end_sharing(struct inline_backend *backend, uint32_t borrower, uint32_t offset);
+int inline_end_sharing(struct inline_backend *backend, uint32_t child, uint32_t offset);
 
 /* As agent_reader_read_to(). */
 int inline_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset);

@@ -72,8 +72,8 @@ static int send_descriptor(pid_t pid, int theirs, int fd)
     return sendmsg(socket, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Lets the target receive it, at once: somebody who shares its descriptors might have been faster. `page` is
- * memory of its own. */
+/* Lets the target receive it, at once: a process that shares its descriptors might have been faster. `page`
+ * is memory of its own. */
 static int receive_descriptor(struct remote *remote, uint64_t page, int socket, int *ret_fd,
                               struct error *err)
 {

@@ -8,7 +8,7 @@
 
 /* Maps the patch's area into the process of a session: its head, agent and stubs at `patch->head`, its rings
  * where the kernel chooses. All of it or nothing. -EEXIST: there is something at `head` by now; -ENOTSUP:
- * what it maps is locked in memory; -ENOSPC: it has no room; -EMFILE and the like. */
+ * what it maps is locked in memory; -ENOSPC: no address gap; -EMFILE and the like. */
 int live_area_bring(struct remote *remote, const struct live_patch *patch, struct error *err);
 
 /* Puts memory of the process's own wherever it has the data file of the area mapped. Errors: it still has it.

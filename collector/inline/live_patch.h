@@ -4,7 +4,7 @@
  *
  * Threads that stand between two displaced instructions go on in the stub, at the same instruction, and on
  * the way back from there in the function. Only what is as it was left is touched: bytes that differ from the
- * program's file are somebody else's breakpoints, and none of the patches is put in then.
+ * program's file are another program's breakpoints, and none of the patches is put in then.
  *
  * The area stays mapped when the patches are taken out while a thread may be inside a stub, or be about to
  * return there from a signal handler (stale_patches.h).

@@ -137,7 +137,7 @@ static int read_records(struct agent_reader *reader, struct reader_thread *threa
 }
 
 /* Reads the first chunk, which others follow. Returns 1 when it is read and left, 0 when a record of it is
- * waited for. `final`: nobody will write one. */
+ * waited for. `final`: none will be written. */
 static int read_followed(struct agent_reader *reader, struct reader_thread *thread, bool final)
 {
     const struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);

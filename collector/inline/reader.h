@@ -10,10 +10,10 @@
  * back to it. Then it counts as one call lost, and the chunk is kept until its thread has ended, so that
  * nothing is written where others read.
  *
- * Whoever has the area mapped may write anything there, at any time. So records are copied before anybody
- * looks at them, and each loop is bounded by what the collector has noted itself. What stubs and agent cannot
- * have written (a function that has no stub, a tick that has not been, counts that go back or are too large)
- * ends the reading of the area: agent_reader_fault().
+ * A process that has the area mapped may write anything there, at any time. So records are copied before
+ * anything looks at them, and each loop is bounded by what the collector has noted itself. What stubs and
+ * agent cannot have written (a function that has no stub, a tick that has not been, counts that go back or
+ * are too large) ends the reading of the area: agent_reader_fault().
  */
 #ifndef TRACECTL_COLLECTOR_INLINE_READER_H
 #define TRACECTL_COLLECTOR_INLINE_READER_H
@@ -38,7 +38,7 @@ struct agent_expected {
 #define READER_PATIENCE_NS 1000000000ull
 
 /* Who takes what is read; what they return below 0 ends the reading and is returned, but -ELOOP: that more
- * calls are open than a stack has room for. */
+ * calls are open than a stack can hold. */
 struct agent_sink {
     /* In memory that no target has. `times`: the time stamp counter at each of the calls; NULL: is not kept.
      */
@@ -79,10 +79,10 @@ int agent_reader_read_to(struct agent_reader *reader, uint32_t tid, uint32_t off
  */
 int agent_reader_share_slots(struct agent_reader *reader, uint32_t tid, uint32_t of);
 
-/* The thread has ended or stands still for good: hands on the rest, and puts its chunks back. */
+/* The thread has ended or stands still permanently: hands on the rest, and puts its chunks back. */
 int agent_reader_end(struct agent_reader *reader, uint32_t tid);
 
-/* The same for all threads, when nobody runs stubs of this area any more or the recording has ended. */
+/* The same for all threads, when no thread runs stubs of this area any more or the recording has ended. */
 int agent_reader_end_all(struct agent_reader *reader);
 
 /* At the end: calls of threads that never had a chunk, or whose ticket has not been told. */

@@ -20,7 +20,7 @@ int reader_find_fault(struct agent_reader *reader, const char *fault)
 int reader_result(struct agent_reader *reader, int code)
 {
     if (code == -ELOOP)
-        code = reader_find_fault(reader, "more calls are open than a stack has room for");
+        code = reader_find_fault(reader, "more calls are open than a stack can hold");
     return code == -EBADMSG && reader->fault ? 0 : code;
 }
 

@@ -10,8 +10,8 @@
 /* A chunk of a thread. */
 struct held_chunk {
     uint32_t number;
-    uint32_t ticket; /* that of who has it */
-    bool has_hole;   /* a record was given up: whoever was to write it may still do so */
+    uint32_t ticket; /* that of its owner */
+    bool has_hole;   /* a record was given up: its thread may still write it */
 };
 
 struct reader_thread {
@@ -54,7 +54,7 @@ struct agent_reader {
     struct nameless_chunk *nameless;
     size_t nameless_count, nameless_capacity;
     uint64_t now, unplaced_reported, unplaced_seen, shared_reported;
-    uint64_t strays;                            /* calls in chunks that nobody is known to have taken */
+    uint64_t strays;                            /* calls in chunks whose threads are unknown */
     bool frozen;                                /* nothing behind the last look is read */
     struct agent_record records[CHUNK_RECORDS]; /* copies, of those that are handed on */
     uint64_t times[CHUNK_RECORDS];

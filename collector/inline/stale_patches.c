@@ -45,8 +45,8 @@ static bool is_area(const struct map_line *mapping)
     return !strcmp(mapping->name, "/memfd:" AGENT_MAGIC " (deleted)");
 }
 
-/* Whether a memory file with that name was made by a recorder: anybody can give the name, but its owner is
- * its maker, and code files are sealed. Who may not look takes it for one. */
+/* Whether a memory file with that name was made by a recorder: any program can give the name, but its owner
+ * is its maker, and code files are sealed. Who may not look takes it for one. */
 static bool is_made_by_recorder(pid_t pid, const struct map_line *mapping)
 {
     struct stat file;
@@ -146,7 +146,7 @@ static bool is_alive(const struct found_area *area, pid_t collector)
     return false;
 }
 
-/* ------------------------------------------------------------------------------------ who is inside */
+/* ------------------------------------------------------------------------------------ threads inside */
 
 static bool is_in(uint64_t address, const struct stale_area *area)
 {
@@ -426,7 +426,7 @@ struct taking_back {
     pid_t collector;
     pid_t *done; /* an area stays mapped while a thread may be in it */
     size_t count, capacity;
-    bool news;
+    bool found;
 };
 
 static bool is_done(const struct taking_back *taking, pid_t pid)
@@ -455,7 +455,7 @@ static int take_back(void *context, pid_t pid, struct error *err)
     if (array_reserve(&taking->done, &taking->capacity, taking->count + 1))
         return -ENOMEM;
     taking->done[taking->count++] = pid;
-    taking->news = true;
+    taking->found = true;
     remote_session(pid, clean, &cleaning, NULL);
     return 0;
 }
@@ -465,7 +465,7 @@ void stale_patches_remove_all(pid_t collector)
     struct taking_back taking = {.collector = collector};
 
     do { /* until a look finds none that was forked from one that had not been cleaned yet */
-        taking.news = false;
-    } while (!for_each_process(take_back, &taking, NULL) && taking.news);
+        taking.found = false;
+    } while (!for_each_process(take_back, &taking, NULL) && taking.found);
     free(taking.done);
 }

@@ -3,7 +3,7 @@
  * What inline probes leave in a process: areas that are mapped, and jumps into them where a recording was
  * killed before it could take them out.
  *
- * An area may only be unmapped when nobody comes back to it: no thread stands in it, and no word of any
+ * An area may only be unmapped when no thread comes back to it: no thread stands in it, and no word of any
  * thread's stack could be an address in it, which a signal handler that interrupted a stub would return to.
  */
 #ifndef TRACECTL_COLLECTOR_INLINE_STALE_PATCHES_H
@@ -17,10 +17,10 @@
 
 struct error;
 
-/* Takes jumps out and unmaps areas, as far as nobody is inside; what the calling process itself has put there
- * stays. -EBUSY: another recording has inline probes in the process now. Any failure means that no probe of
- * another kind may be put into its program: the kernel would write it over a jump. A process without areas is
- * not stopped. */
+/* Takes jumps out and unmaps areas, as far as no thread is inside; what the calling process itself has put
+ * there stays. -EBUSY: another recording has inline probes in the process now. Any failure means that no
+ * probe of another kind may be put into its program: the kernel would write it over a jump. A process without
+ * areas is not stopped. */
 int stale_patches_clean(pid_t pid, struct error *err);
 
 /* The same for every process that has areas and maps the file: before uprobes are put into all processes that
@@ -44,7 +44,8 @@ bool stale_patches_on_parents_memory(const struct remote *remote);
  * that stands still, and which cannot be stopped itself). In a session of the process. */
 int stale_patches_check_vfork_children(const struct remote *remote, struct error *err);
 
-/* Unmaps an area if nobody is inside. Addresses in the target; in a session of it. Returns whether it has. */
+/* Unmaps an area if no thread is inside. Addresses in the target; in a session of it. Returns whether it has.
+ */
 struct stale_area {
     uint64_t near_start, near_end;   /* head, agent and stubs */
     uint64_t apart_start, apart_end; /* counts and chunks; 0: not known */

@@ -16,7 +16,7 @@
 
 /* Gives the copies back that are as in the file, so that the process has the file's own pages there again. In
  * a session of it. `changed`: of each page, whether it may have become so; NULL: any may. A page that has
- * anything else, a breakpoint of somebody's, stays a copy; so does all that cannot be looked at, and memory
+ * anything else, another program's breakpoint, stays a copy; so does all that cannot be looked at, and memory
  * that is locked. */
 void text_pages_give_back(struct remote *remote, const struct code_mapping *mapping, const bool *changed);
 

@@ -14,7 +14,7 @@
 
 #define STEP_NS 4000000
 #define PART_MOST 0.5   /* of a processor: beside one thread it has that in any case */
-#define PART_LEAST 0.03 /* who records waits for it */
+#define PART_LEAST 0.03 /* the recording waits for it */
 
 struct background {
     pid_t worker;

@@ -4,8 +4,9 @@
  *
  * Before the first probe a recorder takes some tenths of a second: the kernel checks the programs, the
  * target's code is read. A service that keeps all processors busy would answer less meanwhile. So the thread
- * that does it runs where a processor is idle (SCHED_IDLE: whoever wakes up comes before it at once, which a
- * nice level does not give), and beside others for as long as it is behind what the budget gives it.
+ * that does it runs where a processor is idle (SCHED_IDLE: any other thread that wakes up runs before it at
+ * once, which a nice level does not give), and beside others for as long as it is behind what the budget
+ * gives it.
  *
  * Not for work in which the kernel holds locks that the target waits for (backend/proxy.h), nor while a
  * process stands still.

@@ -42,7 +42,7 @@ static void release_if_older(int held_map_fd, uint32_t pid, uint64_t until)
         kill((pid_t)pid, SIGCONT);
 }
 
-/* Lets go whoever has stood since `until` (CLOCK_MONOTONIC) or longer. */
+/* Lets go all processes that have stood since `until` (CLOCK_MONOTONIC) or longer. */
 static void release_older(int held_map_fd, uint64_t until)
 {
     uint32_t pid, next;

@@ -8,7 +8,7 @@
  * programs that one may not read CAP_KILL                 let a process of another user go that was held at
  * its exec; without it such processes are not held CAP_CHECKPOINT_RESTORE   open deleted or replaced
  * libraries through /proc/PID/map_files CAP_DAC_OVERRIDE         files of other users: the store, programs,
- * what containers have CAP_SYS_NICE             put probes in and take them out before anybody else runs
+ * what containers have CAP_SYS_NICE             put probes in and take them out before any other thread runs
  * (backend/proxy.h)
  *
  * CAP_SYS_ADMIN stands for the first two and the last one, as it does in the kernel; nothing needs it. Once
@@ -45,10 +45,10 @@ enum {
 /* Those of `wanted` that this process does not have in effect. */
 unsigned privileges_missing(unsigned wanted);
 
-/* "CAP_BPF, CAP_PERFMON", as much of it as there is room for. */
+/* "CAP_BPF, CAP_PERFMON", as much of it as fits. */
 void privileges_text(unsigned privileges, char *ret_text, size_t size);
 
-/* Gives up for good every capability but those of `keep` that there are; 0 gives up all. What is attached,
+/* Gives up permanently every capability but those of `keep` that there are; 0 gives up all. What is attached,
  * mapped and open stays: with none left a recording of processes that get no new program runs on, and
  * detaches. A process that had CAP_SYS_ADMIN in the place of one to keep keeps that. Later access to files is
  * that of the user id alone. */

@@ -6,8 +6,8 @@
  * - if exceptions, panics or thread cancellation may walk their stacks, since those abort at the overwritten
  * return address: any image with exception tables or an unwinding runtime, and Go, which moves its stacks as
  * well;
- * - if they are static: those contain hand-written parts of the C library whose local symbols nobody can
- * list;
+ * - if they are static: those contain hand-written parts of the C library whose local symbols it is
+ * impossible to list;
  * - if something in them looks at the stacks (image/functions/stack_readers.h), or hands system calls that
  * the program did not make itself to a handler: a return probe is a system call since Linux 6.11.
  *

@@ -27,7 +27,7 @@ struct rewrite_gates {
 /* Whether the function is one. */
 bool rewrite_gate_is(const struct image_function *function);
 
-/* The gates among the functions of an image; those that are left over are left out. */
+/* The gates among the functions of an image; those that are left over get none. */
 void rewrite_gates_find(const struct image_function *functions, size_t count,
                         struct rewrite_gates *ret_gates);
 

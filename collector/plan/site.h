@@ -29,7 +29,7 @@
 #include "image/arch/disasm.h"
 #include "image/flow/flow_map.h"
 
-/* A frame that is larger by the time of the site is not followed: a probe's cookie has room for so much. */
+/* A frame that is larger by the time of the site is not followed: a probe's cookie can hold so much. */
 #define SITE_SP_OFFSET_MAX (0xffff * 8)
 
 struct site {

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* Ranks come from an environment variable that anybody can set: a senseless one must not cost gigabytes. */
+/* Ranks come from an environment variable that any user can set: a senseless one must not cost gigabytes. */
 #define MAX_RANK (1 << 24)
 
 void labels_release(struct labels *labels)

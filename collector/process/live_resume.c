@@ -28,7 +28,7 @@ static bool can_be_made_anew(uint64_t number)
     return false;
 }
 
-/* Whether a signal that the thread does not block waits for it or its process. True when nobody knows. */
+/* Whether a signal that the thread does not block waits for it or its process. True when that is unknown. */
 static bool signal_waits(pid_t tid)
 {
     uint64_t pending = 0, blocked = 0, signals;

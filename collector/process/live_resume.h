@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Undoes what an interruption by ptrace(2) does to a system call that does not restart by itself. */
+/* Undoes what an interruption by ptrace(2) does to a system call that does not restart on its own. */
 #ifndef TRACECTL_COLLECTOR_PROCESS_LIVE_RESUME_H
 #define TRACECTL_COLLECTOR_PROCESS_LIVE_RESUME_H
 

@@ -122,7 +122,7 @@ bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *c
     bool found = false;
 
     if (!processes)
-        return true; /* who cannot look must assume it */
+        return true; /* if it cannot be read, it must be assumed */
     while (!found && (entry = readdir(processes))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 

@@ -25,7 +25,8 @@
 #define SILENT_MOST 64
 #define SILENT_OF_USER 4
 
-/* ------------------------------------------------------------------------------------ who does not answer */
+/* ------------------------------------------------------------------------------------ processes that do not
+ * answer */
 
 static struct silent {
     pthread_mutex_t lock;

@@ -12,7 +12,7 @@
  *   - it is never single-stepped: the processor's trap flag would stay;
  *   - a stop at a system call has a number that is no signal (PTRACE_O_TRACESYSGOOD): the kernel would send
  *     SIGTRAP;
- *   - a call that does not restart by itself is set back as soon as the thread stands still.
+ *   - a call that does not restart on its own is set back as soon as the thread stands still.
  */
 #ifndef TRACECTL_COLLECTOR_PROCESS_TRACEE_H
 #define TRACECTL_COLLECTOR_PROCESS_TRACEE_H
@@ -35,7 +35,8 @@ struct tracee {
     struct user_regs_struct interrupted;
 };
 
-/* Asks the thread to stop. -ESRCH: it has ended; -EPERM: somebody else traces it, or it is another user's. */
+/* Asks the thread to stop. -ESRCH: it has ended; -EPERM: another process traces it, or it is another user's.
+ */
 int tracee_stop(pid_t tid, struct tracee *ret_tracee);
 
 /* 1: it stands still; 0: not yet; -ESRCH: it is gone. */

@@ -8,7 +8,7 @@
  *
  *   - A thread that stands still is let go by the kernel, and nothing is missing (tracee.h).
  *   - The thread that calls the kernel for us has a signal frame in front of it (signal_frame.h) from the
- *     moment at which its registers are no longer its own: with nobody to stop it, it makes the call, and
+ *     moment at which its registers are no longer its own: with nothing to stop it, it makes the call, and
  *     then restores itself. What a call leaves behind, such as a descriptor, it undoes before
  *     (remote_undo). The frame lies in memory that no thread uses (remote_place.h), and the code is the
  *     C library's.
@@ -35,7 +35,7 @@ struct remote;
 /* Runs `work` on the stopped process `pid`, which goes on afterwards, and returns what it returns, with its
  * error. `work` runs in a child of this process: what it shall leave behind must be in shared memory. It has
  * to be quick: after some seconds it is killed, and earlier when this process gets a signal meanwhile.
- * -ESRCH: gone; -EPERM: somebody else traces it; -ETIMEDOUT: a thread does not stop, or the whole took too
+ * -ESRCH: gone; -EPERM: another process traces it; -ETIMEDOUT: a thread does not stop, or the whole took too
  * long; -ECHILD: the session was killed. */
 typedef int (*remote_work)(void *context, struct remote *remote, struct error *err);
 int remote_session(pid_t pid, remote_work work, void *context, struct error *err);

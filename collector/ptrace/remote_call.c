@@ -2,7 +2,7 @@
 /*
  * A thread of a stopped process calls the kernel for us.
  *
- * The order of things: frames are written first, into memory that nobody uses. Then one call of ptrace(2)
+ * The order of things: frames are written first, into unused memory. Then one call of ptrace(2)
  * gives the thread other registers: it stands at `syscall; ret`, its stack pointer at a frame, whose first
  * word leads to a call of rt_sigreturn. From there on it restores itself unless it is stopped. Only then
  * are its signals blocked, which the frame undoes. When it is taken back they are unblocked first, and then
@@ -53,7 +53,7 @@ int remote_set_registers(pid_t tid, const struct user_regs_struct *registers)
 
 /* ------------------------------------------------------------------------------------ which thread */
 
-/* Whether system calls of the thread are restricted, or returns are checked. True when nobody knows. */
+/* Whether system calls of the thread are restricted, or returns are checked. True when that is unknown. */
 static bool is_restricted(pid_t tid)
 {
     AUTO_FCLOSE FILE *status = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a process has already that calls for us can do with: instructions, and memory that nobody uses. */
+/* What a process has already that calls for us can do with: instructions, and unused memory. */
 #ifndef TRACECTL_COLLECTOR_PTRACE_REMOTE_PLACE_H
 #define TRACECTL_COLLECTOR_PTRACE_REMOTE_PLACE_H
 

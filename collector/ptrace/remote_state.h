@@ -54,8 +54,8 @@ struct remote {
 int remote_get_registers(pid_t tid, struct user_regs_struct *ret_registers);
 int remote_set_registers(pid_t tid, const struct user_regs_struct *registers);
 
-/* Takes the calling thread back to where it was. If it does not stop for that, it will go back by itself once
- * it is let go. */
+/* Takes the calling thread back to where it was. If it does not stop for that, it will go back on its own
+ * once it is let go. */
 void remote_unpark(struct remote *remote);
 
 #endif

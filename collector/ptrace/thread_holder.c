@@ -8,7 +8,7 @@
  *
  * Others speak to it through a pipe, which takes a request whole or not at all. It answers one of them,
  * THREAD_HOLDER_SEIZE, by a semaphore. The host posts the same semaphore when the child has died, so that
- * nobody waits for ever.
+ * no thread waits for ever.
  */
 #include "collector/ptrace/thread_holder.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The thread holder: makes single threads of a process stand still for a while, at a place of somebody's
+ * The thread holder: makes single threads of a process stand still for a while, at a place of the caller's
  * choice, while all the others run on.
  *
  * The place is where a signal is sent to the thread, by a BPF program at a probe (bpf_send_signal_thread with
- * SIGURG, which does nothing where nobody follows_schedule: it is ignored by default, and Go's runtime
+ * SIGURG, which does nothing where no thread holder runs: it is ignored by default, and Go's runtime
  * expects to get it for no reason). The thread holder traces the process with ptrace(2), so that the thread
  * stops when the signal arrives, before anything else happens. It is held as long as a function of the caller
  * says, or until another thread lets it go.
@@ -91,7 +91,7 @@ pid_t thread_holder_pid(const struct thread_holder *holder);
 
 /* Traces a process, all its threads, and whatever they make from now on. It may be stopped (SIGSTOP), and
  * stays so until SIGCONT. Returns when it is traced. -ESRCH: it is gone, or the thread holder is; -EPERM:
- * somebody else traces it, or it is another user's. Not to be called by `stopped`. */
+ * another process traces it, or it is another user's. Not to be called by `stopped`. */
 int thread_holder_seize(struct thread_holder *holder, pid_t pid, struct error *err);
 
 /* Ends the hold of a thread early, in some 10 us. From any thread, and from `stopped` for other threads than

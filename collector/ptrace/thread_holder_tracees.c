@@ -169,7 +169,7 @@ static bool interrupts_a_call(pid_t tid)
            registers_result(&registers) == -EINTR;
 }
 
-/* Whether a signal does nothing to the process, so that nobody but its tracer would ever see it. */
+/* Whether a signal does nothing to the process, so that only its tracer would ever see it. */
 static bool is_ignored(pid_t tid, int number)
 {
     const uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);

@@ -8,7 +8,7 @@
 
 /* Asks the policy of each Go program that runs what is to be recorded of it, places probes or takes them
  * away, and tells it in the program's events. `now_ns`: CLOCK_MONOTONIC. A program that ends meanwhile is
- * left alone. */
+ * not changed. */
 int go_detail_apply(struct streams *streams, struct uprobe_backend *backend, uint64_t now_ns,
                     struct error *err);
 

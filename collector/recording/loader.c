@@ -114,7 +114,7 @@ bool loader_consume_skipped(struct loader *loader)
     return skipped;
 }
 
-/* Whether the process has any by itself. */
+/* Whether the process has any of its own. */
 static bool has_own_probes(struct loader *loader, pid_t pid)
 {
     struct attachment *attachment = NULL, *next = NULL;
@@ -184,7 +184,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     struct traced_image *image = NULL;
     struct background *background;
     char link[64], root[32];
-    bool news;
+    bool updates;
     int r;
 
     program.exe = process_exe(pid);
@@ -194,8 +194,8 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     source.file = &file;
     source.name = program.exe ? program.exe : link;
     source.root = root;
-    background =
-        background_begin(starting ? 0 : budget_share(loader->options.budget)); /* who starts is held */
+    background = background_begin(
+        starting ? 0 : budget_share(loader->options.budget)); /* a starting program is held */
     r = target_file_open(link, &file);
     if (r)
         error_set(err, r, r == -EREMOTE ? SERVED : NULL, "cannot trace %s", source.name);
@@ -216,7 +216,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.starting = starting;
     *ret_main = image;
     r = streams_set_program(loader->options.streams, pid, &program, err);
-    return r ? r : loader_survey(loader, pid, &image->file, starting, &news, err);
+    return r ? r : loader_survey(loader, pid, &image->file, starting, &updates, err);
 }
 
 int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
@@ -250,7 +250,7 @@ static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret
     struct sync_survey survey = {0};
     int r = sync_probes_fork(loader->options.sync, parent, child, &survey, err);
 
-    *ret_updates |= survey.news;
+    *ret_updates |= survey.updates;
     loader->skipped |= survey.skipped;
     return r;
 }
@@ -285,7 +285,7 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_upda
     if (!r)
         r = loader_give_inline(loader, child, ret_updates, err);
     if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
-        return r; /* nothing to bring, or nobody there any more */
+        return r; /* nothing to bring, or the process is gone */
     for (size_t i = 0; !r && i < count; i++) {
         struct traced_image *image = attached_image(loader, parent, &mappings[i]);
 

@@ -4,7 +4,7 @@
  * libraries when the dynamic linker has mapped them, to the children that inherit mapped libraries.
  *
  * A program's probes are in every process that runs it, since a traced process's children are traced too, and
- * nobody else's hits are recorded. A library that other processes map as well is probed in each traced
+ * no other process's hits are recorded. A library that other processes map as well is probed in each traced
  * process on its own, so that the others do not pay.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDING_LOADER_H
@@ -63,7 +63,7 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, stru
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err);
 
 /* A process is about to change the code at `address`: takes the probes of the image that lies there away,
- * from all processes and for good, unless its file tells which bytes change, and waits until this one has
+ * from all processes, permanently, unless its file tells which bytes change, and waits until this one has
  * none. The process stands still. `*ret_left`: there were any. -ENOMEM. */
 int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err);
 
@@ -87,7 +87,7 @@ bool loader_consume_unpatched(struct loader *loader);
 void loader_end(struct loader *loader, pid_t pid);
 
 /* Another thread of a process has executed a program and become its main thread. The kernel ties the probes
- * that a process has by itself to the main thread of before: they are in none of the new program's code, but
+ * that a process has separately to the main thread of before: they are in none of the new program's code, but
  * are told of others' hits there. Returns when there are none any more. */
 void loader_replace_thread(struct loader *loader, pid_t pid);
 

@@ -67,8 +67,9 @@ bool loader_has_inline(const struct loader *loader, pid_t pid)
     return backend_has(loader->options.in_processes, pid);
 }
 
-/* Before an image's uprobes go into all processes that run it: none of them may be patched by somebody else.
- * If one is, an image whose returns are inferred is probed in one process at a time, as libraries are. */
+/* Before an image's uprobes go into all processes that run it: none of them may be patched by another
+ * recorder. If one is, an image whose returns are inferred is probed in one process at a time, as libraries
+ * are. */
 static int make_way(struct loader *loader, struct traced_image *image, struct error *err)
 {
     struct error why = {0};
@@ -133,8 +134,9 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
     return r || !any ? r : image_table_leave_differing(loader->options.images, image, err);
 }
 
-/* The same for a process that gets an image's probes by itself. What differs in the first one has no probe in
- * any; another one that differs has none of the image's. One that we have patched was compared for that. */
+/* The same for a process that gets an image's probes separately. What differs in the first one has no probe
+ * in any; another one that differs has none of the image's. One that we have patched was compared for that.
+ */
 static int compare_one(struct loader *loader, struct traced_image *image, pid_t pid, bool *ret_differs,
                        struct error *err)
 {

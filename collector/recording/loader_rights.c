@@ -18,7 +18,7 @@ static const struct sync_function_spec changers[] = {
     CHANGES("capset"),    CHANGES("unshare"),    CHANGES("setns"),
 };
 
-/* In all processes: who forks may do so before its child could be given probes of its own. */
+/* In all processes: one that forks may do so before its child could be given probes of its own. */
 int loader_watch_rights(struct loader *loader, struct traced_image *image, struct error *err)
 {
     CLEANUP(sync_targets_release) struct sync_targets targets = {0};

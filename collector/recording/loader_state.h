@@ -63,7 +63,7 @@ int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 /* Notes that a mapped file could not be opened. -ENOMEM. */
 int loader_note_unopened(struct loader *loader, const char *path, int code, struct error *err);
 
-/* Whether what has this number (an image's, or a linker's) is attached to this process by itself. */
+/* Whether what has this number (an image's, or a linker's) is attached to this process separately. */
 bool loader_has_attachment(const struct loader *loader, uint32_t number, pid_t pid);
 /* Notes that it is; `image` is NULL for a linker. -ENOMEM. */
 int loader_add_attachment(struct loader *loader, uint32_t number, struct traced_image *image, pid_t pid,
@@ -81,7 +81,7 @@ int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, 
  * been patched (a uprobe would be written over a jump, in children of a patched one too). */
 int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err);
 
-/* Takes all probes of an image away, from all processes and for good, and waits until `pid`, which stands
+/* Takes all probes of an image away, from all processes, permanently, and waits until `pid`, which stands
  * still, has none; or makes sure that it gets none. -ENOMEM. */
 int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, const char *why,
                  struct error *err);

@@ -49,7 +49,7 @@ int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 struct survey {
     struct stream_code *code;
     size_t count;
-    bool can_throw, reads_stacks, probes_returns, own_probes, watched, news;
+    bool can_throw, reads_stacks, probes_returns, own_probes, watched, updates;
 };
 
 static void survey_release(struct survey *survey)
@@ -98,7 +98,7 @@ static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *im
     struct sync_survey sync = {0};
     int r = sync_probes_image(loader->options.sync, image, pid, &sync, err);
 
-    survey->news |= sync.news;
+    survey->updates |= sync.updates;
     survey->own_probes |= sync.own;
     loader->skipped |= sync.skipped;
     return r;
@@ -123,7 +123,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     if (r || !image->elf)
         return r;
     if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
-        survey->news = true;
+        survey->updates = true;
         r = loader_attach(loader, image, pid, false, err);
         if (r == -EMFILE || r == -ENFILE)
             return loader_note_unopened(loader, mapping->path, r, err);
@@ -225,7 +225,7 @@ int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, 
         survey.watched = r > 0;
     }
     code_mappings_free(mappings, count);
-    *ret_updates = survey.news;
+    *ret_updates = survey.updates;
     for (size_t i = 0; r >= 0 && loader_has_inline(loader, pid) && i < survey.count; i++)
         r = is_c_library(survey.code[i].image) ? loader_watch_rights(loader, survey.code[i].image, err) : 0;
     return r < 0 ? r : tell(loader, pid, &survey, starting, err);

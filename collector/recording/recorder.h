@@ -64,8 +64,8 @@ struct recorder_go {
     bool functions;                       /* with `detail`: functions of Go programs, too */
     struct go_budget budget;              /* what recording goroutines may cost */
     const struct go_watch_options *watch; /* programs that are launched; NULL: none is watched */
-    struct go_observer observer;          /* without `watch`: who wants to know what goroutines do */
-    struct go_watch_observer watcher;     /* who wants to know what is seen */
+    struct go_observer observer;          /* without `watch`: gets what goroutines do */
+    struct go_watch_observer watcher;     /* gets what is observed */
     bool delays;                          /* recorder_set_schedule will be called */
 };
 

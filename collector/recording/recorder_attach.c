@@ -56,7 +56,7 @@ static void family_release(struct family *family)
     free(family->items);
 }
 
-/* Appends the children of a process that nobody knows yet. */
+/* Appends the children of a process that are not known yet. */
 static int list_children(const struct recorder *recorder, pid_t parent, struct family *family,
                          struct error *err)
 {
@@ -137,7 +137,7 @@ static void order_by_use(struct relative *relatives, size_t count)
     qsort(relatives, count, sizeof(*relatives), busiest_first);
 }
 
-/* The process that was asked for, then those below it; of those, whoever ends meanwhile is passed over. */
+/* The process that was asked for, then those below it; of those, ones that end meanwhile are passed over. */
 static int attach_family(struct recorder *recorder, pid_t pid, struct family *family, struct error *err)
 {
     const struct traced_image *image;

@@ -131,7 +131,7 @@ int recorder_backends_note(struct recorder *recorder, const void *record)
 
 /* Ends the round behind what had happened when it looked: a program that goes on making processes gives as
  * many new records as are read meanwhile, with the calls that come before them. So does one that goes on
- * loading libraries, before the recording begins: nobody waits for us then. */
+ * loading libraries, before the recording begins: no process waits for us then. */
 static int on_record(void *context, const void *record, size_t size)
 {
     struct recorder *recorder = context;

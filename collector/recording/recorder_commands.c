@@ -172,7 +172,7 @@ int recorder_commands_survivors(struct recorder *recorder, struct error *err)
     if (streams_processes(recorder->streams, &commands->survivors, &commands->survivor_count))
         return error_no_memory(err);
     if (commands->exit_status < 0 || !commands->survivor_count)
-        return 0; /* that somebody ended the recording is known */
+        return 0; /* that the recording was ended is known */
     return trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0, "processes outlived the command",
                              err);
 }

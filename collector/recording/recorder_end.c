@@ -79,7 +79,7 @@ static int drain(struct recorder *recorder, struct error *err)
     return r;
 }
 
-/* The stacks of threads that live on with calls of which nobody knows whether they are open. From here on
+/* The stacks of threads that live on with calls of which it is unknown whether they are open. From here on
  * nothing is recorded: what the stacks say and what was recorded is of the same moment. Without stacks (NULL)
  * what is not known stays unknown. */
 static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_stacks, struct error *err)
@@ -104,7 +104,7 @@ static int stop_and_look(struct recorder *recorder, struct live_stacks **ret_sta
     return 0;
 }
 
-/* The removal of many probes takes the kernel seconds: nobody stands still for it. */
+/* The removal of many probes takes the kernel seconds: no thread stands still for it. */
 static void let_go_and_detach(struct recorder *recorder)
 {
     recorder->closing = true;

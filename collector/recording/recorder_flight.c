@@ -107,7 +107,7 @@ int recorder_flight_round(struct recorder *recorder, uint64_t now_ns,
         recorder->watched_ns = now_ns;
         streams_check_watched(recorder->streams, now_ns);
     }
-    /* When nobody lives any more the recording ends, and then what it has is committed once. */
+    /* When no process lives any more the recording ends, and then what it has is committed once. */
     if (r || !streams_live_processes(recorder->streams) || !flight_is_due(flight, now_ns))
         return r;
     r = flush(recorder, err);

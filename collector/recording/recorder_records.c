@@ -64,14 +64,15 @@ static int to_streams(struct recorder *recorder, const void *record, size_t size
 static int bring_to_child(struct recorder *recorder, const struct wire_fork *record)
 {
     pid_t child = (pid_t)record->tgid;
-    bool news = false, in_time;
+    bool updates = false, in_time;
     struct error why = {0};
-    int r =
-        recorder->closing ? 0 : loader_fork(recorder->loader, (pid_t)record->parent_tgid, child, &news, &why);
+    int r = recorder->closing
+                ? 0
+                : loader_fork(recorder->loader, (pid_t)record->parent_tgid, child, &updates, &why);
 
     in_time = recorder_let_go(recorder, &record->header, child);
     return looked_at(recorder, child, r, &why,
-                     news && !in_time ? "a forked child ran before its probes" : NULL);
+                     updates && !in_time ? "a forked child ran before its probes" : NULL);
 }
 
 /* Two threads run on one thread control block. The new one stands still, or it may have run on slots that the
@@ -177,7 +178,7 @@ static int handle_rights(struct recorder *recorder, const void *data, size_t siz
     const struct wire_rights *record = data;
     pid_t pid = (pid_t)record->tgid;
     struct error why = {0};
-    bool news, held = record->header.flags & WIRE_HELD;
+    bool updates, held = record->header.flags & WIRE_HELD;
     const char *loss;
     int parted = 0, r = 0;
 
@@ -186,7 +187,7 @@ static int handle_rights(struct recorder *recorder, const void *data, size_t siz
     if (parted == -ENOMEM)
         return parted;
     if (parted > 0)
-        r = loader_give_inline(recorder->loader, pid, &news, &why);
+        r = loader_give_inline(recorder->loader, pid, &updates, &why);
     loss = after_parting(recorder, pid, held, parted);
     recorder_let_go(recorder, &record->header, pid);
     if (r == -ENOMEM)
@@ -198,12 +199,12 @@ static int handle_libraries(struct recorder *recorder, const void *data, size_t 
 {
     const struct wire_libraries *record = data;
     pid_t pid = (pid_t)record->tgid;
-    bool news = false, in_time;
+    bool updates = false, in_time;
     struct error why = {0};
-    int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &news, &why);
+    int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &updates, &why);
 
     in_time = recorder_let_go(recorder, &record->header, pid);
-    return looked_at(recorder, pid, r, &why, news && !in_time ? "a library ran before its probes" : NULL);
+    return looked_at(recorder, pid, r, &why, updates && !in_time ? "a library ran before its probes" : NULL);
 }
 
 static int handle_rewrite(struct recorder *recorder, const void *record, size_t size)
@@ -211,7 +212,7 @@ static int handle_rewrite(struct recorder *recorder, const void *record, size_t 
     return recorder_note_rewrite(recorder, record, &recorder->failure);
 }
 
-/* Calls of a function are left out from here on. */
+/* Calls of a function are not recorded from here on. */
 static int handle_over_budget(struct recorder *recorder, const void *data, size_t size)
 {
     const struct wire_over_budget *record = data;

@@ -51,7 +51,7 @@ struct recorder {
     struct trigger *trigger;  /* NULL: all calls are recorded */
     struct budget *budget;    /* NULL: calls may cost what they do */
     struct sync_probes *sync; /* NULL: none */
-    struct go_watch *watch;   /* NULL: nobody watches */
+    struct go_watch *watch;   /* NULL: not watched */
     struct recorder_commands commands;
     struct recorder_excluded *left_out;
     size_t excluded_count, excluded_capacity;

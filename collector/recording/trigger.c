@@ -96,7 +96,8 @@ int trigger_enrol(struct trigger *trigger, struct traced_image *image, struct er
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------ what is left out */
+/* ------------------------------------------------------------------------------------ what is not recorded
+ */
 
 /* Of each of an image's functions. NULL: no memory. */
 static uint64_t *count_outside(const struct trigger *trigger, const struct traced_image *image)

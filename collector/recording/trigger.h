@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * record --trigger: which functions open windows (bpf/trigger.h), and what was left out outside of them, as
- * rows of `blind`.
+ * record --trigger: which functions open windows (bpf/trigger.h), and what was not recorded outside of them,
+ * as rows of `blind`.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDING_TRIGGER_H
 #define TRACECTL_COLLECTOR_RECORDING_TRIGGER_H
@@ -39,7 +39,7 @@ int trigger_enrol(struct trigger *trigger, struct traced_image *image, struct er
 /* Whether any function that has been met opens windows. */
 bool trigger_is_there(const struct trigger *trigger);
 
-/* Says of which functions calls have been left out so far. Now and then, so that a recording that is killed
+/* Reports of which functions calls were not recorded so far. Now and then, so that a recording that is killed
  * says so, too. */
 int trigger_sample(struct trigger *trigger, struct error *err);
 

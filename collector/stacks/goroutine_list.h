@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The goroutines of a live Go process, as its runtime keeps them in its memory: read, never written, and
- * nobody is stopped for it. The process goes on meanwhile: what was read is of one moment only where it is
+ * no thread is stopped for it. The process goes on meanwhile: what was read is of one moment only where it is
  * the same before and after.
  */
 #ifndef TRACECTL_COLLECTOR_STACKS_GOROUTINE_LIST_H

@@ -24,7 +24,7 @@ struct live_maps {
     size_t count, capacity;
 };
 
-/* -ESRCH when the process is gone, -ENOMEM. `ret_maps` is left alone then. */
+/* -ESRCH when the process is gone, -ENOMEM. `ret_maps` is not changed then. */
 int live_maps_read(pid_t pid, struct live_maps *ret_maps);
 
 void live_maps_release(struct live_maps *maps);

@@ -41,7 +41,7 @@ struct live_resolution {
     bool certain; /* they all are */
 };
 
-/* The calls outermost first, as call_stack.h keeps them. An all-zero stack settles nothing. */
+/* The calls outermost first, as call_stack.h keeps them. An all-zero stack resolves nothing. */
 struct live_resolution live_resolve(const struct live_stack *stack, const struct live_call *calls,
                                     size_t count);
 

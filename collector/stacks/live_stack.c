@@ -18,7 +18,7 @@
 /* Of one stack, from its innermost end. What lies further out stays unknown. */
 #define COPY_LIMIT (256u << 10)
 
-/* Threads may begin to run while others are being stopped. After so many times they are left alone. */
+/* Threads may begin to run while others are being stopped. After so many times they are not stopped. */
 enum { ROUNDS = 3 };
 
 struct process {

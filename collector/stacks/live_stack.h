@@ -2,7 +2,7 @@
 /*
  * The stacks of live processes at one moment, taken without harm to them.
  *
- * Why: where returns are inferred, nobody knows at the end of a recording which of the innermost calls of a
+ * Why: where returns are inferred, at the end of a recording it is unknown which of the innermost calls of a
  * thread that lives on are still open. Its stack tells.
  *
  * A thread that sleeps in the kernel must not be woken: epoll_wait and others would return EINTR to a program
@@ -11,9 +11,9 @@
  * kernel is asked again: a thread that is off the processor and has been switched no more often than before
  * did not run. Threads that run are stopped for these milliseconds (live_stop.h).
  *
- *     live_stacks_read        stops who runs, copies registers and stacks
+ *     live_stacks_read        stops running threads, copies registers and stacks
  *     (the caller ends its recording: from here on it notes no event)
- *     live_stacks_confirm     looks who ran in between, lets the stopped ones go
+ *     live_stacks_confirm     checks which ran in between, lets the stopped ones go
  *     live_stack_frames       at leisure, thread by thread
  *
  * What such a thread did up to the end of the recording is then in both, the recording and its stack, or the

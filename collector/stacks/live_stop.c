@@ -31,7 +31,7 @@ struct live_stop {
 };
 
 /* Returns true when there is nothing more to wait for. */
-static bool has_settled(struct stopped_thread *thread)
+static bool has_stopped(struct stopped_thread *thread)
 {
     int r = thread->seized ? tracee_has_stopped(&thread->tracee) : -ESRCH;
 
@@ -47,7 +47,7 @@ static void stop_all(struct live_stop *stop)
     for (size_t i = stop->first; i < stop->count; i++)
         stop->threads[i].seized = tracee_stop(stop->threads[i].tracee.tid, &stop->threads[i].tracee) == 0;
     while (next < stop->count) {
-        if (has_settled(&stop->threads[next]) || clock_ns(CLOCK_MONOTONIC) >= end)
+        if (has_stopped(&stop->threads[next]) || clock_ns(CLOCK_MONOTONIC) >= end)
             next++;
         else
             tracee_pause();

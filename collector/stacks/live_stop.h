@@ -6,7 +6,7 @@
  * that thread ends, and it ends with the process (SIGKILL included) or with live_stop_end. PTRACE_SEIZE and
  * PTRACE_INTERRUPT send no signal; a signal that arrives for a thread just then is handed on to it.
  *
- * What is not stopped: threads that somebody else traces (a debugger), that are gone, that belong to this
+ * What is not stopped: threads that another process traces (a debugger), that are gone, that belong to this
  * process, or that do not stop in time (waiting for a disk, say).
  *
  * A thread that was about to sleep in the kernel when it was interrupted would see that: the call restarts by

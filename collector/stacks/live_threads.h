@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The threads of processes as the kernel sees them at this moment (bpf/threads.bpf.c): who runs, how often
+ * The threads of processes as the kernel sees them at this moment (bpf/threads.bpf.c): which run, how often
  * each has been switched, and the user registers of those that are off the processor. Nobody is stopped for
  * it.
  */

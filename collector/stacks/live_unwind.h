@@ -51,14 +51,14 @@ void live_unwinder_free(struct live_unwinder *unwinder);
 int live_unwind(struct live_unwinder *unwinder, const struct live_thread *thread,
                 const struct live_copy *copy, struct live_stack *ret_stack);
 
-/* One activation with its registers as they were when it made its call, for whoever reads its variables. */
+/* One activation with its registers as they were when it made its call, for readers of its variables. */
 struct live_activation {
     uint64_t pc; /* the next instruction: in a caller, the return address */
     uint64_t registers[LIVE_REGISTERS];
     uint32_t known;   /* bit N: registers[N] could be restored */
     bool interrupted; /* it made no call: a signal came before the instruction at `pc`, or it is the innermost
                        */
-    bool signal_frame; /* nobody called it: the kernel made it, for the handler that it calls */
+    bool signal_frame; /* it was not called: the kernel made it, for the handler that it calls */
     bool guessed;      /* no call frame information led here but a frame pointer, and that may be wrong */
 };
 

@@ -64,7 +64,7 @@ static int add_activation(struct filling *filling, const struct sampled_process 
 /* ------------------------------------------------------------------------------------------------ threads
  */
 
-/* For whoever reads values: which activation each place is of. */
+/* For readers of values: which activation each place is of. */
 static int note_filled(struct filling *filling, const struct sampled_process *process,
                        const struct sampled_thread *thread)
 {

@@ -5,8 +5,8 @@
  *
  *     stack_sampler_new     names the processes
  *     stack_sampler_sample    once, or several times with pauses between
- *     stack_sampler_fill    the threads of the last time, with names and lines, and who has moved meanwhile
- *     stack_sampler_source  what the analysis reads values by
+ *     stack_sampler_fill    the threads of the last time, with names and lines, and which have moved
+ * meanwhile stack_sampler_source  what the analysis reads values by
  *
  * How the processes come through it unharmed: thread_catch.h. Stacks are unwound from copies, by call frame
  * information, and where there is none by frame pointers, which is then said (SAMPLE_AFTER_GAP).

@@ -224,8 +224,9 @@ static int catch_one(struct live_reader *reader, struct caught_process *process,
     return r;
 }
 
-/* Before all others on a loaded machine, so that nobody stands still while this process waits for its turn:
- * what it does meanwhile takes microseconds. Without the permission things take as long as they take. */
+/* Before all others on a loaded machine, so that no thread stands still while this process waits for its
+ * turn: what it does meanwhile takes microseconds. Without the permission things take as long as they take.
+ */
 static void hurry(bool on)
 {
     const struct sched_param first = {.sched_priority = on ? 1 : 0};

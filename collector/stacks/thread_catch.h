@@ -3,11 +3,11 @@
  * Registers and stacks of all threads of a live process, each of one moment of that thread, without harm to
  * it.
  *
- * A thread that is off the processor is read as it is: nobody stops or wakes it. The kernel is asked for its
- * registers (live_threads.h), its stack is copied, and the kernel is asked again: unless it has been switched
- * in between, both belong together. First all threads of the process at once, which is quick, and then those
- * that ran meanwhile one by one, where the moment is short. What is on a processor all the time is stopped
- * (live_stop.h), one thread at a time, for as long as it takes to copy its stack.
+ * A thread that is off the processor is read as it is: it is not stopped or woken. The kernel is asked for
+ * its registers (live_threads.h), its stack is copied, and the kernel is asked again: unless it has been
+ * switched in between, both belong together. First all threads of the process at once, which is quick, and
+ * then those that ran meanwhile one by one, where the moment is short. What is on a processor all the time is
+ * stopped (live_stop.h), one thread at a time, for as long as it takes to copy its stack.
  *
  * A thread that is stopped already (SIGSTOP, a debugger) stays as it is.
  */

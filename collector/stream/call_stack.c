@@ -26,7 +26,7 @@ static size_t depth_below(const struct call_stack *stack, uint64_t limit, bool o
     return depth;
 }
 
-/* The caller is nearly always the innermost open call; further out than this nobody looks, so that a call
+/* The caller is nearly always the innermost open call; further out than this none is compared, so that a call
  * costs the same however deep the stack is. What is not found stays open until rule 1 closes it. */
 #define CALLER_SEARCH 256
 

@@ -19,7 +19,7 @@
  *   6. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *
- * What these rules leave open may have returned all the same, where nobody sees it: a call that comes next is
+ * What these rules leave open may have returned all the same, unseen: a call that comes next is
  * only assumed to be inside it. It certainly is inside a call whose return would have been seen, inside one
  * that never returns, and inside its caller (rule 3).
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of some functions that somebody wants to know of as they come, or when they took long.
+ * Calls of some functions that are to be reported as they come, or when they took long.
  *
  * How long a call took is told by the times of its records. Not every record has one (--time anchor): then it
  * is that of the last record of the thread that had, which is less than a tick of the kernel before it. A

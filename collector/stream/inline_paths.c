@@ -8,7 +8,7 @@
 
 #define FIRST_CAPACITY 256u
 #define EMPTY_STACK 1u      /* the number of the stack without a frame */
-#define REST_CALLS 1000000u /* how long a thread that does not come back to its stacks is left alone */
+#define REST_CALLS 1000000u /* how long a thread that does not come back to its stacks is not tried again */
 
 /* What a record does to a stack. */
 struct path_step {
@@ -186,7 +186,7 @@ static bool make_room(struct inline_paths *paths, struct call_stack *stack)
 
 /* ------------------------------------------------------------------------------------ stacks */
 
-/* The number of the stack of this frame on `below`. There is room. */
+/* The number of the stack of this frame on `below`. It fits. */
 static uint32_t number_stack(struct inline_paths *paths, uint32_t below, const struct call_frame *frame)
 {
     uint32_t *slot = frame_slot(paths, below, frame);
@@ -199,7 +199,7 @@ static uint32_t number_stack(struct inline_paths *paths, uint32_t below, const s
     return *slot;
 }
 
-/* Numbers what is not numbered of the stack; its number, 0: there is no room. */
+/* Numbers what is not numbered of the stack; its number, 0: the table is full. */
 static uint32_t number_frames(struct inline_paths *paths, struct call_stack *stack)
 {
     size_t known = stack->depth;

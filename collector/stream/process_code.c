@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A program whose returns nobody looks for has calls only, whatever its libraries do. Otherwise one image
+/* A program whose returns are not looked for has calls only, whatever its libraries do. Otherwise one image
  * with inferred returns is enough to make the open calls of a thread uncertain. */
 static enum trace_returns returns_of(const struct traced_process *process)
 {

@@ -35,8 +35,8 @@ struct traced_process {
     uint64_t serial;                      /* of its number, in the labels */
     int64_t process_id;                   /* 0: not in the store yet */
     unsigned number;                      /* P */
-    struct goroutine_streams *goroutines; /* NULL: no Go program, or nobody wants to know */
-    struct sync_stream *sync;             /* NULL: nothing yet, or nobody wants to know */
+    struct goroutine_streams *goroutines; /* NULL: no Go program, or not wanted */
+    struct sync_stream *sync;             /* NULL: nothing yet, or not wanted */
     bool from_start;                      /* the recording saw it begin */
     struct known_caller *callers;         /* of inline calls, in inline_calls.c; NULL: none looked up yet */
     uint64_t epoch; /* goes up when something changes that its records and stacks are read with */

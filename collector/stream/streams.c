@@ -206,7 +206,7 @@ int streams_write_call(struct streams *streams, struct traced_thread *thread,
             .returns = (uint32_t)effect.closed, .function_id = function_id, .assumed = effect.assumed};
     r = streams_write_returns(streams, thread->writer, effect.closed);
     if (!r)
-        r = anchor(streams, thread, ns); /* behind the inferred returns: nobody knows when those happened */
+        r = anchor(streams, thread, ns); /* behind the inferred returns: their times are unknown */
     return r ? r : append_call(streams, thread, function_id, return_address, effect.assumed);
 }
 

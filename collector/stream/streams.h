@@ -41,7 +41,7 @@ struct stream_options {
     struct life_cycle_source *source; /* asked for what a thread has lost and not reported itself */
     struct call_watch *watch;         /* functions whose calls are looked at; NULL: none */
     bool sync;                        /* records of synchronisation come, too */
-    struct go_observer goroutines;    /* .event NULL: nobody */
+    struct go_observer goroutines;    /* .event NULL: none */
 };
 
 int streams_new(const struct stream_options *options, struct image_table *images, struct trace_writer *writer,
@@ -81,13 +81,13 @@ int streams_set_sync_library(struct streams *streams, pid_t pid, const char *pat
                              struct error *err);
 
 /* Translates one record; a wire_handler whose context is the streams. What happens to processes it takes note
- * of as far as threads and their streams go: whoever reads the records brings probes to a new program
+ * of as far as threads and their streams go: the reader of the records brings probes to a new program
  * (streams_set_program, streams_set_code), and acts on WIRE_LIBRARIES, WIRE_OVER_BUDGET, WIRE_REWRITE,
  * WIRE_RIGHTS and those of inline probes, which are nothing here. On failure streams_error() says more. */
 int streams_handle(void *streams, const void *record, size_t size);
 const struct error *streams_error(const struct streams *streams);
 
-/* The live processes with threads of which nobody knows which of their innermost calls are open. The caller
+/* The live processes with threads of which it is unknown which of their innermost calls are open. The caller
  * frees them. -ENOMEM. */
 int streams_uncertain_processes(const struct streams *streams, pid_t **ret_pids, size_t *ret_count);
 
@@ -104,7 +104,7 @@ int streams_inline_calls(struct streams *streams, uint32_t tid, const struct age
  * with the names of the process before it. */
 int streams_process_loss(struct streams *streams, pid_t pid, const char *what);
 
-/* Calls of a thread for which its inline probes found no room, at this place. */
+/* Calls of a thread that did not fit into the buffers of its inline probes, at this place. */
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls);
 
 /* Some calls of the function are not recorded, from here on: one that comes out of its code says nothing

@@ -302,7 +302,7 @@ static int function_returns(struct streams *streams, struct traced_thread *threa
 
 /* ------------------------------------------------------------------------------------------ system calls */
 
-/* Reading and writing is receiving and sending where somebody else is at the other end. */
+/* Reading and writing is receiving and sending where another process is at the other end. */
 static uint8_t kind_of_call(const struct wire_sync *record, const struct wire_sync_file *file)
 {
     uint16_t mode = record->declared;

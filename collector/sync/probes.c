@@ -194,7 +194,7 @@ static int place(struct sync_probes *probes, struct known_image *known, pid_t pi
     if (r)
         return r;
     probes->placements[probes->placement_count++] = (struct placement){pid, known};
-    survey->news = survey->own = true;
+    survey->updates = survey->own = true;
     return 0;
 }
 
@@ -210,7 +210,7 @@ static int place_everywhere(struct sync_probes *probes, struct known_image *know
     if (!r)
         r = attach(probes, known->image, &known->declared, 0, err);
     known->everywhere = !r;
-    survey->news |= !r;
+    survey->updates |= !r;
     return r;
 }
 

@@ -26,7 +26,7 @@ void sync_probes_free(struct sync_probes *probes); /* accepts NULL */
 
 /* What has become of a process by a look at its code. */
 struct sync_survey {
-    bool news;    /* there are probes now that were not there before */
+    bool updates; /* there are probes now that were not there before */
     bool own;     /* it has probes that its children must be given as well */
     bool skipped; /* too many processes have them already: this one's locks are not seen */
 };

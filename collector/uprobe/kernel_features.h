@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What this kernel can do, each found out by itself: by trying, or by its types; never by its version. Each
+/* What this kernel can do, each found out separately: by trying, or by its types; never by its version. Each
  * is found out once, since the kernel stays the same. Without privileges the first two are false. */
 #ifndef TRACECTL_COLLECTOR_UPROBE_KERNEL_FEATURES_H
 #define TRACECTL_COLLECTOR_UPROBE_KERNEL_FEATURES_H

@@ -103,7 +103,7 @@ static int make_link(void *context)
     return fd < 0 ? -errno : fd;
 }
 
-/* The process that works for us may be killed; more often than that, and somebody wants it so. */
+/* The process that works for us may be killed; more often than that, and it is on purpose. */
 #define ATTEMPTS 3
 
 /* One link on `count` places. Returns its descriptor, or a negative errno. */

@@ -43,7 +43,7 @@ int proxy_do(int (*work)(void *context), void *context)
         return work(context);
     sigfillset(&all); /* no handler of ours runs in it */
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    /* It tells nobody when it ends: who waits for commands is not to meet it. */
+    /* It signals no end: a wait for commands is not to find it. */
     pid = clone(proxy_main, stack + STACK_BYTES, CLONE_FILES | CLONE_VM, &order);
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
         ;

@@ -80,7 +80,7 @@ static const struct ring *ring_of(const struct ring_reader *reader, unsigned whi
     return ring_buffer__ring(reader->rings, which);
 }
 
-/* Looks into the slots if somebody wants that or if it is time, and if what was found last has been taken. */
+/* Looks into the slots if that is wanted or if it is time, and if what was found last has been taken. */
 static int look(struct ring_reader *reader)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);

@@ -71,7 +71,7 @@ static int read_symbol(struct unpacker *unpacker, uint32_t number, struct unpack
     struct predictor *predictor = &unpacker->predictor;
     const struct wire_event event = symbol_event(predictor, &predictor->known[number]);
 
-    if (!is_kind(event.kind)) /* nobody has this number */
+    if (!is_kind(event.kind)) /* unknown number */
         return -EBADMSG;
     predict_pass(predictor, number, &event);
     hand_on(unpacker, &event, sink);

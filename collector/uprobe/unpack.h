@@ -46,7 +46,7 @@ int unpack_tokens(struct unpacker *unpacker, const uint8_t *tokens, size_t lengt
 /* The chunk is complete. -EBADMSG: the events cannot have been these. */
 int unpack_end(struct unpacker *unpacker, uint64_t check);
 
-/* The same where nobody knows a check. */
+/* The same where no check is known. */
 void unpack_next_chunk(struct unpacker *unpacker);
 
 #endif

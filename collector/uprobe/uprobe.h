@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The BPF programs of a recording: loads them, and is a backend (backend.h) and a life-cycle source
- * (life_cycle_source.h) in one, since calls and news of processes come through one ring. Beside these two
+ * (life_cycle_source.h) in one, since calls and updates of processes come through one ring. Beside these two
  * tables it has what only the kernel's probes can do: goroutines and synchronisation.
  *
  * Nothing is pinned: when the process that holds the backend dies, however it dies, the kernel removes every
@@ -40,7 +40,7 @@ struct uprobe_options {
     bool count_only;        /* with a budget: calls are counted in its slots, and none is recorded */
     bool packed;  /* calls and returns of a thread go packed through the ring, where nothing speaks against it
                    */
-    bool no_hold; /* stop nobody at exec or fork: a parent could see it */
+    bool no_hold; /* stop no process at exec or fork: a parent could see it */
 };
 
 /* Loads the programs and attaches the life-cycle tracepoints; no probe yet. -EPERM without the capabilities,
@@ -68,8 +68,8 @@ struct uprobe_go {
 /* Probes it in every process that runs it; sites.part is not 0. */
 int uprobe_backend_attach_go(struct uprobe_backend *backend, const struct uprobe_go *go, struct error *err);
 
-/* Whom to hold up from now on, of the processes of a worker (below GO_WORKERS_MAX): nobody of before is
- * affected. `holder`: the process that the targets are traced by. */
+/* Which threads to hold up from now on, of the processes of a worker (below GO_WORKERS_MAX): none of before
+ * is affected. `holder`: the process that the targets are traced by. */
 void uprobe_backend_set_schedule(struct uprobe_backend *backend, unsigned worker,
                                  const struct go_schedule *schedule, pid_t holder);
 /* How often the place of probe `index` was hit in the worker's `execution`. */

@@ -17,10 +17,11 @@
  * instruction: gcc's -fipa-ra keeps values of the caller in registers that a callee is known not to touch,
  * r10, r11 and the vector registers among them. Those that it overwrites first need not be saved
  * (liveness.h): most functions leave some, and where two registers
- * and the flags are left the stub touches no stack at all. The red zone is left alone. Below it 24 bytes of
+ * and the flags are left the stub touches no stack at all. The red zone is not changed. Below it 24 bytes of
  * stack are written, as a signal frame would at any time; more on the way to the agent.
  *
- * What calls for which there is no room run through lies aside, so that the stubs that do get one lie closer.
+ * What calls run through for which the buffer is full lies aside, so that the stubs that do get one lie
+ * closer.
  *
  * Signals. A handler may run between any two instructions, and the functions that it calls have stubs, which
  * work on the same slots of the same thread. Nothing is lost and nothing wrong, because
@@ -36,7 +37,7 @@
  *   which is what leaving the flags alone would take, would take back what the handler appended in between.
  *   (Without `lock` xadd is one instruction for signals, not for other processors; but the slots are the
  *   thread's own.)
- * - the same instruction brings the answer whether there was room. A limit in a second slot could be that of
+ * - the same instruction brings the answer whether it was full. A limit in a second slot could be that of
  *   another chunk by the time it is read. Several stubs may find the chunk full before the first of them has
  *   come to the slow path: each gets a number that is not negative.
  * - the owner's check comes before, but a handler in between does not change whose slots they are; it may
@@ -45,7 +46,7 @@
  * the interrupted stub as well, and writes the record that the parent writes, in the same place with the same
  * content. Every later stub of the child takes the slow path: the kernel has wiped the key.
  * - a handler may leave by longjmp and never come back to the stub: registers and stack pointer are those of
- *   setjmp then. If a record had been taken it stays unwritten; whoever reads the chunk counts it.
+ *   setjmp then. If a record had been taken it stays unwritten; the reader of the chunk counts it.
  * - a chunk that runs full during the handler is handed over with the interrupted stub's record not yet
  *   written. Its number is 0 until it is, since chunks are all zero when they are given out.
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The agent: what a stub calls when it has no room for its record, or when the slots are not its thread's.
+ * The agent: what a stub calls when its buffer is full, or when the slots are not its thread's.
  *
  * It runs inside the target, on the target's stack, between two instructions of it: no system call, no lock,
  * no C library, no register but the general ones (agent_entry.S keeps those). A signal handler may interrupt
@@ -58,7 +58,7 @@ static inline int64_t cursor(void)
     return (int64_t)slot_u64(AGENT_CURSOR);
 }
 
-/* The offset of the record in the chunks; UINT32_MAX: there was no room. */
+/* The offset of the record in the chunks; UINT32_MAX: the buffer is full. */
 static inline uint32_t take_record(void)
 {
     uint64_t value = slot_add(AGENT_CURSOR, AGENT_ONE_RECORD);
@@ -177,7 +177,8 @@ static int64_t cursor_into(uint32_t number)
     return (int64_t)((uint64_t)(-records - 1) << 32 | start);
 }
 
-/* The thread has room again, or else 0: the recording has ended, or the collector does not keep up. */
+/* The thread has buffer space again, or else 0: the recording has ended, or the collector does not keep up.
+ */
 static int next_chunk(void)
 {
     int64_t full = cursor();
@@ -200,8 +201,8 @@ static int next_chunk(void)
 
 /* ------------------------------------------------------------------------------------ losing calls */
 
-/* Where a call that found no room is counted, for the collector to find it at the right place: behind the
- * last record that there was room for. Only the thread and its signal handlers write there: one instruction
+/* Where a call that did not fit is counted, for the collector to find it at the right place: behind the
+ * last record that did fit. Only the thread and its signal handlers write there: one instruction
  * that need not be locked. NULL: the thread never had a chunk. */
 static uint64_t *loss_counter(void)
 {
@@ -212,7 +213,7 @@ static uint64_t *loss_counter(void)
     return (uint64_t *)slot_block() + AGENT_UNCOUNTED / sizeof(uint64_t);
 }
 
-/* Counts a call that found no room. From now on the thread's stubs count for themselves, up to the next tick:
+/* Counts a call that did not fit. From now on the thread's stubs count for themselves, up to the next tick:
  * that is when the collector has put back what it had to read. */
 static void lose(uint32_t name, uint64_t tick)
 {
