@@ -70,7 +70,7 @@ static void print_report(const struct cascade_result *result, size_t number)
     putchar('\n');
 }
 
-/* What the run did not see, or the analysis did not look at. */
+/* Gaps of the run and limits of the analysis. */
 static void print_gaps(const struct cascade_run_facts *facts)
 {
     const struct {

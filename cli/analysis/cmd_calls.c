@@ -276,7 +276,7 @@ static int add_event(struct walk *walk, const struct event *event, struct error 
     return r == 0 && bare ? call_tree_return(walk->tree) : r;
 }
 
-/* Damaged segments are said on stderr and make the command fail, but what is behind them is shown. */
+/* Damaged segments are reported on stderr and make the command fail, but what is behind them is shown. */
 static int walk_events(struct walk *walk, struct error *err)
 {
     struct event_iter *iter = NULL;
@@ -327,7 +327,7 @@ static int print_thread(struct tracestore *store, const struct tracestore_thread
 
 /* ------------------------------------------------------------------------------------------ the run */
 
-/* Of a thread whose calls stand one below the other because nobody knows better. */
+/* Of a thread whose calls are on one level because their nesting is unknown. */
 static const char flat[] = "(returns were not recorded: the nesting is unknown; calls are listed in order)";
 
 static void print_heading(const struct tracestore_thread *thread, bool first)
@@ -433,7 +433,7 @@ static int run(int argc, char **argv)
     status = cli_finish(status);
     cli_pager_end(&pager);
     if (r == -EBADMSG)
-        return EXIT_FAILED; /* said where it was found */
+        return EXIT_FAILED; /* reported where it was found */
     return r < 0 ? cli_fail(&err) : status;
 }
 

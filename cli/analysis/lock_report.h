@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `locks` and `go locks` have in common: one run is read, and its potential deadlocks are told, as text
+/* What `locks` and `go locks` have in common: one run is read, and its potential deadlocks are printed, as text
  * while they are found, or as one JSON document. */
 #ifndef TRACECTL_CLI_ANALYSIS_LOCK_REPORT_H
 #define TRACECTL_CLI_ANALYSIS_LOCK_REPORT_H

@@ -39,7 +39,7 @@ int cli_loops_read(const struct loops_arguments *arguments, const char *const *r
                    struct loops_input *ret_input, struct error *err);
 void cli_loops_release(struct loops_input *input);
 
-/* Says that the filter keeps nothing. Returns -ENODATA. */
+/* Reports that the filter keeps nothing. Returns -ENODATA. */
 int cli_loops_kept_nothing(struct error *err);
 
 /* The error line; EXIT_USAGE for what cli_loops_read calls a usage error. */

@@ -38,7 +38,7 @@ struct ranking_input {
     struct ranking_view *views;
     struct loop_summary *summaries; /* of the views */
     size_t view_count;
-    const char **filter_names; /* chosen by itself, when the user named none */
+    const char **filter_names; /* chosen automatically, when the user named none */
     struct ranking ranking;
 };
 

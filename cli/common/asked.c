@@ -124,12 +124,12 @@ static int add_expression(struct asked *asked, const char *option, const char *t
     if (!piece)
         return -ENOMEM;
     piece->has_regex = !regcomp(&piece->regex, expression, REG_EXTENDED | REG_NOSUB);
-    piece->met = !piece->has_regex; /* an odd expression: nothing is said about its parts */
+    piece->met = !piece->has_regex; /* an odd expression: its parts are not reported */
     return 0;
 }
 
 /* The alternatives of the group from `open` to `close`, each with what stands before and behind the group.
- * Messages leave out the anchors around that. */
+ * Messages omit the anchors around that. */
 static int add_group(struct asked *asked, const char *option, const char *expression, const char *open,
                      const char *close)
 {

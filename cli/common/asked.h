@@ -2,7 +2,7 @@
 /*
  * What options ask for by name, piece by piece, and which pieces nothing has met: each alternative of a
  * regular expression, each glob of a list, each term of a filter. '^(puts|fopen|no_such)$' selects two
- * functions, and it must be said that nothing is called no_such.
+ * functions, and no_such must be reported as unmatched.
  */
 #ifndef TRACECTL_CLI_COMMON_ASKED_H
 #define TRACECTL_CLI_COMMON_ASKED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How much of a run's functions was seen, in one line: what show and every analysis of calls tells, in the
- * same words. Analyses of goroutines and locks say themselves what they miss: nobody sees those through
+ * How much of a run's functions was seen, in one line: what show and every analysis of calls prints, in the
+ * same words. Analyses of goroutines and locks report their own gaps: those are not seen through
  * functions' probes.
  */
 #ifndef TRACECTL_CLI_COMMON_COMPLETENESS_H
@@ -19,7 +19,7 @@ struct completeness {
     int64_t blind;     /* of which some calls were not, or may not have been */
     uint64_t since_ns; /* when that began; 0: with the recording */
     int64_t calls;     /* recorded */
-    int64_t missed;    /* counted and not recorded; -1: nobody counted all of them */
+    int64_t missed;    /* counted and not recorded; -1: not all of them were counted */
     bool lost;         /* events were lost besides: see `losses` */
 };
 
@@ -33,7 +33,7 @@ void completeness_text(const struct completeness *completeness, char *text, size
 void completeness_print(const struct completeness *runs, size_t count);
 
 /* Of all runs: [{"run", "functions", "complete", "blind", "since", "calls", "missed", "percent", "text"}].
- * Null is what nobody knows: `percent`, too, when events were lost besides. Of a run that was seen whole
+ * Null is unknown: `percent`, too, when events were lost besides. Of a run that was seen whole
  * `percent` is 100 and `text` empty. */
 json_t *completeness_json(const struct completeness *runs, size_t count);
 

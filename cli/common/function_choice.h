@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which functions of which images a recording probes: --images, --functions, --exclude, --filter and
- * --source. What is left out costs nothing. */
+ * --source. Functions that are not selected cost nothing. */
 #ifndef TRACECTL_CLI_COMMON_FUNCTION_CHOICE_H
 #define TRACECTL_CLI_COMMON_FUNCTION_CHOICE_H
 
@@ -35,7 +35,7 @@ int function_choice_only(struct function_choice *choice, const char *expression,
 int function_choice_exclude(struct function_choice *choice, const char *expression, struct error *err);
 
 /* The sets are the predefined ones and those of `file`, or of the default file where that is NULL
- * (filter_file.h). -EINVAL: no such set, or the filter says something about returns or K, which a recording
+ * (filter_file.h). -EINVAL: no such set, or the filter has terms about returns or K, which a recording
  * has no use for; else the file cannot be read. */
 int function_choice_filter(struct function_choice *choice, const char *spec, const char *file,
                            struct error *err);

@@ -83,7 +83,7 @@ enum cli_style {
 };
 void cli_style(bool colour, enum cli_style style);
 
-/* Something could not be written to stdout: no use to go on. */
+/* Something could not be written to stdout: continuing is useless. */
 static inline bool cli_output_broken(void)
 {
     return ferror(stdout);

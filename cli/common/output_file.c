@@ -100,7 +100,7 @@ static int cannot_write(const char *path, int code, struct error *err)
     return error_set(err, code, NULL, "cannot write %s", path);
 }
 
-/* A name beside the file, as nobody else has it; NULL: no memory. */
+/* A unique name beside the file; NULL: no memory. */
 static char *temporary_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-/* timeout(1) sends a signal twice, to the process and to its group; nobody presses Ctrl-C twice as fast. */
+/* timeout(1) sends a signal twice, to the process and to its group; no user presses Ctrl-C twice as fast. */
 #define AGAIN_NS 250000000u
 
 static struct recorder *running;
@@ -64,7 +64,7 @@ void signals_stop(struct recorder *recorder, bool with_command)
             handle(ends[i], on_signal, 0);
     }
     if (!is_ignored(SIGPIPE))
-        handle(SIGPIPE, on_nothing, SA_RESTART); /* writing says so */
+        handle(SIGPIPE, on_nothing, SA_RESTART); /* writing fails then */
 }
 
 static void on_commit(int number)

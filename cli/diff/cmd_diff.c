@@ -17,7 +17,7 @@
 #include "cli/diff/diff_report.h"
 
 enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_FLAMEGRAPH, KEY_BASELINE };
-/* Who stands out takes time that grows with the square of the number of threads. */
+/* Ranking the suspects takes time that grows with the square of the number of threads. */
 enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
 
 static const struct argp_option options[] = {
@@ -177,7 +177,7 @@ static int compare_pairs(struct diff_report *report, struct error *err)
     return 0;
 }
 
-/* Who stands out is asked of all filters where the runs are small and the user chose none, else of the one
+/* Suspects are ranked over all filters where the runs are small and the user chose none, else of the one
  * view that is shown anyway. */
 static int rank_threads(struct diff_report *report, struct error *err)
 {
@@ -187,7 +187,7 @@ static int rank_threads(struct diff_report *report, struct error *err)
     struct ranking_arguments how = {
         .min_repeats = arguments->loops.min_repeats,
         .with_returns = arguments->loops.with_returns,
-        .linkages = {LINKAGE_WARD}, /* no linkage changes who stands out */
+        .linkages = {LINKAGE_WARD}, /* no linkage changes the suspects */
         .linkage_count = 1,
         .max_bodies = {arguments->loops.max_body},
         .max_body_count = arguments->loops.max_body > 0,

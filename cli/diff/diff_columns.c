@@ -263,7 +263,7 @@ static bool goes_on(const struct diff_rows *rows, size_t row)
     return row && (mark == '<' || mark == '>') && mark == mark_of(&rows->rows[row - 1]);
 }
 
-/* How many rows from this one on are left out: the middle of a long stretch that one run alone has, of which
+/* How many rows from this one on are omitted: the middle of a long stretch that one run alone has, of which
  * `shown` rows have been shown. */
 static size_t hidden_rows(const struct diff_rows *rows, size_t row, size_t shown)
 {

@@ -20,7 +20,7 @@ struct diff_columns {
     const struct diff_nlr *diff;
     const struct thread_loops *left, *right; /* the normal and the faulty side of `diff` */
     const char *left_title, *right_title;
-    bool full;    /* no common entries are left out */
+    bool full;    /* no common entries are omitted */
     bool descend; /* the bodies of loops that differ are shown, too */
     bool colour;
     size_t width; /* of the line */

@@ -171,7 +171,7 @@ static void print_unknown(const struct diff_report *report)
                    unknown, unknown == 1 ? "" : "s");
 }
 
-/* Of all threads: what it comes to, who differs, and how the first ones do. */
+/* Of all threads: the summary, the threads that differ, and the differences of the first ones. */
 static int print_all(struct text_output *output)
 {
     const struct diff_report *report = output->report;

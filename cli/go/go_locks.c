@@ -100,8 +100,8 @@ static int on_action(void *context, const struct go_goroutine *goroutine, const 
     return go_lock_order_action(context, goroutine, action);
 }
 
-static int tell(struct lock_report *report, const struct lock_cycle *cycle, const char *label,
-                struct go_place_source places)
+static int print_cycle(struct lock_report *report, const struct lock_cycle *cycle, const char *label,
+                       struct go_place_source places)
 {
     json_t *object;
 
@@ -141,7 +141,7 @@ static int read_program(struct tracestore *store, const struct go_program *progr
     if (r < 0)
         return r;
     for (size_t i = 0; !r && i < count; i++)
-        r = tell(report, &cycles[i], program->label, go_places_source(places));
+        r = print_cycle(report, &cycles[i], program->label, go_places_source(places));
     report->complete &= complete;
     return r < 0 ? error_set(err, r, NULL, "reading the locks of goroutines") : 0;
 }

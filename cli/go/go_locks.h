@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How people and programs are told of potential deadlocks (go locks, go check). */
+/* Potential deadlocks as text and as JSON (go locks, go check). */
 #ifndef TRACECTL_CLI_GO_GO_LOCKS_H
 #define TRACECTL_CLI_GO_GO_LOCKS_H
 

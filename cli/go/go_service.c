@@ -102,7 +102,7 @@ static bool no_functions(void *context, const char *path, enum image_kind kind)
     return false;
 }
 
-/* Every process must be a Go program: what would be said of another one would be an empty promise. */
+/* Every process must be a Go program: a verdict on another one would be an empty promise. */
 static int attach_all(struct recorder *recorder, const struct go_service_options *options, struct error *err)
 {
     int r = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* go check -p: the goroutines of services that go on. */
+/* go check -p: the goroutines of services that keep running. */
 #ifndef TRACECTL_CLI_GO_GO_SERVICE_H
 #define TRACECTL_CLI_GO_GO_SERVICE_H
 

@@ -34,7 +34,7 @@ struct go_session;
 int go_session_open(struct tracestore *store, const struct go_session_options *options,
                     struct go_session **ret_session, struct error *err);
 
-/* One execution of the command, to its end; the observer is told how each process of it ended. 1: it was
+/* One execution of the command, to its end; the observer is called with the end of each process. 1: it was
  * interrupted. */
 int go_session_execute(struct go_session *session, const struct go_schedule *schedule, struct error *err);
 

@@ -14,7 +14,7 @@ struct go_slowdown {
     uint32_t executions;
 };
 
-/* An execution with so many hits of probes took so long; time in which its goroutines were held by intent
+/* An execution with a number of probe hits took a time; time in which its goroutines were held by intent
  * should be small. */
 void go_slowdown_add(struct go_slowdown *slowdown, uint64_t hits, uint64_t took_ns);
 

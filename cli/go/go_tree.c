@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tracectl go tree: who made whom, and what each was doing at the end (figure 4.4 of Taheri's dissertation,
- * 2022). Siblings that are alike, with all that is below them, are one line with a count.
+ * tracectl go tree: the creation tree, and what each was doing at the end (figure 4.4 of Taheri's dissertation,
+ * 2022). Similar siblings, with all that is below them, are one line with a count.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@ struct go_user_place {
     uint32_t site;
     struct go_place place;
     struct go_place_users users;
-    pid_t pid; /* who came last */
+    pid_t pid; /* the one that came last */
     uint64_t goroutine;
     UT_hash_handle hh;
 };

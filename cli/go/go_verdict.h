@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A recorded Go program with its verdict, and how people and programs are told (go check, go explore). */
+/* A recorded Go program with its verdict, as text and as JSON (go check, go explore). */
 #ifndef TRACECTL_CLI_GO_GO_VERDICT_H
 #define TRACECTL_CLI_GO_GO_VERDICT_H
 
@@ -20,7 +20,7 @@ struct go_judged {
     uint64_t ended_ns; /* of the process, or of its last event */
 };
 
-/* Who wants to know of operations as they end; may be NULL. */
+/* Called with operations as they end; may be NULL. */
 struct go_judge_listener {
     int (*on_action)(void *context, const struct go_goroutine *goroutine, const struct go_action *action);
     void *context;
@@ -69,7 +69,7 @@ const char *go_judged_reason(const struct go_judged *judged, const struct go_gor
 const char *go_state_text(enum go_state state);
 /* Where a goroutine is: the site of its outermost operation, else the function that it began with. */
 uint32_t go_goroutine_site(const struct go_goroutine *goroutine);
-/* Why it may go on: "runs", "sleeps", ... */
+/* Why it may continue: "runs", "sleeps", ... */
 const char *go_hope_text(enum go_hope hope);
 /* "holds", "only peer": what the goroutine that is waited for has to do with the object. */
 const char *go_tie_text(enum go_tie tie);

@@ -118,7 +118,7 @@ static json_t *outcome_json(const struct go_judged *judged, const struct go_outc
 static void add_outcomes(const struct go_judged *judged, enum go_fate fate, json_t *array)
 {
     if (fate == GO_FATE_STUCK && judged->verdict.kind == GO_VERDICT_CRASH)
-        return; /* whoever crashed might have let them go on */
+        return; /* the goroutine that crashed might have unblocked them */
     for (size_t i = 0; i < judged->verdict.outcome_count; i++)
         if (judged->verdict.outcomes[i].fate == fate)
             json_array_append_new(array, outcome_json(judged, &judged->verdict.outcomes[i]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The verdict for people. Goroutines that are alike are one block: the same state, the same operation at the
+ * The verdict for people. Similar goroutines are one block: the same state, the same operation at the
  * same place, made by goroutines that were made at the same places.
  */
 #include <inttypes.h>
@@ -149,7 +149,7 @@ static void put_users(FILE *out, const struct go_judged *judged, uint64_t gorout
     }
 }
 
-/* What all alike goroutines have in common. */
+/* What similar goroutines have in common. */
 static void put_common(FILE *out, const struct go_judged *judged, const struct go_outcome *outcome)
 {
     const struct go_goroutine *goroutine = go_replay_goroutine(judged->replay, outcome->goroutine);
@@ -188,10 +188,10 @@ static void put_object(FILE *out, const struct go_judged *judged, const struct g
 struct member {
     const struct go_judged *judged;
     const struct go_outcome *outcome;
-    char *key; /* equal for goroutines that are alike */
+    char *key; /* equal for similar goroutines */
 };
 
-/* What makes goroutines alike. */
+/* What makes goroutines similar. */
 static char *make_key(const struct go_judged *judged, const struct go_outcome *outcome)
 {
     const struct go_goroutine *goroutine = go_replay_goroutine(judged->replay, outcome->goroutine);
@@ -219,7 +219,7 @@ static int by_key(const void *left, const void *right)
     return (a->outcome->goroutine > b->outcome->goroutine) - (a->outcome->goroutine < b->outcome->goroutine);
 }
 
-static size_t alike(const struct member *members, size_t count)
+static size_t similar_members(const struct member *members, size_t count)
 {
     size_t same = 1;
 
@@ -289,7 +289,7 @@ static void put_groups(FILE *out, const struct go_judged_run *run, enum go_fate 
     if (complete && count) {
         qsort(members, count, sizeof(*members), by_key);
         for (size_t i = 0, same; i < count; i += same) {
-            same = alike(&members[i], count - i);
+            same = similar_members(&members[i], count - i);
             put_group(out, &members[i], same);
         }
     }

@@ -91,7 +91,7 @@ static void wait_ms(unsigned ms)
         ;
 }
 
-/* Programs that hang often wait with all processors busy. Whoever asks where they are shall not wait for
+/* Programs that hang often wait with all processors busy. The sampler must not wait for
  * them: the answer takes tenths of a second of one processor. Without the permission it takes longer. */
 static void go_before_others(void)
 {
@@ -137,32 +137,32 @@ int stat_live_sample(const struct stat_live_options *options, struct stack_sampl
  */
 
 /* Where lines go. */
-struct speaker {
-    void (*say)(void *context, const char *line);
+struct line_printer {
+    void (*print)(void *context, const char *line);
     void *context;
 };
 
 static void print_refusal(void *context, pid_t pid, const char *reason)
 {
-    const struct speaker *speaker = context;
+    const struct line_printer *printer = context;
     char line[400];
 
     snprintf(line, sizeof(line), "process %d: threads are shown instead of goroutines: %s", (int)pid, reason);
-    speaker->say(speaker->context, line);
+    printer->print(printer->context, line);
 }
 
-static void print_unknown(const struct stack_sampler *sampler, struct speaker speaker)
+static void print_unknown(const struct stack_sampler *sampler, struct line_printer printer)
 {
     struct stack_sampler_counts counts = stack_sampler_count(sampler);
     char line[200];
 
-    stack_sampler_refusals(sampler, print_refusal, &speaker);
+    stack_sampler_refusals(sampler, print_refusal, &printer);
     if (!counts.uncertain)
         return;
     snprintf(line, sizeof(line),
              "no stack for %zu of %zu threads: they could not be paused, have ended, or run 32-bit code",
              counts.uncertain, counts.threads);
-    speaker.say(speaker.context, line);
+    printer.print(printer.context, line);
 }
 
 static void print_line(void *context, const char *line)
@@ -173,7 +173,7 @@ static void print_line(void *context, const char *line)
 void stat_live_print_unknown(const struct stack_sampler *sampler)
 {
     if (cli.verbosity >= 0)
-        print_unknown(sampler, (struct speaker){.say = print_line});
+        print_unknown(sampler, (struct line_printer){.print = print_line});
 }
 
 static void append_line(void *context, const char *line)
@@ -185,7 +185,7 @@ json_t *stat_live_json_unknown(const struct stack_sampler *sampler)
 {
     json_t *lines = json_array();
 
-    print_unknown(sampler, (struct speaker){append_line, lines});
+    print_unknown(sampler, (struct line_printer){append_line, lines});
     return lines;
 }
 

@@ -13,7 +13,7 @@
  * `everything`, to their end. -ENOMEM, or 0. */
 int stat_order_text(FILE *out, const struct order_tree *order, bool everything);
 
-/* {"words": ..., "behind": {...} or null, "classes": [...], "tree": {...}}; docs/stat.md tells the keys.
+/* {"words": ..., "behind": {...} or null, "classes": [...], "tree": {...}}; docs/stat.md describes the keys.
  * NULL: no memory. */
 json_t *stat_order_json(const struct order_tree *order);
 

@@ -73,7 +73,7 @@ static void add_place(const struct order_tree *order, uint32_t node, json_t *obj
     json_object_set_new(object, "variables", variables_of(order, node));
 }
 
-/* What is said of a branch of the tree. */
+/* The properties of a branch of the tree. */
 static json_t *branch_of(const struct order_tree *order, uint32_t node)
 {
     const struct order_node *at = &order->nodes[node];
@@ -90,7 +90,7 @@ static json_t *branch_of(const struct order_tree *order, uint32_t node)
     return object;
 }
 
-/* One class: a branch of the node that tells who is behind, with its threads. */
+/* One class: a branch of the node that decides which threads are behind, with its threads. */
 static json_t *class_of(const struct order_tree *order, uint32_t node)
 {
     json_t *object = branch_of(order, node);
@@ -99,7 +99,7 @@ static json_t *class_of(const struct order_tree *order, uint32_t node)
     return object;
 }
 
-/* The branches of the node that tells who is behind, or of the first branching. */
+/* The branches of the node that decides which threads are behind, or of the first branching. */
 static json_t *classes_of(const struct order_tree *order)
 {
     uint32_t node = order->decided != PREFIX_NONE ? order->decided : order_tree_branching(order);

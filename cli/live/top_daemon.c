@@ -18,7 +18,7 @@
 struct asking {
     const char *socket;
     json_t *status;                           /* what the names of functions and targets stand in */
-    struct budget_function_status *functions; /* of the last look */
+    struct budget_function_status *functions; /* of the last sample */
     size_t count, capacity;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tracectl top of what runs: who is looked at, again and again, and what is shown of it.
+ * tracectl top of live processes: what is sampled repeatedly, and how it is shown.
  *
- * A source says what there is at the moment; the same loop shows it on a screen (ncurses), as text or as
+ * A source delivers the present state; the same loop shows it on a screen (ncurses), as text or as
  * JSON.
  */
 #ifndef TRACECTL_CLI_LIVE_TOP_LIVE_H
@@ -31,20 +31,20 @@ struct top_options {
 
 /* What there is at the moment. */
 struct top_view {
-    char title[256];             /* who is looked at */
-    bool has_totals;             /* else the two below are of nobody */
+    char title[256];             /* what is sampled */
+    bool has_totals;             /* else the two below are unset */
     struct budget_totals totals; /* since the beginning */
     double counted;              /* calls a second of all functions that have probes: top_counted() */
-    double used;                 /* since the last look: 0.05 when probes took five percent */
-    const char *where;           /* what the functions' `image` says: "IMAGE" */
+    double used;                 /* since the last sample: 0.05 when probes took five percent */
+    const char *where;           /* the title of the functions' `image`: "IMAGE" */
     struct budget_function_status *functions; /* most calls per second first */
     size_t count;
 };
 
 struct top_source {
-    /* Lets `ns` pass. `*ret_ended`: there is nobody left to look at. */
+    /* Lets `ns` pass. `*ret_ended`: no process is left. */
     int (*wait)(void *context, uint64_t ns, bool *ret_ended, struct error *err);
-    /* What it gives lives until the next look. */
+    /* What it delivers is valid until the next sample. */
     int (*look)(void *context, struct top_view *ret_view, struct error *err);
     void *context;
 };

@@ -24,7 +24,7 @@ DEFINE_CLEANUP(cleanup_recorder, struct recorder *, recorder_free)
 struct counting {
     const struct top_options *options;
     struct recorder *recorder;
-    struct budget_function_status *functions; /* of the last look */
+    struct budget_function_status *functions; /* of the last sample */
     uint64_t estimated_ns, cpu_ns;            /* then */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Look, show, wait: on a screen, or as text that goes on below. */
+/* Sample, show, wait: on a screen, or as text that continues below. */
 #include "base/clock.h"
 #include "cli/common/signals.h"
 #include "cli/live/top_live.h"
 
-#define KEY_NS 50000000u /* a key is answered after so long at the latest */
+#define KEY_NS 50000000u /* the longest time until a key is answered */
 
 static int show(const struct top_options *options, const struct top_view *view, struct error *err)
 {
@@ -14,7 +14,7 @@ static int show(const struct top_options *options, const struct top_view *view, 
     return 0;
 }
 
-/* Until the next look is due. `*ret_ended` as well by a key or a signal. */
+/* Until the next sample is due. `*ret_ended` as well by a key or a signal. */
 static int wait_for_next(const struct top_options *options, const struct top_source *source, bool *ret_ended,
                          struct error *err)
 {

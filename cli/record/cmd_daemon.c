@@ -138,7 +138,7 @@ static void print_answer(const char *answer, const char *end)
     text_put_raw(stdout, end);
 }
 
-/* What the daemon says to "commit TARGET". */
+/* The daemon's answer to "commit TARGET". */
 static int print_commit(const struct daemon_input *input, const char *answer, struct error *err)
 {
     AUTO_JSON json_t *document = json_loads(answer, 0, NULL);

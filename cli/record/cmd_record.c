@@ -27,7 +27,7 @@
 
 /* ------------------------------------------------------------------------------------ the recording */
 
-/* What is left out must be known also when the recording does not come to its end. */
+/* Excluded functions must be known also when the recording does not come to its end. */
 static int add_trigger_tag(struct recorder *recorder, const struct record_arguments *arguments,
                            struct error *err)
 {
@@ -110,7 +110,7 @@ static int record(struct tracestore *store, struct recorder *recorder,
 }
 
 /* A recording that failed: what it has is kept as an unfinished run, and the command is waited for, so that
- * it does not go on behind a prompt. One that has nothing leaves nothing. Returns the exit status. */
+ * it does not continue behind a prompt. One that has nothing leaves nothing. Returns the exit status. */
 static int give_up(struct recorder *recorder, int why, const struct error *err)
 {
     struct error early = *err;
@@ -132,7 +132,7 @@ static int give_up(struct recorder *recorder, int why, const struct error *err)
 
 /* ------------------------------------------------------------------------------------ the report */
 
-/* `flight`: what a flight recorder has to say, taken over; NULL: there is none. A run without a number is
+/* `flight`: the flight recorder's object, taken over; NULL: there is none. A run without a number is
  * none. */
 static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
                       const struct tracestore_totals *totals, json_t *flight, double seconds)

@@ -169,7 +169,7 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
         argp_error(state, "name either a command or processes (-p), not both");
 }
 
-/* Options that are said or not. */
+/* Options without a value. */
 static bool parse_switch(struct record_arguments *arguments, int key)
 {
     switch (key) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the command line of `tracectl record` says. */
+/* The command line of `tracectl record`. */
 #ifndef TRACECTL_CLI_RECORD_RECORD_ARGUMENTS_H
 #define TRACECTL_CLI_RECORD_RECORD_ARGUMENTS_H
 
@@ -25,9 +25,9 @@ struct record_arguments {
     char **command; /* NULL-terminated, NULL with -p */
     uint64_t duration_ns;
     bool exit_status; /* exit with the command's status */
-    bool has_budget;  /* --budget was said */
-    bool has_share;   /* --trigger-share was said */
-    bool dry_run;     /* say what would be probed, and do nothing */
+    bool has_budget;  /* --budget was given */
+    bool has_share;   /* --trigger-share was given */
+    bool dry_run;     /* print what would be probed, and do nothing */
 };
 
 /* Parses into a struct record_arguments, which record_arguments_init has filled with the defaults. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* record --flight: what is said of the runs that are made of the window, when they are made and at the end.
+/* record --flight: messages about the runs that are stored from the window, at once and at the end.
  */
 #ifndef TRACECTL_CLI_RECORD_RECORD_FLIGHT_H
 #define TRACECTL_CLI_RECORD_RECORD_FLIGHT_H
@@ -14,7 +14,7 @@ struct flight_log {
     size_t count, capacity;
 };
 
-/* The options' callback; its context is the log. Says what has happened on standard error. */
+/* The options' callback; its context is the log. Reports each event on standard error. */
 void flight_log_add(void *log, const struct flight_report *report);
 void flight_log_release(struct flight_log *log);
 
@@ -23,7 +23,7 @@ void flight_log_release(struct flight_log *log);
 json_t *flight_log_json(const struct flight_log *log, const struct flight_options *options,
                         const struct flight_counts *counts, const struct trace_writer_window *window);
 
-/* What nobody has asked for yet: that there was no run, or that the window was shorter. */
+/* The rest of the report: that there was no run, or that the window was shorter. */
 void flight_log_print_end(const struct flight_log *log, const struct trace_writer_window *window);
 
 #endif

@@ -134,7 +134,7 @@ static uint32_t inline_cost(const struct traced_image *image, size_t function)
     return image->inlined->sites[function].displacement.calls ? INLINE_CALL_NS : INLINE_NS;
 }
 
-/* Why the function has the kernel's probe; NULL: it has not, or nobody wanted anything else. */
+/* Why the function has the kernel's probe; NULL: it has not, or nothing else was requested. */
 static const char *why_not_inline(const struct traced_image *image, size_t function)
 {
     return image->inlined ? inline_image_reason(image->inlined, function) : image->not_inlined;

@@ -18,7 +18,7 @@ struct record_stacks {
     struct order_tree *order;
 };
 
-/* A look at those that are there: once, nobody asks who moves. */
+/* One sample of the existing threads; movement does not matter. */
 static int look(const struct record_arguments *arguments, struct record_stacks *stacks, struct error *err)
 {
     struct stat_live_options options;

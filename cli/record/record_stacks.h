@@ -8,9 +8,8 @@
 
 struct record_stacks;
 
-/* Looks at the processes that were named by -p, and at their children where those are followed; to be called
- * while they are recorded still. NULL: there is none any more, or nothing can be known; why is said on
- * standard error. */
+/* Samples the processes that were named by -p, and their children where those are followed; to be called while
+ * they are still recorded. NULL: none is left, or nothing can be known; the reason is reported on standard error. */
 struct record_stacks *record_stacks_take(const struct record_arguments *arguments);
 
 /* Keeps them with the run, which has ended. Accepts NULL. */

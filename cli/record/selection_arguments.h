@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of `tracectl record` that say which functions of which images are probed. */
+/* The options of `tracectl record` that select which functions of which images are probed. */
 #ifndef TRACECTL_CLI_RECORD_SELECTION_ARGUMENTS_H
 #define TRACECTL_CLI_RECORD_SELECTION_ARGUMENTS_H
 

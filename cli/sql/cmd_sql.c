@@ -81,7 +81,7 @@ static const struct argp argp = {
 static sqlite3 *interruptible; /* set before the handler is */
 static volatile sig_atomic_t interrupted;
 
-/* A statement that has not ended by the second time does not look: the process ends as others do. */
+/* A statement that has not ended by the second time does not react: the process ends as others do. */
 static void on_interrupt(int number)
 {
     if (interrupted) {

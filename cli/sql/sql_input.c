@@ -124,7 +124,7 @@ static char *make_history_path(void)
     char *path = NULL;
     int r = -1;
 
-    if (state && *state == '/') /* others are to be ignored, says the specification */
+    if (state && *state == '/') /* the specification ignores other paths */
         r = asprintf(&path, "%s/tracectl/sql_history", state);
     else if (home && *home == '/')
         r = asprintf(&path, "%s/.local/state/tracectl/sql_history", home);

@@ -14,14 +14,14 @@ struct error;
 
 enum sql_mode { SQL_TABLE, SQL_CSV, SQL_JSON, SQL_LINE };
 
-/* What a statement may take unless --timeout says otherwise: ten minutes. */
+/* The time limit of a statement without --timeout: ten minutes. */
 #define SQL_TIMEOUT_NS (UINT64_C(600) * 1000000000)
 #define SQL_TIMEOUT_OPTION(key) \
     { \
         "timeout", key, "TIME", 0, "End a statement that takes longer: 30s, 5m, 1h or none (default 10m)", 0 \
     }
 
-/* The nanoseconds that the argument of --timeout says, 0 for none; a usage error when it says no time. */
+/* The argument of --timeout in nanoseconds, 0 for none; a usage error when it is no time. */
 uint64_t sql_parse_timeout(const char *text, const struct argp_state *state);
 
 /* Opens the store of -d for reading, with the tables of the analyzer beside those of the store, and with the
@@ -37,7 +37,7 @@ int sql_prepare(sqlite3 *db, struct statement_guard *guard, const char *sql, sql
  * output is broken. */
 int sql_print(sqlite3_stmt *statement, enum sql_mode mode);
 
-/* The error line for what SQLite said last, or for the limit that was met. Returns -EINVAL. */
+/* The error line for SQLite's last error, or for the limit that was reached. Returns -EINVAL. */
 int sql_fail(sqlite3 *db, const struct statement_guard *guard, struct error *err);
 
 #endif

@@ -280,7 +280,7 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
     putchar('\n');
 }
 
-/* One line, where the calls of some threads tell nothing about which is inside which. */
+/* One line, if the nesting of the calls of some threads is unknown. */
 static void nesting_text(const struct tracestore_thread *threads, size_t count)
 {
     size_t bare = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tracectl verify: is all that the store says true? */
+/* tracectl verify: is the store consistent? */
 #include <inttypes.h>
 
 #include "base/error.h"

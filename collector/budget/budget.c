@@ -74,8 +74,9 @@ static int enrol(struct budget *budget, struct traced_image *image, struct error
            before = budget->accounts.function_count;
 
     if (image->first_index + image->plan->count > MAX_BUDGET_PROBES)
-        return error_say(err, -E2BIG, "%s: too many functions for a budget (use --budget none, or select "
-                                      "fewer with --functions)",
+        return error_say(err, -E2BIG,
+                         "%s: too many functions for a budget (use --budget none, or select "
+                         "fewer with --functions)",
                          image->path);
     if (!budget->accounts.probe_count) {
         budget->ramp_up.begun_cpu_ns = streams_cpu_ns(budget->options.streams);

@@ -214,7 +214,7 @@ daemon() {
     wait_until 40 state_is flight
     wait_until 40 window_is_full
     fails_with 3 "$TRACECTL" daemon --commit nobody -c "$WORK/daemon.conf"
-    "$TRACECTL" daemon --commit served -c "$WORK/daemon.conf" | grep '^1 flight recorder'
+    "$TRACECTL" daemon --commit served -c "$WORK/daemon.conf" | grep '^commit requested from 1 flight recorder of target served'
     wait_until 20 committed served
     kill -USR2 "$target"
     wait_until 20 committed served.2
