@@ -115,5 +115,6 @@ run_case "timeline as a picture" picture
 run_case "goroutines that are asked for" chosen
 run_case "potential deadlocks beside the verdict" potential
 run_case "a report has the goroutines" report
+run_case "the format of goroutine events is what its document says" process_events_agree "$TRACECTL_DB" 100
 chmod -R u+w "$WORK" 2>/dev/null || true
 finish

@@ -179,6 +179,16 @@ counts_by_thread() { # run id
        JOIN functions f USING (function_id) WHERE e.run_id = $1 AND e.kind = 'call' GROUP BY t.label, f.name"
 }
 
+# A reader that is written from docs/trace-format.md alone sees the same process events as tracectl.
+process_events_agree() { # store; how many there are at least
+    "$E2E/format_process_events.py" "$1" >"$WORK/process_events.reader"
+    "$TRACECTL" -d "$1" query --csv "SELECT 1 AS stream, process_id, seq, ns, object, other, value, function_id, tid
+        FROM go_events UNION ALL SELECT 2, process_id, seq, ns, object, other, result, site_id, position
+        FROM sync_events ORDER BY 1, 2, 3" | tail -n +2 | tr -d '\r' >"$WORK/process_events.tracectl"
+    cmp "$WORK/process_events.reader" "$WORK/process_events.tracectl"
+    (($(wc -l <"$WORK/process_events.reader") >= $2)) || fail "fewer than $2 process events"
+}
+
 run_id() { # name of a run
     q "SELECT max(run_id) AS id FROM runs WHERE name = '$1'"
 }

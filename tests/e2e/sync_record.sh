@@ -131,6 +131,7 @@ killed() {
 run_case "a program's locks, messages and threads are all there" counted dynamic "$PROGRAMS/sync_counts"
 run_case "a static program's" counted static "$WORK/static"
 run_case "a process that already runs" attached
+run_case "the format is what its document says" process_events_agree "$TRACECTL_DB" 1000
 run_case "what is lost is counted and marked" loses
 run_case "a recorder that is killed" killed
 finish
