@@ -60,9 +60,12 @@ in_order() { # file, patterns...
 timeline() {
     COLUMNS=200 "$TRACECTL" go timeline leak >"$WORK/leak.txt"
     cat "$WORK/leak.txt"
-    in_order "$WORK/leak.txt" 'g1 main +g[0-9]+ main.Monitor +g[0-9]+ main' 'go g[0-9]+ .*:12$' 'go g[0-9]+ .*:13$' \
-        'select .*:18, default$' 'mutex lock .*:25$' 'chan send .*:26(, blocks)?$' 'mutex lock .*:21(, blocks)?$' \
-        'ends the process, status 0$' '^at the end +running +stuck: sync.Mutex.Lock .*:21 +stuck: chan send .*:26$'
+    in_order "$WORK/leak.txt" 'g1 main +g[0-9]+ main.Monitor +g[0-9]+ main' 'go g[0-9]+ .*:12$' \
+        'select .*:18, default$' 'mutex lock .*:21(, blocks)?$' 'ends the process, status 0$' \
+        '^at the end +running +stuck: sync.Mutex.Lock .*:21 +stuck: chan send .*:26$'
+    # Monitor may begin before main has made the other goroutine.
+    in_order "$WORK/leak.txt" 'go g[0-9]+ .*:13$' 'mutex lock .*:25$' 'chan send .*:26(, blocks)?$' \
+        'mutex lock .*:21(, blocks)?$'
     COLUMNS=60 "$TRACECTL" go timeline leak >"$WORK/narrow.txt"
     in_order "$WORK/narrow.txt" '  g[0-9]+ main.Monitor +select .*:18, default$' '  g[0-9]+ main.Monitor +mutex lock .*:21(, blocks)?$'
     COLUMNS=200 "$TRACECTL" go timeline successful >"$WORK/successful.txt"
