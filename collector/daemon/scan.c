@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Processes of targets that are not recorded yet. */
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/daemon/state.h"
+#include "collector/process/proc_numbers.h"
 
 #define ANCESTORS_MAX 64
 
@@ -76,19 +76,12 @@ static void look_at(const struct service *service, pid_t pid, struct survey *sur
 
 static void survey_processes(const struct service *service, struct survey *survey)
 {
-    DIR *proc = opendir("/proc");
-    struct dirent *entry;
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
 
-    if (!proc)
-        return;
-    while ((entry = readdir(proc))) {
-        char *end;
-        long pid = strtol(entry->d_name, &end, 10);
-
-        if (pid > 0 && !*end)
-            look_at(service, (pid_t)pid, survey);
-    }
-    closedir(proc);
+    proc_numbers_open(&pids, "/proc");
+    while ((pid = proc_numbers_next(&pids)) > 0)
+        look_at(service, pid, survey);
 }
 
 /* NULL: it was not seen. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/daemon/worker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <regex.h>
 #include <signal.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collector/daemon/log.h"
+#include "collector/process/proc_numbers.h"
 #include "collector/recording/recorder.h"
 #include "image/functions/function_names.h"
 
@@ -56,20 +56,14 @@ static void choose(const struct service_target *target, struct choice *ret_choic
 
 static void list_processes(const struct recorder *recorder, struct worker_figures *figures)
 {
-    DIR *proc = opendir("/proc");
-    struct dirent *entry;
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
 
-    if (!proc)
-        return;
-    while (figures->process_count < WORKER_PIDS && (entry = readdir(proc))) {
-        char *end;
-        long pid = strtol(entry->d_name, &end, 10);
-
-        if (pid > 0 && !*end && recorder_knows_process(recorder, (pid_t)pid))
+    proc_numbers_open(&pids, "/proc");
+    while (figures->process_count < WORKER_PIDS && (pid = proc_numbers_next(&pids)) > 0)
+        if (recorder_knows_process(recorder, pid))
             figures->processes[figures->process_count++] =
-                (struct service_identity){(pid_t)pid, service_process_started((pid_t)pid)};
-    }
-    closedir(proc);
+                (struct service_identity){pid, service_process_started(pid)};
 }
 
 static void list_functions(const struct recorder *recorder, struct worker_figures *figures)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/inline/live_area.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -20,6 +19,7 @@
 #include "base/error.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/limits.h"
+#include "collector/process/proc_numbers.h"
 
 #define PAGE 4096u
 
@@ -124,25 +124,18 @@ static int find_free(pid_t pid, pid_t tid, int *ret_free, size_t count)
 {
     AUTO_FREE int *used = NULL;
     size_t used_count = 0, capacity = 0, found = 0, at = 0;
-    struct dirent *entry;
+    AUTO_PROC_NUMBERS numbers;
     char path[64];
-    DIR *directory;
-    int r = 0;
+    int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", (int)pid, (int)tid);
-    directory = opendir(path);
-    if (!directory)
+    if (proc_numbers_open(&numbers, path))
         return -ESRCH;
-    while (!r && (entry = readdir(directory))) {
-        if (*entry->d_name == '.')
-            continue;
-        r = array_reserve(&used, &capacity, used_count + 1);
-        if (!r)
-            used[used_count++] = (int)strtol(entry->d_name, NULL, 10);
+    while ((fd = proc_numbers_next(&numbers)) >= 0) {
+        if (array_reserve(&used, &capacity, used_count + 1))
+            return -ENOMEM;
+        used[used_count++] = fd;
     }
-    closedir(directory);
-    if (r)
-        return -ENOMEM;
     if (used_count)
         qsort(used, used_count, sizeof(*used), compare_numbers);
     for (int number = 0; found < count; number++) {
@@ -158,18 +151,14 @@ static int find_free(pid_t pid, pid_t tid, int *ret_free, size_t count)
  * put something else in its place. */
 static bool shares_descriptors(pid_t pid, pid_t tid)
 {
-    DIR *processes = opendir("/proc");
-    struct dirent *entry;
-    bool shares = false;
+    AUTO_PROC_NUMBERS pids;
+    pid_t other;
 
-    while (processes && !shares && (entry = readdir(processes))) {
-        pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        shares = other > 0 && other != pid && !syscall(SYS_kcmp, tid, other, KCMP_FILES, 0, 0);
-    }
-    if (processes)
-        closedir(processes);
-    return shares;
+    proc_numbers_open(&pids, "/proc");
+    while ((other = proc_numbers_next(&pids)) > 0)
+        if (other != pid && !syscall(SYS_kcmp, tid, other, KCMP_FILES, 0, 0))
+            return true;
+    return false;
 }
 
 /* Prepares the closing of a descriptor. */

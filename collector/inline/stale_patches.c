@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/inline/stale_patches.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,6 +24,7 @@
 #include "collector/inline/text_pages.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/maps.h"
+#include "collector/process/proc_numbers.h"
 #include "collector/process/process.h"
 #include "collector/process/target_memory.h"
 #include "collector/ptrace/remote_place.h"
@@ -389,19 +389,15 @@ int stale_patches_clean(pid_t pid, struct error *err)
 static int for_each_process(int (*function)(void *context, pid_t pid, struct error *err), void *context,
                             struct error *err)
 {
-    DIR *processes = opendir("/proc");
-    struct dirent *entry;
-    int r = 0;
+    AUTO_PROC_NUMBERS pids;
+    int r = proc_numbers_open(&pids, "/proc");
+    pid_t pid;
 
-    if (!processes)
-        return error_set(err, -errno, NULL, "cannot read /proc");
-    while (!r && (entry = readdir(processes))) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (pid > 0 && pid != getpid())
+    if (r)
+        return error_set(err, r, NULL, "cannot read /proc");
+    while (!r && (pid = proc_numbers_next(&pids)) > 0)
+        if (pid != getpid())
             r = function(context, pid, err);
-    }
-    closedir(processes);
     return r;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/process/maps.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
+#include "collector/process/proc_numbers.h"
 
 /* The next executable mapping of a file. `*ret_path` lives until the one behind it. */
 static bool next_mapping(struct map_lines *lines, struct code_mapping *ret_mapping, char **ret_path)
@@ -117,17 +117,13 @@ bool file_is_mapped(pid_t pid, dev_t device, ino_t inode)
 bool file_is_mapped_elsewhere(dev_t device, ino_t inode, bool (*is_ours)(void *context, pid_t pid),
                               void *context)
 {
-    DIR *processes = opendir("/proc");
-    struct dirent *entry;
-    bool found = false;
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
 
-    if (!processes)
+    if (proc_numbers_open(&pids, "/proc"))
         return true; /* if it cannot be read, it must be assumed */
-    while (!found && (entry = readdir(processes))) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        found = pid > 0 && !is_ours(context, pid) && file_is_mapped(pid, device, inode);
-    }
-    closedir(processes);
-    return found;
+    while ((pid = proc_numbers_next(&pids)) > 0)
+        if (!is_ours(context, pid) && file_is_mapped(pid, device, inode))
+            return true;
+    return false;
 }

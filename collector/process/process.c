@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/process/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
+#include "collector/process/proc_numbers.h"
 #include "collector/process/target_memory.h"
 
 /* Reads a file of /proc whole, with a NUL behind it, one that the kernel writes without the memory of the
@@ -135,27 +135,21 @@ int process_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count, struct error
 {
     AUTO_FREE pid_t *tids = NULL;
     size_t count = 0, capacity = 0;
-    struct dirent *entry;
+    AUTO_PROC_NUMBERS numbers;
     char path[64];
-    DIR *directory;
+    pid_t tid;
+    int r;
 
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    directory = opendir(path);
-    if (!directory)
-        return error_set(err, errno == ENOENT ? -ESRCH : -errno, NULL, "cannot trace process %d", (int)pid);
-    while ((entry = readdir(directory))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (tid <= 0)
-            continue;
-        if (array_reserve(&tids, &capacity, count + 1)) {
-            closedir(directory);
+    r = proc_numbers_open(&numbers, path);
+    if (r)
+        return error_set(err, r == -ENOENT ? -ESRCH : r, NULL, "cannot trace process %d", (int)pid);
+    while ((tid = proc_numbers_next(&numbers)) > 0) {
+        if (array_reserve(&tids, &capacity, count + 1))
             return error_no_memory(err);
-        }
-        tids[count++] =
-            tid; /* the kernel lists them in that order, whatever their numbers (pids wrap round) */
+        /* The kernel lists them in the order of their making, whatever their numbers (pids wrap round). */
+        tids[count++] = tid;
     }
-    closedir(directory);
     if (!count)
         return error_set(err, -ESRCH, NULL, "cannot trace process %d", (int)pid);
     *ret_tids = take_pointer(tids);
@@ -221,22 +215,17 @@ int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_cou
 {
     AUTO_FREE pid_t *pids = NULL;
     size_t count = 0, capacity = 0;
-    DIR *proc = opendir("/proc");
-    int r = 0;
+    AUTO_PROC_NUMBERS numbers;
+    pid_t pid;
 
-    for (const struct dirent *entry = proc ? readdir(proc) : NULL; entry && !r; entry = readdir(proc)) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (pid <= 0 || !runs(pid, device, inode))
+    proc_numbers_open(&numbers, "/proc");
+    while ((pid = proc_numbers_next(&numbers)) > 0) {
+        if (!runs(pid, device, inode))
             continue;
-        r = array_reserve(&pids, &capacity, count + 1);
-        if (!r)
-            pids[count++] = pid;
+        if (array_reserve(&pids, &capacity, count + 1))
+            return -ENOMEM;
+        pids[count++] = pid;
     }
-    if (proc)
-        closedir(proc);
-    if (r)
-        return r;
     if (count)
         qsort(pids, count, sizeof(*pids), compare_pids);
     *ret_pids = take_pointer(pids);

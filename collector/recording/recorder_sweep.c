@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/recording/recorder_sweep.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 #include "base/cleanup.h"
 #include "collector/memory/text_diff.h"
 #include "collector/memory/text_sites.h"
+#include "collector/process/proc_numbers.h"
 #include "collector/process/process.h"
 #include "collector/process/target_file.h"
 
@@ -127,16 +127,13 @@ static void sweep_process(struct recorder *recorder, pid_t pid)
 
 void recorder_sweep_probes(struct recorder *recorder)
 {
-    DIR *processes = recorder->in_files->of->had_probes(recorder->in_files) ? opendir("/proc") : NULL;
-    const struct dirent *entry;
+    AUTO_PROC_NUMBERS pids = {NULL};
+    pid_t pid;
 
-    while (processes && (entry = readdir(processes))) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (pid > 0 && pid != getpid())
+    if (recorder->in_files->of->had_probes(recorder->in_files))
+        proc_numbers_open(&pids, "/proc");
+    while ((pid = proc_numbers_next(&pids)) > 0)
+        if (pid != getpid())
             sweep_process(recorder, pid);
-    }
-    if (processes)
-        closedir(processes);
     recorder->in_files->of->forget_former(recorder->in_files);
 }

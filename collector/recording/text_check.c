@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/recording/text_check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "base/foreign_file.h"
 #include "collector/memory/text_diff.h"
 #include "collector/process/maps.h"
+#include "collector/process/proc_numbers.h"
 #include "collector/process/process.h"
 #include "image/arch/disasm.h"
 
@@ -71,25 +71,22 @@ static int check(const struct traced_image *image, pid_t pid, bool *differs)
 
 static int mark_all(const struct traced_image *image, bool *differs, bool *ret_any, bool *ret_read_elsewhere)
 {
-    DIR *processes = opendir("/proc");
-    struct dirent *entry;
-    int r = 0;
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
 
-    while (processes && r >= 0 && (entry = readdir(processes))) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    proc_numbers_open(&pids, "/proc");
+    while ((pid = proc_numbers_next(&pids)) > 0) {
+        int r;
 
-        if (pid <= 0 || !file_is_mapped(pid, image->file.st_dev, image->file.st_ino))
+        if (!file_is_mapped(pid, image->file.st_dev, image->file.st_ino))
             continue;
         r = check(image, pid, differs);
         if (r == -ENOMEM)
-            break;
+            return r;
         *ret_any |= r > 0;
         *ret_read_elsewhere |= image->kind == IMAGE_MAIN && only_reads(image, pid);
-        r = 0;
     }
-    if (processes)
-        closedir(processes);
-    return r;
+    return 0;
 }
 
 static void keep(struct traced_image *image, bool **differs)
