@@ -3,23 +3,18 @@
  * Goroutines: what Go's runtime, and code that it was inlined into, tells at the places that the collector
  * found in the program's file (collector/go/targets.h).
  *
- * A goroutine is known by its goid. In functions that Go compiled R14 points to the runtime's struct g of
- * whoever runs: the goroutine, or g0 when the thread schedules; then m.curg is the goroutine on whose behalf
- * it does so, if any. Arguments are in RAX, RBX, RCX, RDI, RSI, R8... (Go's ABIInternal, since go 1.17).
+ * A goroutine is known by its goid. In functions that Go compiled a register points to the runtime's struct
+ * g of whoever runs: the goroutine, or g0 when the thread schedules; then m.curg is the goroutine on whose
+ * behalf it does so, if any. Arguments are in registers (Go's ABIInternal, since go 1.17).
  */
 #ifndef TRACECTL_BPF_GOROUTINES_H
 #define TRACECTL_BPF_GOROUTINES_H
 
+#include "bpf/arch.h"
 #include "bpf/losses.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
-
-#define FLAG_CARRY 1
-#define FLAG_PARITY 4
-#define FLAG_ZERO 0x40
-#define FLAG_SIGN 0x80
-#define FLAG_OVERFLOW 0x800
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -60,11 +55,6 @@ struct {
 
 struct go_schedule go_schedules[GO_WORKERS_MAX]; /* each is written by the collector between two executions */
 
-/* What a hit needs of the registers, copied: the verifier does not follow pointers into them. */
-struct go_registers {
-    __u64 ax, bx, cx, di, si, r8, g, sp, bp, ip, flags;
-};
-
 static __always_inline __u64 go_word(__u64 address)
 {
     __u64 word;
@@ -88,100 +78,51 @@ static __always_inline __u64 go_acting(const struct go_fields *fields, __u64 g)
     return m ? go_id(fields, go_word(m + fields->m_curg)) : 0;
 }
 
-/* Whether a conditional branch with this condition (the low half of its opcode) is taken. */
-static __always_inline bool go_is_taken(__u8 condition, __u64 flags)
-{
-    bool less = !(flags & FLAG_SIGN) != !(flags & FLAG_OVERFLOW), holds = false;
-
-    switch (condition >> 1) {
-    case 0:
-        holds = flags & FLAG_OVERFLOW;
-        break;
-    case 1:
-        holds = flags & FLAG_CARRY;
-        break;
-    case 2:
-        holds = flags & FLAG_ZERO;
-        break;
-    case 3:
-        holds = flags & (FLAG_CARRY | FLAG_ZERO);
-        break;
-    case 4:
-        holds = flags & FLAG_SIGN;
-        break;
-    case 5:
-        holds = flags & FLAG_PARITY;
-        break;
-    case 6:
-        holds = less;
-        break;
-    case 7:
-        holds = less || flags & FLAG_ZERO;
-        break;
-    }
-    return condition & 1 ? !holds : holds;
-}
-
-/* The address that an operand [base + index * scale + displacement] names. */
-static __always_inline __u64 go_operand(const struct pt_regs *ctx, const struct go_probe *probe)
-{
-    __u64 registers[18] = {ctx->ax,  ctx->cx,  ctx->dx,  ctx->bx,  ctx->sp,  ctx->bp,
-                           ctx->si,  ctx->di,  ctx->r8,  ctx->r9,  ctx->r10, ctx->r11,
-                           ctx->r12, ctx->r13, ctx->r14, ctx->r15, 0,        0};
-    __u32 base = probe->base, index = probe->index;
-
-    if (base > 17)
-        base = 17;
-    if (index > 17)
-        index = 17;
-    return registers[base] + registers[index] * probe->scale + (__s64)probe->displacement;
-}
-
 /* The two words that differ from kind to kind, and where in the program it happened. */
 static __always_inline void go_fill(struct wire_go *record, const struct go_probe *probe,
                                     const struct go_fields *fields, const struct go_registers *at)
 {
-    record->object = at->ax;
-    record->value = at->bx;
+    record->object = at->arguments[0];
+    record->value = at->arguments[1];
     switch (probe->kind) {
     case GO_AT_SPAWN:
         record->object = 0;
-        record->value = go_word(at->ax);
+        record->value = go_word(at->arguments[0]);
         break;
     case GO_AT_SPAWNED:
-        record->object = go_id(fields, at->bx);
+        record->object = go_id(fields, at->arguments[1]);
         break;
     case GO_AT_EXECUTE:
     case GO_AT_END:
     case GO_AT_QUEUE:
-        record->goroutine = go_id(fields, at->ax);
+        record->goroutine = go_id(fields, at->arguments[0]);
         break;
     case GO_AT_READY:
-        record->object = go_id(fields, at->ax);
+        record->object = go_id(fields, at->arguments[0]);
         break;
     case GO_AT_PARK:
         record->object = 0;
-        record->value = at->cx & 0xff;
+        record->value = at->arguments[2] & 0xff;
         break;
     case GO_AT_OPERATION:
-        record->other = go_word(at->bp + 8); /* where the caller returns to */
+        record->other = go_word(caller_slot(at->frame)); /* where the caller returns to */
         break;
     case GO_AT_SEND:
-        record->value = at->cx & 1;
-        record->place = at->di;
+        record->value = at->arguments[2] & 1;
+        record->place = at->arguments[3];
         break;
     case GO_AT_RECV:
-        record->value = at->cx & 1;
-        record->place = go_word(at->bp + 8);
+        record->value = at->arguments[2] & 1;
+        record->place = go_word(caller_slot(at->frame));
         break;
     case GO_AT_TEST:
-        record->value = go_word(at->bx);
+        record->value = go_word(at->arguments[1]);
         break;
     case GO_AT_FATAL:
-        record->object = go_word(at->ax);
+        record->object = go_word(at->arguments[0]);
         break;
     case GO_AT_EXIT:
-        record->value = go_word(at->sp + 8) & 0xffffffff;
+        record->value = go_word(at->sp + CALL_PUSHES) & 0xffffffff;
         break;
     default:
         break;
@@ -218,18 +159,18 @@ static __always_inline void go_emit_select(const struct hit *hit, __u32 index, c
                                            const struct go_fields *fields, const struct go_registers *at)
 {
     struct wire_go_select *record = (struct wire_go_select *)go_reserve(hit, sizeof(*record));
-    __u32 cases = (__u32)(at->di + at->si), bytes = cases * sizeof(record->cases[0]);
+    __u32 cases = (__u32)(at->arguments[3] + at->arguments[4]), bytes = cases * sizeof(record->cases[0]);
 
     if (!record)
         return;
     go_begin(&record->go, hit, index, probe, fields, at);
-    record->go.object = at->di;
-    record->go.value = at->r8 & 1;
+    record->go.object = at->arguments[3];
+    record->go.value = at->arguments[5] & 1;
     record->go.cases = cases;
     asm volatile("" : "+r"(bytes)); /* the verifier must see the limit on the size itself */
     if (bytes > sizeof(record->cases))
         bytes = sizeof(record->cases);
-    if (bpf_probe_read_user(record->cases, bytes, (const void *)at->ax))
+    if (bpf_probe_read_user(record->cases, bytes, (const void *)at->arguments[0]))
         record->go.cases = 0;
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
@@ -244,12 +185,12 @@ static __always_inline void go_emit_timer(const struct hit *hit, __u32 index, co
     if (!record)
         return;
     go_begin(&record->go, hit, index, probe, fields, at);
-    record->go.object = at->ax;
-    record->go.value = in_memory ? go_word(at->ax + 8) : at->bx;
-    record->go.other = in_memory ? go_word(at->ax + 16) : at->cx;
-    record->go.place = go_word(go_word(at->bp) + 8);
-    record->cases[0].element = go_word(in_memory ? go_word(at->ax + 24) : at->di);
-    record->cases[0].channel = in_memory ? go_word(at->ax + 40) : at->r8;
+    record->go.object = at->arguments[0];
+    record->go.value = in_memory ? go_word(at->arguments[0] + 8) : at->arguments[1];
+    record->go.other = in_memory ? go_word(at->arguments[0] + 16) : at->arguments[2];
+    record->go.place = go_word(caller_slot(go_word(at->frame)));
+    record->cases[0].element = go_word(in_memory ? go_word(at->arguments[0] + 24) : at->arguments[3]);
+    record->cases[0].channel = in_memory ? go_word(at->arguments[0] + 40) : at->arguments[5];
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -403,10 +344,9 @@ static __always_inline int go_hit(struct pt_regs *ctx)
     fields = bpf_map_lookup_elem(&go_programs, &program);
     if (!fields)
         return 0;
-    at = (struct go_registers){ctx->ax,  ctx->bx, ctx->cx, ctx->di, ctx->si,   ctx->r8,
-                               ctx->r14, ctx->sp, ctx->bp, ctx->ip, ctx->flags};
+    at = go_registers_of(ctx);
     /* The function will begin again, on a larger stack or later. */
-    if (probe->at_stack_check && at.flags & (FLAG_CARRY | FLAG_ZERO))
+    if (probe->at_stack_check && stack_check_is_taken(at.flags))
         return 0;
     if (probe->kind == GO_AT_SELECT) {
         go_emit_select(&hit, index, probe, fields, &at);
@@ -434,8 +374,8 @@ static __always_inline int go_hit(struct pt_regs *ctx)
         operand = hit_number;
     }
     if (probe->kind == GO_AT_LOCK) {
-        operand = go_operand(ctx, probe);
-        slow = go_is_taken(probe->condition, at.flags) == !!probe->slow_taken;
+        operand = operand_address(ctx, probe->base, probe->index, probe->scale, probe->displacement);
+        slow = branch_is_taken(probe->condition, at.flags) == !!probe->slow_taken;
     }
     go_emit(&hit, index, probe, fields, &at, operand, slow);
     if (probe->kind == GO_AT_DELAY || (probe->kind == GO_AT_EXIT && go_schedules[go_worker(&hit)].stop_exit))

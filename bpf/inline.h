@@ -13,6 +13,7 @@
 #ifndef TRACECTL_BPF_INLINE_H
 #define TRACECTL_BPF_INLINE_H
 
+#include "bpf/arch.h"
 #include "bpf/losses.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
@@ -36,7 +37,7 @@ static __always_inline bool is_name_of(__u32 name, __u32 tid)
 /* How far the current task has come; 0: it has recorded nothing. */
 static __always_inline __u64 inline_cursor(const struct task_struct *task)
 {
-    const char *block = (const char *)task->thread.fsbase;
+    const char *block = (const char *)thread_block_of(task);
     struct inline_slots slots;
     __u32 tid;
 
@@ -75,11 +76,13 @@ int on_claim(struct pt_regs *ctx)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     struct wire_claim *record = reserve_life_cycle(sizeof(*record), WIRE_CLAIM, (__u32)task->pid);
+    __u64 arguments[FUNCTION_ARGUMENTS + 1];
 
     if (!record)
         return 0;
-    record->ticket = (__u32)ctx->di;
-    record->area = (__u32)ctx->si;
+    read_arguments(ctx, arguments);
+    record->ticket = (__u32)arguments[1];
+    record->area = (__u32)arguments[2];
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     return 0;
 }
@@ -88,7 +91,7 @@ const volatile bool reports_slots = true; /* on_release() is called in time */
 
 static __always_inline bool has_block_of(const struct task_struct *child, const struct task_struct *parent)
 {
-    return child->mm == parent->mm && child->thread.fsbase == parent->thread.fsbase;
+    return child->mm == parent->mm && thread_block_of(child) == thread_block_of(parent);
 }
 
 static __always_inline bool shares_slots(const struct task_struct *parent, const struct task_struct *child)

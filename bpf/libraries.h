@@ -14,6 +14,7 @@
 #ifndef TRACECTL_BPF_LIBRARIES_H
 #define TRACECTL_BPF_LIBRARIES_H
 
+#include "bpf/arch.h"
 #include "bpf/lifecycle.h"
 
 /* The collector deletes the entry to let the thread go; a thread that has waited too long deletes it itself,
@@ -57,7 +58,8 @@ static __always_inline bool is_before_change(const struct pt_regs *ctx, __u64 co
     int state;
 
     return cookie &&
-           !bpf_probe_read_user(&state, sizeof(state), (const void *)(ctx->ip + cookie + R_STATE_OFFSET)) &&
+           !bpf_probe_read_user(&state, sizeof(state),
+                                (const void *)(instruction_pointer(ctx) + cookie + R_STATE_OFFSET)) &&
            state != RT_CONSISTENT;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TRACECTL_BPF_LIFECYCLE_H
 #define TRACECTL_BPF_LIFECYCLE_H
 
+#include "bpf/arch.h"
 #include "bpf/callers.h"
 #include "bpf/inline.h"
 #include "bpf/losses.h"
@@ -161,7 +162,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     record->parent_tgid = (__u32)parent->tgid;
     record->shares = (child->mm == parent->mm ? FORK_SHARES_MEMORY : 0) | (shares ? FORK_SHARES_BLOCK : 0) |
                      (followed ? 0 : FORK_IS_LEFT);
-    record->thread_block = child->thread.fsbase;
+    record->thread_block = thread_block_of(child);
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;
 }

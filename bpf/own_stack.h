@@ -13,6 +13,7 @@
 #ifndef TRACECTL_BPF_OWN_STACK_H
 #define TRACECTL_BPF_OWN_STACK_H
 
+#include "bpf/arch.h"
 #include "bpf/limits.h"
 
 static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
@@ -60,7 +61,7 @@ static __always_inline bool on_own_stack(struct task_struct *task, __u64 sp)
         return false;
     if (task->pid == task->tgid)
         return task->mm->start_stack - sp < MAIN_STACK_ROOM;
-    if (task->thread.fsbase - sp < THREAD_STACK_TOP)
+    if (thread_block_of(task) - sp < THREAD_STACK_TOP)
         return true;
     known = bpf_map_lookup_elem(&stacks, &tid);
     if (known && sp - known->start < known->end - known->start)
@@ -68,7 +69,7 @@ static __always_inline bool on_own_stack(struct task_struct *task, __u64 sp)
     if (known) /* elsewhere now; the thread's own stack does not move */
         return false;
     question.sp = sp;
-    question.thread_block = task->thread.fsbase;
+    question.thread_block = thread_block_of(task);
     if (bpf_find_vma(task, sp, look_at_mapping, &question, 0) || !question.answer.end)
         return false;
     bpf_map_update_elem(&stacks, &tid, &question.answer, BPF_ANY);

@@ -11,6 +11,7 @@
 #ifndef TRACECTL_BPF_REWRITES_H
 #define TRACECTL_BPF_REWRITES_H
 
+#include "bpf/arch.h"
 #include "bpf/libraries.h"
 
 #define PROT_WRITE 2
@@ -32,13 +33,16 @@ static long look_whether_code(struct task_struct *task, struct vm_area_struct *m
     return 0;
 }
 
-/* The address that is to become writable; 0: none is. Registers are read one by one: of a choice between two
- * the compiler makes a choice of where to read, which the verifier does not take. */
+/* The address that is to become writable; 0: none is. */
 static __always_inline __u64 asked_for(const struct pt_regs *ctx, __u64 kind)
 {
-    const volatile struct pt_regs *registers = ctx;
-    __u64 first = registers->di, second = registers->si, third = registers->dx, fourth = registers->cx;
+    __u64 arguments[FUNCTION_ARGUMENTS + 1], first, second, third, fourth;
 
+    read_arguments(ctx, arguments);
+    first = arguments[1];
+    second = arguments[2];
+    third = arguments[3];
+    fourth = arguments[4];
     if (kind == REWRITE_BY_MPROTECT)
         return third & PROT_WRITE ? first : 0;
     if (first != CALL_MPROTECT && first != CALL_PKEY_MPROTECT)

@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/arch.h"
 #include "bpf/kernel_compat.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -104,7 +105,7 @@ int find_stack(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
 
-    if (!bpf_find_vma(task, ctx->sp, note_mapping, 0, 0))
+    if (!bpf_find_vma(task, stack_pointer(ctx), note_mapping, 0, 0))
         __sync_fetch_and_add(&hits, 1);
     return 0;
 }
@@ -115,8 +116,8 @@ int write_user(struct pt_regs *ctx)
 {
     __u64 word;
 
-    if (!bpf_probe_read_user(&word, sizeof(word), (const void *)ctx->sp) &&
-        !bpf_probe_write_user((void *)ctx->sp, &word, sizeof(word)))
+    if (!bpf_probe_read_user(&word, sizeof(word), (const void *)stack_pointer(ctx)) &&
+        !bpf_probe_write_user((void *)stack_pointer(ctx), &word, sizeof(word)))
         __sync_fetch_and_add(&hits, 1);
     return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/arch.h"
 #include "bpf/wire.h"
 
 /* Of the file that the program is in; the reader knows which of its processes are meant. */
@@ -41,9 +42,9 @@ int on_sample(void *ctx)
     sample = bpf_ringbuf_reserve(&stacks, sizeof(*sample), 0);
     if (!sample)
         return 0;
-    from = (registers->sp & ~7ull) - STACK_SAMPLE_BELOW;
+    from = (stack_pointer(registers) & ~7ull) - STACK_SAMPLE_BELOW;
     sample->tgid = bpf_get_current_pid_tgid() >> 32;
-    sample->ip = registers->ip;
+    sample->ip = instruction_pointer(registers);
     for (int i = 0; i < STACK_SAMPLE_PIECES; i++) /* one that is not in memory has nothing to tell */
         if (bpf_probe_read_user(sample->words[i], sizeof(sample->words[i]),
                                 (const void *)(from + i * sizeof(sample->words[i]))))

@@ -14,6 +14,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/arch.h"
 #include "bpf/goroutines.h"
 #include "bpf/losses.h"
 #include "bpf/processes.h"
@@ -49,8 +50,9 @@ static __always_inline void *sync_reserve(__u32 tid, __u64 size)
 /* The arguments that the cookie names by their numbers, from 1; 0: none. */
 static __always_inline void sync_arguments(const struct pt_regs *ctx, __u64 cookie, struct wire_sync *record)
 {
-    __u64 arguments[16] = {0, ctx->di, ctx->si, ctx->dx, ctx->cx, ctx->r8, ctx->r9};
+    __u64 arguments[16] = {0};
 
+    read_arguments(ctx, arguments);
     record->object = arguments[cookie >> SYNC_COOKIE_OBJECT_SHIFT & 15];
     record->other = arguments[cookie >> SYNC_COOKIE_OTHER_SHIFT & 15];
 }
@@ -64,9 +66,9 @@ static __always_inline int sync_function(struct pt_regs *ctx)
     if (!hit.flags)
         return 0;
     cookie = bpf_get_attach_cookie(ctx);
-    if (cookie & SYNC_COOKIE_IF_ZERO && !(ctx->flags & FLAG_ZERO))
+    if (cookie & SYNC_COOKIE_IF_ZERO && !was_zero(ctx))
         return 0;
-    sp = ctx->sp + (cookie >> COOKIE_SP_SHIFT) * 8;
+    sp = stack_pointer(ctx) + (cookie >> COOKIE_SP_SHIFT) * 8;
     record = sync_reserve(hit.tid, sizeof(*record));
     if (!record)
         return 0;
@@ -76,7 +78,7 @@ static __always_inline int sync_function(struct pt_regs *ctx)
     record->declared = (__u16)(cookie >> SYNC_COOKIE_DECLARED_SHIFT);
     record->fd = -1;
     sync_arguments(ctx, cookie, record);
-    record->result = (__s64)ctx->ax;
+    record->result = (__s64)result_of(ctx);
     record->sp = sp;
     record->place = record->phase == SYNC_WIRE_RETURN ? 0 : return_address_at(hit.task, sp);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -192,17 +194,7 @@ struct sync_registers {
 
 static __always_inline void sync_read_registers(const struct pt_regs *from, struct sync_registers *to)
 {
-    struct pt_regs registers;
-
-    __builtin_memset(&registers, 0, sizeof(registers));
-    bpf_probe_read_kernel(&registers, sizeof(registers), from);
-    to->arguments[0] = registers.di;
-    to->arguments[1] = registers.si;
-    to->arguments[2] = registers.dx;
-    to->arguments[3] = registers.r10;
-    to->arguments[4] = registers.r8;
-    to->arguments[5] = registers.r9;
-    to->number = (__s64)registers.orig_ax;
+    to->number = read_system_call(from, to->arguments);
 }
 
 static __always_inline __u64 sync_register(const struct sync_registers *registers, __u32 number)

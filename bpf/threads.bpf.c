@@ -16,6 +16,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/arch.h"
+
 char LICENSE[] SEC("license") = "GPL";
 
 #define RETURN_PROBES 64 /* MAX_URETPROBE_DEPTH of the kernel (include/linux/uprobes.h) */
@@ -30,10 +32,12 @@ struct {
     __u32 on_cpu; /* 1: it runs right now, and nothing of the following holds still */
     __u32 state;  /* task_struct.__state; 0: it runs or wants to */
     __u64 switches;
-    __u64 thread_block; /* fs */
+    __u64 thread_block; /* its control block */
     __u64 main_stack;   /* an address in the main thread's stack */
     __u64 signal_stack, signal_stack_size;
-    __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+    __u64 registers[UNWIND_REGISTERS];
+    __s64 system_call;                   /* its number; -1: the thread came into the kernel another way */
+    __u64 is_native;                     /* it was in code of 64 bits */
     __u32 replaced_count, replaced_more; /* more: there are others that did not fit */
     struct {
         __u64 slot, address; /* where on the stack, and the true return address */
@@ -60,7 +64,6 @@ SEC("iter/task")
 int list_threads(struct bpf_iter__task *ctx)
 {
     struct task_struct *task = ctx->task;
-    struct pt_regs *registers;
 
     if (!task || !task->mm)
         return 0;
@@ -69,12 +72,12 @@ int list_threads(struct bpf_iter__task *ctx)
     thread.on_cpu = *(volatile int *)&task->on_cpu != 0; /* before the switches: see above */
     thread.switches = *(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw;
     thread.state = task->__state;
-    thread.thread_block = task->thread.fsbase;
+    thread.thread_block = thread_block_of(task);
     thread.main_stack = task->mm->start_stack;
     thread.signal_stack = task->sas_ss_sp;
     thread.signal_stack_size = task->sas_ss_size;
-    registers = (struct pt_regs *)bpf_task_pt_regs(task);
-    if (bpf_probe_read_kernel(&thread.r15, sizeof(*registers), registers))
+    if (save_registers((struct pt_regs *)bpf_task_pt_regs(task), thread.registers, &thread.system_call,
+                       &thread.is_native))
         return 0;
     list_replaced(task);
     bpf_seq_write(ctx->meta->seq, &thread, sizeof(thread));

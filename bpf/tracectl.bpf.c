@@ -20,6 +20,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/arch.h"
 #include "bpf/budget.h"
 #include "bpf/callers.h"
 #include "bpf/goroutines.h"
@@ -163,11 +164,11 @@ static __always_inline void emit_call_from(const struct hit *hit, const struct m
 static __always_inline struct moment call_at(const struct pt_regs *ctx, __u64 cookie)
 {
     __u64 above = cookie >> COOKIE_SP_SHIFT;
-    struct moment moment = {.sp = ctx->sp + above * 8, .cookie = cookie};
+    struct moment moment = {.sp = stack_pointer(ctx) + above * 8, .cookie = cookie};
 
     if (cookie & COOKIE_AT_CALL) {
-        moment.sp = ctx->sp - 8;
-        moment.return_address = ctx->ip + CALL_LENGTH + above;
+        moment.sp = stack_pointer(ctx) - CALL_PUSHES;
+        moment.return_address = instruction_pointer(ctx) + CALL_LENGTH + above;
     }
     return moment;
 }
@@ -183,11 +184,11 @@ static __always_inline bool can_probe_return(const struct hit *hit, const struct
 /* The call that an entry's probe stands on comes right behind it. */
 static __always_inline void emit_next(const struct hit *hit, const struct pt_regs *ctx, __u64 cookie)
 {
-    struct moment moment = {.sp = ctx->sp, .cookie = cookie + 1};
+    struct moment moment = {.sp = stack_pointer(ctx), .cookie = cookie + 1};
 
     if (cookie & COOKIE_NEXT_CALL) {
-        moment.sp = ctx->sp - 8;
-        moment.return_address = ctx->ip + CALL_LENGTH;
+        moment.sp = stack_pointer(ctx) - CALL_PUSHES;
+        moment.return_address = instruction_pointer(ctx) + CALL_LENGTH;
     }
     if (cookie & COOKIE_WANT_RETURN_ADDRESS || !(cookie & COOKIE_CALLS_ONLY))
         emit_call_from(hit, &moment, cookie & COOKIE_CALLS_ONLY);
@@ -203,7 +204,7 @@ static __always_inline bool trigger_admits(struct hit *hit, __u64 sp, __u64 cook
 
     verdict = trigger_verdict_of(hit, sp, cookie, &end.sp);
     if (end.sp) {
-        end.sp += 8; /* just above its slot, as after a return */
+        end.sp += CALL_PUSHES; /* just above its slot, as after a return */
         hit->stamped = with_time;
         emit(hit, &end, WIRE_RETURN);
     }
@@ -263,7 +264,7 @@ static __always_inline int on_call(struct pt_regs *ctx)
 static __always_inline int on_return(struct pt_regs *ctx)
 {
     struct hit hit = current_hit();
-    struct moment moment = {.sp = ctx->sp};
+    struct moment moment = {.sp = stack_pointer(ctx)};
 
     if (!hit.flags)
         return 0;

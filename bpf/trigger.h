@@ -15,6 +15,7 @@
 #ifndef TRACECTL_BPF_TRIGGER_H
 #define TRACECTL_BPF_TRIGGER_H
 
+#include "bpf/arch.h"
 #include "bpf/budget.h"
 #include "bpf/limits.h"
 #include "bpf/own_stack.h"
@@ -111,7 +112,7 @@ static __always_inline void window_may_end(__u32 tid, __u64 sp)
 {
     struct trigger_window *window = trigger_share ? bpf_map_lookup_elem(&trigger_windows, &tid) : 0;
 
-    if (window && window->sp == sp - 8)
+    if (window && window->sp == sp - CALL_PUSHES)
         bpf_map_delete_elem(&trigger_windows, &tid);
 }
 

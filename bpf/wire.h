@@ -199,7 +199,8 @@ struct sync_call {
 /*
  * The cookie of a probe on a function that synchronises: the operation in bits 0 to 7, its phase in 8 to 9,
  * the argument that is the object in 12 to 15 and the one that is `other` in 16 to 19 (from 1; 0: none), the
- * number of the declared function in 32 to 47, the distance of rsp as in other cookies from 48 on.
+ * number of the declared function in 32 to 47, the distance of the stack pointer as in other cookies from 48
+ * on.
  */
 #define SYNC_COOKIE_PHASE_SHIFT 8
 #define SYNC_COOKIE_IF_ZERO (1ull << 20) /* only when the zero flag is set */
@@ -313,20 +314,21 @@ _Static_assert(sizeof(struct wire_libraries) == 24, "wire_libraries");
 
 /*
  * A probe's cookie: its index in the low half, what to do with it in the high half. Unless a flag says
- * otherwise the probe stands where rsp points to the return address, and the return is probed as well.
+ * otherwise the probe stands where the stack pointer points to the return address, and the return is probed
+ * as well.
  */
 #define COOKIE_ENTRY_ONLY (1ull << 32)          /* no return probe: it would harm here */
 #define COOKIE_WANT_RETURN_ADDRESS (1ull << 33) /* send WIRE_CALL_FROM */
-#define COOKIE_AT_CALL (1ull << 34)             /* on the `call` of a caller */
-#define COOKIE_AT_RETURN (1ull << 35)           /* on a RET */
+#define COOKIE_AT_CALL (1ull << 34)             /* on the call of a caller */
+#define COOKIE_AT_RETURN (1ull << 35)           /* on a return instruction */
 #define COOKIE_RETURN_SEEN (1ull << 36) /* with ENTRY_ONLY: the function's RET instructions are probed */
 #define COOKIE_CALLS_ONLY (1ull << 37)  /* with ENTRY_ONLY: its return is not wanted */
 #define COOKIE_NEXT_CALL (1ull << 38)   /* the instruction is also a recorded call: of the next index */
 #define COOKIE_NEXT_JUMP (1ull << 39)   /* the same for a tail call */
 #define COOKIE_TAG_SHIFT 40             /* 8 bits: which link the probe belongs to (struct budget_slot) */
-#define COOKIE_SP_SHIFT 48 /* above: by how many words rsp lies below the return address; AT_CALL: */
-                           /* how many bytes the call is longer than a `call rel32` */
-#define CALL_LENGTH 5      /* call rel32 */
+/* Above: by how many words the stack pointer lies below the return address; AT_CALL: how many bytes the call is
+ * longer than a direct one. */
+#define COOKIE_SP_SHIFT 48
 #define COOKIE_SP_OFFSET_MAX (0xffffu * 8)
 
 #define COOKIE_TAG(cookie) ((__u8)((cookie) >> COOKIE_TAG_SHIFT))
@@ -388,10 +390,10 @@ struct process_state {
 };
 
 /* What a probe on a Go program stands at. R: goroutine, O: object, V: value, T: other; what is not said is
- * RAX for O, RBX for V and the one that acts for R. */
+ * the first argument for O, the second for V and the one that acts for R. */
 enum go_place_kind {
     GO_AT_SPAWN,        /* runtime.newproc; V: the function's entry */
-    GO_AT_SPAWNED,      /* behind runtime.newproc1; O: the new goroutine, which RBX points to */
+    GO_AT_SPAWNED,      /* behind runtime.newproc1; O: the new goroutine, its second argument */
     GO_AT_EXECUTE,      /* runtime.execute; R */
     GO_AT_END,          /* runtime.goexit0; R */
     GO_AT_PARK,         /* runtime.gopark; V: reason */
@@ -402,7 +404,7 @@ enum go_place_kind {
     GO_AT_RECV,         /* runtime.chanrecv; the same */
     GO_AT_SELECT,       /* runtime.selectgo; O: how many of the cases send, V: whether it may wait */
     GO_AT_LOCK,         /* the branch behind an inlined atomic instruction; O: the lock, V: slow */
-    GO_AT_RESULT,       /* behind a call whose result is in RAX */
+    GO_AT_RESULT,       /* behind a call whose result is in a register */
     GO_AT_TIMER_STRUCT, /* runtime.addtimer (until 1.22); V: when, T: period; a struct wire_go_select, whose
                            case 0 has the timer's argument and the entry of its function, 0: they stay the
                            same */
@@ -436,7 +438,7 @@ struct go_probe {
     __u8 behind; /* GO_AT_DELAY: of a go statement, which is two places: hit 2N before it, 2N + 1 behind it */
     __u8 unused[2];
     __s32 displacement; /* to the lock itself */
-    __u32 sp_offset;    /* how far rsp lies below the return address */
+    __u32 sp_offset;    /* how far the stack pointer lies below the return address */
 };
 
 /* Where goroutines are held up so that others go first (`go explore`): at the places GO_AT_DELAY. A place is

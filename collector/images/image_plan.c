@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bpf/wire.h"
 #include "collector/images/image_table_state.h"
+#include "image/arch/code_bytes.h"
 #include "image/functions/function_names.h"
 
 /* Whether some function's returns must be inferred, so that calls have to tell where they come from. The
@@ -39,7 +40,7 @@ static uint64_t cookie_flags(const struct traced_image *image, const struct plan
     if (image->returns == TRACE_RETURNS_NONE)
         flags |= COOKIE_CALLS_ONLY;
     if (probe->kind == PLAN_AT_CALL)
-        flags |= COOKIE_AT_CALL | (uint64_t)(probe->call_length - CALL_LENGTH) << COOKIE_SP_SHIFT;
+        flags |= COOKIE_AT_CALL | (uint64_t)(probe->call_length - CODE_CALL_BYTES) << COOKIE_SP_SHIFT;
     if (probe->kind == PLAN_AT_RETURN)
         flags |= COOKIE_AT_RETURN;
     else if (return_seen[probe->function])

@@ -17,10 +17,10 @@
 
 typedef __typeof__(((struct threads_bpf__bss *)0)->thread) thread_record;
 
+_Static_assert(sizeof(((thread_record *)0)->registers) == sizeof(((struct live_thread *)0)->registers),
+               "registers");
 _Static_assert(sizeof(((thread_record *)0)->replaced) == sizeof(((struct live_thread *)0)->replaced),
                "both sides count the same return probes");
-
-#define USER_CS 0x33 /* __USER_CS of x86-64: 64-bit code */
 
 struct live_reader {
     struct threads_bpf *skeleton;
@@ -63,20 +63,15 @@ void live_reader_close(struct live_reader *reader)
 
 static void take_record(struct live_thread *thread, const thread_record *record)
 {
-    const uint64_t registers[LIVE_REGISTERS] = {
-        record->ax,  record->dx,  record->cx,  record->bx,  record->si,  record->di,
-        record->bp,  record->sp,  record->r8,  record->r9,  record->r10, record->r11,
-        record->r12, record->r13, record->r14, record->r15, record->ip};
-
     thread->tid = (pid_t)record->tid;
     thread->pid = (pid_t)record->tgid;
     thread->on_cpu = record->on_cpu;
     thread->runnable = record->on_cpu || !record->state;
     thread->state = record->state;
-    thread->system_call = (int64_t)record->orig_ax;
-    thread->is_64_bit = (record->cs & 0xffff) == USER_CS;
+    thread->system_call = record->system_call;
+    thread->is_64_bit = record->is_native;
     thread->switches = record->switches;
-    memcpy(thread->registers, registers, sizeof(registers));
+    memcpy(thread->registers, record->registers, sizeof(thread->registers));
     thread->thread_block = record->thread_block;
     thread->main_stack = record->main_stack;
     thread->signal_stack = record->signal_stack;
