@@ -79,6 +79,12 @@ static __always_inline __s64 read_system_call(const struct pt_regs *from, __u64 
     return (__s64)registers.orig_ax;
 }
 
+/* The number alone. */
+static __always_inline __s64 system_call_of(const struct pt_regs *from)
+{
+    return (__s64)BPF_CORE_READ(from, orig_ax);
+}
+
 /* The address of a thread's control block. */
 static __always_inline __u64 thread_block_of(const struct task_struct *task)
 {

@@ -373,7 +373,7 @@ static __always_inline int sync_call_ends(const struct pt_regs *at, __s64 result
 
     if (!hit.flags)
         return 0;
-    call = sync_call_of((__s64)BPF_CORE_READ(at, orig_ax)); /* most calls end here */
+    call = sync_call_of(system_call_of(at)); /* most calls end here */
     if (!call)
         return 0;
     sync_read_registers(at, &registers);

@@ -17,8 +17,8 @@
  * iteration.
  *
  * Optimised code counts whatever is cheapest (pointers, or down to 0); what begins with no constant is no
- * variable then. Of callers, only what calls preserve can be read: words of the frame, rbx, rbp and r12 to
- * r15.
+ * variable then. Of callers, only what calls preserve can be read: words of the frame, and the registers
+ * that a called function keeps.
  */
 #ifndef TRACECTL_ANALYZER_ORDER_LOOP_ORDER_H
 #define TRACECTL_ANALYZER_ORDER_LOOP_ORDER_H

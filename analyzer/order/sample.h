@@ -127,9 +127,8 @@ static inline const struct sample_place *sample_place_of(const struct sample_set
  */
 
 enum frame_value_kind {
-    FRAME_REGISTER, /* `number` is a DWARF register number: 0 to 15 are rax, rdx, rcx, rbx, rsi, rdi, rbp,
-                       rsp, r8-r15 */
-    FRAME_CFA, /* memory at the frame's canonical frame address (rsp before the call, plus 8) + `offset` */
+    FRAME_REGISTER, /* `number` is a DWARF register number */
+    FRAME_CFA, /* memory at the frame's canonical frame address (the stack pointer before the call) + `offset` */
     FRAME_ADDRESS, /* memory of the frame's image, `offset` is a link-time address */
 };
 

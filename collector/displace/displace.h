@@ -3,7 +3,7 @@
  * Whether the first bytes of a function may be replaced by a jump to a stub, and which instructions move
  * there with them.
  *
- * A `jmp rel32` takes five bytes. The instructions that it covers in whole or in part move to the end of the
+ * A jump to the stub takes five bytes on x86-64. The instructions that it covers in whole or in part move to the end of the
  * stub, which then jumps to what follows them. So of the five bytes only the first may be led to from
  * anywhere; and nothing may come back into them later:
  *
@@ -14,7 +14,7 @@
  *   back to bytes that never changed. (The processor's return predictor misses once. With shadow stacks in
  *   force such a return would fault: see `calls` below.)
  * - What stands behind a jump or a return is reached from elsewhere, for instance by an exception: if that
- *   lies within the five bytes it must be padding, no-ops or int3, which are never run. This is how functions
+ *   lies within the five bytes it must be padding, no-ops or breakpoints, which are never run. This is how functions
  *   shorter than five bytes are patched. Padding is only taken up to the next function.
  * - They lie in one page. Pages are written one after the other, and the writer may be killed.
  *

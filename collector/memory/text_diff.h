@@ -2,7 +2,7 @@
 /*
  * Where the code that a process has in memory is not that of the file that it is mapped from.
  *
- * Only pages that the process has a copy of can differ, so only those are read. A byte that is an int3 where
+ * Only pages that the process has a copy of can differ, so only those are read. A byte that is a breakpoint where
  * the file has none is a breakpoint: one of the kernel's probes, ours or another tool's, which changes
  * nothing about what the program is; or a debugger's or the program's own, which does. Programs with those
  * are traced by ptrace or handle SIGTRAP, and a fresh mapping of the file has the kernel's only.

@@ -78,12 +78,12 @@ static int note_distance(struct search *search, const struct flow_region *region
 {
     const uint8_t *code = region->code + at;
     uint64_t address = region->address + at;
-    size_t opcode;
-    enum code_reference reference = code_reference(code, at, &opcode);
+    size_t lead;
+    enum code_reference reference = code_reference(code, at, &lead);
 
     if (reference != CODE_NO_REFERENCE && reference != CODE_REFERENCE_POINTER &&
-        flow_map_has(search->map, address - opcode, FLOW_START))
-        return reference == CODE_REFERENCE_CALL ? add_site(search, callee, address - opcode, false)
+        flow_map_has(search->map, address - lead, FLOW_START))
+        return reference == CODE_REFERENCE_CALL ? add_site(search, callee, address - lead, false)
                                                 : 0; /* an edge of the map */
     if (address + CODE_DISTANCE_BYTES == entry_of(search, callee) && code_distance_is_padding(code, at))
         return 0;

@@ -11,7 +11,7 @@
  * - if something in them looks at the stacks (image/functions/stack_readers.h), or hands system calls that
  * the program did not make itself to a handler: a return probe is a system call since Linux 6.11.
  *
- * The program's entry point has argc at [rsp]. For single functions see return_rules.h.
+ * The program's entry point has argc where others have a return address. For single functions see return_rules.h.
  */
 #include "collector/plan/plan.h"
 

@@ -31,7 +31,7 @@ enum plan_no_return {
     PLAN_RETURN_UNWIND,      /* an exception or a panic may pass through frames of the image */
     PLAN_RETURN_STATIC,      /* static image: the C library's hand-written assembly is inside */
     PLAN_RETURN_STACKS,      /* something in the image switches stacks or looks at them (plan.no_returns) */
-    PLAN_RETURN_ENTRY_POINT, /* [rsp] is argc there */
+    PLAN_RETURN_ENTRY_POINT, /* the stack pointer is at argc there */
     PLAN_RETURN_NAME,        /* setjmp, vfork, _Unwind_*, dlsym, ...: uses or replaces its return address */
     PLAN_RETURN_CODE,        /* its code does: return_code_forbids() */
     PLAN_RETURN_GO,          /* Go moves its stacks, and reads them */
@@ -82,10 +82,12 @@ struct plan_probe {
     uint64_t address;     /* the same, link-time */
     enum site_class class;
     enum plan_site_kind kind;
-    uint32_t sp_offset;  /* PLAN_AT_ENTRY: how many bytes rsp lies below its value at the first instruction; a
+    uint32_t
+        sp_offset; /* PLAN_AT_ENTRY: how many bytes the stack pointer lies below its value at the first instruction; a
                             multiple of 8, 0 where there is a return probe. 0 for the other kinds */
-    uint8_t call_length; /* PLAN_AT_CALL: bytes of the instruction, 5 where it is a `call rel32`; else 0 */
-    bool return_probe;   /* only PLAN_AT_ENTRY has one */
+    uint8_t
+        call_length; /* PLAN_AT_CALL: bytes of the instruction, CODE_CALL_BYTES where it is a direct one; else 0 */
+    bool return_probe; /* only PLAN_AT_ENTRY has one */
     enum plan_no_return
         no_return;    /* PLAN_RETURN_PROBED if return_probe; the same for all probes of a function */
     uint32_t cost_ns; /* expected, of a hit and of the return probe that it sets */

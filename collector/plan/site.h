@@ -4,12 +4,12 @@
  *
  * Every place in the entry block will do: it is passed once for every call, provided that nothing but the
  * first instruction leads there. So the block is followed from the first instruction on, with the distance
- * that rsp has moved, up to the first instruction that
+ * that the stack pointer has moved, up to the first instruction that
  *
  * - a branch, a jump table or a taken address leads to (struct flow_map; from all over the image);
  * - leaves the block, or may stay for long: control transfers, system calls, repeated string operations; a
  *   locked operation, unless there is no site before it. The instruction itself may still be the site;
- * - loses track of rsp;
+ * - loses track of the stack pointer;
  * - is unknown to the disassembler, or lies further in than 32 instructions or 160 bytes, or in another
  *   function.
  *
@@ -33,8 +33,9 @@
 #define SITE_SP_OFFSET_MAX (0xffff * 8)
 
 struct site {
-    uint64_t offset;    /* of the probed instruction from the start of the function, in bytes */
-    uint32_t sp_offset; /* how far rsp lies below its value at the first instruction; a multiple of 8 */
+    uint64_t offset; /* of the probed instruction from the start of the function, in bytes */
+    uint32_t
+        sp_offset; /* how far the stack pointer lies below its value at the first instruction; a multiple of 8 */
     enum site_class class;
     enum site_refusal refusal; /* SITE_OK unless class is SITE_REFUSED */
 };
@@ -46,7 +47,7 @@ struct sites {
 
 /* Chooses sites of the function whose `size` bytes of code are `code`, loaded at `address`. Both answers are
  * always filled in; SITE_IFUNC and what follows it are never given here (they are the caller's to know),
- * SITE_NO_ROOM for `unmoved` also where there are only sites with rsp moved. */
+ * SITE_NO_ROOM for `unmoved` also where there are only sites with the stack pointer moved. */
 void site_choose(struct disasm *disasm, const struct flow_map *map, const uint8_t *code, size_t size,
                  uint64_t address, struct sites *ret_sites);
 

@@ -44,7 +44,7 @@ int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct erro
 /* The processes that run the program in that file, in ascending order. The caller frees them. -ENOMEM. */
 int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count);
 
-/* Whether a breakpoint instruction (int3) in its code may be its own or its debugger's: it is traced by
+/* Whether a breakpoint instruction in its code may be its own or its debugger's: it is traced by
  * ptrace(2), or handles SIGTRAP. */
 bool process_may_have_breakpoints(pid_t pid);
 

@@ -45,17 +45,16 @@ enum code_reference {
 };
 
 /* What the distance at `code` would be part of; `before` bytes before it may be read. Of all but a pointer,
- * the bytes between the beginning of the instruction and the distance in *ret_opcode, if that is not NULL. */
-enum code_reference code_reference(const uint8_t *code, size_t before, size_t *ret_opcode);
+ * the bytes between the beginning of the instruction and the distance in *ret_lead, if that is not NULL. */
+enum code_reference code_reference(const uint8_t *code, size_t before, size_t *ret_lead);
 
-/* Whether the distance that the code at `code` (`size` bytes) begins with is that of a long branch: the bytes
- * before it, 0: it is none. */
-size_t code_branch_opcode(const uint8_t *code);
+/* The bytes before the distance where a call, jump or branch of any distance begins at `code`; 0: none does. */
+size_t code_branch_lead(const uint8_t *code);
 
 /* Whether the distance is the end of a long no-op, and all zero. */
 bool code_distance_is_padding(const uint8_t *code, size_t before);
 
-/* Whether the LOAD_NUMBER_BYTES at `code` load `value` for argument 0 or 1 of a call. */
+/* Whether the CODE_LOAD_BYTES at `code` load `value` for argument 0 or 1 of a call. */
 #define CODE_LOAD_BYTES 5
 bool code_loads_argument(const uint8_t *code, unsigned argument, uint32_t value);
 

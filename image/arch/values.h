@@ -34,7 +34,7 @@ struct flow_value {
 
 /* Places: the registers as numbered in machine code (enum machine_register), the frame's address, then slots.
  */
-#define FLOW_PLACE_FRAME MACHINE_REGISTERS /* rsp at the function's entry, where the return address lies */
+#define FLOW_PLACE_FRAME MACHINE_REGISTERS /* the stack pointer at the function's entry */
 #define FLOW_PLACE_SLOTS (MACHINE_REGISTERS + 1)
 #define FLOW_SLOTS_MAX 200
 

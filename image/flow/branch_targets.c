@@ -7,10 +7,10 @@
 static void mark_region(struct flow_map *map, const struct flow_region *region)
 {
     for (size_t at = 0; at + 1 + CODE_DISTANCE_BYTES <= region->size; at++) {
-        size_t opcode = code_branch_opcode(region->code + at);
+        size_t lead = code_branch_lead(region->code + at);
 
-        if (opcode && at + opcode + CODE_DISTANCE_BYTES <= region->size)
-            flow_map_set(map, code_distance_target(region->code + at + opcode, region->address + at + opcode),
+        if (lead && at + lead + CODE_DISTANCE_BYTES <= region->size)
+            flow_map_set(map, code_distance_target(region->code + at + lead, region->address + at + lead),
                          FLOW_STRAY);
     }
 }

@@ -29,7 +29,7 @@ struct flow_values {
     struct variable *variables;
     size_t variable_count, variable_capacity;
     bool settled;             /* slots are known, and which of them others may write */
-    struct flow_value *entry; /* of the function's values, rsp and rbp of each block */
+    struct flow_value *entry; /* of the function's values, the stack and frame pointers of each block */
     struct flow_value *in;    /* of what was last followed: a row of places for each block */
     bool *reached;
     uint32_t loop; /* that was last followed */
@@ -288,7 +288,7 @@ static bool is_vouched(const struct flow_values *values, const struct flow_slot 
     return false;
 }
 
-/* Slots are what the function writes of its frame; to know the frame, rsp and rbp must be followed first.
+/* Slots are what the function writes of its frame; to know the frame, the stack and frame pointers must be followed first.
  * Meanwhile the slots that were found are not followed: there is no room for them in the state yet. */
 static int find_slots(struct flow_values *values)
 {

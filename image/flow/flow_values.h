@@ -18,8 +18,8 @@
 
 struct flow_values;
 
-/* Looks at the whole function, from its entry. `calls_keep`: called functions keep rbx, rbp and r12 to r15,
- * as the C calling convention wants (Go's does not). The graph is borrowed. -ENOTSUP: no disassembler;
+/* Looks at the whole function, from its entry. `calls_keep`: called functions keep the registers that
+ * the C calling convention says (register_is_kept) (Go's does not). The graph is borrowed. -ENOTSUP: no disassembler;
  * -ENOMEM. */
 int flow_values_new(const struct flow_graph *graph, bool calls_keep, struct flow_values **ret_values,
                     struct error *err);

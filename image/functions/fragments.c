@@ -11,7 +11,7 @@
  *     that, unless told to optimise for size), or by an unconditional one when it jumps back into the midst
  *     of that function.
  *
- * Code is not disassembled for this: every place that could be a rel32 operand is looked at, whatever
+ * Code is not disassembled for this: every place that could be a distance is looked at, whatever
  * instruction it belongs to. That may see references that are none (one in some millions of bytes hits a
  * beginning), which errs on the side of functions. A part belongs to the function that jumps to its
  * beginning, or if there is none or several, to the one that has most jumps to and from it.

@@ -14,7 +14,7 @@ struct error;
 enum image_function_flags {
     IMAGE_FUNCTION_PLT = 1 << 0,          /* a stub that calls into another image, named NAME@plt */
     IMAGE_FUNCTION_IFUNC = 1 << 1,        /* the address is that of the resolver, which runs at load time */
-    IMAGE_FUNCTION_ENTRY_POINT = 1 << 2,  /* e_entry: entered with argc, not a return address, at [rsp] */
+    IMAGE_FUNCTION_ENTRY_POINT = 1 << 2,  /* e_entry: entered with argc on the stack, not a return address */
     IMAGE_FUNCTION_FRAGMENT = 1 << 3,     /* NAME.cold: entered by a jump out of the middle of `part_of` */
     IMAGE_FUNCTION_SIZE_GUESSED = 1 << 4, /* the symbol had no size: up to the next symbol or section end */
     IMAGE_FUNCTION_INSIDE = 1 << 5,       /* begins inside another function's extent */

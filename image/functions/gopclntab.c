@@ -90,7 +90,7 @@ static bool is_sorted(const struct gopclntab *table)
 
 enum { SAMPLES = 256 };
 
-/* Whether code can begin at `address`: Go fills up behind a function with int3. Compilers of C, whose
+/* Whether code can begin at `address`: Go fills up behind a function with breakpoints. Compilers of C, whose
  * functions are in the table when Go's linker took them in (the race detector's), fill up with no-ops, of
  * which those of several bytes end in a displacement of 0. */
 static int begins_code(struct elf_image *image, uint64_t address)
@@ -256,7 +256,7 @@ struct gopclntab *gopclntab_of(struct elf_image *image)
 
 /* ---------------------------------------------------------------------------------------------- functions */
 
-/* Without the int3 that fill up to the next one. */
+/* Without the breakpoints that fill up to the next one. */
 static uint64_t size_of(struct elf_image *image, const struct code_section *section, uint64_t entry,
                         uint64_t end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Imported functions that are called without a stub, as gcc -fno-plt and Rust do: `call *slot(%rip)`. Each
+ * Imported functions that are called without a stub, as gcc -fno-plt and Rust do: through a slot of the GOT. Each
  * becomes NAME@plt as well, at the address of its slot, so that whatever selects and compares calls of
  * libraries treats both alike. Who wants to see its calls looks for such instructions in the code
  * (collector/plan/got_calls.h).

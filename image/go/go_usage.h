@@ -62,8 +62,7 @@ struct go_case {
  * The fast path of an inlined lock operation: an atomic instruction on [base + index * scale + displacement],
  * which no probe can stand on, and the conditional branch behind it, which a probe can. That is where the
  * operation has happened, or has not: `slow_taken` tells which way leads to the slow path, or to the failure
- * of a TryLock; `condition` is the low half of the branch's opcode (4: taken when ZF is set, 5: when it is
- * not).
+ * of a TryLock; `condition` is instruction_condition_code() of the branch.
  */
 struct go_fast_path {
     uint64_t atomic; /* address of the instruction with the LOCK prefix; 0: there is no fast path here */
@@ -71,7 +70,7 @@ struct go_fast_path {
     uint8_t condition;
     bool slow_taken;
     bool address_kept;   /* the registers still have the address at the branch */
-    uint8_t base, index; /* registers as in machine code: 0 rax, 1 rcx... 15 r15; 17: none, 16: rip */
+    uint8_t base, index; /* enum machine_register */
     uint8_t scale;
     int32_t displacement;
     int32_t field; /* of the operand in the mutex: 0, or 16 for the count of readers of a RWMutex */

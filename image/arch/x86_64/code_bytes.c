@@ -60,22 +60,22 @@ uint64_t code_distance_target(const uint8_t *code, uint64_t address)
     return address + sizeof(distance) + (uint64_t)(int64_t)distance;
 }
 
-enum code_reference code_reference(const uint8_t *code, size_t before, size_t *ret_opcode)
+enum code_reference code_reference(const uint8_t *code, size_t before, size_t *ret_lead)
 {
-    size_t ignored, *opcode = ret_opcode ? ret_opcode : &ignored;
+    size_t ignored, *lead = ret_lead ? ret_lead : &ignored;
 
-    *opcode = 1;
+    *lead = 1;
     if (before >= 1 && code[-1] == CALL_REL32)
         return CODE_REFERENCE_CALL;
     if (before >= 1 && code[-1] == JMP_REL32)
         return CODE_REFERENCE_JUMP;
-    *opcode = 2;
+    *lead = 2;
     if (before >= 2 && code[-2] == TWO_BYTES && (code[-1] & 0xf0) == 0x80)
         return CODE_REFERENCE_BRANCH;
     return before >= 1 && (code[-1] & 0xc7) == 0x05 ? CODE_REFERENCE_POINTER : CODE_NO_REFERENCE; /* of RIP */
 }
 
-size_t code_branch_opcode(const uint8_t *code)
+size_t code_branch_lead(const uint8_t *code)
 {
     if (code[0] == CALL_REL32 || code[0] == JMP_REL32)
         return 1;

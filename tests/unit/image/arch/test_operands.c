@@ -130,6 +130,6 @@ Test(code_bytes, distances)
     cr_expect_eq(opcode, 2);
     cr_expect_eq(code_reference(code + 8, 0, NULL), CODE_NO_REFERENCE,
                  "bytes before the memory are not read");
-    cr_expect_eq(code_branch_opcode(code + 6), 2);
-    cr_expect_eq(code_branch_opcode(code), 0);
+    cr_expect_eq(code_branch_lead(code + 6), 2);
+    cr_expect_eq(code_branch_lead(code), 0);
 }
