@@ -41,6 +41,7 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 /* What is to be done when a thread enters the kernel (include/linux/thread_info.h); the values are relocated.
  */
 enum syscall_work_bit {
+    SYSCALL_WORK_BIT_SECCOMP = 0,
     SYSCALL_WORK_BIT_SYSCALL_TRACE = 2,
     SYSCALL_WORK_BIT_SYSCALL_EMU = 3,
     SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,

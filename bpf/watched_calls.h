@@ -17,4 +17,10 @@ static __always_inline bool system_calls_are_watched(const struct task_struct *t
            (WORK_BIT(SYSCALL_USER_DISPATCH) | WORK_BIT(SYSCALL_EMU) | WORK_BIT(SYSCALL_TRACE));
 }
 
+/* Or a filter decides about them, which knows only those that the program makes itself. */
+static __always_inline bool system_calls_are_filtered(const struct task_struct *task)
+{
+    return task->thread_info.syscall_work & WORK_BIT(SECCOMP) || system_calls_are_watched(task);
+}
+
 #endif

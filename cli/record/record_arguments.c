@@ -20,6 +20,7 @@ enum {
     KEY_TIME = 256,
     KEY_RETURNS,
     KEY_BACKEND,
+    KEY_WHEN_BEHIND,
     KEY_NO_RETURNS,
     KEY_BUDGET,
     KEY_CALL_SITES,
@@ -67,6 +68,12 @@ static const struct argp_option record_options[] = {
      "cheapest safe probe: inline code in the program itself (about a hundred times cheaper), otherwise "
      "a uprobe (auto). inline is like auto, but options that rule out inline probes are an error",
      3},
+    {"when-behind", KEY_WHEN_BEHIND, "wait|lose", 0,
+     "Where inline probes record calls faster than they can be stored: let the program's threads wait, so "
+     "that "
+     "no call is lost (wait, the default for a command), or count the calls that are lost (lose, the default "
+     "with -p)",
+     3},
     {"budget", KEY_BUDGET, "PCT|none", 0,
      "Limit the cost of probes to this percentage of the target's own CPU time: functions that are "
      "called too often are excluded for a time, and the store notes which calls were not recorded "
@@ -113,6 +120,14 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
     else
         argp_error(state, "--backend must be auto, inline or uprobe, not '%s'", text);
     arguments->recorder.probes.insists_on_inline = !strcmp(text, "inline");
+}
+
+static void parse_when_behind(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    if (strcmp(text, "wait") != 0 && strcmp(text, "lose") != 0)
+        argp_error(state, "--when-behind is wait or lose, not '%s'", text);
+    arguments->when_behind = true;
+    arguments->recorder.probes.waits = !strcmp(text, "wait");
 }
 
 static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -228,6 +243,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case KEY_BACKEND:
         parse_backend(arguments, arg, state);
         return 0;
+    case KEY_WHEN_BEHIND:
+        parse_when_behind(arguments, arg, state);
+        return 0;
     case KEY_BUDGET:
         parse_budget(arguments, arg, state);
         return 0;
@@ -253,6 +271,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
+        if (!arguments->when_behind)
+            arguments->recorder.probes.waits = !arguments->pids.count;
         if (!arguments->has_budget && arguments->pids.count)
             arguments->recorder.limits.budget = DEFAULT_BUDGET;
         return 0;

@@ -26,6 +26,7 @@ struct record_arguments {
     uint64_t duration_ns;
     bool exit_status; /* exit with the command's status */
     bool has_budget;  /* --budget was given */
+    bool when_behind; /* --when-behind was given */
     bool has_share;   /* --trigger-share was given */
     bool dry_run;     /* print what would be probed, and do nothing */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For the agent: the slots of the thread that it runs on (record.h), by offset, each reached by one
- * instruction. What has to be whole for signal handlers is; of other processors only slot_fence() knows.
+ * instruction. What has to be whole for signal handlers is; of other processors only slot_fence() knows. And
+ * the system call that it waits by.
  */
 #ifndef TRACECTL_COLLECTOR_ARCH_AGENT_SLOTS_H
 #define TRACECTL_COLLECTOR_ARCH_AGENT_SLOTS_H
@@ -79,6 +80,34 @@ SLOT void count_one(uint64_t *counter)
     __asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
 }
 
+SLOT void count_more(uint64_t *counter, uint64_t more)
+{
+    __asm__ volatile("addq %1,%0" : "+m"(*counter) : "r"(more) : "cc");
+}
+
+struct agent_time {
+    int64_t seconds, nanoseconds;
+};
+
+/* What sleep_on() returns besides 0. */
+#define SLEEP_INTERRUPTED (-4)
+#define SLEEP_CHANGED (-11) /* before it began */
+#define SLEEP_TIME_IS_UP (-110)
+
+/* futex(FUTEX_WAIT_BITSET): sleeps until `until`, CLOCK_MONOTONIC, while the word is `value`. */
+SLOT int64_t sleep_on(const volatile uint32_t *word, uint32_t value, const struct agent_time *until)
+{
+    register const struct agent_time *timeout __asm__("r10") = until;
+    register uint64_t no_word __asm__("r8") = 0;
+    register uint64_t any __asm__("r9") = UINT32_MAX;
+    int64_t result = 202; /* futex */
+
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(word), "S"(9), "d"(value), "r"(timeout), "r"(no_word), "r"(any)
+                     : "rcx", "r11", "memory", "cc");
+    return result;
+}
 #else
 #error "the agent does not know this instruction set"
 #endif

@@ -63,8 +63,15 @@
  *     call   HEAD + AGENT_SLOW_OFFSET   # keeps all but rcx, rdx and the flags; writes the record or counts
  *     jmp    back                       # the call
  *
- * A thread that finds no chunk asks for one once in a tick: that is when the collector has put back what it
- * had to read. Until then its calls cost it no more than recording them would.
+ * A thread that finds no chunk waits for one where the collector wants that (agent_head.waits): on a word of
+ * the head, until the collector changes it, but no longer than AGENT_PATIENCE_NS from the collector's last
+ * sign of life. Whoever waits makes a system call, the only one of the agent. Before, it passes another
+ * uprobe, at which the kernel side looks whether a filter, a tracer or a handler of the program's own would
+ * see that: then it marks the area (bpf/inline.h), in a page that the agent can read.
+ *
+ * A thread that does not wait, or has waited in vain, loses calls and counts them. It asks for a chunk once
+ * in a tick: that is when the collector has put back what it had to read. Until then its calls cost it no
+ * more than recording them would.
  *
  * Where the moment of each call is wanted, the time stamp counter goes to a word of its own behind the chunks
  * (agent_time_at), before the return address; the flags wait in the record meanwhile:
@@ -149,10 +156,11 @@ static inline uint64_t agent_time_at(uint64_t times, uint64_t record)
 
 /* Starts a chunk; records follow. `state` and what comes with it are the agent's, who has taken the chunk. */
 struct agent_chunk {
-    uint32_t ticket;     /* of the thread that it belongs to; 0: not said yet */
-    uint32_t state;      /* enum agent_chunk_state */
-    uint64_t lost_after; /* calls of the thread behind the last record that found no chunk */
-    uint64_t unused[6];
+    uint32_t ticket;       /* of the thread that it belongs to; 0: not said yet */
+    uint32_t state;        /* enum agent_chunk_state */
+    uint64_t lost_after;   /* calls of the thread behind the last record that found no chunk */
+    uint64_t waited_after; /* nanoseconds that the thread has waited for another chunk */
+    uint64_t unused[5];
 };
 
 enum agent_chunk_state {
@@ -174,9 +182,14 @@ struct agent_head {
     uint64_t data_file; /* inode number of the data file */
     uint64_t since;     /* CLOCK_MONOTONIC when the process was patched and stood still */
     uint64_t times;     /* 0: none are kept; else see agent_time_at() */
-    uint64_t tick __attribute__((aligned(64)));   /* agent_tick_word() of the tick, which counts up while the
-                                                     collector is there */
-    uint64_t given __attribute__((aligned(64)));  /* so many entries of `free` have been made */
+    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
+                                                    collector is there */
+    uint64_t given __attribute__((aligned(64))); /* so many entries of `free` have been made */
+    uint64_t alive; /* CLOCK_MONOTONIC, nanoseconds: the collector's last sign of life */
+    uint32_t wakes; /* what threads wait on: changes when they are to look for a chunk again */
+    uint32_t waits; /* threads may wait */
+    uint32_t
+        starved; /* every chunk is in use by a thread, and none will be put back before one of them ends */
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
@@ -186,6 +199,7 @@ struct agent_counts {
     uint64_t unplaced;      /* calls lost of threads that never had a chunk */
     uint64_t shared;        /* of threads that share a thread control block */
     uint32_t keys, tickets; /* so many have been given out */
+    uint32_t waiting;       /* a thread waits, or has waited since the collector set this to 0 */
 };
 #define AGENT_COUNTS_BYTES 4096u
 
@@ -196,18 +210,26 @@ struct agent_key {
     uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
 };
 
-#define AGENT_VERSION 4
+#define AGENT_VERSION 5
 
-/* What is mapped near the code, by offsets from the head: the key's page, the agent and the stubs behind it.
- * The agent is a private mapping of a file that all areas of a collector have in common, for uprobes are only
- * put into such; head and stubs are of the area's code file. */
+/* A thread that waits for a chunk loses calls when the collector has given no sign of life for so long. */
+#define AGENT_PATIENCE_NS 100000000ull
+
+/* What is mapped near the code, by offsets from the head: the key's page, that of the kernel side (of a BPF
+ * map, if threads may wait), the agent and the stubs behind it. The agent is a private mapping of a file that
+ * all areas of a collector have in common, for uprobes are only put into such; head and stubs are of the
+ * area's code file. */
 #define AGENT_HEAD_BYTES 32768u
 #define AGENT_CHUNKS_MAX 7168u
 #define AGENT_KEY_OFFSET AGENT_HEAD_BYTES
 #define AGENT_KEY_BYTES 4096u
-#define AGENT_SLOW_OFFSET (AGENT_KEY_OFFSET + AGENT_KEY_BYTES) /* of the agent's entry */
-#define AGENT_CLAIM 128u                                       /* of the uprobe's place, in the agent */
-#define AGENT_CODE_BYTES 4096u                                 /* room for the agent */
+#define AGENT_FILTERED_OFFSET (AGENT_KEY_OFFSET + AGENT_KEY_BYTES) /* of the kernel side's marks */
+#define AGENT_FILTERED_BYTES \
+    4096u /* of 8 bytes each: not 0 if threads of an area with that number must not wait */
+#define AGENT_SLOW_OFFSET (AGENT_FILTERED_OFFSET + AGENT_FILTERED_BYTES) /* of the agent's entry */
+#define AGENT_CLAIM 128u       /* of a uprobe's place, in the agent */
+#define AGENT_ASK 144u         /* of the other one's */
+#define AGENT_CODE_BYTES 4096u /* room for the agent */
 #define AGENT_STUBS_OFFSET (AGENT_SLOW_OFFSET + AGENT_CODE_BYTES)
 
 _Static_assert(sizeof(struct agent_record) == 2 * sizeof(uint64_t), "agent_record");
@@ -215,6 +237,7 @@ _Static_assert(sizeof(struct agent_chunk) == 64, "agent_chunk");
 _Static_assert(__builtin_offsetof(struct agent_head, chunks) == 16, "agent_head.chunks");
 _Static_assert(__builtin_offsetof(struct agent_head, times) == 56, "agent_head.times");
 _Static_assert(__builtin_offsetof(struct agent_head, tick) == 64, "agent_head.tick");
+_Static_assert(__builtin_offsetof(struct agent_head, free) == 192, "agent_head.free");
 _Static_assert(sizeof(struct agent_counts) <= AGENT_COUNTS_BYTES, "agent_counts");
 _Static_assert(sizeof(struct agent_head) + AGENT_CHUNKS_MAX * sizeof(uint32_t) <= AGENT_HEAD_BYTES,
                "agent_head");

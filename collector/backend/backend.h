@@ -45,6 +45,8 @@ struct backend_sink {
     int (*calls)(void *context, uint32_t tid, const struct agent_record *records, size_t count, uint64_t ns);
     /* Calls of the thread that did not fit into its buffer, at this place. */
     int (*lost)(void *context, uint32_t tid, uint64_t calls);
+    /* The thread, which has ended or is not read any more, has waited so many nanoseconds for the reader. */
+    int (*waited)(void *context, uint32_t tid, uint64_t ns);
     /* From here on nothing is read of the probes of this process: `why`, a clause, was found where they
      * write. */
     int (*distrusted)(void *context, pid_t pid, const char *why);
@@ -160,6 +162,8 @@ struct backend_operations {
     /* A record of the life-cycle source: whole, and not yet seen by anything else. */
     int (*note)(struct backend *backend, const void *record);
     int (*read)(struct backend *backend);
+    /* Whether a thread waited for the last `read`: then the next round comes soon. */
+    bool (*awaited)(const struct backend *backend);
 
     /* ---- the end */
 

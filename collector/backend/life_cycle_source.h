@@ -99,6 +99,10 @@ struct life_cycle_operations {
     /* Threads take slots at `offset` of the agent of inline probes, wherever it is mapped: WIRE_CLAIM.
      * `file`: the agent's. */
     int (*watch_claims)(struct life_cycle_source *source, int file, unsigned long offset, struct error *err);
+    /* The same where its threads ask whether they may wait for the collector; those that must not are marked
+     * in the file of `filtered`, a page that targets map, which stays the source's. */
+    int (*watch_asks)(struct life_cycle_source *source, int file, unsigned long offset, struct error *err);
+    int (*filtered)(const struct life_cycle_source *source);
     /* Functions by which a process is about to change its rights, in all processes: WIRE_RIGHTS. */
     int (*watch_rights)(struct life_cycle_source *source, const struct probe_sites *sites, struct error *err);
     /* Calls by which programs are about to change their code, in one process or (`pid` 0) in all:

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "collector/inline/agent_code.h"
 
@@ -204,11 +208,61 @@ int agent_area_taken(struct agent_area *area, uint32_t *ret_number)
     return 1;
 }
 
+/* A thread that is woken for less has to wait again at once. */
+static uint64_t worth_waking(const struct agent_area *area)
+{
+    return area->chunk_count / 8 + 1;
+}
+
 void agent_area_give(struct agent_area *area, uint32_t number)
 {
     memset(agent_area_chunk(area, number), 0, area->chunk_bytes);
     area->head->free[area->given % area->chunk_count] = number;
     __atomic_store_n(&area->head->given, ++area->given, __ATOMIC_RELEASE);
+    if (!area->head->waits)
+        return;
+    agent_area_alive(area, clock_ns(CLOCK_MONOTONIC));
+    if (area->given - area->woken >= worth_waking(area))
+        agent_area_wake(area);
+}
+
+void agent_area_alive(struct agent_area *area, uint64_t now)
+{
+    __atomic_store_n(&area->head->alive, now, __ATOMIC_RELEASE);
+}
+
+void agent_area_let_wait(struct agent_area *area)
+{
+    agent_area_alive(area, clock_ns(CLOCK_MONOTONIC));
+    __atomic_store_n(&area->head->waits, 1, __ATOMIC_RELEASE);
+}
+
+/* Threads say that they wait before they compare the word, and it changes before they are asked for: one of
+ * both is seen. What they say is theirs to destroy: it costs no more than a system call each time. */
+static bool wake_all(struct agent_area *area)
+{
+    __atomic_fetch_add(&area->head->wakes, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_exchange_n(&area->counts->waiting, 0, __ATOMIC_SEQ_CST))
+        return false;
+    syscall(SYS_futex, &area->head->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return true;
+}
+
+bool agent_area_wake(struct agent_area *area)
+{
+    if (area->woken == area->given)
+        return __atomic_load_n(&area->counts->waiting, __ATOMIC_RELAXED);
+    area->woken = area->given;
+    return wake_all(area);
+}
+
+void agent_area_starve(struct agent_area *area, bool starved)
+{
+    if (starved == (bool)area->head->starved)
+        return;
+    __atomic_store_n(&area->head->starved, starved, __ATOMIC_RELEASE);
+    if (starved)
+        wake_all(area);
 }
 
 void agent_area_quiet(struct agent_area *area)
@@ -216,4 +270,5 @@ void agent_area_quiet(struct agent_area *area)
     __atomic_store_n(&area->head->quiet, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&area->head->tick, agent_tick_word(1),
                        __ATOMIC_RELEASE); /* a stub that loses calls asks */
+    wake_all(area);
 }

@@ -37,6 +37,7 @@ struct agent_area {
     size_t chunk_bytes, chunk_count;
     size_t apart_bytes; /* counts, chunks and times: what is mapped anywhere */
     uint64_t given;     /* so many entries of head->free have been made */
+    uint64_t woken;     /* so many of them when threads that wait for a chunk were woken last */
     uint64_t seen;      /* so many of those that were taken have been told by agent_area_taken() */
 };
 
@@ -63,10 +64,25 @@ void agent_area_free(struct agent_area *area);
  * than there were, or fewer than before. */
 int agent_area_taken(struct agent_area *area, uint32_t *ret_number);
 
-/* Puts a chunk back, zeroed. Nobody may write to it any more. */
+/* Puts a chunk back, zeroed. Nobody may write to it any more. Is a sign of life, and wakes threads that wait
+ * for one once there are enough to be worth it. */
 void agent_area_give(struct agent_area *area, uint32_t number);
 
-/* Lets no chunk be taken from now on. */
+/* Threads may wait for chunks from now on. */
+void agent_area_let_wait(struct agent_area *area);
+
+/* The collector lives at `now`, CLOCK_MONOTONIC: for so long that threads may wait for it. Any thread of the
+ * collector may call it. */
+void agent_area_alive(struct agent_area *area, uint64_t now);
+
+/* Wakes threads that wait, for chunks that have been put back since they were woken last. Returns true when
+ * one may have waited. */
+bool agent_area_wake(struct agent_area *area);
+
+/* Whether no chunk is free and none will be put back soon: then threads lose calls instead of waiting. */
+void agent_area_starve(struct agent_area *area, bool starved);
+
+/* Lets no chunk be taken from now on, and no thread wait for one. */
 void agent_area_quiet(struct agent_area *area);
 
 /* The record after the last one of a chunk. */

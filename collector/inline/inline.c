@@ -95,6 +95,7 @@ void inline_remove_member(struct inline_backend *backend, struct member *member)
     backend->unplaced += agent_reader_take_unplaced(family->reader);
     backend->shared += agent_reader_take_shared(family->reader);
     inline_remove_shared_slots(backend, family);
+    pulse_remove(backend->pulse, family->patch.area);
     family_free(family);
 }
 
@@ -228,9 +229,35 @@ static int make_area(struct inline_backend *backend, const struct backend_target
         return error_set(err, -errno, NULL, "cannot read the memory file");
     family->inode = file.st_ino;
     family->patch.agent = backend->agent;
+    family->patch.waits = backend->waits;
+    family->patch.filtered = backend->filtered;
     family->patch.area->head->area = family->number = ++backend->families;
     family->patch.area->head->tick = agent_tick_word(backend->tick);
     return make_reader(backend, target, family) ? error_no_memory(err) : 0;
+}
+
+/* Whether CLOCK_MONOTONIC is the same in the process as here. */
+static bool has_our_clock(pid_t pid)
+{
+    struct stat own, other;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/time", (int)pid);
+    return stat("/proc/self/ns/time", &own) || (!stat(path, &other) && own.st_ino == other.st_ino);
+}
+
+/* From now on threads of the process wait for the collector where they would lose calls. */
+static int let_wait(struct inline_backend *backend, pid_t pid, struct family *family, struct error *err)
+{
+    int r = 0;
+
+    if (!backend->waits || !has_our_clock(pid))
+        return 0;
+    if (!backend->pulse)
+        r = pulse_start(&backend->pulse, err);
+    if (r)
+        return r;
+    return pulse_add(backend->pulse, family->patch.area) ? error_no_memory(err) : 0;
 }
 
 /* -ENOMEM. */
@@ -280,9 +307,13 @@ static int attach(struct backend *base, const struct backend_target *target, str
     }
     if (r)
         return r;
-    if (inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since)) {
+    r = let_wait(backend, target->pid, family, err);
+    if (!r && inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since))
+        r = error_no_memory(err);
+    if (r) {
+        pulse_remove(backend->pulse, family->patch.area);
         live_patch_restore(target->pid, &family->patch, NULL);
-        return error_no_memory(err);
+        return r;
     }
     take_pointer(family);
     return 0;
@@ -368,6 +399,7 @@ static void free_backend(struct backend *base)
 
     HASH_ITER (hh, backend->members, member, next)
         inline_remove_member(backend, member);
+    pulse_stop(backend->pulse);
     inline_forget_blocks(backend);
     inline_guard_stop(&backend->guard);
     close(backend->agent);
@@ -390,6 +422,7 @@ static const struct backend_operations operations = {
     .sample = inline_sample,
     .note = inline_note,
     .read = inline_read,
+    .awaited = inline_awaited,
     .freeze = inline_freeze,
     .detach = inline_detach,
     .finish = inline_finish,
@@ -418,6 +451,8 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     }
     backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
     backend->timed = options->timed;
+    backend->waits = options->waits;
+    backend->filtered = options->filtered;
     backend->sink = *sink;
     inline_begin_tick(backend, 1);
     *ret_backend = &backend->backend;

@@ -25,6 +25,10 @@ struct error;
 struct inline_options {
     size_t ring_bytes; /* of each patched process together with its children; 0: 32 MiB */
     bool timed;        /* each call comes with its own time; needs inline_has_clock() */
+    bool waits;        /* a thread whose buffer is full waits for the collector, and loses no calls while
+                          that lives */
+    int filtered;      /* then the file, to be mapped, where the kernel side marks at AGENT_ASK which threads
+                          may not */
 };
 
 /* A backend of the kind that is attached to processes. Those that are patched stay so when it is freed:
@@ -43,7 +47,7 @@ int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **r
  * none. */
 const char *inline_memory_refusal(pid_t pid, const struct inline_image *inlined);
 
-/* The file of the agent, which a uprobe is to be placed in at AGENT_CLAIM. */
+/* The file of the agent, which uprobes are to be placed in at AGENT_CLAIM and, with `waits`, AGENT_ASK. */
 int inline_agent(const struct backend *backend);
 
 #endif

@@ -114,6 +114,7 @@ int inline_choose(struct backend *base, const struct inline_image *inlined,
     if (!which)
         return error_no_memory(err);
     HASH_FIND(hh, backend->members, &choice->ahead, sizeof(choice->ahead), ahead);
+    pulse_hold(backend->pulse);
     HASH_ITER (hh, backend->members, member, next) {
         bool is_ahead = ahead && ahead->family == member->family;
 
@@ -121,6 +122,7 @@ int inline_choose(struct backend *base, const struct inline_image *inlined,
             continue; /* the first member of a family changes it, and nothing is left for the others */
         r = choose_for(backend, member->family, is_ahead ? choice->out_ahead : choice->out, which, err);
     }
+    pulse_resume(backend->pulse);
     return r;
 }
 

@@ -104,6 +104,16 @@ int inline_end_sharing(struct inline_backend *backend, uint32_t child, uint32_t 
     return !r && ended ? inline_end_owner(backend, family, owner) : r;
 }
 
+static int catch_up(struct inline_backend *backend, pid_t child)
+{
+    int r;
+
+    pulse_hold(backend->pulse);
+    r = inline_catch_up(inline_find_member(backend, child), NULL);
+    pulse_resume(backend->pulse);
+    return r;
+}
+
 int inline_fork(struct inline_backend *backend, const struct inline_birth *birth)
 {
     struct member *member = inline_find_member(backend, birth->parent);
@@ -117,7 +127,7 @@ int inline_fork(struct inline_backend *backend, const struct inline_birth *birth
         return 0; /* born before its parent was patched */
     r = inline_add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
     if (!r && !shares && birth->ns <= member->family->changed_ns)
-        r = inline_catch_up(inline_find_member(backend, birth->child), NULL);
+        r = catch_up(backend, birth->child);
     return r == -ENOMEM ? r : 0;
 }
 
@@ -169,7 +179,9 @@ int inline_separate(struct backend *base, pid_t pid, struct error *err)
 
     if (!member || member->shares || member->family->members == 1)
         return 0;
+    pulse_hold(backend->pulse);
     parted = live_patch_part(pid, &member->family->patch, err);
+    pulse_resume(backend->pulse);
     if (parted && parted != -EAGAIN)
         return parted;
     r = end_threads(backend, pid);

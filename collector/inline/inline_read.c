@@ -87,9 +87,17 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
     return backend->sink.lost(backend->sink.context, tid, calls);
 }
 
+static int on_waited(void *context, uint32_t tid, uint64_t ns)
+{
+    const struct inline_backend *backend = context;
+
+    return backend->sink.waited(backend->sink.context, tid, ns);
+}
+
 struct agent_sink inline_reader_sink(struct inline_backend *backend)
 {
-    return (struct agent_sink){.calls = on_calls, .lost = on_lost, .context = backend};
+    return (struct agent_sink){
+        .calls = on_calls, .lost = on_lost, .waited = on_waited, .context = backend};
 }
 
 int inline_was_read(struct inline_backend *backend, struct family *family, int result)
@@ -135,6 +143,7 @@ int inline_sample(struct backend *base)
     struct inline_backend *backend = inline_of(base);
 
     inline_begin_tick(backend, next_tick(backend->tick));
+    pulse_round(backend->pulse);
     return inline_for_each_family(backend, look);
 }
 
@@ -153,12 +162,24 @@ int inline_freeze(struct backend *backend)
 
 static int read_family(struct inline_backend *backend, struct family *family)
 {
-    return inline_was_read(backend, family, agent_reader_read(family->reader));
+    int r = inline_was_read(backend, family, agent_reader_read(family->reader));
+
+    agent_area_starve(family->patch.area, agent_reader_starves(family->reader));
+    backend->awaited |= agent_area_wake(family->patch.area);
+    return r;
 }
 
-int inline_read(struct backend *backend)
+int inline_read(struct backend *base)
 {
-    return inline_for_each_family(inline_of(backend), read_family);
+    struct inline_backend *backend = inline_of(base);
+
+    backend->awaited = false;
+    return inline_for_each_family(backend, read_family);
+}
+
+bool inline_awaited(const struct backend *backend)
+{
+    return inline_of(backend)->awaited;
 }
 
 int inline_read_to(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t offset)

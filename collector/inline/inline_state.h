@@ -10,6 +10,7 @@
 #include "collector/inline/inline_code.h"
 #include "collector/inline/inline_guard.h"
 #include "collector/inline/live_patch.h"
+#include "collector/inline/pulse.h"
 #include "collector/inline/reader.h"
 
 #define TICKS 65536u
@@ -71,6 +72,10 @@ struct inline_backend {
     uint32_t families;         /* so many have been made */
     int agent;                 /* agent_file_new() */
     bool timed;
+    bool waits;          /* as in the options */
+    int filtered;        /* the same */
+    bool awaited;        /* a thread waited for the collector when the areas were read last */
+    struct pulse *pulse; /* NULL: nothing is patched yet, or nothing waits */
     uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
     uint64_t stamps[TICKS]; /* the time stamp counter then */
     uint32_t tick;
@@ -161,6 +166,7 @@ pid_t inline_busiest(struct backend *backend, const struct inline_image *inlined
 uint64_t inline_ran(struct backend *backend);
 int inline_sample(struct backend *backend);
 int inline_read(struct backend *backend);
+bool inline_awaited(const struct backend *backend);
 int inline_freeze(struct backend *backend);
 int inline_detach(struct backend *backend, struct error *err);
 int inline_finish(struct backend *backend);

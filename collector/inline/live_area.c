@@ -108,8 +108,8 @@ static int receive_descriptor(struct remote *remote, uint64_t page, int socket, 
  * should this process be killed. */
 struct descriptors {
     uint64_t page; /* the target's memory for letters */
-    int free[5];   /* two sockets, and the files */
-    int code, agent, data;
+    int free[6];   /* two sockets, and the files */
+    int code, agent, data, filtered;
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -202,7 +202,11 @@ static int bring_files(struct remote *remote, const struct live_patch *patch, st
 
     if (!r)
         r = bring_descriptor(remote, descriptors, patch->agent, descriptors->agent, err);
-    return r ? r : bring_descriptor(remote, descriptors, patch->area->data_fd, descriptors->data, err);
+    if (!r)
+        r = bring_descriptor(remote, descriptors, patch->area->data_fd, descriptors->data, err);
+    return r || !patch->waits
+               ? r
+               : bring_descriptor(remote, descriptors, patch->filtered, descriptors->filtered, err);
 }
 
 static int make_sockets(struct remote *remote, const struct descriptors *descriptors, struct error *err)
@@ -262,6 +266,10 @@ static int map_area(struct remote *remote, const struct live_patch *patch, const
     if (!r)
         r = call(remote, "cannot map the agent", &ignored, err, SYS_mmap, patch->head + AGENT_SLOW_OFFSET,
                  AGENT_CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, (uint64_t)files->agent, 0);
+    if (!r && patch->waits)
+        r = call(remote, "cannot map the kernel side's marks", &ignored, err, SYS_mmap,
+                 patch->head + AGENT_FILTERED_OFFSET, AGENT_FILTERED_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED,
+                 (uint64_t)files->filtered, 0);
     if (!r)
         r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, area->apart_bytes,
                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)files->data, 0);
@@ -290,18 +298,25 @@ static int expect_descriptors(struct remote *remote, struct descriptors *ret_des
     descriptors.code = descriptors.free[2];
     descriptors.agent = descriptors.free[3];
     descriptors.data = descriptors.free[4];
+    descriptors.filtered = descriptors.free[5];
     *ret_descriptors = descriptors;
     return 0;
 }
 
-/* Has the target open the files. It has five descriptors then, or none. */
+/* So many descriptors of `free` are used. */
+static size_t wanted(const struct live_patch *patch, const struct descriptors *descriptors)
+{
+    return ARRAY_SIZE(descriptors->free) - !patch->waits;
+}
+
+/* Has the target open the files. It has all of the descriptors then, or none. */
 static int open_files(struct remote *remote, const struct live_patch *patch, struct descriptors *descriptors,
                       struct error *err)
 {
     size_t prepared = 0;
     int r = 0;
 
-    while (!r && prepared < ARRAY_SIZE(descriptors->free)) {
+    while (!r && prepared < wanted(patch, descriptors)) {
         r = will_close(remote, descriptors->free[prepared], err);
         prepared += !r;
     }
@@ -343,7 +358,7 @@ int live_area_bring(struct remote *remote, const struct live_patch *patch, struc
     r = check_locking(remote, patch, descriptors.code, err);
     if (!r)
         r = map_area(remote, patch, &descriptors, err);
-    for (size_t i = ARRAY_SIZE(descriptors.free); i-- > 0;)
+    for (size_t i = wanted(patch, &descriptors); i-- > 0;)
         close_in_target(remote, descriptors.free[i]);
     return r;
 }

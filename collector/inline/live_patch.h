@@ -24,6 +24,8 @@ struct error;
 
 struct live_patch {
     struct agent_area *area;
+    bool waits;    /* threads may wait for the collector */
+    int filtered;  /* then the file of the kernel side's marks */
     int agent;     /* agent_file_new() */
     uint64_t head; /* where the area's head is in the process */
     const struct inline_patch *patches;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "collector/inline/reader_state.h"
 
 /* ------------------------------------------------------------------------------------ looking */
@@ -80,6 +81,21 @@ static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
     return more ? reader->sink.lost(reader->sink.context, thread->of, more) : 0;
 }
 
+/* The time is what the target says: no more is believed than has passed. */
+static int tell_wait(struct agent_reader *reader, struct reader_thread *thread)
+{
+    const struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);
+    uint64_t waited = __atomic_load_n(&chunk->waited_after, __ATOMIC_RELAXED), most;
+
+    if (!waited || !reader->sink.waited)
+        return 0;
+    most = clock_ns(CLOCK_MONOTONIC) - reader->since - thread->waited;
+    if (waited > most)
+        waited = most;
+    thread->waited += waited;
+    return reader->sink.waited(reader->sink.context, thread->of, waited);
+}
+
 /* The first chunk has been read to its end. */
 static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread)
 {
@@ -88,6 +104,8 @@ static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread
     uint32_t state = __atomic_load_n(&memory->state, __ATOMIC_ACQUIRE);
     int r = tell_loss(reader, thread);
 
+    if (!r)
+        r = tell_wait(reader, thread);
     if (state == AGENT_CHUNK_OPEN)
         chunk->has_hole = true; /* its taker may still be on the way to it */
     thread->position = thread->lost_reported = thread->hole_since = 0;
@@ -190,6 +208,18 @@ int agent_reader_read(struct agent_reader *reader)
     return reader_result(reader, r);
 }
 
+bool agent_reader_starves(const struct agent_reader *reader)
+{
+    const struct agent_area *area = reader->area;
+
+    if (area->seen != area->given || reader->nameless_count)
+        return false;
+    for (const struct reader_thread *thread = reader->threads; thread; thread = thread->hh.next)
+        if (thread->count - thread->first > 1)
+            return false;
+    return true;
+}
+
 static bool has_chunk(const struct reader_thread *thread, uint32_t number)
 {
     for (size_t i = thread->first; i < thread->count; i++)
@@ -246,8 +276,11 @@ static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
 {
     int r = read_rest(reader, thread);
 
-    if (!r && thread->first < thread->count)
+    if (!r && thread->first < thread->count) {
         r = tell_loss(reader, thread);
+        if (!r)
+            r = tell_wait(reader, thread);
+    }
     for (size_t i = 0; i < thread->count; i++)
         agent_area_give(reader->area, thread->chunks[i].number);
     reader_tickets_remove(reader, thread->tid);

@@ -45,6 +45,8 @@ struct agent_sink {
     int (*calls)(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
                  size_t count);
     int (*lost)(void *context, uint32_t tid, uint64_t calls);
+    /* So many nanoseconds more has the thread waited for the collector. NULL: it is not wanted. */
+    int (*waited)(void *context, uint32_t tid, uint64_t ns);
     void *context;
 };
 
@@ -69,6 +71,10 @@ int agent_reader_freeze(struct agent_reader *reader, uint64_t now);
 
 /* Hands on everything up to where the last look was. */
 int agent_reader_read(struct agent_reader *reader);
+
+/* Whether no chunk is free, and all of them have been read that threads are not filling: then none will be
+ * put back before a thread ends. */
+bool agent_reader_starves(const struct agent_reader *reader);
 
 /* Hands on what a thread had recorded when its cursor was there (agent_cursor_offset()): it happened before
  * what comes next from elsewhere. A cursor that is in no chunk of the thread's says nothing. */

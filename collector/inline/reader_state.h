@@ -25,6 +25,7 @@ struct reader_thread {
     size_t sampled_records;
     uint64_t looked_lost; /* lost_after of that chunk */
     uint64_t hole_since;  /* 0: no record is waited for */
+    uint64_t waited;      /* nanoseconds in all, for the collector */
     UT_hash_handle hh;
 };
 

@@ -347,7 +347,10 @@ static bool stop_wanted(const struct recorder *recorder)
 
 static int poll_ms(const struct recorder *recorder)
 {
-    return recorder->round.calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
+    const struct backend *inlined = recorder->in_processes;
+    bool awaited = inlined && inlined->of->awaited(inlined);
+
+    return awaited || recorder->round.calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
 }
 
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)

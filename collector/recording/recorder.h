@@ -80,6 +80,8 @@ struct recorder_trigger {
 struct recorder_probes {
     enum recorder_backend backend;
     bool insists_on_inline; /* even where the kernel's probes would tell more */
+    bool waits;             /* threads wait where their inline probes are ahead of the collector, instead of
+                               losing calls */
     bool plain_wire;        /* each call and return goes through the ring as a record of its own */
 };
 

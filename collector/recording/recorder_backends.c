@@ -32,6 +32,13 @@ static int on_lost(void *context, uint32_t tid, uint64_t calls)
     return tid ? streams_inline_lost(recorder->streams, tid, calls) : 0;
 }
 
+static int on_waited(void *context, uint32_t tid, uint64_t ns)
+{
+    const struct recorder *recorder = context;
+
+    return tid ? streams_inline_waited(recorder->streams, tid, ns) : 0;
+}
+
 static int on_distrusted(void *context, pid_t pid, const char *why)
 {
     struct recorder *recorder = context;
@@ -68,19 +75,24 @@ static int open_inline(struct recorder *recorder, struct error *err)
     const struct inline_options options = {
         .ring_bytes = recorder->options.limits.ring_bytes,
         .timed = recorder->options.content.times == STREAM_TIMES_FULL,
+        .waits = recorder->options.probes.waits,
+        .filtered = recorder->source->of->filtered(recorder->source),
     };
     const struct backend_sink sink = {.calls = on_calls,
                                       .lost = on_lost,
+                                      .waited = on_waited,
                                       .distrusted = on_distrusted,
                                       .process_of = process_of,
                                       .context = recorder};
-    int r = inline_backend_new(&options, &sink, &recorder->in_processes, err);
+    int r = inline_backend_new(&options, &sink, &recorder->in_processes, err), agent;
 
     if (r)
         return r;
     recorder->backends[recorder->backend_count++] = recorder->in_processes;
-    return recorder->source->of->watch_claims(recorder->source, inline_agent(recorder->in_processes),
-                                              AGENT_CLAIM, err);
+    agent = inline_agent(recorder->in_processes);
+    r = recorder->source->of->watch_claims(recorder->source, agent, AGENT_CLAIM, err);
+    return r || !options.waits ? r
+                               : recorder->source->of->watch_asks(recorder->source, agent, AGENT_ASK, err);
 }
 
 int recorder_backends_open(struct recorder *recorder, struct error *err)

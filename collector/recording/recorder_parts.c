@@ -50,6 +50,7 @@ struct uprobe_options recorder_uprobe_options(const struct recorder_options *opt
         .count_only = options->limits.count_only,
         .sync = options->content.sync,
         .inlined = options->probes.backend == RECORDER_INLINE,
+        .asked = options->probes.backend == RECORDER_INLINE && options->probes.waits,
         .returns = options->content.returns == PLAN_RETURNS_PROBE,
         .packed = !options->probes.plain_wire,
         .can_continue_all = !privileges_missing(PRIVILEGE_KILL),

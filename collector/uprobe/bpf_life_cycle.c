@@ -111,14 +111,30 @@ static int watch_linker(struct life_cycle_source *source, int file, const char *
     return uprobe_attach(backend, backend->skeleton->progs.on_libraries, PROBE_LINKER, &site, pid, err);
 }
 
-static int watch_claims(struct life_cycle_source *source, int file, unsigned long offset, struct error *err)
+static int watch_agent(struct life_cycle_source *source, const struct bpf_program *program, int file,
+                       unsigned long offset, struct error *err)
 {
     struct uprobe_backend *backend = uprobe_of_life_cycle(source);
     const uint64_t cookie = 0;
     const struct probe_sites site = {
         .file = file, .name = "the agent", .offsets = &offset, .cookies = &cookie, .count = 1};
 
-    return uprobe_attach(backend, backend->skeleton->progs.on_claim, PROBE_CLAIMS, &site, 0, err);
+    return uprobe_attach(backend, program, PROBE_CLAIMS, &site, 0, err);
+}
+
+static int watch_claims(struct life_cycle_source *source, int file, unsigned long offset, struct error *err)
+{
+    return watch_agent(source, uprobe_of_life_cycle(source)->skeleton->progs.on_claim, file, offset, err);
+}
+
+static int watch_asks(struct life_cycle_source *source, int file, unsigned long offset, struct error *err)
+{
+    return watch_agent(source, uprobe_of_life_cycle(source)->skeleton->progs.on_ask, file, offset, err);
+}
+
+static int filtered(const struct life_cycle_source *source)
+{
+    return bpf_map__fd(uprobe_of_life_cycle(source)->skeleton->maps.filtered);
 }
 
 static int watch_rights(struct life_cycle_source *source, const struct probe_sites *sites, struct error *err)
@@ -195,6 +211,8 @@ const struct life_cycle_operations bpf_life_cycle_operations = {
     .bytes = bytes,
     .watch_linker = watch_linker,
     .watch_claims = watch_claims,
+    .watch_asks = watch_asks,
+    .filtered = filtered,
     .watch_rights = watch_rights,
     .watch_rewrites = watch_rewrites,
     .guard = guard,

@@ -49,6 +49,7 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
     bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_ask, options->asked);
     bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
     bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
     skeleton->rodata->reports_slots = options->inlined && kernel_reports_slots();

@@ -34,6 +34,7 @@ struct uprobe_options {
     bool follows_schedule; /* and uprobe_backend_set_schedule */
     bool sync;    /* record system calls that synchronise; uprobe_backend_attach_sync will be called */
     bool inlined; /* processes have inline probes */
+    bool asked;   /* and their threads ask whether they may wait */
     bool returns; /* cookies without COOKIE_ENTRY_ONLY will ask for return probes; else there are none */
     uint32_t budget_ns; /* what calls may cost on each CPU in a tick of the kernel's; 0: as much as they do */
     uint32_t trigger_share; /* of 2^32 - 1: of the windows that triggers open; 0: there are none */

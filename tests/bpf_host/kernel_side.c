@@ -65,6 +65,7 @@ static struct {
         __u64 address, value;
     } slots[16];
     unsigned randoms;
+    __u64 filtered[FILTERED_AREAS];
     struct xol_area probe_page;
     struct uprobe_task probes;
     struct return_instance replaced[16];
@@ -89,6 +90,8 @@ void *host_lookup(void *map, const void *key)
 
     if (map == (void *)&seen_threads) /* an array: it has all its entries from the beginning */
         return &kernel.seen;
+    if (map == (void *)&filtered)
+        return &kernel.filtered[*(const __u32 *)key];
     if (map == (void *)&budget_buckets)
         return &kernel.bucket;
     if (map == (void *)&budget_slots)
@@ -736,6 +739,14 @@ void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area)
     kernel.current_task.tgid = (int)tgid;
     kernel.current_task.pid = (int)tid;
     on_claim(&ctx);
+}
+
+bool kernel_asks(uint32_t area)
+{
+    struct pt_regs ctx = {.di = area};
+
+    on_ask(&ctx);
+    return kernel.filtered[area % FILTERED_AREAS];
 }
 
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)

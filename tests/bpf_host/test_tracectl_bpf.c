@@ -220,6 +220,23 @@ Test(kernel_side, threads_whose_system_calls_are_watched_get_no_return_probes)
     cr_assert_eq(kernel_call(7, 7, SP, 1), 0);
 }
 
+/* Threads of an area do not wait for the collector any more once a system call of one of them would go to a
+ * filter (bit 0), a tracer or a handler. */
+Test(kernel_side, threads_whose_system_calls_are_filtered_do_not_wait)
+{
+    static const unsigned filtered[] = {0, 2, 3, 5};
+
+    kernel_trace(7);
+    for (uint32_t i = 0; i < sizeof(filtered) / sizeof(*filtered); i++) {
+        kernel_set_syscall_work(1ul << 4); /* audit */
+        cr_assert(!kernel_asks(i + 1));
+        kernel_set_syscall_work(1ul << filtered[i]);
+        cr_assert(kernel_asks(i + 1), "bit %u", filtered[i]);
+        kernel_set_syscall_work(0);
+        cr_assert(kernel_asks(i + 1));
+    }
+}
+
 Test(kernel_side, processes_that_look_at_return_addresses_get_no_return_probes)
 {
     kernel_trace_as(7, PROCESS_TRACED | PROCESS_NO_RETURNS);

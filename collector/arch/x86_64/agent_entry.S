@@ -44,4 +44,12 @@ agent_entry:
 agent_claim:
     nop
     ret
+/*
+ * void agent_ask(uint32_t area): the place of another one.
+ */
+    .section .text.ask,"ax",@progbits
+    .globl agent_ask
+agent_ask:
+    nop
+    ret
     .section .note.GNU-stack,"",@progbits

@@ -2,17 +2,19 @@
 /*
  * The agent: what a stub calls when its buffer is full, or when the slots are not its thread's.
  *
- * It runs inside the target, on the target's stack, between two instructions of it: no system call, no lock,
- * no C library, no register but the general ones (agent_entry.S keeps those). A signal handler may interrupt
- * it anywhere, run stubs of its own and come here again, and may never come back: so every step leaves the
- * slots whole. Other threads, and processes that forked children run in, take chunks at the same time.
+ * It runs inside the target, on the target's stack, between two instructions of it: no system call but the
+ * one that waits, no lock, no C library, no register but the general ones (agent_entry.S keeps those). A
+ * signal handler may interrupt it anywhere, run stubs of its own and come here again, and may never come
+ * back: so every step leaves the slots whole. Other threads, and processes that forked children run in, take
+ * chunks at the same time.
  */
 #include "collector/arch/agent_slots.h"
 
-/* Where this code is mapped the head, which it may only read, and the key's page lie right before it
- * (agent.ld). */
+/* Where this code is mapped the head and the kernel side's page, which it may only read, and the key's page
+ * lie right before it (agent.ld). */
 extern const volatile struct agent_head agent_head __attribute__((visibility("hidden")));
 extern struct agent_key agent_key __attribute__((visibility("hidden")));
+extern const volatile uint64_t agent_filtered[] __attribute__((visibility("hidden")));
 
 static inline struct agent_counts *counts(void)
 {
@@ -23,6 +25,10 @@ void agent_slow(uint32_t function, const uint32_t *stack);
 
 /* The uprobe's place: the kernel side tells the collector which thread has come here with these. */
 void agent_claim(uint32_t ticket, uint32_t area) __attribute__((visibility("hidden")));
+
+/* The other uprobe's place: the kernel side marks the area if a system call of this thread would go elsewhere
+ * than to the kernel, or not be allowed. */
+void agent_ask(uint32_t area) __attribute__((visibility("hidden")));
 
 /* ------------------------------------------------------------------------------------ the thread's slots */
 
@@ -168,6 +174,34 @@ static uint32_t take_chunk(void)
     return number;
 }
 
+/* Waits until the collector has changed the word from `wakes`. A signal handler may interrupt it, record
+ * calls and wait as well: nothing is held meanwhile. The time is known as well as the collector's signs of
+ * life come often, so that no clock is needed here. 0: there is no waiting for it. */
+static int wait_for_chunk(uint32_t wakes)
+{
+    uint64_t alive = agent_head.alive, until = alive + AGENT_PATIENCE_NS, waited;
+    const struct agent_time time = {(int64_t)(until / 1000000000), (int64_t)(until % 1000000000)};
+    struct agent_chunk *last;
+    int64_t result;
+
+    if (!agent_head.waits || agent_head.quiet || agent_head.starved)
+        return 0;
+    agent_ask(agent_head.area);
+    if (agent_filtered[agent_head.area % (AGENT_FILTERED_BYTES / sizeof(uint64_t))])
+        return 0;
+    __atomic_store_n(&counts()->waiting, 1, __ATOMIC_SEQ_CST);
+    result = sleep_on(&agent_head.wakes, wakes, &time);
+    waited = agent_head.alive - alive;
+    if (result == SLEEP_TIME_IS_UP && !waited)
+        waited = AGENT_PATIENCE_NS;
+    last = last_chunk(cursor()); /* a handler may have filled others meanwhile */
+    if (last)
+        count_more(&last->waited_after, waited);
+    if (result == SLEEP_TIME_IS_UP)
+        return agent_head.alive != alive;
+    return result == 0 || result == SLEEP_INTERRUPTED || result == SLEEP_CHANGED;
+}
+
 static int64_t cursor_into(uint32_t number)
 {
     uint32_t start = number * agent_head.chunk_bytes + (uint32_t)sizeof(struct agent_chunk);
@@ -181,16 +215,24 @@ static int64_t cursor_into(uint32_t number)
  */
 static int next_chunk(void)
 {
-    int64_t full = cursor();
-    struct agent_chunk *last = last_chunk(full), *chunk;
+    struct agent_chunk *last, *chunk;
     uint32_t number;
+    int64_t full;
 
-    if (has_room(full))
-        return 1; /* a handler has got one */
-    number = take_chunk();
-    if (number >= agent_head.chunk_count)
-        return 0;
+    for (;;) {
+        uint32_t wakes = __atomic_load_n(&agent_head.wakes, __ATOMIC_ACQUIRE);
+
+        full = cursor();
+        if (has_room(full))
+            return 1; /* a handler has got one */
+        number = take_chunk();
+        if (number < agent_head.chunk_count)
+            break;
+        if (!wait_for_chunk(wakes))
+            return 0;
+    }
     chunk = chunk_at(number * agent_head.chunk_bytes);
+    last = last_chunk(full);
     if (last) /* before the thread is seen to have another one */
         __atomic_store_n(&last->state, AGENT_CHUNK_FULL, __ATOMIC_RELEASE);
     __atomic_store_n(&chunk->ticket, slot_u32(AGENT_TICKET), __ATOMIC_RELEASE);
@@ -258,7 +300,7 @@ void agent_slow(uint32_t function, const uint32_t *stack)
         place = take_record();
     } while (place == UINT32_MAX);
     record = (struct agent_record *)(agent_head.chunks + place);
-    record->sp = (uint64_t)stack | tick;
+    record->sp = (uint64_t)stack | agent_head.tick; /* it may have waited since the other one */
     if (agent_head.times)
         *(uint64_t *)agent_time_at(agent_head.times, (uint64_t)record) = read_counter();
     record->return_address = *stack;
