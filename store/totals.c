@@ -84,8 +84,8 @@ static const char unknown_losses_sql[] =
 static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, int64_t *lost_events,
                        int64_t *unknown, struct error *err)
 {
-    int64_t answers[9];
-    static const char *const questions[9] = {
+    int64_t answers[10];
+    static const char *const questions[10] = {
         "SELECT sum(event_count) FROM segments WHERE run_id = ?1",
         "SELECT sum(count) FROM losses WHERE run_id = ?1",
         "SELECT count(DISTINCT thread_id) FROM segments WHERE run_id = ?1",
@@ -95,9 +95,10 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
         "SELECT sum(length(data)) FROM journal WHERE run_id = ?1",
         "SELECT count(*) FROM losses WHERE run_id = ?1 AND seq NOTNULL",
         unknown_losses_sql,
+        "SELECT CAST(value AS INTEGER) FROM tags WHERE run_id = ?1 AND key = 'waited ns'",
     };
 
-    for (size_t i = 0; i < 9; i++) {
+    for (size_t i = 0; i < 10; i++) {
         int code = db_number(db, what, &answers[i], err, questions[i], "i", run_id);
 
         if (code)
@@ -111,6 +112,7 @@ static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *to
     totals->stored_bytes = (uint64_t)(answers[5] + answers[6]);
     *lost_events = answers[7];
     *unknown = answers[8];
+    totals->waited_ns = (uint64_t)answers[9];
     return 0;
 }
 
@@ -171,7 +173,8 @@ static int sum_up(struct tracestore *store, int64_t run_id, struct tracestore_to
     totals->index_bytes = bytes.indexes;
     totals->returns = totals->events - totals->calls - (uint64_t)lost_events;
     totals->raw_bytes = 2 * totals->events;
-    totals->complete = !unknown;
+    totals->loss_unknown = unknown;
+    totals->complete = !unknown && !totals->lost && !totals->muted_functions;
     return 0;
 }
 

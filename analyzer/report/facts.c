@@ -113,7 +113,7 @@ static void fact_lost(struct html_table *table, const struct run_facts *facts)
     char lost[32];
 
     html_cell_format(table, "%s%s", html_count(facts->totals.lost, lost),
-                     facts->totals.complete ? "" : " and an unknown number more");
+                     facts->totals.loss_unknown ? " and an unknown number more" : "");
 }
 
 static void fact_complete(struct html_table *table, const struct run_facts *facts)

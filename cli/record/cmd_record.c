@@ -141,7 +141,8 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
     struct trace_writer_memory memory = recorder_memory(recorder);
     int status = recorder_exit_status(recorder);
     json_t *document = json_pack(
-        "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:b, s:I, s:I, s:I, "
+        "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:b, s:I, s:I, "
+        "s:I, "
         "s:I, s:I}",
         "run", run->run_id ? json_integer(run->run_id) : json_null(), "name",
         run->run_id ? cli_json_text(run->name) : json_null(), "exit_status",
@@ -150,11 +151,12 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
         (json_int_t)totals->threads, "lost", (json_int_t)totals->lost, "muted_functions",
         (json_int_t)totals->muted_functions, "stored_bytes", (json_int_t)totals->stored_bytes,
         "catalog_bytes", (json_int_t)totals->catalog_bytes, "index_bytes", (json_int_t)totals->index_bytes,
-        "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "unmatched_returns",
-        (json_int_t)counts.unmatched_returns, "complete", totals->complete, "dropped_runs",
-        (json_int_t)recorder_dropped_runs(recorder), "memory_peak_bytes", (json_int_t)memory.peak_bytes,
-        "segments_closed_early", (json_int_t)memory.closed_early, "sync_events",
-        (json_int_t)totals->sync_events, "ring_bytes", (json_int_t)recorder_ring_bytes(recorder));
+        "raw_bytes", (json_int_t)totals->raw_bytes, "wall_seconds", seconds, "waited_seconds",
+        (double)totals->waited_ns / 1e9, "unmatched_returns", (json_int_t)counts.unmatched_returns,
+        "complete", totals->complete, "dropped_runs", (json_int_t)recorder_dropped_runs(recorder),
+        "memory_peak_bytes", (json_int_t)memory.peak_bytes, "segments_closed_early",
+        (json_int_t)memory.closed_early, "sync_events", (json_int_t)totals->sync_events, "ring_bytes",
+        (json_int_t)recorder_ring_bytes(recorder));
 
     if (!document)
         return -ENOMEM;

@@ -48,7 +48,7 @@ static void print_row(struct table *table, sqlite3_stmt *statement, const struct
     table_cell_count(table, totals->threads);
     table_cell_count(table, totals->events);
     table_cell(table, bytes);
-    table_cell_format(table, "%s%s", totals->lost || !totals->complete ? "incomplete" : "complete",
+    table_cell_format(table, "%s%s", totals->complete ? "complete" : "incomplete",
                       sqlite3_column_int64(statement, RUNS_ENDED) ? "" : ", not ended");
     table_cell(table, cli_text(statement, RUNS_COMMAND));
 }

@@ -228,7 +228,7 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
 {
     return json_pack(
         "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:b}",
+        "s:I, s:b, s:f}",
         "run", (json_int_t)run->run_id, "name", cli_json_text(run->name), "command",
         cli_json_text(run->command), "started", cli_json_time(run->started_ns), "ended",
         cli_json_time(run->ended_ns), "exit_status",
@@ -239,7 +239,7 @@ static json_t *facts_json(const struct tracestore_run *run, const struct tracest
         "muted_functions", (json_int_t)totals->muted_functions, "segments", (json_int_t)totals->segments,
         "stored_bytes", (json_int_t)totals->stored_bytes, "catalog_bytes", (json_int_t)totals->catalog_bytes,
         "index_bytes", (json_int_t)totals->index_bytes, "raw_bytes", (json_int_t)totals->raw_bytes,
-        "complete", totals->complete);
+        "complete", totals->complete, "waited_seconds", (double)totals->waited_ns / 1e9);
 }
 
 static void facts_text(const struct tracestore_run *run, const struct tracestore_totals *totals)
@@ -264,12 +264,15 @@ static void facts_text(const struct tracestore_run *run, const struct tracestore
                *run->options ? run->options : "none");
     text_print(stdout, "events    %'" PRIu64 " (%'" PRIu64 " calls, %'" PRIu64 " returns), ", totals->events,
                totals->calls, totals->returns);
-    if (!totals->lost && totals->complete && !totals->muted_functions)
+    if (totals->complete)
         fputs("none lost\n", stdout);
     else
         text_print(stdout, "%'" PRIu64 " lost%s, %'" PRIu64 " function%s excluded at times\n", totals->lost,
-                   totals->complete ? "" : " and an unknown number more", totals->muted_functions,
+                   totals->loss_unknown ? " and an unknown number more" : "", totals->muted_functions,
                    text_plural(totals->muted_functions));
+    if (totals->waited_ns)
+        text_print(stdout, "waiting   threads waited %.*f s in total for the recorder\n",
+                   totals->waited_ns < 10000000 ? 6 : 2, (double)totals->waited_ns / 1e9);
     cli_format_bytes(totals->stored_bytes, stored, sizeof(stored));
     cli_format_bytes(totals->catalog_bytes, catalog, sizeof(catalog));
     text_print(stdout, "size      %s in %" PRIu64 " segment%s, catalog %s", stored, totals->segments,

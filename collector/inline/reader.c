@@ -81,19 +81,17 @@ static int tell_loss(struct agent_reader *reader, struct reader_thread *thread)
     return more ? reader->sink.lost(reader->sink.context, thread->of, more) : 0;
 }
 
-/* The time is what the target says: no more is believed than has passed. */
-static int tell_wait(struct agent_reader *reader, struct reader_thread *thread)
+/* How long the thread has waited behind its first chunk. The time is what the target says: no more is
+ * believed than has passed. */
+static void add_wait(const struct agent_reader *reader, struct reader_thread *thread)
 {
     const struct agent_chunk *chunk = agent_area_chunk(reader->area, thread->chunks[thread->first].number);
     uint64_t waited = __atomic_load_n(&chunk->waited_after, __ATOMIC_RELAXED), most;
 
-    if (!waited || !reader->sink.waited)
-        return 0;
+    if (!waited)
+        return;
     most = clock_ns(CLOCK_MONOTONIC) - reader->since - thread->waited;
-    if (waited > most)
-        waited = most;
-    thread->waited += waited;
-    return reader->sink.waited(reader->sink.context, thread->of, waited);
+    thread->waited += waited < most ? waited : most;
 }
 
 /* The first chunk has been read to its end. */
@@ -104,8 +102,7 @@ static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread
     uint32_t state = __atomic_load_n(&memory->state, __ATOMIC_ACQUIRE);
     int r = tell_loss(reader, thread);
 
-    if (!r)
-        r = tell_wait(reader, thread);
+    add_wait(reader, thread);
     if (state == AGENT_CHUNK_OPEN)
         chunk->has_hole = true; /* its taker may still be on the way to it */
     thread->position = thread->lost_reported = thread->hole_since = 0;
@@ -276,11 +273,13 @@ static int end_thread(struct agent_reader *reader, struct reader_thread *thread)
 {
     int r = read_rest(reader, thread);
 
-    if (!r && thread->first < thread->count) {
-        r = tell_loss(reader, thread);
+    if (thread->first < thread->count) {
+        add_wait(reader, thread);
         if (!r)
-            r = tell_wait(reader, thread);
+            r = tell_loss(reader, thread);
     }
+    if (!r && thread->waited && reader->sink.waited)
+        r = reader->sink.waited(reader->sink.context, thread->tid, thread->waited);
     for (size_t i = 0; i < thread->count; i++)
         agent_area_give(reader->area, thread->chunks[i].number);
     reader_tickets_remove(reader, thread->tid);

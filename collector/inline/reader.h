@@ -45,7 +45,7 @@ struct agent_sink {
     int (*calls)(void *context, uint32_t tid, const struct agent_record *records, const uint64_t *times,
                  size_t count);
     int (*lost)(void *context, uint32_t tid, uint64_t calls);
-    /* So many nanoseconds more has the thread waited for the collector. NULL: it is not wanted. */
+    /* At its end: for so many nanoseconds the thread has waited for the collector. NULL: it is not wanted. */
     int (*waited)(void *context, uint32_t tid, uint64_t ns);
     void *context;
 };

@@ -58,6 +58,17 @@ static int tag_ring_bytes(struct recorder *recorder, struct error *err)
     return recorder_tag(recorder, "ring bytes", count, err);
 }
 
+/* What --when-behind wait has cost. */
+static int tag_waited(struct recorder *recorder, struct error *err)
+{
+    char ns[24];
+
+    if (!recorder->waited_ns)
+        return 0;
+    snprintf(ns, sizeof(ns), "%llu", (unsigned long long)recorder->waited_ns);
+    return recorder_tag(recorder, "waited ns", ns, err);
+}
+
 static int end_run(void *context, struct error *err)
 {
     struct recorder *recorder = context;
@@ -140,6 +151,8 @@ int recorder_close(struct recorder *recorder, struct error *err)
         r = store_blind_spots(recorder, err);
     if (!r)
         r = tag_ring_bytes(recorder, err);
+    if (!r)
+        r = tag_waited(recorder, err);
     if (!r)
         r = end_run(recorder, err);
     if (r == -ENOSPC)

@@ -126,7 +126,9 @@ struct tracestore_totals {
     uint64_t catalog_bytes; /* of catalog rows that this run needs, and of index_bytes */
     uint64_t index_bytes;   /* of the entries of these rows in indexes */
     uint64_t raw_bytes;     /* 2 bytes an event, ParLOT's measure */
-    bool complete;          /* false: a loss of unknown size, or the recorder has not ended the run */
+    uint64_t waited_ns;     /* how long threads waited for the recorder, all together: the tag 'waited ns' */
+    bool loss_unknown;      /* there is a loss of unknown size, or the recorder has not ended the run */
+    bool complete;          /* nothing was lost, and no function was excluded or not recorded */
 };
 
 /* Sums of a run, from the catalog: no segment is decoded. */

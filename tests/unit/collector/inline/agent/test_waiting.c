@@ -96,6 +96,7 @@ Test(waiting, a_thread_waits_for_the_collector)
     __atomic_store_n(&area->counts->waiting, 1, __ATOMIC_RELEASE);
     pthread_join(collector, NULL);
     expect_all(calls);
+    cr_assert_eq(agent_reader_end_all(reader), 0);
     cr_assert_gt(waited_ns, 0u);
     end();
 }
