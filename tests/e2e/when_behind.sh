@@ -49,7 +49,7 @@ as_the_program_says() {
 }
 
 begin_long() { # run's name: a program that calls for seconds; sets recorder and target when it has its probes
-    "$TRACECTL" --json record -n "$1" --backend inline --ring-size 256K -- "$PROGRAMS/million" 300000000 \
+    "$TRACECTL" --json record -n "$1" --backend inline --ring-size 256K -- "$PROGRAMS/million" 100000000 \
         >"$WORK/record.json" 2>"$WORK/long.err" &
     recorder=$!
     until target=$(pgrep -P "$recorder" -x million) && grep 'memfd:tracectl' "/proc/$target/maps" >/dev/null 2>&1; do
@@ -57,14 +57,18 @@ begin_long() { # run's name: a program that calls for seconds; sets recorder and
     done
 }
 
+has_ended() { # pid
+    ! lives "$1"
+}
+
 # A recorder that stands still holds no program up: it ends, which it would not in minutes otherwise.
 stopped_recorder() {
     begin_long stopped
     kill -STOP "$recorder"
-    tail --pid="$target" -f /dev/null
+    wait_until 60 has_ended "$target"
     kill -CONT "$recorder"
     wait "$recorder"
-    same 300000005 "$(($(field calls) + $(field lost)))"
+    same 100000005 "$(($(field calls) + $(field lost)))"
     (($(field lost) > 0))
     same 0 "$(field exit_status)"
 }
@@ -73,12 +77,12 @@ killed_recorder() {
     begin_long killed
     kill -KILL "$recorder"
     wait "$recorder" || true
-    tail --pid="$target" -f /dev/null
+    wait_until 60 has_ended "$target"
 }
 
 # What was recorded up to then is complete.
 ends_while_they_wait() {
-    dense ended 300000000 --duration 300ms
+    dense ended 100000000 --duration 300ms
     same 0 "$(field lost)"
     same true "$(field complete)"
 }
