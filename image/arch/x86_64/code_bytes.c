@@ -62,7 +62,7 @@ uint64_t code_distance_target(const uint8_t *code, uint64_t address)
 
 enum code_reference code_reference(const uint8_t *code, size_t before, size_t *ret_lead)
 {
-    size_t ignored, *lead = ret_lead ? ret_lead : &ignored;
+    size_t ignored = 0, *lead = ret_lead ? ret_lead : &ignored;
 
     *lead = 1;
     if (before >= 1 && code[-1] == CALL_REL32)
