@@ -124,7 +124,8 @@ int main(int argc, char **argv)
     if (!strcmp(argv[index], "help") || !strcmp(argv[index], "manual"))
         return run_help(argc - index, argv + index, argv[index][0] == 'm');
     if (!strcmp(argv[index], "version"))
-        return puts(argp_program_version) == EOF || fflush(stdout) ? EXIT_FAILED : EXIT_NOTHING_FOUND;
+        return text_print(stdout, "%s\n", argp_program_version) < 0 || fflush(stdout) ? EXIT_FAILED
+                                                                                      : EXIT_NOTHING_FOUND;
     command = cli_find_command(commands, ARRAY_SIZE(commands), argv[index]);
     if (!command)
         return cli_unknown_command(commands, ARRAY_SIZE(commands), "", argv[index]);
