@@ -131,3 +131,11 @@ Test(text, csv)
     expect_csv("two\nlines", "\"two\nlines\"");
     expect_csv("\033[31m\r\xff", "\\x1b[31m\\r\\xff");
 }
+
+Test(text, digits_are_grouped)
+{
+    EXPECT("0 999 1,000 12,345,678", "%'u %'d %'zu %'llu", 0u, 999, (size_t)1000, 12345678ull);
+    EXPECT("-1,234 |  1,000|1,000  |", "%'d |%'7d|%-'7d|", -1234, 1000, 1000);
+    cr_expect_str_eq(text_plural(0), "s");
+    cr_expect_str_eq(text_plural(1), "");
+}
