@@ -96,8 +96,7 @@ static int on_waited(void *context, uint32_t tid, uint64_t ns)
 
 struct agent_sink inline_reader_sink(struct inline_backend *backend)
 {
-    return (struct agent_sink){
-        .calls = on_calls, .lost = on_lost, .waited = on_waited, .context = backend};
+    return (struct agent_sink){.calls = on_calls, .lost = on_lost, .waited = on_waited, .context = backend};
 }
 
 int inline_was_read(struct inline_backend *backend, struct family *family, int result)

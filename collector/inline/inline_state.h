@@ -72,10 +72,10 @@ struct inline_backend {
     uint32_t families;         /* so many have been made */
     int agent;                 /* agent_file_new() */
     bool timed;
-    bool waits;          /* as in the options */
-    int filtered;        /* the same */
-    bool awaited;        /* a thread waited for the collector when the areas were read last */
-    struct pulse *pulse; /* NULL: nothing is patched yet, or nothing waits */
+    bool waits;             /* as in the options */
+    int filtered;           /* the same */
+    bool awaited;           /* a thread waited for the collector when the areas were read last */
+    struct pulse *pulse;    /* NULL: nothing is patched yet, or nothing waits */
     uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
     uint64_t stamps[TICKS]; /* the time stamp counter then */
     uint32_t tick;

@@ -59,7 +59,7 @@ struct recorder {
     bool memory_reported; /* of segments closed early: at the end, once, however often ending is tried */
     bool closing;         /* programs that appear now are let go without probes */
     struct recorder_round round;
-    uint64_t waited_ns; /* how long threads have waited for the recorder, all together */
+    uint64_t waited_ns;            /* how long threads have waited for the recorder, all together */
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;
