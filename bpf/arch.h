@@ -46,6 +46,12 @@ static __always_inline bool was_zero(const struct pt_regs *ctx)
     return ctx->flags & FLAG_ZERO;
 }
 
+/* The first argument of a function. */
+static __always_inline __u64 first_argument(const struct pt_regs *ctx)
+{
+    return ctx->di;
+}
+
 /* The arguments of a function, by their numbers from 1; [0] is 0. */
 #define FUNCTION_ARGUMENTS 6
 static __always_inline void read_arguments(const struct pt_regs *ctx, __u64 arguments[FUNCTION_ARGUMENTS + 1])

@@ -107,7 +107,7 @@ SEC("uprobe.multi")
 int on_ask(struct pt_regs *ctx)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
-    __u32 area = (__u32)ctx->di % FILTERED_AREAS;
+    __u32 area = (__u32)first_argument(ctx) % FILTERED_AREAS;
     __u64 *mark = bpf_map_lookup_elem(&filtered, &area);
 
     if (mark && system_calls_are_filtered(task))
