@@ -48,6 +48,16 @@ as_the_program_says() {
     diff "$WORK/said" "$WORK/recorded"
 }
 
+# Handlers interrupt waits, and wait themselves; a forked child shares the buffers.
+interrupted_waits() {
+    record alarmed --backend inline --ring-size 128K -- "$PROGRAMS/alarmed" >"$WORK/said"
+    same "" "$(q "SELECT cause FROM losses WHERE run_id = $(run_id alarmed)")"
+    q "SELECT f.name || ' ' || count(*) AS line FROM events JOIN functions f USING (function_id)
+       WHERE events.run_id = $(run_id alarmed) AND kind = 'call' AND f.name IN ('leaf', 'handled')
+       GROUP BY f.name ORDER BY f.name" >"$WORK/recorded"
+    diff "$WORK/said" "$WORK/recorded"
+}
+
 begin_long() { # run's name: a program that calls for seconds; sets recorder and target when it has its probes
     "$TRACECTL" --json record -n "$1" --backend inline --ring-size 256K -- "$PROGRAMS/million" 100000000 \
         >"$WORK/record.json" 2>"$WORK/long.err" &
@@ -90,6 +100,7 @@ ends_while_they_wait() {
 run_case "with wait nothing is lost" nothing_is_lost
 run_case "with lose every loss is counted" losses_are_counted
 run_case "threads wait, and their calls are those that the program says" as_the_program_says
+run_case "signals interrupt waits, a child is forked, and nothing is lost" interrupted_waits
 run_case "a recorder that stands still holds no program up" stopped_recorder
 run_case "nor does one that was killed" killed_recorder
 run_case "a recording ends while threads wait" ends_while_they_wait
