@@ -206,7 +206,7 @@ fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 # patched, and what targets have written.
 fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/%.o,tests/fuzz/elf_mutator \
 	$(basename $(wildcard collector/plan/*.c collector/displace/*.c collector/arch/$(ARCH)/*.c)) \
-	$(addprefix collector/,images/caller_frames daemon/config daemon/match flight/flight_trigger go/delays go/program go/targets go/usages \
+	$(addprefix collector/,images/caller_frames daemon/config daemon/match daemon/service_target flight/flight_trigger go/delays go/program go/targets go/usages \
 		inline/area inline/inline_image inline/reader inline/reader_checks inline/reader_threads \
 		process/map_lines sync/functions sync/targets uprobe/unpack))
 $(PLAIN_O)/fuzz/collector/inline/area.o: | $(AGENT)

@@ -53,8 +53,4 @@ void diff_verdict_release(struct diff_verdict *verdict);
  * from malloc; NULL: none left. */
 char *diff_verdict_text(const struct diff_verdict *verdict, const char *normal_name, const char *faulty_name);
 
-/* "1.0-4.0, 6.0 and 3 more" for threads of the comparison, given by their indices. */
-void diff_verdict_threads(FILE *out, const struct run_comparison *comparison, const size_t *threads,
-                          size_t count);
-
 #endif

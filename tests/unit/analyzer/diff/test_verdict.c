@@ -8,6 +8,7 @@
 
 #include "analyzer/diff/compare_pair.h"
 #include "analyzer/diff/verdict.h"
+#include "analyzer/diff/verdict_threads.h"
 #include "tests/unit/analyzer/two_runs.h"
 
 typedef char run_texts[2][MOST_THREADS][LONGEST_TEXT];
