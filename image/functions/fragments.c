@@ -23,6 +23,7 @@
 
 #include "base/array.h"
 #include "image/arch/code_bytes.h"
+#include "image/functions/fragment_names.h"
 
 #define NONE UINT32_MAX
 #define MANY (UINT32_MAX - 1)
@@ -410,52 +411,6 @@ static int elect(const struct finder *finder, struct candidates *fragments)
     return 0;
 }
 
-static int compare_names(const void *left, const void *right)
-{
-    const struct image_function *const *a = left, *const *b = right;
-
-    return strcmp((*a)->name, (*b)->name);
-}
-
-/* The only function called `name`, of those sorted by name; NULL: there is none, or several. */
-static const struct image_function *only_one_named(const struct image_function **named, size_t count,
-                                                   char *name)
-{
-    const struct image_function key = {.name = name}, *wanted = &key;
-    const struct image_function **found = bsearch(&wanted, named, count, sizeof(*named), compare_names);
-
-    if (!found || (found > named && strcmp(found[-1]->name, name) == 0) ||
-        (found + 1 < named + count && strcmp(found[1]->name, name) == 0))
-        return NULL;
-    return *found;
-}
-
-/* Goes by names where nothing else tells the owner: a part of switch that only a jump table reaches. A
- * fragment with several names was folded from several functions' ones, and belongs to none. */
-static int go_by_names(const struct finder *finder, const struct candidates *fragments)
-{
-    AUTO_FREE const struct image_function **named = malloc(finder->count * sizeof(*named));
-
-    if (!named)
-        return -ENOMEM;
-    for (size_t i = 0; i < finder->count; i++)
-        named[i] = &finder->functions[i];
-    qsort(named, finder->count, sizeof(*named), compare_names);
-    for (size_t i = 0; i < fragments->count; i++) {
-        struct image_function *fragment = &finder->functions[fragments->items[i].function];
-        const char *suffix = strstr(fragment->name, ".cold");
-        AUTO_FREE char *stem = suffix ? strndup(fragment->name, (size_t)(suffix - fragment->name)) : NULL;
-        const struct image_function *owner;
-
-        if (fragment->part_of || fragment->aliases || !stem)
-            continue;
-        owner = only_one_named(named, finder->count, stem);
-        if (owner)
-            fragment->part_of = owner->address;
-    }
-    return 0;
-}
-
 /* Sets `part_of`: to the one function that jumps to the beginning; where there is none such, to the winner.
  */
 static int find_owners(const struct finder *finder, struct candidates *fragments)
@@ -475,7 +430,7 @@ static int find_owners(const struct finder *finder, struct candidates *fragments
     if (open == 0)
         return 0;
     r = elect(finder, fragments);
-    return r < 0 ? r : go_by_names(finder, fragments);
+    return r < 0 ? r : fragment_names_find_owners(finder->functions, finder->count);
 }
 
 /* ---------------------------------------------------------------------------------------------- all of it */
