@@ -359,57 +359,6 @@ static int leave_mark(struct finder *finder, const struct process_event *event, 
     }
 }
 
-/* The object that the event is about. NULL: no memory. */
-static struct waited *waited_of(struct finder *finder, const struct process_event *event)
-{
-    const struct trace_thread *thread = &finder->trace->threads[event->thread];
-
-    switch ((enum sync_event_kind)event->kind) {
-    case SYNC_THREAD_CREATE:
-    case SYNC_THREAD_JOIN:
-        return waited_get(&finder->waited, WHAT_THREAD, thread->process, event->other);
-    case SYNC_THREAD_BEGIN:
-    case SYNC_THREAD_END:
-        return waited_get(&finder->waited, WHAT_THREAD, thread->process, thread->number);
-    case SYNC_PROCESS_FORK:
-        return waited_get(&finder->waited, WHAT_CHILD, 0, event->other);
-    case SYNC_PROCESS_BEGIN:
-    case SYNC_PROCESS_EXIT:
-        return waited_get(&finder->waited, WHAT_CHILD, 0,
-                          (uint64_t)finder->trace->processes[thread->process].pid);
-    case SYNC_PROCESS_WAIT:
-        return waited_get(&finder->waited, WHAT_CHILD, 0, (uint64_t)event->result);
-    case SYNC_COND_WAIT:
-    case SYNC_COND_TIMEDWAIT:
-    case SYNC_COND_SIGNAL:
-    case SYNC_COND_BROADCAST:
-        return waited_get(&finder->waited, WHAT_CONDITION, thread->process, event->object);
-    case SYNC_SEM_WAIT:
-    case SYNC_SEM_TRYWAIT:
-    case SYNC_SEM_TIMEDWAIT:
-    case SYNC_SEM_POST:
-        return waited_get(&finder->waited, WHAT_SEMAPHORE, thread->process, event->object);
-    case SYNC_BARRIER_WAIT:
-        return waited_get(&finder->waited, WHAT_BARRIER, thread->process, event->object);
-    case SYNC_ENQUEUE:
-    case SYNC_DEQUEUE:
-        return waited_get(&finder->waited, WHAT_EVENT, thread->process, event->object);
-    case SYNC_HANDLER:
-        return event->phase == SYNC_BEGIN
-                   ? waited_get(&finder->waited, WHAT_EVENT, thread->process, event->object)
-                   : &finder->nothing;
-    default:
-        return &finder->nothing;
-    }
-}
-
-/* Queued events are many, each with an object of its own. */
-static bool is_used_up(const struct process_event *event, const struct waited *waited)
-{
-    return (event->kind == SYNC_DEQUEUE || (event->kind == SYNC_HANDLER && event->phase == SYNC_BEGIN)) &&
-           waited->first == waited->count;
-}
-
 /* ------------------------------------------------------------------------------------------ events */
 
 static int begin_handler(struct finder *finder, struct thread_state *state, uint32_t thread)
@@ -459,7 +408,7 @@ static int add_event(struct finder *finder, uint32_t number)
     state->seen++;
     if (r < 0)
         return r;
-    waited = waited_of(finder, event);
+    waited = waited_of_event(&finder->waited, finder->trace, event, &finder->nothing);
     if (!waited)
         return -ENOMEM;
     r = find_causes(finder, event, waited);
@@ -480,7 +429,7 @@ static int add_event(struct finder *finder, uint32_t number)
     r = leave_mark(finder, event, waited, number, node);
     if (r == 0 && event->kind == SYNC_HANDLER && event->phase == SYNC_END)
         r = end_handler(finder, state, node);
-    if (is_used_up(event, waited))
+    if (waited_is_used_up(waited, event))
         waited_forget(&finder->waited, waited);
     return r;
 }

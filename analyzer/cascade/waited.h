@@ -8,9 +8,6 @@
 
 #include "analyzer/cascade/trace.h"
 
-/* What an address, or a number, stands for. */
-enum what { WHAT_CONDITION, WHAT_SEMAPHORE, WHAT_BARRIER, WHAT_EVENT, WHAT_THREAD, WHAT_CHILD };
-
 struct mark {
     uint32_t event, node;
     uint32_t round; /* of a barrier */
@@ -27,8 +24,14 @@ struct waited {
     UT_hash_handle hh;
 };
 
-/* What is known by that, made when it is new. NULL: no memory. */
-struct waited *waited_get(struct waited **table, enum what what, uint32_t process, uint64_t object);
+/* What the event is about, made when it is new; `nothing` for an event that no thread waits for. NULL: no
+ * memory. */
+struct waited *waited_of_event(struct waited **table, const struct cascade_trace *trace,
+                               const struct process_event *event, struct waited *nothing);
+
+/* Whether no other event will be about it: events that are queued are many, each with an object of its own. */
+bool waited_is_used_up(const struct waited *waited, const struct process_event *event);
+
 void waited_forget(struct waited **table, struct waited *waited);
 
 /* Appends a mark; those before `first` may be thrown away. -ENOMEM. */
