@@ -7,6 +7,7 @@
 
 #include "analyzer/order/call_replay.h"
 #include "analyzer/order/kept_order.h"
+#include "analyzer/order/living_threads.h"
 #include "analyzer/order/recorded_functions.h"
 #include "analyzer/order/recorded_states.h"
 #include "base/array.h"
@@ -316,43 +317,12 @@ static int read_thread(struct reader *reader, const struct tracestore_thread *th
 
 /* ---------------------------------------------------------------------------------------------- kept ones */
 
-/* The run's threads that were not seen to end, by tid: no two of them share one. Of goroutines' streams the
- * tid is that of the process. */
-struct living {
-    const struct tracestore_thread **items;
-    size_t count;
-};
-
-static int compare_tids(const void *left, const void *right)
-{
-    const struct tracestore_thread *a = *(const struct tracestore_thread *const *)left,
-                                   *b = *(const struct tracestore_thread *const *)right;
-
-    return (a->tid > b->tid) - (a->tid < b->tid);
-}
-
-/* The first with that tid, or NULL. */
-static const struct tracestore_thread *find_living(const struct living *living, pid_t tid)
-{
-    size_t low = 0, high = living->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (living->items[middle]->tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < living->count && living->items[low]->tid == tid ? living->items[low] : NULL;
-}
-
 /* What the run calls the thread: a look at processes has its own numbers for them. */
-static int kept_label(const struct reader *reader, const struct living *living,
+static int kept_label(const struct reader *reader, const struct living_threads *living,
                       const struct sample_thread *thread, uint32_t *ret_label)
 {
-    const struct tracestore_thread *same = thread->tid ? find_living(living, thread->tid) : NULL;
-    const struct tracestore_thread *process = find_living(living, thread->process);
+    const struct tracestore_thread *same = thread->tid ? living_threads_find(living, thread->tid) : NULL;
+    const struct tracestore_thread *process = living_threads_find(living, thread->process);
     const char *label = sample_text(reader->recorded->set, thread->label), *dot = strchr(label, '.');
     AUTO_FREE char *known = NULL;
 
@@ -383,7 +353,7 @@ static int add_kept_thread(struct reader *reader, const struct kept_order *kept,
     return sample_set_thread(recorded->set, thread, row, count);
 }
 
-static int add_kept(struct reader *reader, const struct kept_order *kept, const struct living *living)
+static int add_kept(struct reader *reader, const struct kept_order *kept, const struct living_threads *living)
 {
     int r = 0;
 
@@ -416,17 +386,12 @@ static int was_kept(const struct reader *reader, const struct tracestore_thread 
 static int read_kept(struct reader *reader, int64_t run_id, const struct tracestore_thread *threads,
                      size_t count, struct error *err)
 {
-    AUTO_FREE const struct tracestore_thread **items = calloc(count + 1, sizeof(*items));
-    struct living living = {.items = items};
+    CLEANUP(living_threads_release) struct living_threads living = {0};
     struct kept_order kept = {0};
-    int r = items ? kept_order_read(reader->store, run_id, reader->recorded->set, &kept, err)
-                  : (error_no_memory(err), -ENOMEM);
+    int r = living_threads_of(threads, count, &living)
+                ? error_no_memory(err)
+                : kept_order_read(reader->store, run_id, reader->recorded->set, &kept, err);
 
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (threads[i].ended_ns == 0)
-            items[living.count++] = &threads[i];
-    if (living.count)
-        qsort(items, living.count, sizeof(*items), compare_tids);
     if (r == 0 && add_kept(reader, &kept, &living) < 0)
         r = error_no_memory(err);
     kept_order_release(&kept);
