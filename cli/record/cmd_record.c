@@ -132,6 +132,28 @@ static int give_up(struct recorder *recorder, int why, const struct error *err)
 
 /* ------------------------------------------------------------------------------------ the report */
 
+/* How many functions of the traced images have which probes: {"inline": 40, "uprobe": 2, "none": 1}. */
+static json_t *functions_json(const struct recorder *recorder)
+{
+    size_t inlined = 0, uprobes = 0, none = 0;
+
+    for (const struct traced_image *image = recorder_images(recorder); image; image = image->next) {
+        const struct inline_image *chosen = image->inlined;
+        const struct plan *plan = image->plan;
+        size_t refused = 0; /* by the plan, but with inline probes */
+
+        if (!plan)
+            continue;
+        for (size_t i = 0; chosen && i < plan->refusal_count; i++)
+            refused += chosen->chosen[plan->refusals[i].function];
+        inlined += chosen ? chosen->chosen_count : 0;
+        uprobes += plan->functions - (chosen ? chosen->chosen_count - refused : 0);
+        none += plan->refusal_count - refused;
+    }
+    return json_pack("{s:I, s:I, s:I}", "inline", (json_int_t)inlined, "uprobe", (json_int_t)uprobes, "none",
+                     (json_int_t)none);
+}
+
 /* `flight`: the flight recorder's object, taken over; NULL: there is none. A run without a number is
  * none. */
 static int print_json(const struct recorder *recorder, const struct tracestore_run *run,
@@ -160,6 +182,7 @@ static int print_json(const struct recorder *recorder, const struct tracestore_r
 
     if (!document)
         return -ENOMEM;
+    json_object_set_new(document, "functions", functions_json(recorder));
     if (flight)
         json_object_set_new(document, "flight", flight);
     if (json_dumpf(document, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout)) {

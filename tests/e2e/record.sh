@@ -64,6 +64,12 @@ report_is_right() {
     same 9 "$(json_get threads <"$WORK/report.json")"
     same 0 "$(json_get lost <"$WORK/report.json")"
     same 0 "$(json_get muted_functions <"$WORK/report.json")"
+    same 0 "$(json_get functions.inline <"$WORK/report.json")"
+    (($(json_get functions.uprobe <"$WORK/report.json") >= 40))
+    "$TRACECTL" --json -d "$WORK/auto.db" record --backend auto --functions "$only" -- "$PROGRAMS/forty" 3 >"$WORK/auto.json" \
+        2>/dev/null
+    same "$(json_get functions.uprobe <"$WORK/report.json")" "$(json_get functions.inline <"$WORK/auto.json")"
+    same "$(json_get functions.none <"$WORK/report.json")" "$(json_get functions.none <"$WORK/auto.json")"
     same $((2 * (total + returns))) "$(json_get raw_bytes <"$WORK/report.json")"
     (($(json_get stored_bytes <"$WORK/report.json") > 0))
     (($(json_get catalog_bytes <"$WORK/report.json") > 0))
