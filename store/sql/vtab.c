@@ -10,6 +10,7 @@
 #include "store/db/store.h"
 #include "store/db/views_sql.h"
 #include "store/segment/call_list.h"
+#include "store/sql/percentile.h"
 #include "store/sql/vtab_process_events.h"
 #include "store/sql/vtab_scan.h"
 
@@ -65,7 +66,7 @@ static int register_functions(struct sqlite3 *db)
         r = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
                                        SQLITE_UTF8 | functions[i].flags, NULL, functions[i].function, NULL,
                                        NULL, NULL);
-    return r;
+    return r == SQLITE_OK ? percentile_register(db) : r;
 }
 
 int tracestore_register_vtabs(struct sqlite3 *db, char **ret_message)
