@@ -13,7 +13,8 @@ GO_CACHE=${PROGRAMS%/*}/go-cache
 go_run() { # version, go's arguments...
     local version=$1
     shift
-    GOCACHE=$GO_CACHE GOPATH=$WORK/go-path GOFLAGS=-mod=mod GOTOOLCHAIN=local GOENV=off GOPROXY=off \
+    # A CC of two words ("ccache gcc") has Go's linker make programs that the race detector's memory does not fit.
+    CC=gcc GOCACHE=$GO_CACHE GOPATH=$WORK/go-path GOFLAGS=-mod=mod GOTOOLCHAIN=local GOENV=off GOPROXY=off \
         GO111MODULE=on CGO_ENABLED=${CGO_ENABLED:-0} "/usr/lib/go-$version/bin/go" "$@"
 }
 

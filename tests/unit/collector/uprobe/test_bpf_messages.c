@@ -45,7 +45,7 @@ Test(bpf_messages, the_last_word_of_the_verifier_is_the_reason)
     cr_assert_str_eq(bpf_messages_reason(),
                      "on_call: R1 unbounded memory access, make sure to bounds check any such access");
     cr_assert_eq(bpf_messages_error(&err, -EACCES, "cannot load BPF programs"), -EACCES);
-    cr_assert(strstr(err.message, "cannot load BPF programs: the kernel refuses on_call: R1 unbounded"));
+    cr_assert(strstr(err.message, "cannot load BPF programs: the kernel rejects on_call: R1 unbounded"));
     cr_assert_not(strstr(err.message, "root"));
     cr_assert_neq(bpf_messages_error(&err, -EPERM, "cannot load BPF programs"), -EPERM,
                   "privileges are not what lacks");
@@ -150,7 +150,7 @@ Test(bpf_messages, a_refused_program_is_named_with_the_verifiers_reason_and_its_
     bpf_messages_show(append);
     cr_expect_neq(load_refused(&err), -EPERM);
     bpf_messages_show(NULL);
-    cr_expect(strstr(err.message, "the kernel refuses on_call_only: "), "%s", err.message);
+    cr_expect(strstr(err.message, "the kernel rejects on_call_only: "), "%s", err.message);
     cr_expect_not(strstr(err.message, "root"), "%s", err.message);
     cr_expect(strstr(log_shown, "BEGIN PROG LOAD LOG"), "%s", log_shown);
     cr_expect(strstr(log_shown, bpf_messages_reason() + strlen("on_call_only: ")), "%s", log_shown);
