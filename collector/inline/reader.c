@@ -105,7 +105,7 @@ static int leave_chunk(struct agent_reader *reader, struct reader_thread *thread
     add_wait(reader, thread);
     if (state == AGENT_CHUNK_OPEN)
         chunk->has_hole = true; /* its taker may still be on the way to it */
-    thread->position = thread->lost_reported = thread->hole_since = 0;
+    thread->position = thread->last_at = thread->lost_reported = thread->hole_since = 0;
     if (chunk->has_hole) {
         thread->first++;
         return r;
@@ -139,13 +139,15 @@ static int read_records(struct agent_reader *reader, struct reader_thread *threa
 {
     const struct agent_record *records = records_of(reader, thread, thread->first);
     size_t from = thread->position, count = 0;
-    int r = reader_check_chunk(reader, &thread->chunks[thread->first]);
+    int r = reader_check_chunk(reader, thread);
 
     if (!r && limit > from)
         r = reader_copy_records(reader, &records[from], limit - from, &count);
     if (r || !count)
         return r;
     thread->position += count;
+    thread->last = reader->records[count - 1];
+    thread->last_at = thread->position;
     thread->hole_since = 0;
     return reader->sink.calls(reader->sink.context, thread->of, reader->records,
                               reader->area->times ? reader->times : NULL, count);

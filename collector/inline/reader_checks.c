@@ -48,12 +48,20 @@ static bool copy_record(const struct agent_record *record, struct agent_record *
     return ret_copy->function;
 }
 
-int reader_check_chunk(struct agent_reader *reader, const struct held_chunk *chunk)
+int reader_check_chunk(struct agent_reader *reader, const struct reader_thread *thread)
 {
+    const struct held_chunk *chunk = &thread->chunks[thread->first];
     const struct agent_chunk *memory = agent_area_chunk(reader->area, chunk->number);
+    struct agent_record record;
 
     if (__atomic_load_n(&memory->ticket, __ATOMIC_ACQUIRE) != chunk->ticket)
         return reader_find_fault(reader, "a buffer is not that of the thread any more which has taken it");
+    if (!thread->last_at)
+        return 0;
+    copy_record(&agent_chunk_records(memory)[thread->last_at - 1], &record);
+    if (record.function != thread->last.function || record.return_address != thread->last.return_address ||
+        record.sp != thread->last.sp)
+        return reader_find_fault(reader, "a record has changed after it was read");
     return 0;
 }
 

@@ -19,7 +19,9 @@ struct reader_thread {
     uint32_t of; /* whose calls are read now: its own, or those of a child that shares its slots */
     struct held_chunk *chunks; /* in their order, from `first` on; those before are kept for their holes */
     size_t first, count, capacity;
-    size_t position;        /* in the first: so many records have been read */
+    size_t position;          /* in the first: so many records have been read */
+    struct agent_record last; /* the youngest record that was read of it, its number `last_at` - 1; 0: none */
+    size_t last_at;
     uint64_t lost_reported; /* of its lost_after */
     size_t looked;          /* the last look: so many chunks, and records of the last of them */
     size_t sampled_records;
@@ -90,8 +92,10 @@ int reader_result(struct agent_reader *reader, int code);
  * -EBADMSG. */
 int reader_check_count(struct agent_reader *reader, uint64_t before, uint64_t now);
 
-/* The chunk is still its thread's. -EBADMSG. */
-int reader_check_chunk(struct agent_reader *reader, const struct held_chunk *chunk);
+/* The thread's first chunk is still its own, and what was read of it last is still there: nothing writes a
+ * record again while a thread has the chunk, so otherwise the memory was taken away, or the thread has got the
+ * chunk twice. -EBADMSG. */
+int reader_check_chunk(struct agent_reader *reader, const struct reader_thread *thread);
 
 /* Copies records, and their times, into the reader, up to one that is not written, at most `limit`, which is
  * no more than a chunk has behind `records`; checks the copies. -EBADMSG. */

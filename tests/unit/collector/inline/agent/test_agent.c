@@ -399,6 +399,24 @@ Test(reader, slots_may_be_lent_before_they_are_used)
     end();
 }
 
+/* As when a target takes the memory of its buffers away and gets the same buffer again. */
+Test(reader, what_was_read_does_not_change)
+{
+    struct agent_record *records;
+
+    begin();
+    call_agent(1);
+    call_agent(2);
+    read_all(0);
+    cr_assert_eq(told_count, 2);
+    cr_assert_not(agent_reader_fault(reader));
+    records = (struct agent_record *)agent_chunk_records(agent_area_chunk(area, 0));
+    records[1].function = 0;
+    read_all(0);
+    cr_assert(agent_reader_fault(reader));
+    end();
+}
+
 Test(reader, a_target_cannot_name_chunks)
 {
     begin();
