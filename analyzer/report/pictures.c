@@ -146,7 +146,7 @@ int report_matrices(struct report *report, struct error *err)
     int r;
 
     if (!objects->count) {
-        html_paragraph(report->out, NULL, "No thread exists in all runs and could be compared.");
+        html_paragraph(report->out, NULL, "No thread of all runs could be compared.");
         return 0;
     }
     print_parameters(report);

@@ -218,6 +218,15 @@ static bool parse_switch(struct record_arguments *arguments, int key)
     }
 }
 
+/* What was not given depends on the target. */
+static void set_defaults(struct record_arguments *arguments)
+{
+    if (!arguments->when_behind)
+        arguments->recorder.probes.waits = !arguments->pids.count;
+    if (!arguments->has_budget && arguments->pids.count)
+        arguments->recorder.limits.budget = DEFAULT_BUDGET;
+}
+
 static error_t parse_record(int key, char *arg, struct argp_state *state)
 {
     struct record_arguments *arguments = state->input;
@@ -271,10 +280,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_target(arguments, state);
-        if (!arguments->when_behind)
-            arguments->recorder.probes.waits = !arguments->pids.count;
-        if (!arguments->has_budget && arguments->pids.count)
-            arguments->recorder.limits.budget = DEFAULT_BUDGET;
+        set_defaults(arguments);
         return 0;
     default:
         return parse_switch(arguments, key) ? 0 : ARGP_ERR_UNKNOWN;

@@ -22,9 +22,7 @@ static const struct argp_option sync_options[] = {
      "be repeated",
      3},
     {"enqueue", KEY_ENQUEUE, "FUNCTION:ARGn", 0,
-     "With --sync: this function puts an event, its nth argument, into a queue; may be repeated; may "
-     "be repeated",
-     3},
+     "With --sync: this function puts an event, its nth argument, into a queue; may be repeated", 3},
     {"dequeue", KEY_DEQUEUE, "FUNCTION:ARGn", 0,
      "With --sync: this function takes an event from a queue; may be repeated", 3},
     {0},

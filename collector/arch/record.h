@@ -212,7 +212,8 @@ struct agent_key {
 
 #define AGENT_VERSION 5
 
-/* A thread that waits for a chunk loses calls when the collector has given no sign of life for so long. */
+/* A thread that waits for a chunk gives up, and loses calls, this long after the collector's last sign of
+ * life. */
 #define AGENT_PATIENCE_NS 100000000ull
 
 /* What is mapped near the code, by offsets from the head: the key's page, that of the kernel side (of a BPF

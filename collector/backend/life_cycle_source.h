@@ -42,7 +42,7 @@ struct wire_losses {
 };
 
 struct life_cycle_losses {
-    uint64_t unplaced;   /* calls and returns of threads that could not be told */
+    uint64_t unplaced;   /* calls and returns of unknown threads */
     uint64_t life_cycle; /* records of forks, execs, exits and libraries */
     uint64_t processes;  /* that found no place in the table of traced ones */
 };
@@ -83,7 +83,7 @@ struct life_cycle_operations {
      * comes every 100 ms. */
     void (*want_all)(struct life_cycle_source *source);
 
-    /* Takes what thread `tid` has lost and no WIRE_LOST has told of. */
+    /* Reads and resets the losses of thread `tid` that no WIRE_LOST has reported. */
     struct wire_losses (*consume_losses)(struct life_cycle_source *source, uint32_t tid);
     /* What was lost so far that no thread's record tells of. */
     struct life_cycle_losses (*losses)(const struct life_cycle_source *source);
