@@ -172,8 +172,11 @@ static void put_head(const struct drawing *drawing, double height)
     fprintf(out,
             "</text>\n<text class=\"page button\" id=\"reset\" x=\"%.0f\" y=\"20\">whole</text>\n"
             "<text class=\"page button\" id=\"search\" x=\"%.0f\" y=\"20\">search</text>\n"
-            "<text class=\"page\" id=\"status\" x=\"%.0f\" y=\"42\">%s</text>\n",
+            "<text class=\"page\" id=\"status\" x=\"%.0f\" y=\"42\">%s%s</text>\n",
             WIDTH - 120, WIDTH - 60, MARGIN,
+            drawing->tree->shortened
+                ? "Too many different paths: some end early, in a frame that calls more. "
+                : "",
             drawing->compares ? "Width: calls in both runs. Orange: more in the second run; blue: fewer."
                               : "Click a frame to zoom.");
 }

@@ -119,6 +119,7 @@ static int add_stacks(struct stack_tree *stacks)
         for (size_t depth = 1; depth < count; depth++) {
             uint32_t below = child(tree, at, tree->frames[frames[depth]]);
 
+            tree->shortened |= !below;
             if (!below)
                 break;
             at = below;

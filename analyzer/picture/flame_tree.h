@@ -3,6 +3,7 @@
 #ifndef TRACECTL_ANALYZER_PICTURE_FLAME_TREE_H
 #define TRACECTL_ANALYZER_PICTURE_FLAME_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct flame_node {
 struct flame_tree {
     struct flame_node *nodes;
     size_t count;
+    bool shortened; /* paths were added to their last frame that there was room for */
 
     /* Private. */
     uint32_t *table;     /* node + 1 by parent and name; 0: free */
