@@ -10,7 +10,7 @@
  * colour says which one did more.
  *
  * Memory is bounded: from FLAME_NODES_MAX different paths on, further ones are added to the last frame that
- * they share with one that is there.
+ * they share with one that is there, and the graph says so.
  */
 #ifndef TRACECTL_ANALYZER_PICTURE_FLAME_GRAPH_H
 #define TRACECTL_ANALYZER_PICTURE_FLAME_GRAPH_H
