@@ -18,6 +18,7 @@
 #include "cli/common/signals.h"
 #include "cli/record/record_arguments.h"
 #include "cli/record/record_flight.h"
+#include "cli/record/record_job.h"
 #include "cli/record/record_preview.h"
 #include "cli/record/record_selection.h"
 #include "cli/record/record_stacks.h"
@@ -47,8 +48,13 @@ static int add_tags(struct recorder *recorder, const struct record_arguments *ar
 {
     int r = add_trigger_tag(recorder, arguments, err);
 
+    if (!r)
+        r = record_job_tag(recorder, arguments, err);
     for (size_t i = 0; !r && i < arguments->tag_count; i++) {
         char *value = strchr(arguments->tags[i], '=');
+
+        if (record_job_is_named_by(arguments->tags[i]))
+            continue;
 
         *value = '\0';
         r = recorder_tag(recorder, arguments->tags[i], value + 1, err);
@@ -273,6 +279,8 @@ static int report(struct tracestore *store, const struct recorder *recorder, dou
     r = tracestore_find_run(store, number, &run, err);
     if (!r)
         r = tracestore_run_totals(store, run.run_id, &totals, err);
+    if (!r)
+        r = record_job_join(store, &run, err);
     if (!r && cli.json) {
         r = print_json(recorder, &run, &totals, NULL, seconds);
         if (r)

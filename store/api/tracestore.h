@@ -486,6 +486,40 @@ struct trace_salvaged {
 int tracestore_salvage(const char *from, const char *to, struct trace_salvaged *ret_salvaged,
                        struct error *err);
 
+/* ------------------------------------------------------------------------------------------ merging */
+
+struct trace_merged {
+    uint64_t runs, segments, events; /* added */
+    uint64_t present;                /* runs that had been added before */
+};
+
+/* Adds the runs of the store at `from` to `store`, all of them or none, and what was added to `sum`. Images, functions
+ * and call sites that both have are the same rows. Runs that are there already are left out. Every segment is decoded:
+ * what is damaged is refused (-EBADMSG), and so are runs that have not been ended (-EBUSY: one is being recorded;
+ * -EINVAL: its recorder died, see tracestore_recover()). Nothing is written to `from`. */
+int tracestore_merge(struct tracestore *store, const char *from, struct trace_merged *sum, struct error *err);
+
+/* The tag of a run of a job, with the job's name, which is the same for all its parts; and that of a part whose recorder
+ * has not joined it yet. */
+#define TRACESTORE_JOB_TAG "job"
+#define TRACESTORE_JOB_PART_TAG "job part"
+
+struct trace_joined {
+    int64_t run_id; /* of tracestore_join_job: the run that has the part now */
+    uint64_t runs;  /* parts that are in the run of another one now */
+    uint64_t
+        apart; /* parts that stay as they are: a thread has the same label as one of another part, or they recorded
+                       locks and messages, whose channels are numbered by run */
+};
+
+/* An ended run with TRACESTORE_JOB_PART_TAG joins the runs of its job that have done the same: they become one run, the
+ * first of them, whose tags "part N" name the host, the recorder and the start of each. */
+int tracestore_join_job(struct tracestore *store, int64_t run_id, struct trace_joined *ret_joined,
+                        struct error *err);
+
+/* The same for all ended runs of all jobs. */
+int tracestore_join_jobs(struct tracestore *store, struct trace_joined *ret_joined, struct error *err);
+
 #ifdef __cplusplus
 }
 #endif

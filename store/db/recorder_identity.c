@@ -41,12 +41,12 @@ static unsigned long long start_ticks(int pid)
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
-int recorder_identity(char **ret_identity)
+int recorder_identity(int pid, char **ret_identity)
 {
     char boot_id[64], *identity;
 
     read_boot_id(boot_id, sizeof(boot_id));
-    if (asprintf(&identity, "%s %d %llu", boot_id, (int)getpid(), start_ticks(getpid())) < 0)
+    if (asprintf(&identity, "%s %d %llu", boot_id, pid, start_ticks(pid)) < 0)
         return -ENOMEM;
     *ret_identity = identity;
     return 0;

@@ -48,8 +48,8 @@ int store_open(const char *path, enum tracestore_mode mode, store_prepare prepar
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,
                            struct error *err);
 
-/* "BOOT_ID PID START_TICKS" of this process. -ENOMEM. */
-int recorder_identity(char **ret_identity);
+/* "BOOT_ID PID START_TICKS" of a process, which must live. -ENOMEM. */
+int recorder_identity(int pid, char **ret_identity);
 /* Whether the process that a recorder's identity names still runs on this machine. */
 bool recorder_alive(const char *identity);
 

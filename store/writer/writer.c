@@ -48,7 +48,7 @@ static int insert_run(struct trace_writer *writer, const struct trace_run_descri
     struct utsname host;
     int code;
 
-    if (recorder_identity(&recorder))
+    if (recorder_identity(getpid(), &recorder))
         return error_no_memory(err);
     uname(&host);
     code =
