@@ -499,6 +499,10 @@ struct trace_merged {
  * -EINVAL: its recorder died, see tracestore_recover()). Nothing is written to `from`. */
 int tracestore_merge(struct tracestore *store, const char *from, struct trace_merged *sum, struct error *err);
 
+/* The same for one run; the other ones may be in any state. Nothing is added where there is no such run. */
+int tracestore_merge_run(struct tracestore *store, const char *from, int64_t run_id, struct trace_merged *sum,
+                         struct error *err);
+
 /* The tag of a run of a job, with the job's name, which is the same for all its parts; and that of a part whose recorder
  * has not joined it yet. */
 #define TRACESTORE_JOB_TAG "job"

@@ -30,16 +30,18 @@ static int check_different(const struct tracestore *to, const char *from, struct
 }
 
 /* A run that was not ended has events in the journal, or is still getting some. */
-static int check_ended(struct merge *merge, const char *path)
+static int check_ended(struct merge *merge, const char *path, int64_t only)
 {
     AUTO_STATEMENT *row = NULL;
-    int result, code = db_prepare(merge->from,
-                                  "SELECT run_id, recorder, ended_ns FROM main.runs WHERE ended_ns ISNULL"
-                                  " OR run_id IN (SELECT run_id FROM main.journal) ORDER BY run_id",
-                                  what, &row, merge->err);
+    int result, code = db_prepare(
+                    merge->from,
+                    "SELECT run_id, recorder, ended_ns FROM main.runs WHERE ?1 IN (0, run_id)"
+                    " AND (ended_ns ISNULL OR run_id IN (SELECT run_id FROM main.journal)) ORDER BY run_id",
+                    what, &row, merge->err);
 
     if (code)
         return code;
+    db_bind(row, "i", only);
     result = db_row(row, "itN");
     if (result == SQLITE_DONE)
         return 0;
@@ -99,35 +101,40 @@ static int add_run(struct merge *merge, sqlite3_stmt *run)
     return code;
 }
 
-static int add_runs(struct merge *merge)
+/* `only`: the run that is added; 0: all. */
+static int add_runs(struct merge *merge, int64_t only)
 {
     AUTO_STATEMENT *run = NULL;
     int result = SQLITE_DONE,
         code = db_prepare(merge->from,
-                          "SELECT run_id, recorder, started_ns, host, name FROM main.runs ORDER BY run_id",
+                          "SELECT run_id, recorder, started_ns, host, name FROM main.runs"
+                          " WHERE ?1 IN (0, run_id) ORDER BY run_id",
                           what, &run, merge->err);
 
     if (!code)
         code = segment_inserter_open(&merge->segments, merge->to, what, merge->err);
-    if (!code)
-        code = merge_copy_shared(merge);
+    if (!code && !only)
+        code = merge_copy_plans(merge);
+    if (code)
+        return code;
+    db_bind(run, "i", only);
     while (!code && (result = db_row(run, "itntt")) == SQLITE_ROW)
         code = add_run(merge, run);
     return code || result == SQLITE_DONE ? code : db_fail(merge->from, merge->err, what);
 }
 
 /* Reads of one moment; writes in one transaction. */
-static int add_all(struct merge *merge, const char *path)
+static int add_all(struct merge *merge, const char *path, int64_t only)
 {
     int code = db_exec(merge->from, "BEGIN", what, merge->err);
 
     if (code)
         return code;
-    code = check_ended(merge, path);
+    code = check_ended(merge, path, only);
     if (!code)
         code = db_begin(merge->to, what, merge->err);
     if (!code) {
-        code = add_runs(merge);
+        code = add_runs(merge, only);
         segment_inserter_close(&merge->segments);
         if (code)
             db_rollback(merge->to);
@@ -140,13 +147,15 @@ static int add_all(struct merge *merge, const char *path)
 
 static void release(struct merge *merge)
 {
+    merge_release_shared(merge);
     for (int kind = 0; kind < MERGE_IDS; kind++)
         id_map_release(&merge->ids[kind]);
     for (int kind = 0; kind < NUMBER_KINDS; kind++)
         numbering_release(&merge->numberings[kind]);
 }
 
-int tracestore_merge(struct tracestore *store, const char *from, struct trace_merged *sum, struct error *err)
+static int merge_store(struct tracestore *store, const char *from, int64_t only, struct trace_merged *sum,
+                       struct error *err)
 {
     CLEANUP(cleanup_store) struct tracestore *source = NULL;
     struct merge merge = {.to = store->db, .sum = *sum, .err = err};
@@ -157,11 +166,22 @@ int tracestore_merge(struct tracestore *store, const char *from, struct trace_me
     if (code)
         return code;
     merge.from = source->db;
-    code = add_all(&merge, from);
+    code = add_all(&merge, from, only);
     release(&merge);
     if (code)
         return code;
     name_index_update(store->db, NULL); /* the runs are complete without; the next one tries again */
     *sum = merge.sum;
     return 0;
+}
+
+int tracestore_merge(struct tracestore *store, const char *from, struct trace_merged *sum, struct error *err)
+{
+    return merge_store(store, from, 0, sum, err);
+}
+
+int tracestore_merge_run(struct tracestore *store, const char *from, int64_t run_id, struct trace_merged *sum,
+                         struct error *err)
+{
+    return merge_store(store, from, run_id, sum, err);
 }

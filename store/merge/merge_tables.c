@@ -44,17 +44,6 @@ static enum merge_id kind_of(char letter)
     }
 }
 
-int merge_id_of(struct merge *merge, enum merge_id kind, int64_t id, int64_t *ret_id)
-{
-    static const char *const names[MERGE_IDS] = {
-        [MERGE_IMAGE] = "an image that is not there",    [MERGE_FUNCTION] = "a function that is not there",
-        [MERGE_SITE] = "a call site that is not there",  [MERGE_USAGE] = "a usage that is not there",
-        [MERGE_PROCESS] = "a process that is not there", [MERGE_THREAD] = "a thread that is not there"};
-
-    *ret_id = id_map_number(&merge->ids[kind], id);
-    return *ret_id ? 0 : merge_damaged(merge, names[kind]);
-}
-
 /* ------------------------------------------------------------------------------------------ one row */
 
 /* Binds a column by its letter to parameter `parameter`. */
@@ -99,10 +88,10 @@ struct statements {
     sqlite3_stmt *rows, *find, *insert; /* `find`: NULL where all rows are new */
 };
 
-static int bind_row(struct merge *merge, const struct table *table, sqlite3_stmt *row,
+/* All columns from the `first` on. */
+static int bind_row(struct merge *merge, const struct table *table, sqlite3_stmt *row, int first,
                     sqlite3_stmt *statement)
 {
-    const int first = table->key >= 0;
     int code = 0;
 
     sqlite3_reset(statement);
@@ -111,17 +100,19 @@ static int bind_row(struct merge *merge, const struct table *table, sqlite3_stmt
     return code;
 }
 
-static int copy_row(struct merge *merge, const struct table *table, const struct statements *statements)
+/* `first`: the first column that `find` and `insert` have as a parameter. */
+static int copy_row(struct merge *merge, const struct table *table, const struct statements *statements,
+                    int first)
 {
     int64_t id = 0;
     int code = 0;
 
     if (statements->find)
-        code = bind_row(merge, table, statements->rows, statements->find);
+        code = bind_row(merge, table, statements->rows, first, statements->find);
     if (!code && statements->find)
         code = find_id(merge, statements->find, &id);
     if (!code && !id) {
-        code = bind_row(merge, table, statements->rows, statements->insert);
+        code = bind_row(merge, table, statements->rows, first, statements->insert);
         if (!code)
             code = db_step(merge->to, statements->insert, what, merge->err);
         id = sqlite3_last_insert_rowid(merge->to);
@@ -134,6 +125,14 @@ static int copy_row(struct merge *merge, const struct table *table, const struct
 }
 
 /* ------------------------------------------------------------------------------------------ one table */
+
+static int prepare_rows(struct merge *merge, const struct table *table, sqlite3_stmt **ret_rows)
+{
+    char sql[768];
+
+    snprintf(sql, sizeof(sql), "SELECT %s FROM main.%s WHERE %s", table->columns, table->name, table->rows);
+    return db_prepare(merge->from, sql, what, ret_rows, merge->err);
+}
 
 static int prepare_insert(struct merge *merge, const struct table *table, sqlite3_stmt **ret_insert)
 {
@@ -158,7 +157,7 @@ static int copy_rows(struct merge *merge, const struct table *table, const struc
     int result = SQLITE_DONE, code = 0;
 
     while (!code && (result = db_row(statements->rows, types)) == SQLITE_ROW)
-        code = copy_row(merge, table, statements);
+        code = copy_row(merge, table, statements, table->key >= 0);
     return code || result == SQLITE_DONE ? code : db_fail(merge->from, merge->err, what);
 }
 
@@ -167,16 +166,10 @@ static int copy_table(struct merge *merge, const struct table *table, int64_t pa
 {
     AUTO_FREE char *types = column_types_of(merge->from, table->name, table->columns);
     struct statements statements = {0};
-    char sql[768];
-    int code = types ? 0 : error_no_memory(merge->err);
+    int code = types ? prepare_rows(merge, table, &statements.rows) : error_no_memory(merge->err);
 
-    snprintf(sql, sizeof(sql), "SELECT %s FROM main.%s WHERE %s", table->columns, table->name, table->rows);
-    if (!code)
-        code = db_prepare(merge->from, sql, what, &statements.rows, merge->err);
     if (!code)
         code = prepare_insert(merge, table, &statements.insert);
-    if (!code && table->find)
-        code = db_prepare(merge->to, table->find, what, &statements.find, merge->err);
     if (!code && sqlite3_bind_parameter_count(statements.rows))
         db_bind(statements.rows, "i", parameter);
     if (!code)
@@ -198,20 +191,119 @@ static int copy_tables(struct merge *merge, const struct table *tables, size_t c
 
 /* ------------------------------------------------------------------------------------------ what runs share */
 
-/* Segments name functions and sites by numbers that are translated as they are for a writer. */
-static int fill_numbering(struct merge *merge, const char *ids_sql, enum merge_id kind,
-                          enum number_kind number)
+/* A row keeps its id where that is free, and not so large that it would use up those of later rows. */
+#define SAME_ID(table, id) \
+    "CASE WHEN ?1 < 0x1000000 AND NOT EXISTS (SELECT 1 FROM main." table " WHERE " id " = ?1) THEN ?1 END"
+
+/* Unlike in other tables the parameters of `find` and `insert` are all columns, the first one included. */
+static const struct table shared_tables[MERGE_SHARED] = {
+    [MERGE_IMAGE] = {"images", "image_id, path, build_id, kind", "====", "image_id = ?1", MERGE_IMAGE,
+                     "SELECT image_id FROM main.images WHERE path = ?2 AND build_id = ?3 AND kind = ?4",
+                     "INSERT INTO main.images (image_id, path, build_id, kind)"
+                     " VALUES (" SAME_ID("images", "image_id") ", ?2, ?3, ?4)"},
+    [MERGE_FUNCTION] =
+        {"functions", "function_id, image_id, name, demangled, address, size, file, line, aliases",
+         "=i=======", "function_id = ?1", MERGE_FUNCTION,
+         "SELECT function_id FROM main.functions WHERE name_hash = name_hash(?3) AND image_id = ?2"
+         " AND address = ?5 AND name = ?3 AND demangled IS ?4",
+         "INSERT INTO main.functions (function_id, image_id, name, demangled, address, size, file, line,"
+         " aliases, name_hash) VALUES (" SAME_ID(
+             "functions", "function_id") ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, name_hash(?3))"},
+    [MERGE_SITE] = {"call_sites", "site_id, image_id, address, function_id, file, line",
+                    "=i=f==", "site_id = ?1", MERGE_SITE,
+                    "SELECT site_id FROM main.call_sites WHERE image_id = ?2 AND address = ?3",
+                    "INSERT INTO main.call_sites (site_id, image_id, address, function_id, file, line)"
+                    " VALUES (" SAME_ID("call_sites", "site_id") ", ?2, ?3, ?4, ?5, ?6)"},
+};
+
+static const char *const damages[MERGE_IDS] = {
+    [MERGE_IMAGE] = "an image that is not there",    [MERGE_FUNCTION] = "a function that is not there",
+    [MERGE_SITE] = "a call site that is not there",  [MERGE_USAGE] = "a usage that is not there",
+    [MERGE_PROCESS] = "a process that is not there", [MERGE_THREAD] = "a thread that is not there"};
+
+static int prepare_shared(struct merge *merge, const struct table *table, struct merge_shared *shared)
 {
-    AUTO_STATEMENT *row = NULL;
-    int result = SQLITE_DONE, code = db_prepare(merge->from, ids_sql, what, &row, merge->err);
+    int code;
 
-    while (!code && (result = db_row(row, "i")) == SQLITE_ROW) {
-        int64_t id = sqlite3_column_int64(row, 0), now = id_map_number(&merge->ids[kind], id);
+    if (shared->types)
+        return 0;
+    code = prepare_rows(merge, table, &shared->row);
+    if (!code)
+        code = db_prepare(merge->to, table->find, what, &shared->find, merge->err);
+    if (!code)
+        code = db_prepare(merge->to, table->insert, what, &shared->insert, merge->err);
+    if (code)
+        return code;
+    shared->types = column_types_of(merge->from, table->name, table->columns);
+    return shared->types ? 0 : error_no_memory(merge->err);
+}
 
-        if (now != id && numbering_set(&merge->numberings[number], id, now))
-            code = error_no_memory(merge->err);
+/* The row that `shared->row` stands at. */
+static int add_shared(struct merge *merge, const struct table *table, struct merge_shared *shared)
+{
+    const struct statements statements = {shared->row, shared->find, shared->insert};
+    int64_t before = sqlite3_column_int64(shared->row, 0), now;
+    enum number_kind number = table->key == MERGE_SITE ? NUMBER_SITE : NUMBER_FUNCTION;
+    int code = copy_row(merge, table, &statements, 0);
+
+    now = id_map_number(&merge->ids[table->key], before);
+    if (code || table->key == MERGE_IMAGE || now == before)
+        return code;
+    return numbering_set(&merge->numberings[number], before, now) ? error_no_memory(merge->err) : 0;
+}
+
+static int take_shared(struct merge *merge, enum merge_id kind, int64_t id)
+{
+    const struct table *table = &shared_tables[kind];
+    struct merge_shared *shared = &merge->shared[kind];
+    int result, code = prepare_shared(merge, table, shared);
+
+    if (code)
+        return code;
+    db_bind(shared->row, "i", id);
+    result = db_row(shared->row, shared->types);
+    if (result == SQLITE_ROW)
+        code = add_shared(merge, table, shared);
+    else
+        code = result == SQLITE_DONE ? merge_damaged(merge, damages[kind])
+                                     : db_fail(merge->from, merge->err, what);
+    sqlite3_reset(shared->row);
+    return code;
+}
+
+int merge_id_of(struct merge *merge, enum merge_id kind, int64_t id, int64_t *ret_id)
+{
+    int code = 0;
+
+    *ret_id = id_map_number(&merge->ids[kind], id);
+    if (!*ret_id && kind < MERGE_SHARED) {
+        code = take_shared(merge, kind, id);
+        *ret_id = id_map_number(&merge->ids[kind], id);
     }
-    return code || result == SQLITE_DONE ? code : db_fail(merge->from, merge->err, what);
+    return code || *ret_id ? code : merge_damaged(merge, damages[kind]);
+}
+
+void merge_release_shared(struct merge *merge)
+{
+    for (int kind = 0; kind < MERGE_SHARED; kind++) {
+        sqlite3_finalize(merge->shared[kind].row);
+        sqlite3_finalize(merge->shared[kind].find);
+        sqlite3_finalize(merge->shared[kind].insert);
+        free(merge->shared[kind].types);
+    }
+}
+
+int merge_copy_plans(struct merge *merge)
+{
+    static const struct table plans = {"budget_plans",
+                                       "build_id, address, calls_per_second",
+                                       "===",
+                                       "1",
+                                       -1,
+                                       NULL,
+                                       "INSERT OR IGNORE INTO main.budget_plans VALUES (?1, ?2, ?3)"};
+
+    return copy_table(merge, &plans, 0);
 }
 
 /* An image's usages are written all at once: those of an image that has some are the same ones. */
@@ -238,32 +330,6 @@ static int copy_usages(struct merge *merge)
             code = copy_tables(merge, tables, ARRAY_SIZE(tables), image);
     }
     return code || result == SQLITE_DONE ? code : db_fail(merge->from, merge->err, what);
-}
-
-int merge_copy_shared(struct merge *merge)
-{
-    static const struct table tables[] = {
-        {"images", "image_id, path, build_id, kind", "====", "1 ORDER BY image_id", MERGE_IMAGE,
-         "SELECT image_id FROM main.images WHERE path = ?1 AND build_id = ?2 AND kind = ?3", NULL},
-        {"functions", "function_id, image_id, name, demangled, address, size, file, line, aliases",
-         "=i=======", "1 ORDER BY function_id", MERGE_FUNCTION,
-         "SELECT function_id FROM main.functions WHERE name_hash = name_hash(?2) AND image_id = ?1 AND address = ?4"
-         " AND name = ?2 AND demangled IS ?3",
-         "INSERT INTO main.functions (image_id, name, demangled, address, size, file, line, aliases, name_hash)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, name_hash(?2))"},
-        {"call_sites", "site_id, image_id, address, function_id, file, line", "=i=f==", "1 ORDER BY site_id",
-         MERGE_SITE, "SELECT site_id FROM main.call_sites WHERE image_id = ?1 AND address = ?2", NULL},
-        {"budget_plans", "build_id, address, calls_per_second", "===", "1", -1, NULL,
-         "INSERT OR IGNORE INTO main.budget_plans VALUES (?1, ?2, ?3)"},
-    };
-    int code = copy_tables(merge, tables, ARRAY_SIZE(tables), 0);
-
-    if (!code)
-        code =
-            fill_numbering(merge, "SELECT function_id FROM main.functions", MERGE_FUNCTION, NUMBER_FUNCTION);
-    if (!code)
-        code = fill_numbering(merge, "SELECT site_id FROM main.call_sites", MERGE_SITE, NUMBER_SITE);
-    return code ? code : copy_usages(merge);
 }
 
 /* ------------------------------------------------------------------------------------------ a run */
@@ -310,5 +376,7 @@ int merge_copy_run(struct merge *merge)
     int code = copy_table(merge, &run, merge->from_run);
 
     merge->to_run = sqlite3_last_insert_rowid(merge->to);
-    return code ? code : copy_tables(merge, tables, ARRAY_SIZE(tables), merge->from_run);
+    if (!code)
+        code = copy_tables(merge, tables, ARRAY_SIZE(tables), merge->from_run);
+    return code ? code : copy_usages(merge);
 }
