@@ -77,8 +77,12 @@ static int clock_init(struct clock_reader *clock, const struct section *section,
     return clock_look_ahead(clock, event_count);
 }
 
+/* What lies between two readings of a clock that gave the same: processors whose time stamp counter counts in
+ * steps of 100 MHz make it so much. */
+#define CLOCK_STEP_NS 10u
+
 /* Goes on to the anchors of event `index` and gives its time: exact if it has an anchor of its own, else the
- * interval between the anchors around it. */
+ * interval between the anchors around it, which is never empty. */
 static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_t event_count,
                              struct event *event)
 {
@@ -98,8 +102,9 @@ static inline int clock_read(struct clock_reader *clock, uint64_t index, uint64_
     before = clock->ahead_index != UINT64_MAX ? clock->ahead_ns
              : clock->until_ns                ? clock->until_ns
                                               : INT64_MAX;
-    if (before > clock->ns)
-        event->ns_error = before - clock->ns;
+    if (before < clock->ns + CLOCK_STEP_NS)
+        before = clock->ns + CLOCK_STEP_NS < INT64_MAX ? clock->ns + CLOCK_STEP_NS : INT64_MAX;
+    event->ns_error = before - clock->ns;
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * calls(run_id, thread_id, seq, end_seq, parent_seq, function_id, depth, ns, duration_ns, state, call_site,
- * assumed, duration_min_ns, duration_max_ns): one row a call. Call sites are decoded only when a query looks
+ * assumed, duration_min_ns, duration_max_ns, name): one row a call. Call sites are decoded only when a query looks
  * at them, and a thread is read from its beginning when it looks at durations (idxNum): how exact a call's
  * time is cannot be told from a segment that begins inside it.
  *
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "store/db/db.h"
+#include "store/sql/name_cache.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"
 #include "store/writer/window.h"
@@ -35,7 +36,8 @@ enum calls_column {
     CALLS_CALL_SITE,
     CALLS_ASSUMED,
     CALLS_DURATION_MIN,
-    CALLS_DURATION_MAX
+    CALLS_DURATION_MAX,
+    CALLS_NAME
 };
 
 /* idxNum: what the query looks at. */
@@ -70,6 +72,7 @@ struct calls_cursor {
     struct vtab_cursor head;
     struct vtab_scan scan;
     struct thread_gaps gaps;
+    struct name_cache names;
     int looks_at;
     enum { NEED_THREAD, IN_STREAM, AT_OPEN_CALLS } place;
     size_t wanted_open; /* of the open calls, how many could be rows that were asked for */
@@ -84,7 +87,7 @@ static int calls_connect(sqlite3 *db, void *context, int argc, const char *const
                         "CREATE TABLE calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER, "
                         "parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, "
                         "duration_ns INTEGER, state TEXT, call_site INTEGER, assumed INTEGER, "
-                        "duration_min_ns INTEGER, duration_max_ns INTEGER)",
+                        "duration_min_ns INTEGER, duration_max_ns INTEGER, name TEXT)",
                         ret_table);
 }
 
@@ -111,6 +114,7 @@ static int calls_close(sqlite3_vtab_cursor *base)
     struct calls_cursor *cursor = (struct calls_cursor *)base;
 
     vtab_scan_stop(&cursor->scan);
+    name_cache_release(&cursor->names);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -412,7 +416,7 @@ static void result_duration(sqlite3_context *context, const struct call_row *row
 
 static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
-    const struct calls_cursor *cursor = (struct calls_cursor *)base;
+    struct calls_cursor *cursor = (struct calls_cursor *)base;
     const struct call_row *row = &cursor->row;
 
     switch ((enum calls_column)column) {
@@ -457,6 +461,8 @@ static int calls_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     case CALLS_ASSUMED:
         sqlite3_result_int(context, row->call.assumed);
         break;
+    case CALLS_NAME:
+        return name_cache_result(&cursor->names, vtab_db(base->pVtab), row->call.function, context);
     }
     return SQLITE_OK;
 }

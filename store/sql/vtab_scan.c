@@ -105,6 +105,13 @@ static int copy_open_calls(struct vtab_scan *scan, const struct event *event)
     return 0;
 }
 
+/* What ends after a loss may be another call of the same function: one that began among what was lost. */
+static void doubt_open_calls(struct vtab_scan *scan)
+{
+    for (size_t i = 0; i < scan->depth; i++)
+        scan->open[i].ns_error = OPEN_CALL_SOMETIME;
+}
+
 const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct event *event, int *ret_result)
 {
     bool jumped = event->seq != scan->next_seq, popped = false;
@@ -126,6 +133,8 @@ const struct open_call *vtab_scan_follow(struct vtab_scan *scan, const struct ev
                                                            .site = event->call_site,
                                                            .assumed = event->assumed};
     }
+    if (*ret_result == 0 && event->kind == EVENT_LOST)
+        doubt_open_calls(scan);
     if (*ret_result < 0 || event->kind != EVENT_RETURN)
         return NULL;
     if (popped)

@@ -243,7 +243,7 @@ class Times:
             return self.time, 0
         latest = self.anchors[self.next][1] if self.next < len(self.anchors) else self.last_ns
         need(latest >= self.time, "time goes back")
-        return self.time, latest - self.time
+        return self.time, max(latest - self.time, 10)
 
 
 class SegmentEvents:

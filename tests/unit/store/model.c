@@ -92,7 +92,7 @@ static void expect_call(struct builder *builder, const struct stream *stream, ui
 
     execf(builder->expected,
           "INSERT INTO x_calls VALUES(%lld, %lld, %lld, nullif(%lld, -1), nullif(%lld, -1), %u, %u, NULL, "
-          "NULL, '%s', nullif(%u, 0), %d, NULL, NULL)",
+          "NULL, '%s', nullif(%u, 0), %d, NULL, NULL, NULL)",
           stream->run_id, stream->thread_id, frame->seq, end_seq, depth ? (int64_t)frame[-1].seq : -1ll,
           frame->function, depth, state, frame->site, frame->assumed);
 }
@@ -319,10 +319,12 @@ static void copy_times(struct model *model)
          "UPDATE x_calls SET ns = (SELECT ns FROM x_events e WHERE e.thread_id = x_calls.thread_id "
          "AND e.seq = x_calls.seq);"
          "UPDATE x_calls SET (duration_ns, duration_min_ns, duration_max_ns) = "
-         "(SELECT iif(c.ns_error = 0 AND e.ns_error = 0, e.ns - c.ns, NULL), max(0, e.ns - c.ns - "
-         "c.ns_error), "
+         "(SELECT iif(c.ns_error = 0 AND e.ns_error = 0 AND NOT lossy, e.ns - c.ns, NULL), "
+         "iif(lossy, 0 * (e.ns - c.ns), max(0, e.ns - c.ns - c.ns_error)), "
          "iif(e.ns_error < 9223372036854775807 - e.ns, e.ns + e.ns_error - c.ns, NULL) "
-         "FROM x_events e, x_events c WHERE e.thread_id = x_calls.thread_id AND e.seq = x_calls.end_seq "
+         "FROM x_events e, x_events c, (SELECT EXISTS (SELECT 1 FROM x_events l WHERE l.kind = 'lost' "
+         "AND l.thread_id = x_calls.thread_id AND l.seq BETWEEN x_calls.seq AND x_calls.end_seq) AS lossy) "
+         "WHERE e.thread_id = x_calls.thread_id AND e.seq = x_calls.end_seq "
          "AND c.thread_id = x_calls.thread_id AND c.seq = x_calls.seq)");
 }
 
@@ -330,7 +332,7 @@ static void copy_expected(struct model *model, sqlite3 *from)
 {
     static const char *const queries[] = {"SELECT * FROM x_events", "SELECT * FROM x_calls"};
     static const char *const inserts[] = {"INSERT INTO x_events VALUES(?,?,?,?,?,?,?,?,?,?)",
-                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
+                                          "INSERT INTO x_calls VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
 
     for (int table = 0; table < 2; table++) {
         sqlite3_stmt *row, *insert;
@@ -346,6 +348,9 @@ static void copy_expected(struct model *model, sqlite3 *from)
         sqlite3_finalize(row);
         sqlite3_finalize(insert);
     }
+    exec(model->db,
+         "UPDATE x_calls SET name = (SELECT coalesce(f.demangled, f.name) FROM functions f "
+         "WHERE f.function_id = x_calls.function_id)");
 }
 
 static const char expected_tables[] =
@@ -353,7 +358,7 @@ static const char expected_tables[] =
     " kind TEXT, function_id INTEGER, depth INTEGER, call_site INTEGER, assumed INTEGER);"
     "CREATE TEMP TABLE x_calls(run_id INTEGER, thread_id INTEGER, seq INTEGER, end_seq INTEGER,"
     " parent_seq INTEGER, function_id INTEGER, depth INTEGER, ns INTEGER, duration_ns INTEGER, state TEXT,"
-    " call_site INTEGER, assumed INTEGER, duration_min_ns INTEGER, duration_max_ns INTEGER);"
+    " call_site INTEGER, assumed INTEGER, duration_min_ns INTEGER, duration_max_ns INTEGER, name TEXT);"
     "CREATE INDEX temp.x_by_seq ON x_events(thread_id, seq)";
 
 void model_init(struct model *model, const struct model_options *options)
