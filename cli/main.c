@@ -31,7 +31,7 @@ static const char examples[] =
     "  tracectl record -n bad -- ./app input2\n"
     "  tracectl diff good bad\n"
     "Show where a hanging process is:\n"
-    "  tracectl stat -p $(pidof app)\n";
+    "  tracectl stat -p app\n";
 
 /* The text behind the options of `tracectl --help`: the table of subcommands, and examples. */
 static char *help_filter(int key, const char *text, void *input)

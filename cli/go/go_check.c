@@ -63,7 +63,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
     .parser = parse,
-    .args_doc = "RUN\n-p PID[,PID...]\n-- COMMAND [ARG...]",
+    .args_doc = "RUN\n-p PID|NAME...\n-- COMMAND [ARG...]",
     .doc =
         "Report leaked and deadlocked goroutines of a Go program: of a recorded run, of a command, which "
         "is recorded for the check, or of running services.\vThe verdict is pass, leak (goroutines are "

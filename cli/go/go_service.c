@@ -21,7 +21,8 @@ DEFINE_CLEANUP(cleanup_recorder, struct recorder *, recorder_free)
 /* ------------------------------------------------------------------------------------ arguments */
 
 static const struct argp_option service_options[] = {
-    {"pid", 'p', "PID[,PID...]", 0, "Check running services instead of a run or a command", 3},
+    {"pid", 'p', "PID|NAME...", 0,
+     "Check running services, by number or by name, instead of a run or a command", 3},
     {"duration", KEY_DURATION, "TIME", 0, "With -p: observe for this time (default: until Ctrl-C)", 3},
     {"detail", KEY_DETAIL, "lives|schedule|waiting|operations", 0,
      "With -p: events to record. lives: creation and end of goroutines; schedule: also when they wait; "

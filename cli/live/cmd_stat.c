@@ -83,7 +83,7 @@ static const struct argp_child children[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "-p PID[,PID...]\nRUN",
+    .args_doc = "-p PID|NAME...\nRUN",
     .doc =
         "Show the stacks of the threads of live processes, or of a recorded run, merged by call path and "
         "ordered by progress.\vThreads are merged by their open calls and ordered where their call paths "
@@ -240,7 +240,7 @@ const struct command cmd_stat = {
     .argp = &argp,
     .examples =
         "Show the stacks of a process that hangs, ordered by progress:\n"
-        "  tracectl stat -p $(pidof solver)\n"
+        "  tracectl stat -p solver\n"
         "Print the complete stacks of all threads:\n"
         "  tracectl stat -s -p 1234\n"
         "Show all ranks of an MPI job by its launcher:\n"

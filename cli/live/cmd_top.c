@@ -99,7 +99,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all; a screen shows as many as fit)",
      1},
-    {"pid", 'p', "PID[,PID...]", 0, "Count the calls of running processes and their children", 2},
+    {"pid", 'p', "PID|NAME...", 0,
+     "Count the calls of running processes, by number or by name, and their children", 2},
     {"config", 'c', "FILE", 0, "Show the functions recorded by the daemon of FILE", 2},
     {"batch", 'b', 0, 0, "Print one table after another instead of a full-screen display", 2},
     {"delay", KEY_DELAY, "TIME", 0, "Time between updates (default 1s)", 2},
@@ -117,7 +118,7 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "RUN\n-p PID\n-c FILE",
+    .args_doc = "RUN\n-p PID|NAME...\n-c FILE",
     .doc =
         "List the most-called functions of a run, with their durations if every event has a time (record "
         "--time full); or, until Ctrl-C, those of running processes.\vTIME is the duration of calls with "
@@ -298,7 +299,7 @@ const struct command cmd_top = {
         "List the most-called functions of the newest run:\n"
         "  tracectl top latest\n"
         "Watch a running process:\n"
-        "  tracectl top -p $(pidof redis-server)\n"
+        "  tracectl top -p redis-server\n"
         "Print three tables, one every two seconds:\n"
         "  tracectl top -b --delay 2s --iterations 3 -p 1234\n",
     .run = run,

@@ -16,8 +16,8 @@
 enum { SAMPLES_DEFAULT = 2, INTERVAL_MS_DEFAULT = 100, SAMPLES_MAX = 1000, NS_PER_MS = 1000000 };
 
 static const struct argp_option option_table[] = {
-    {"pid", 'p', "PID[,PID...]", 0,
-     "Show running processes; for a launcher (mpiexec), the ranks that it launched", 1},
+    {"pid", 'p', "PID|NAME...", 0,
+     "Show running processes, by number or by name; for a launcher (mpiexec), the ranks that it launched", 1},
     {"children", 'C', 0, 0, "Include child processes", 1},
     {"samples", 'S', "N", 0, "Number of samples, to distinguish moving threads from stuck ones (default 2)",
      1},

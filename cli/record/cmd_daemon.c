@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -13,6 +14,7 @@
 #include "cli/common/table.h"
 #include "collector/daemon/config.h"
 #include "collector/daemon/control.h"
+#include "collector/daemon/match.h"
 #include "collector/daemon/service.h"
 
 struct daemon_input {
@@ -25,7 +27,7 @@ enum { KEY_CHECK = 256, KEY_STATUS, KEY_METRICS, KEY_COMMIT };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "The configuration file (see docs/daemon.md)", 1},
-    {"check", KEY_CHECK, 0, 0, "Only check FILE", 1},
+    {"check", KEY_CHECK, 0, 0, "Check FILE and print how many processes each target matches now", 1},
     {"status", KEY_STATUS, 0, 0, "Print what the daemon of FILE is recording", 1},
     {"metrics", KEY_METRICS, 0, 0, "Print the daemon's metrics in Prometheus text format", 1},
     {"commit", KEY_COMMIT, "TARGET", 0,
@@ -157,6 +159,36 @@ static int print_commit(const struct daemon_input *input, const char *answer, st
     return 0;
 }
 
+static void print_counts_json(const struct service_config *config, const size_t *counts)
+{
+    AUTO_JSON json_t *document = json_object();
+    json_t *targets = json_array();
+
+    for (size_t i = 0; i < config->target_count; i++)
+        json_array_append_new(targets, json_pack("{s:s, s:I}", "target", config->targets[i].name, "processes",
+                                                 (json_int_t)counts[i]));
+    json_object_set_new(document, "targets", targets);
+    cli_json_print(document);
+}
+
+/* What each target of a valid configuration matches at this moment. */
+static int print_check(const struct service_config *config, struct error *err)
+{
+    AUTO_FREE size_t *counts = calloc(config->target_count + 1, sizeof(*counts));
+
+    if (!counts)
+        return error_no_memory(err);
+    service_count_processes(config, counts);
+    if (cli.json)
+        print_counts_json(config, counts);
+    for (size_t i = 0; i < config->target_count && !cli.json && cli.verbosity >= 0; i++)
+        text_print(stdout, "%s: %zu process%s\n", config->targets[i].name, counts[i],
+                   counts[i] == 1 ? "" : "es");
+    if (geteuid() && cli.verbosity >= 0)
+        text_print(stderr, "tracectl: only processes of this user were examined (run as root)\n");
+    return 0;
+}
+
 static int ask(const struct daemon_input *input, struct error *err)
 {
     AUTO_FREE char *answer = NULL;
@@ -164,9 +196,11 @@ static int ask(const struct daemon_input *input, struct error *err)
     char word[96];
     int r = service_config_read(input->config, &config, err);
 
-    if (r || input->check) {
-        if (!r)
-            service_config_release(&config);
+    if (r)
+        return r;
+    if (input->check) {
+        r = print_check(&config, err);
+        service_config_release(&config);
         return r;
     }
     if (input->commit)

@@ -491,7 +491,7 @@ const struct command cmd_record = {
         "  tracectl record -- ./app --port 8080\n"
         "  tracectl top latest\n"
         "Record a running service for 30 seconds:\n"
-        "  tracectl record -p $(pidof nginx) --duration 30s\n"
+        "  tracectl record -p nginx --duration 30s\n"
         "Record only the MPI calls of a job with 8 ranks:\n"
         "  tracectl record --filter mpi -- mpiexec -n 8 ./solver\n"
         "Keep the last minute, and store it when the program crashes:\n"

@@ -42,8 +42,10 @@ enum { RETENTION_CHILD = 4 }; /* of record_children; those before it fill the sa
 
 static const struct argp_option record_options[] = {
     {"name", 'n', "NAME", 0, "Name of the run (default: the command's name and the run's number)", 1},
-    {"pid", 'p', "PID[,PID]", 0,
-     "Record running processes until Ctrl-C, the end of --duration, or their own end", 1},
+    {"pid", 'p', "PID|NAME...", 0,
+     "Record running processes, by number or by name (as in -p nginx; a name may be a glob), until "
+     "Ctrl-C, the end of --duration, or their own end",
+     1},
     {"duration", KEY_DURATION, "TIME", 0,
      "Stop after recording for this time; the target keeps running (200ms, 30s, 5m, 1h, or seconds)", 1},
     {"until", KEY_UNTIL, "command|all", 0,
@@ -272,8 +274,6 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (pid_list_add_word(&arguments->pids, arg, state))
             return 0;
-        if (arguments->pids.count && !cli_is_behind_dashes(state))
-            argp_error(state, "unexpected argument '%s' (behind -p only process ids)", arg);
         /* the command; all that follows is its own */
         arguments->command = state->argv + state->next - 1;
         state->next = state->argc;
@@ -300,7 +300,7 @@ static const struct argp_child record_children[] = {
 const struct argp record_argp = {
     .options = record_options,
     .parser = parse_record,
-    .args_doc = "-- COMMAND [ARG...]\n-p PID[,PID]",
+    .args_doc = "-- COMMAND [ARG...]\n-p PID|NAME...",
     .doc =
         "Record the function calls and returns of a command, with its threads and child processes, from "
         "its first instruction to its end; or those of running processes.\vThe command's exit status is "

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/path.h"
+#include "collector/process/proc_numbers.h"
+#include "collector/process/process.h"
 
 /* ------------------------------------------------------------------------------------ /proc */
 
@@ -72,19 +74,15 @@ static bool read_user(struct service_process *process)
 
 static bool read_path(struct service_process *process)
 {
-    static const char deleted[] = " (deleted)";
     char link[64];
     ssize_t length;
-    size_t bare;
 
     snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
     length = readlink(link, process->path, sizeof(process->path) - 1);
     if (length <= 0)
         return false;
     process->path[length] = '\0';
-    bare = (size_t)length - (sizeof(deleted) - 1);
-    if ((size_t)length > sizeof(deleted) && !strcmp(process->path + bare, deleted))
-        process->path[bare] = '\0';
+    process_exe_strip_mark(process->path);
     return true;
 }
 
@@ -96,6 +94,7 @@ bool service_process_read(pid_t pid, struct service_process *ret_process)
     ret_process->cgroup[0] = '\0';
     if (!read_stat(ret_process) || !read_path(ret_process) || !read_user(ret_process))
         return false;
+    process_name_read(pid, ret_process->path, &ret_process->name);
     if (read_text(pid, "cgroup", text, sizeof(text)))
         service_cgroup_path(text, ret_process->cgroup, sizeof(ret_process->cgroup));
     return true;
@@ -160,14 +159,38 @@ static bool is_in_container(const char *id, const char *cgroup)
     return false;
 }
 
+bool service_process_is_own(const struct service_process *process)
+{
+    static char own[PATH_MAX];
+
+    if (!*own && readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0)
+        return process->pid == getpid();
+    return !strcmp(own, process->path);
+}
+
 bool service_target_matches(const struct service_target *target, const struct service_process *process)
 {
-    const char *file = path_file_name(process->path);
-
-    return (!target->process || !fnmatch(target->process, file, 0)) &&
+    return (!target->process || process_name_matches(&process->name, target->process)) &&
            (!target->path || !fnmatch(target->path, process->path, FNM_PATHNAME)) &&
            (!target->cgroup || is_at_or_below(target->cgroup, process->cgroup)) &&
            (!target->unit || is_in_unit(target->unit, process->cgroup)) &&
            (!target->container || is_in_container(target->container, process->cgroup)) &&
            (!target->user || target->uid == process->user);
+}
+
+void service_count_processes(const struct service_config *config, size_t *ret_counts)
+{
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
+
+    memset(ret_counts, 0, config->target_count * sizeof(*ret_counts));
+    proc_numbers_open(&pids, "/proc");
+    while ((pid = proc_numbers_next(&pids)) > 0) {
+        struct service_process process;
+
+        if (!service_process_read(pid, &process) || service_process_is_own(&process))
+            continue;
+        for (size_t i = 0; i < config->target_count; i++)
+            ret_counts[i] += service_target_matches(&config->targets[i], &process);
+    }
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Processes of targets that are not recorded yet. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -38,16 +36,6 @@ static void release_survey(struct survey *survey)
     free(survey->kin);
 }
 
-/* The daemon's own program is never a target, whatever the patterns say. */
-static bool is_own(const struct service_process *process)
-{
-    static char own[PATH_MAX];
-
-    if (!*own && readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0)
-        return process->pid == getpid();
-    return !strcmp(own, process->path);
-}
-
 static void add_candidate(struct survey *survey, const struct service_process *process, size_t target)
 {
     struct service_process *copy = malloc(sizeof(*copy));
@@ -65,7 +53,7 @@ static void look_at(const struct service *service, pid_t pid, struct survey *sur
 {
     struct service_process process;
 
-    if (!service_process_read(pid, &process) || is_own(&process))
+    if (!service_process_read(pid, &process) || service_process_is_own(&process))
         return;
     if (!array_reserve(&survey->kin, &survey->kin_capacity, survey->kin_count + 1))
         survey->kin[survey->kin_count++] = (struct kin){{process.pid, process.started}, process.parent};

@@ -66,6 +66,15 @@ char *process_exe(pid_t pid)
     return strdup(path);
 }
 
+void process_exe_strip_mark(char *path)
+{
+    static const char mark[] = " (deleted)";
+    size_t length = strlen(path);
+
+    if (length >= sizeof(mark) && !strcmp(path + length - (sizeof(mark) - 1), mark))
+        path[length - (sizeof(mark) - 1)] = '\0';
+}
+
 char *process_command_line(pid_t pid)
 {
     size_t size;
@@ -273,6 +282,11 @@ bool process_is_running(pid_t pid)
     char state = state_of(pid);
 
     return state && state != 'Z' && state != 'X';
+}
+
+bool process_has_memory(pid_t pid)
+{
+    return status_number(pid, "\nVmSize:") > 0;
 }
 
 char *process_thread_name(pid_t pid, pid_t tid)

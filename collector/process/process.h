@@ -17,6 +17,9 @@ void process_exe_link(pid_t pid, char *ret_path, size_t size);
 /* The path of the executable as the process sees it, or "?" when it is gone. The caller frees it. */
 char *process_exe(pid_t pid);
 
+/* Cuts " (deleted)" off the path of an executable, which the kernel puts behind that of a deleted file. */
+void process_exe_strip_mark(char *path);
+
 /* The arguments, separated by spaces, or "" when the process is gone. The caller frees it. */
 char *process_command_line(pid_t pid);
 
@@ -53,6 +56,9 @@ bool process_is_stopped(pid_t pid);
 
 /* Whether it has not ended: a zombie has. */
 bool process_is_running(pid_t pid);
+
+/* Whether it has memory of its own: a kernel thread and a zombie have none. */
+bool process_has_memory(pid_t pid);
 
 /* The name of a thread (its comm), or "" when it is gone. The caller frees it. */
 char *process_thread_name(pid_t pid, pid_t tid);

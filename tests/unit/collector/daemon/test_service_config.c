@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "collector/daemon/config.h"
 #include "collector/daemon/match.h"
 
@@ -147,6 +148,7 @@ static bool matches(const char *key, const char *value, const char *path, const 
     cr_assert_eq(parse(text, &config), 0, "%s", failure.message);
     snprintf(process.path, sizeof(process.path), "%s", path);
     snprintf(process.cgroup, sizeof(process.cgroup), "%s", cgroup);
+    snprintf(process.name.executable, sizeof(process.name.executable), "%s", path_file_name(path));
     result = service_target_matches(&config.targets[0], &process);
     service_config_release(&config);
     return result;
@@ -203,7 +205,8 @@ Test(service_match, processes_are_read)
 
 Test(service_match, by_user)
 {
-    struct service_process process = {.pid = 7, .user = 65534, .path = "/usr/bin/web"};
+    struct service_process process = {
+        .pid = 7, .user = 65534, .path = "/usr/bin/web", .name.executable = "web"};
     struct service_config config;
 
     cr_assert_eq(
