@@ -215,6 +215,9 @@ install: all
 	install -m 644 $(O)/tracestore.h $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|' $(O)/tracestore.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tracestore.pc
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 tools/completion/tracectl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tracectl
+	install -D -m 644 tools/completion/_tracectl $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tracectl
+	install -D -m 644 tools/completion/tracectl.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tracectl.fish
 
 # What each source is compiled with, as a line of JSON each.
 COMPDB_FLAGS = $(subst ",\",$(CC) $(1) $(ALL_CFLAGS) $(PKG_CFLAGS) $(2))

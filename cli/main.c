@@ -9,6 +9,7 @@
 #include "base/debug.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/completion.h"
 #include "cli/common/manual.h"
 #include "cli/common/suggestion.h"
 
@@ -16,8 +17,9 @@ static const struct command *const commands[] = {
     &cmd_record, &cmd_runs,   &cmd_show,   &cmd_rm,      &cmd_gc,      &cmd_query,   &cmd_sql,
     &cmd_calls,  &cmd_top,    &cmd_nlr,    &cmd_lattice, &cmd_jsm,     &cmd_cluster, &cmd_diff,
     &cmd_rank,   &cmd_report, &cmd_export, &cmd_import,  &cmd_merge,   &cmd_verify,  &cmd_recover,
-    &cmd_doctor, &cmd_go,     &cmd_stat,   &cmd_locks,   &cmd_cascade, &cmd_daemon,
+    &cmd_doctor, &cmd_go,     &cmd_stat,   &cmd_locks,   &cmd_cascade, &cmd_daemon,  NULL,
 };
+enum { COMMAND_COUNT = ARRAY_SIZE(commands) - 1 };
 
 const char *argp_program_version = "tracectl " TRACECTL_VERSION;
 
@@ -41,7 +43,7 @@ static char *help_filter(int key, const char *text, void *input)
 
     if (key != ARGP_KEY_HELP_POST_DOC)
         return (char *)text;
-    list = cli_list_commands(commands, ARRAY_SIZE(commands), "tracectl");
+    list = cli_list_commands(commands, COMMAND_COUNT, "tracectl");
     return list && asprintf(&all, "%s\nExamples:\n%s", list, examples) >= 0 ? all : (char *)text;
 }
 
@@ -79,7 +81,7 @@ static const struct command *find_command(char *name, const char *own_name)
 
     if (dash)
         *dash = '\0';
-    command = cli_find_command(commands, ARRAY_SIZE(commands), name);
+    command = cli_find_command(commands, COMMAND_COUNT, name);
     own_name = dash ? dash + 1 : own_name;
     if (!command || !own_name || !command->commands)
         return command && !dash ? command : NULL;
@@ -94,11 +96,11 @@ static int run_help(int argc, char **argv, bool manual)
     const struct command *command = argc > 1 ? find_command(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
 
     if (argc > 1 && !command)
-        return cli_unknown_command(commands, ARRAY_SIZE(commands), "", argv[argc - 1]);
+        return cli_unknown_command(commands, COMMAND_COUNT, "", argv[argc - 1]);
     if (manual && command)
         manual_command(stdout, command);
     else if (manual)
-        manual_overview(stdout, &main_argp, examples, commands, ARRAY_SIZE(commands));
+        manual_overview(stdout, &main_argp, examples, commands, COMMAND_COUNT);
     else if (command)
         cli_help(command);
     else
@@ -123,12 +125,14 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     if (!strcmp(argv[index], "help") || !strcmp(argv[index], "manual"))
         return run_help(argc - index, argv + index, argv[index][0] == 'm');
+    if (!strcmp(argv[index], "__complete"))
+        return completion_print(&main_argp, commands, argv + index + 1, (size_t)(argc - index - 1));
     if (!strcmp(argv[index], "version"))
         return text_print(stdout, "%s\n", argp_program_version) < 0 || fflush(stdout) ? EXIT_FAILED
                                                                                       : EXIT_NOTHING_FOUND;
-    command = cli_find_command(commands, ARRAY_SIZE(commands), argv[index]);
+    command = cli_find_command(commands, COMMAND_COUNT, argv[index]);
     if (!command)
-        return cli_unknown_command(commands, ARRAY_SIZE(commands), "", argv[index]);
+        return cli_unknown_command(commands, COMMAND_COUNT, "", argv[index]);
     snprintf(name, sizeof(name), "tracectl %s", command->name);
     argv[index] = name;
     return command->run(argc - index, argv + index);

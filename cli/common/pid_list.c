@@ -70,8 +70,10 @@ void pid_list_parse(struct pid_list *list, const char *text, const struct argp_s
         size_t length = strcspn(at, ", \t\n");
         AUTO_FREE char *item = strndup(at, length);
 
-        if (!item)
+        if (!item) {
             argp_failure(state, EXIT_FAILED, ENOMEM, "cannot read the process ids");
+            return;
+        }
         if (!length)
             argp_error(state, "'%s' is not a list of processes (separate ids and names by commas or spaces)",
                        text);

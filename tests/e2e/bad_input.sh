@@ -15,7 +15,7 @@ usage_errors() {
     usage_error "$TRACECTL" --nonsense
     usage_error "$TRACECTL" record
     usage_error "$TRACECTL" record --nonsense -- true
-    usage_error "$TRACECTL" record -p nonsense
+    usage_error "$TRACECTL" record -p 1,,2
     usage_error "$TRACECTL" record --time sometimes -- true
     usage_error "$TRACECTL" record -p 1 -- true
     usage_error "$TRACECTL" query
