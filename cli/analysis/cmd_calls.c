@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/analysis/call_list.h"
 #include "cli/analysis/call_tree.h"
 #include "cli/common/command.h"
 #include "cli/common/completeness.h"
@@ -17,7 +18,18 @@
 struct calls_input {
     const char *run, *thread;
     bool raw;
+    struct call_filter filter;
 };
+
+static void check(const struct calls_input *input, struct argp_state *state)
+{
+    const struct call_filter *filter = &input->filter;
+
+    if (!input->run)
+        argp_error(state, "calls needs a run (tracectl runs lists them)");
+    if (filter->to_ns && filter->to_ns < filter->from_ns)
+        argp_error(state, "--to is before --from");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -36,16 +48,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             input->run = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!input->run)
-            argp_error(state, "calls needs a run (tracectl runs lists them)");
+        check(input, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return call_filter_parse(key, arg, state, &input->filter) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
 static const struct argp_option options[] = {
-    {"raw", 'r', 0, 0, "Print one line for every call; do not fold loops", 0},
+    {"raw", 'r', 0, 0, "Print one line for every call; do not fold loops", 1},
+    {"durations", CALL_FILTER_DURATIONS, 0, 0, "List the calls with their times instead of the tree", 2},
+    {"min-time", CALL_FILTER_MIN_TIME, "TIME", 0,
+     "List only calls that took at least TIME (200ms, 1.5s), and those that never returned", 2},
+    {"depth", CALL_FILTER_DEPTH, "N", 0, "List only calls with fewer than N calls around them", 2},
+    {"from", CALL_FILTER_FROM, "TIME", 0,
+     "List only calls that began TIME after the beginning of the run, or later", 2},
+    {"to", CALL_FILTER_TO, "TIME", 0, "List only calls that began by then", 2},
+    {"function", CALL_FILTER_FUNCTION, "NAME", 0,
+     "List only calls of this function (mangled or demangled name)", 2},
     {0},
 };
 static const struct argp argp = {
@@ -53,12 +73,16 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "RUN [P.T]",
     .doc =
-        "Print the call tree of one thread, or of all threads.\vEqual calls in a row, with everything "
+        "Print the call tree of one thread, or of all threads; or list calls with their times.\vEqual calls in a row, with everything "
         "they call, are one line 'NAME x COUNT'; a repeated group of calls is the body of 'loop x "
         "COUNT:'. '(never returned)' marks calls that were still open at the end, '(unknown)' calls "
         "that may have been, '?' calls that are assumed to be inside the enclosing call (it may have "
         "returned without a recorded event), and '...' a place where events were lost. On a terminal "
-        "the output goes through $PAGER.",
+        "the output goes through $PAGER.\n\n"
+        "With --durations, --min-time, --depth, --from, --to or --function, each call is a line: when it "
+        "began, in seconds since the beginning of the run, and how long it took. A return that was inferred "
+        "has no time of its own: the duration is then a range, such as '0 to 1.500 ms' or 'over 2.000 s', or "
+        "'?'. In JSON, duration_ns is then null; duration_min_ns and duration_max_ns are the bounds.",
     .children = cli_common_children,
 };
 
@@ -87,6 +111,7 @@ static const char *name_of(const struct names *names, uint32_t function)
 /* ------------------------------------------------------------------------------------------ text and JSON */
 
 struct output {
+    const struct tracestore_run *run;
     const struct names *names;
     bool returns_known;
     bool fresh; /* JSON: nothing stands before the next item in its array */
@@ -309,6 +334,8 @@ static int print_thread(struct tracestore *store, const struct tracestore_thread
     struct walk walk = {.store = store, .thread = thread};
     int r = 0;
 
+    if (input->filter.wanted)
+        return call_list_print(store, output->run, thread, &input->filter, err);
     walk.tree = call_tree_new(cli.json ? &json_sink : &text_sink, output, !input->raw);
     output->returns_known = thread->returns != TRACE_RETURNS_NONE;
     if (!walk.tree)
@@ -353,10 +380,11 @@ static void begin_thread(const struct tracestore_thread *thread, bool first, boo
         text_print(stdout, "%s\n", flat);
 }
 
-static int print_threads(struct tracestore *store, const struct tracestore_thread *threads, size_t count,
+static int print_threads(struct tracestore *store, const struct tracestore_run *run,
+                         const struct tracestore_thread *threads, size_t count,
                          const struct calls_input *input, const struct names *names, struct error *err)
 {
-    struct output output = {.names = names};
+    struct output output = {.run = run, .names = names};
     size_t printed = 0;
     int r = 0;
 
@@ -405,7 +433,7 @@ static int print(struct tracestore *store, const struct tracestore_run *run, con
     if (r == 0 && cli.json)
         text_print(stdout, "{\"run\": %" PRId64 ", \"threads\": [", run->run_id);
     if (r == 0) {
-        r = print_threads(store, threads, count, input, &names, err);
+        r = print_threads(store, run, threads, count, input, &names, err);
         if (cli.json)
             print_json_end(&completeness);
         else
@@ -439,12 +467,16 @@ static int run(int argc, char **argv)
 
 const struct command cmd_calls = {
     .name = "calls",
-    .summary = "print the call tree of threads, with loops folded",
+    .summary = "print the call tree of threads, with loops folded, or calls with their times",
     .argp = &argp,
     .examples =
         "Print the call tree of the main thread of the newest run:\n"
         "  tracectl calls latest 0.0\n"
         "Print every call, without folding loops:\n"
-        "  tracectl calls --raw latest 0.0\n",
+        "  tracectl calls --raw latest 0.0\n"
+        "List the calls that took a tenth of a second or longer:\n"
+        "  tracectl calls --min-time 100ms latest\n"
+        "List what the outer three levels did in the second after the first two:\n"
+        "  tracectl calls --depth 3 --from 2s --to 3s latest\n",
     .run = run,
 };

@@ -5,24 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "cli/analysis/top_run.h"
 #include "cli/common/command.h"
-#include "cli/common/completeness.h"
 #include "cli/common/output.h"
-#include "cli/common/table.h"
 #include "cli/live/top_live.h"
-#include "cli/live/top_times.h"
 
 struct top_input {
-    const char *run;
+    const char *run, *function;
+    enum time_order sort;
+    bool sorted; /* --sort was given */
     struct top_options live;
 };
 
 enum { DELAY_MIN_NS = 100000000 };
 
-enum { KEY_DELAY = 256, KEY_ITERATIONS, KEY_BUDGET, KEY_FUNCTIONS, KEY_EXCLUDE, KEY_IMAGES };
+enum { KEY_DELAY = 256, KEY_ITERATIONS, KEY_BUDGET, KEY_FUNCTIONS, KEY_EXCLUDE, KEY_IMAGES, KEY_SORT };
 
 static double parse_budget(const char *text, struct argp_state *state)
 {
@@ -43,6 +42,8 @@ static void check(const struct top_input *input, struct argp_state *state)
                    "lists runs)");
     if (subjects > 1)
         argp_error(state, "name only one of: a run, -p, -c");
+    if (input->sorted && !input->run)
+        argp_error(state, "--sort is for runs: live functions are counted, and not timed");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -62,6 +63,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'b':
         live->batch = true;
+        return 0;
+    case KEY_SORT:
+        if (!top_run_parse_sort(arg, &input->sort))
+            argp_error(state, "--sort must be calls, total, self, p99 or max, not '%s'", arg);
+        input->sorted = true;
         return 0;
     case KEY_DELAY:
         live->delay_ns = cli_parse_duration(state, "--delay", arg, DELAY_MIN_NS);
@@ -84,9 +90,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (pid_list_add_word(&live->pids, arg, state))
             return 0;
-        if (input->run)
+        if (input->function)
             argp_error(state, "unexpected argument '%s'", arg);
-        input->run = arg;
+        if (input->run)
+            input->function = arg;
+        else
+            input->run = arg;
         return 0;
     case ARGP_KEY_END:
         check(input, state);
@@ -99,6 +108,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"limit", 'n', "N", 0, "Show the first N functions (default 20, 0: all; a screen shows as many as fit)",
      1},
+    {"sort", KEY_SORT, "calls|total|self|p99|max", 0,
+     "Of a run: the order (default calls). Ranges of time are ordered by their lower bounds", 1},
     {"pid", 'p', "PID|NAME...", 0,
      "Count the calls of running processes, by number or by name, and their children", 2},
     {"config", 'c', "FILE", 0, "Show the functions recorded by the daemon of FILE", 2},
@@ -118,160 +129,24 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "RUN\n-p PID|NAME...\n-c FILE",
+    .args_doc = "RUN [FUNCTION]\n-p PID|NAME...\n-c FILE",
     .doc =
         "List the most-called functions of a run, with their durations if every event has a time (record "
-        "--time full); or, until Ctrl-C, those of running processes.\vTIME is the duration of calls with "
-        "a known return, including the functions they called (recursive calls count again); SELF is "
-        "without those.\n\n"
+        "--time full), or how long the calls of one function took; or, until Ctrl-C, list the most-called "
+        "functions of running processes.\vTIME is the duration of calls that returned, including the "
+        "functions they called (recursive calls count again); SELF is without those. P50 and P99 are the "
+        "durations that half and 99 percent of these calls do not exceed, MAX is the longest call. A return "
+        "that was inferred has no time of its own: times are then ranges, such as '0 to 1.500 ms' or 'over "
+        "2.000 s', and '?' if nothing is known; in JSON, they are null, with bounds under other keys. With "
+        "--sort or FUNCTION, times are shown of every run.\n\n"
+        "FUNCTION is a name, mangled or demangled. The chart shows how many calls took from one power of two "
+        "of nanoseconds to the next.\n\n"
         "With -p the calls are counted in the kernel and nothing is stored. PROBE is traced (each call "
         "is counted), limited (counted, up to a limit) or excluded (called too often for the budget, no "
         "probe). ~ marks the rate last measured, before the probe was removed. Keys: arrows, Page Up and "
         "Down, q. With --json, one document per line.",
     .children = cli_common_children,
 };
-
-/* By function and not by name: two functions of one name are two rows. */
-static const char top_sql[] =
-    "SELECT c.name, sum(c.calls) AS calls, count(DISTINCT c.thread_id), i.path, coalesce(f.file, ''), "
-    "coalesce(f.line, 0), EXISTS (SELECT 1 FROM blind b WHERE b.run_id = c.run_id AND b.function_id = "
-    "c.function_id), c.function_id "
-    "FROM call_counts c JOIN functions f ON f.function_id = c.function_id "
-    "JOIN images i ON i.image_id = f.image_id WHERE c.run_id = ?1 GROUP BY c.function_id "
-    "ORDER BY calls DESC, c.name, c.function_id LIMIT ?2";
-
-enum top_column { TOP_NAME, TOP_CALLS, TOP_THREADS, TOP_IMAGE, TOP_FILE, TOP_LINE, TOP_BLIND, TOP_ID };
-
-static bool is_exact(struct time_range range)
-{
-    return range.min_ns == range.max_ns;
-}
-
-static json_t *json_bound(const struct function_time *time, uint64_t ns)
-{
-    return time->calls && ns != UINT64_MAX ? cli_json_count(ns) : json_null();
-}
-
-static json_t *json_exact(const struct function_time *time, struct time_range range)
-{
-    return is_exact(range) ? json_bound(time, range.min_ns) : json_null();
-}
-
-static json_t *row_json(sqlite3_stmt *row, uint64_t all, const struct top_times *times)
-{
-    const struct function_time *time = top_times_of(times, sqlite3_column_int64(row, TOP_ID));
-    uint64_t calls = (uint64_t)sqlite3_column_int64(row, TOP_CALLS);
-
-    return json_pack("{s:o, s:I, s:f, s:I, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "name",
-                     cli_json_text(cli_text(row, TOP_NAME)), "calls", (json_int_t)calls, "percent",
-                     all ? 100.0 * (double)calls / (double)all : 0.0, "threads",
-                     (json_int_t)sqlite3_column_int64(row, TOP_THREADS), "image",
-                     cli_json_text(cli_text(row, TOP_IMAGE)), "file", cli_json_text(cli_text(row, TOP_FILE)),
-                     "line", (json_int_t)sqlite3_column_int64(row, TOP_LINE), "muted",
-                     sqlite3_column_int(row, TOP_BLIND), "total_ns", json_exact(time, time->total), "self_ns",
-                     json_exact(time, time->self), "exact", time->calls && is_exact(time->total), "min_ns",
-                     json_bound(time, time->total.min_ns), "max_ns", json_bound(time, time->total.max_ns),
-                     "self_min_ns", json_bound(time, time->self.min_ns), "self_max_ns",
-                     json_bound(time, time->self.max_ns));
-}
-
-/* Unknown when no call's return is; a range where returns are inferred, which have no time of their own. */
-static void cell_ms(struct table *table, const struct function_time *time, struct time_range range)
-{
-    double least = (double)range.min_ns / 1e6, most = (double)range.max_ns / 1e6;
-
-    if (!time->calls)
-        table_cell(table, "?");
-    else if (is_exact(range))
-        table_cell_format(table, "%.3f ms", least);
-    else if (range.max_ns == UINT64_MAX)
-        table_cell_format(table, "over %.3f ms", least);
-    else
-        table_cell_format(table, "%.3f to %.3f ms", least, most);
-}
-
-static void row_text(struct table *table, sqlite3_stmt *row, uint64_t all, const struct top_times *times)
-{
-    const struct function_time *time = top_times_of(times, sqlite3_column_int64(row, TOP_ID));
-    uint64_t calls = (uint64_t)sqlite3_column_int64(row, TOP_CALLS);
-    int muted = sqlite3_column_int(row, TOP_BLIND);
-
-    table_cell_count(table, calls);
-    table_cell_format(table, "%.1f%%", all ? 100.0 * (double)calls / (double)all : 0.0);
-    if (times->known) {
-        cell_ms(table, time, time->total);
-        cell_ms(table, time, time->self);
-    }
-    table_cell(table, cli_text(row, TOP_THREADS));
-    table_cell_format(table, "%s%s", cli_text(row, TOP_NAME),
-                      muted ? " (undercounted: probe removed at times to stay within budget)" : "");
-}
-
-static struct table *begin_table(bool timed)
-{
-    static const char *const plain[] = {">CALLS", ">SHARE", ">THREADS", "FUNCTION"};
-    static const char *const with_times[] = {">CALLS", ">SHARE", ">TIME", ">SELF", ">THREADS", "FUNCTION"};
-
-    return timed ? table_new(stdout, with_times, ARRAY_SIZE(with_times), cli_colour())
-                 : table_new(stdout, plain, ARRAY_SIZE(plain), cli_colour());
-}
-
-static int print(struct tracestore *store, const struct tracestore_run *run, const struct top_input *input,
-                 const struct top_times *times, struct error *err)
-{
-    AUTO_STATEMENT *statement = NULL;
-    AUTO_JSON json_t *functions = json_array();
-    struct table *table = NULL;
-    struct completeness completeness;
-    struct tracestore_totals totals;
-    int64_t limit = input->live.limit ? (int64_t)input->live.limit : -1;
-    int r = tracestore_run_totals(store, run->run_id, &totals, err);
-
-    if (r == 0)
-        r = completeness_read(store, run->run_id, &completeness, err);
-    if (r == 0)
-        r = cli_prepare(store, &statement, err, top_sql, 2, run->run_id, limit);
-    if (r == 0 && !cli.json)
-        table = begin_table(times->known);
-    while (r == 0 && (r = cli_step(statement, "tnntti", err)) == 0) {
-        if (cli.json)
-            json_array_append_new(functions, row_json(statement, totals.calls, times));
-        else
-            row_text(table, statement, totals.calls, times);
-    }
-    if (r < 0) {
-        table_free(table);
-        return r;
-    }
-    if (!cli.json) {
-        if (table_free(table) < 0)
-            return error_no_memory(err);
-        completeness_print(&completeness, 1);
-        return 0;
-    }
-    AUTO_JSON json_t *document =
-        json_pack("{s:I, s:o, s:I, s:I, s:b, s:O, s:o}", "run", (json_int_t)run->run_id, "name",
-                  cli_json_text(run->name), "calls", (json_int_t)totals.calls, "lost",
-                  (json_int_t)totals.lost, "complete", totals.complete, "functions", functions,
-                  "completeness", completeness_json(&completeness, 1));
-    cli_json_print(document);
-    return 0;
-}
-
-static int top_run(const struct top_input *input, struct error *err)
-{
-    AUTO_STORE struct tracestore *store = NULL;
-    AUTO_RUN struct tracestore_run run = {0};
-    struct top_times times = {0};
-    int r = cli_open_run(input->run, TRACESTORE_READ, &store, &run, err);
-
-    if (!r)
-        r = top_times_read(store, run.run_id, &times, err);
-    if (!r)
-        r = print(store, &run, input, &times, err);
-    top_times_release(&times);
-    return r;
-}
 
 static int run(int argc, char **argv)
 {
@@ -283,7 +158,7 @@ static int run(int argc, char **argv)
     cli_parse(&cmd_top, argc, argv, &input);
     input.live.batch |= cli.json;
     if (input.run)
-        r = top_run(&input, &err);
+        r = top_run(&(struct top_run_options){input.run, input.function, input.sort, input.live.limit}, &err);
     else
         r = input.live.config ? top_daemon(&input.live, &err) : top_processes(&input.live, &err);
     pid_list_release(&input.live.pids);
@@ -298,6 +173,10 @@ const struct command cmd_top = {
     .examples =
         "List the most-called functions of the newest run:\n"
         "  tracectl top latest\n"
+        "List the functions that took most time by themselves:\n"
+        "  tracectl top --sort self latest\n"
+        "Show how long the calls of one function took:\n"
+        "  tracectl top latest serve_request\n"
         "Watch a running process:\n"
         "  tracectl top -p redis-server\n"
         "Print three tables, one every two seconds:\n"

@@ -157,7 +157,7 @@ times_of_functions() {
     record timed --time full --returns probe -- "$PROGRAMS/million" 2000 >/dev/null
     record untimed -- "$PROGRAMS/million" 2000 >/dev/null
     "$TRACECTL" top untimed | grep TIME && fail "times that were not recorded"
-    "$TRACECTL" top timed | grep -E '^ *CALLS +SHARE +TIME +SELF +THREADS +FUNCTION$' >/dev/null
+    "$TRACECTL" top timed | grep -E '^ *CALLS +SHARE +TIME +SELF +P50 +P99 +MAX +THREADS +FUNCTION$' >/dev/null
     "$TRACECTL" --json top timed -n 0 >"$WORK/timed.json"
     python3 - "$WORK/timed.json" <<'PY'
 import json, sys
@@ -169,10 +169,14 @@ assert leaf["self_ns"] == leaf["total_ns"]
 assert cell["self_ns"] == cell["total_ns"] - leaf["total_ns"], (cell, leaf)
 assert row["self_ns"] == row["total_ns"] - cell["total_ns"], (row, cell)
 assert all(functions[name]["exact"] for name in ("row", "cell", "leaf"))
+for row in functions.values():
+    if row["exact"]:
+        assert row["min_ns"] <= row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["max_ns"] <= row["total_ns"], row
 PY
+    functions_by_time
     # An inferred return lies between two events: a range then, and no number that is none.
     record ranged --time full -- "$PROGRAMS/million" 2000 >/dev/null
-    "$TRACECTL" top ranged | grep -E '[0-9] to [0-9.]+ ms' >/dev/null
+    "$TRACECTL" top ranged | grep -E '[0-9] to [0-9.]+ m?s ' >/dev/null
     same 0 "$(q "SELECT count(*) FROM calls WHERE run_id = $(run_id ranged) AND state = 'returned'
         AND (duration_ns IS NOT NULL AND duration_min_ns <> duration_max_ns OR duration_min_ns > duration_max_ns)")"
     "$TRACECTL" --json top ranged -n 0 >"$WORK/ranged.json"
@@ -183,7 +187,35 @@ functions = {function["name"]: function for function in json.load(open(sys.argv[
 row, leaf = functions["row"], functions["leaf"]
 assert leaf["total_ns"] is None and not leaf["exact"] and 0 <= leaf["min_ns"] < leaf["max_ns"], leaf
 assert row["min_ns"] >= leaf["min_ns"] and row["self_max_ns"] <= row["max_ns"], (row, leaf)
+assert all(leaf[key] is None for key in ("total_ns", "self_ns", "p50_ns", "p90_ns", "p99_ns")), leaf
 PY
+}
+
+# The run "timed", whose durations are exact: ordered by time, and what SQL says of one function.
+functions_by_time() {
+    local sort id
+    id=$(run_id timed)
+    for sort in calls total self p99 max; do
+        "$TRACECTL" --json top timed -n 3 --sort "$sort" | python3 -c '
+import json, sys
+
+key = {"calls": "calls", "total": "total_ns", "self": "self_ns", "p99": "p99_ns", "max": "max_ns"}[sys.argv[1]]
+values = [row[key] for row in json.load(sys.stdin)["functions"] if row[key] is not None]
+assert values and values == sorted(values, reverse=True), values' "$sort"
+    done
+    "$TRACECTL" --json top timed leaf >"$WORK/leaf.json"
+    same "$(q "SELECT count(*) || ' ' || CAST(round(median(duration_ns)) AS INTEGER) || ' ' ||
+            CAST(round(percentile(duration_ns, 99)) AS INTEGER) || ' ' || max(duration_ns) AS line
+            FROM calls WHERE run_id = $id AND name = 'leaf'")" "$(python3 -c '
+import json, sys
+
+(row,) = json.load(open(sys.argv[1]))["functions"]
+assert row["function"] == "leaf" and row["unplaced"] == 0
+assert sum(step["calls"] for step in row["histogram"]) == row["calls"]
+print(row["returned"], row["p50_ns"], row["p99_ns"], row["max_ns"])' "$WORK/leaf.json")"
+    "$TRACECTL" top timed leaf | grep -E '^ +p99 +[0-9.]+ [num]s$' >/dev/null
+    ("$TRACECTL" top timed no_such 2>&1 || true) | grep "no calls of a function 'no_such'" >/dev/null
+    ("$TRACECTL" top timed --sort size 2>&1 || true) | grep -- "--sort must be calls, total, self, p99 or max" >/dev/null
 }
 
 run_case "40 functions on 8 threads are counted exactly, run $i" forty_is_exact "forty$i"
