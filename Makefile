@@ -39,7 +39,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit ncursesw otf2 libgvc
+LIBS := libpq libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit ncursesw otf2 libgvc
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter
@@ -185,7 +185,9 @@ $(COLLECTOR): | $(SKELETONS) $(AGENT)
 # Man pages come out of the option tables that --help prints.
 COMMANDS := $(patsubst cmd_%.c,%,$(notdir $(wildcard cli/*/cmd_*.c)))
 GO_COMMANDS := check explore tree timeline model coverage locks layout
-MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1) $(GO_COMMANDS:%=$(O)/man/tracectl-go-%.1)
+FLEET_COMMANDS := init runs top query diff verify gc
+MAN := $(O)/man/tracectl.1 $(COMMANDS:%=$(O)/man/tracectl-%.1) $(GO_COMMANDS:%=$(O)/man/tracectl-go-%.1) \
+	$(FLEET_COMMANDS:%=$(O)/man/tracectl-fleet-%.1)
 $(O)/man/tracectl.1: $(O)/tracectl
 	$(say) MAN $@
 	@mkdir -p $(dir $@)
