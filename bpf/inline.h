@@ -17,7 +17,6 @@
 #include "bpf/losses.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
-#include "bpf/watched_calls.h"
 
 #define INLINE_SLOTS 0x80          /* AGENT_CURSOR, and AGENT_OWNER and AGENT_LOSER behind it */
 #define INLINE_TID 0x2d0           /* AGENT_TID */
@@ -85,33 +84,6 @@ int on_claim(struct pt_regs *ctx)
     record->ticket = (__u32)arguments[1];
     record->area = (__u32)arguments[2];
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-    return 0;
-}
-
-#define FILTERED_AREAS 512 /* a page of them: AGENT_FILTERED_BYTES */
-#define BPF_F_MMAPABLE (1u << 10)
-
-/* Areas of which threads must not wait for the collector, by their numbers. Targets have it mapped for
- * reading, and the kernel lets nobody make such a mapping writable (bpf_map_mmap()). A mark is never taken
- * back: what one process may not do its children may not. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, FILTERED_AREAS);
-    __type(key, __u32);
-    __type(value, __u64);
-} filtered SEC(".maps");
-
-/* A thread is about to wait for the collector, by a system call: in the agent. */
-SEC("uprobe.multi")
-int on_ask(struct pt_regs *ctx)
-{
-    const struct task_struct *task = bpf_get_current_task_btf();
-    __u32 area = (__u32)first_argument(ctx) % FILTERED_AREAS;
-    __u64 *mark = bpf_map_lookup_elem(&filtered, &area);
-
-    if (mark && system_calls_are_filtered(task))
-        *mark = 1;
     return 0;
 }
 

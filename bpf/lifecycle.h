@@ -4,6 +4,7 @@
 #define TRACECTL_BPF_LIFECYCLE_H
 
 #include "bpf/arch.h"
+#include "bpf/areas.h"
 #include "bpf/callers.h"
 #include "bpf/inline.h"
 #include "bpf/losses.h"
@@ -135,6 +136,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     bool stopped = false, sharing, shares;
     struct wire_fork *record;
 
+    inherit_area(parent, child);
     if (!state)
         return 0;
     shares = state->flags & PROCESS_INLINE && shares_block(child);
@@ -187,6 +189,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
     bool stopped;
     __u8 left;
 
+    leave_area(task);
     if (!state)
         return 0;
     left = leave_slot_of((__u32)old_tid);
@@ -214,6 +217,8 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
     struct wire_exit *record;
     __u8 left;
 
+    if (last)
+        leave_area(task);
     if (process_of(task))
         on_release(task);
     if (!process_of(task)) {

@@ -103,6 +103,10 @@ struct life_cycle_operations {
      * in the file of `filtered`, a page that targets map, which stays the source's. */
     int (*watch_asks)(struct life_cycle_source *source, int file, unsigned long offset, struct error *err);
     int (*filtered)(const struct life_cycle_source *source);
+    /* A process is about to get the area with that number, or (0) has none any more: it is the one that its
+     * threads ask for, and those of the children that it makes from now on. -E2BIG: there are too many, and
+     * they must not wait. */
+    int (*set_area)(struct life_cycle_source *source, pid_t pid, uint32_t area);
     /* Functions by which a process is about to change its rights, in all processes: WIRE_RIGHTS. */
     int (*watch_rights)(struct life_cycle_source *source, const struct probe_sites *sites, struct error *err);
     /* Calls by which programs are about to change their code, in one process or (`pid` 0) in all:

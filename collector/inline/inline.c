@@ -214,6 +214,16 @@ static int make_reader(struct inline_backend *backend, const struct backend_targ
     return agent_reader_new(family->patch.area, &sink, &expected, &family->reader);
 }
 
+/* Whether CLOCK_MONOTONIC is the same in the process as here. */
+static bool has_our_clock(pid_t pid)
+{
+    struct stat own, other;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/time", (int)pid);
+    return stat("/proc/self/ns/time", &own) || (!stat(path, &other) && own.st_ino == other.st_ino);
+}
+
 static int make_area(struct inline_backend *backend, const struct backend_target *target,
                      struct family *family, struct error *err)
 {
@@ -229,29 +239,20 @@ static int make_area(struct inline_backend *backend, const struct backend_target
         return error_set(err, -errno, NULL, "cannot read the memory file");
     family->inode = file.st_ino;
     family->patch.agent = backend->agent;
-    family->patch.waits = backend->waits;
     family->patch.filtered = backend->filtered;
     family->patch.area->head->area = family->number = ++backend->families;
+    family->patch.waits = backend->waits && has_our_clock(target->pid) &&
+                          !backend->set_area(backend->sink.context, target->pid, family->number);
     family->patch.area->head->tick = agent_tick_word(backend->tick);
     return make_reader(backend, target, family) ? error_no_memory(err) : 0;
 }
 
-/* Whether CLOCK_MONOTONIC is the same in the process as here. */
-static bool has_our_clock(pid_t pid)
-{
-    struct stat own, other;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/ns/time", (int)pid);
-    return stat("/proc/self/ns/time", &own) || (!stat(path, &other) && own.st_ino == other.st_ino);
-}
-
 /* From now on threads of the process wait for the collector where they would lose calls. */
-static int let_wait(struct inline_backend *backend, pid_t pid, struct family *family, struct error *err)
+static int let_wait(struct inline_backend *backend, struct family *family, struct error *err)
 {
     int r = 0;
 
-    if (!backend->waits || !has_our_clock(pid))
+    if (!family->patch.waits)
         return 0;
     if (!backend->pulse)
         r = pulse_start(&backend->pulse, err);
@@ -307,7 +308,7 @@ static int attach(struct backend *base, const struct backend_target *target, str
     }
     if (r)
         return r;
-    r = let_wait(backend, target->pid, family, err);
+    r = let_wait(backend, family, err);
     if (!r && inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since))
         r = error_no_memory(err);
     if (r) {
@@ -453,6 +454,7 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     backend->timed = options->timed;
     backend->waits = options->waits;
     backend->filtered = options->filtered;
+    backend->set_area = options->set_area;
     backend->sink = *sink;
     inline_begin_tick(backend, 1);
     *ret_backend = &backend->backend;

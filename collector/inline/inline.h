@@ -29,6 +29,9 @@ struct inline_options {
                           that lives */
     int filtered;      /* then the file, to be mapped, where the kernel side marks at AGENT_ASK which threads
                           may not */
+    /* Then says that a process is about to get the area with that number, or (0) has none any more; `context`
+     * is the sink's. Where it fails the process's threads do not wait. */
+    int (*set_area)(void *context, pid_t pid, uint32_t area);
 };
 
 /* A backend of the kind that is attached to processes. Those that are patched stay so when it is freed:

@@ -184,6 +184,8 @@ int inline_separate(struct backend *base, pid_t pid, struct error *err)
     pulse_resume(backend->pulse);
     if (parted && parted != -EAGAIN)
         return parted;
+    if (backend->waits)
+        backend->set_area(backend->sink.context, pid, 0);
     r = end_threads(backend, pid);
     if (r)
         return error_set(err, r, NULL, "cannot read the buffers of process %d", (int)pid);

@@ -72,8 +72,9 @@ struct inline_backend {
     uint32_t families;         /* so many have been made */
     int agent;                 /* agent_file_new() */
     bool timed;
-    bool waits;             /* as in the options */
-    int filtered;           /* the same */
+    bool waits;                                               /* as in the options */
+    int filtered;                                             /* the same */
+    int (*set_area)(void *context, pid_t pid, uint32_t area); /* the same */
     bool awaited;           /* a thread waited for the collector when the areas were read last */
     struct pulse *pulse;    /* NULL: nothing is patched yet, or nothing waits */
     uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */

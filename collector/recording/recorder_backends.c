@@ -57,6 +57,13 @@ static pid_t process_of(void *context, uint32_t tid)
     return streams_process_of(recorder->streams, tid);
 }
 
+static int set_area(void *context, pid_t pid, uint32_t area)
+{
+    struct recorder *recorder = context;
+
+    return recorder->source->of->set_area(recorder->source, pid, area);
+}
+
 /* ------------------------------------------------------------------------------------ opening */
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
@@ -79,6 +86,7 @@ static int open_inline(struct recorder *recorder, struct error *err)
         .timed = recorder->options.content.times == STREAM_TIMES_FULL,
         .waits = recorder->options.probes.waits,
         .filtered = recorder->source->of->filtered(recorder->source),
+        .set_area = set_area,
     };
     const struct backend_sink sink = {.calls = on_calls,
                                       .lost = on_lost,

@@ -144,6 +144,14 @@ static int watch_rights(struct life_cycle_source *source, const struct probe_sit
     return uprobe_attach(backend, backend->skeleton->progs.on_rights, PROBE_CLAIMS, sites, 0, err);
 }
 
+static int set_area(struct life_cycle_source *source, pid_t pid, uint32_t area)
+{
+    int map = bpf_map__fd(uprobe_of_life_cycle(source)->skeleton->maps.areas);
+    uint32_t tgid = (uint32_t)pid;
+
+    return area ? bpf_map_update_elem(map, &tgid, &area, BPF_ANY) : bpf_map_delete_elem(map, &tgid);
+}
+
 static int watch_rewrites(struct life_cycle_source *source, const struct probe_sites *sites, pid_t pid,
                           struct error *err)
 {
@@ -213,6 +221,7 @@ const struct life_cycle_operations bpf_life_cycle_operations = {
     .watch_claims = watch_claims,
     .watch_asks = watch_asks,
     .filtered = filtered,
+    .set_area = set_area,
     .watch_rights = watch_rights,
     .watch_rewrites = watch_rewrites,
     .guard = guard,

@@ -741,12 +741,23 @@ void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area)
     on_claim(&ctx);
 }
 
-bool kernel_asks(uint32_t area)
+void kernel_give_area(uint32_t tgid, uint32_t area)
 {
-    struct pt_regs ctx = {.di = area};
+    bpf_map_update_elem(&areas, &tgid, &area, BPF_ANY);
+}
 
+void kernel_ask(uint32_t tgid, uint32_t said)
+{
+    struct pt_regs ctx = {.di = said};
+
+    kernel.current_task.tgid = (int)tgid;
+    kernel.current_task.pid = (int)tgid;
     on_ask(&ctx);
-    return kernel.filtered[area % FILTERED_AREAS];
+}
+
+bool kernel_may_wait(uint32_t area)
+{
+    return !kernel.filtered[area % FILTERED_AREAS];
 }
 
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)

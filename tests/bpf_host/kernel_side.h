@@ -137,8 +137,11 @@ void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint3
 void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid, uint64_t flags);
 /* The current thread takes its slots. */
 void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area);
-/* It is about to wait: returns whether threads of the area must not, from then on. */
-bool kernel_asks(uint32_t area);
+/* The process has that area; one of its threads is about to wait, and says which area it has; whether threads
+ * of an area may wait. */
+void kernel_give_area(uint32_t tgid, uint32_t area);
+void kernel_ask(uint32_t tgid, uint32_t said);
+bool kernel_may_wait(uint32_t area);
 void kernel_exec(uint32_t tgid, uint32_t old_tid);
 /* The same with a parent that notices stops, one that has let the process have its own session, or one that
  * traces it on our behalf. */

@@ -226,15 +226,63 @@ Test(kernel_side, threads_whose_system_calls_are_filtered_do_not_wait)
 {
     static const unsigned filtered[] = {0, 2, 3, 5};
 
-    kernel_trace(7);
     for (uint32_t i = 0; i < sizeof(filtered) / sizeof(*filtered); i++) {
+        uint32_t area = i + 1;
+
+        kernel_give_area(7, area);
         kernel_set_syscall_work(1ul << 4); /* audit */
-        cr_assert(!kernel_asks(i + 1));
+        kernel_ask(7, area);
+        cr_assert(kernel_may_wait(area));
         kernel_set_syscall_work(1ul << filtered[i]);
-        cr_assert(kernel_asks(i + 1), "bit %u", filtered[i]);
+        kernel_ask(7, area);
+        cr_assert_not(kernel_may_wait(area), "bit %u", filtered[i]);
         kernel_set_syscall_work(0);
-        cr_assert(kernel_asks(i + 1));
+        kernel_ask(7, area);
+        cr_assert_not(kernel_may_wait(area));
     }
+}
+
+#define FILTER (1ul << 0)
+
+/* A process that could mark the area of others would make them lose calls. */
+Test(kernel_side, a_process_marks_the_area_that_it_has_and_no_other)
+{
+    kernel_set_syscall_work(FILTER);
+    kernel_give_area(7, 3);
+    kernel_ask(7, 4);
+    cr_assert(kernel_may_wait(4));
+    cr_assert_not(kernel_may_wait(3));
+    kernel_ask(8, 5);
+    cr_assert(kernel_may_wait(5), "it has none");
+}
+
+/* All that have an area can ask for it: children that are not traced, and theirs; but no later program. */
+Test(kernel_side, children_inherit_the_area_until_they_exec_or_end)
+{
+    kernel_give_area(7, 3);
+    kernel_give_area(17, 4);
+    kernel_give_area(27, 5);
+    kernel_fork(7, 7, 8, 8);
+    kernel_fork(8, 8, 9, 9);
+    kernel_fork(17, 17, 18, 18);
+    kernel_exec(18, 18);
+    kernel_fork(27, 27, 28, 28);
+    kernel_exit(28, 28, 1, 0, 0);
+    kernel_set_syscall_work(FILTER);
+    kernel_ask(18, 4);
+    cr_assert(kernel_may_wait(4));
+    kernel_ask(28, 5);
+    cr_assert(kernel_may_wait(5));
+    kernel_ask(9, 3);
+    cr_assert_not(kernel_may_wait(3));
+}
+
+Test(kernel_side, nobody_waits_where_a_child_has_no_place_in_the_table_of_areas)
+{
+    kernel_give_area(7, 3);
+    kernel_set_map_room(1);
+    kernel_fork(7, 7, 8, 8);
+    cr_assert_not(kernel_may_wait(3));
 }
 
 Test(kernel_side, processes_that_look_at_return_addresses_get_no_return_probes)

@@ -18,10 +18,11 @@ distrusted() { # what it is
     q "SELECT cause FROM losses WHERE cause LIKE 'process $(pid_of "$1") (cheats): its inline probes are not believed: %'"
 }
 
-# Also: no program of another user, or one without rights, makes code or sizes its own.
+# Also: no program of another user, or one without rights, makes code or sizes its own, and none keeps threads of
+# others from waiting for the recorder.
 all_at_once() {
     record cheats --backend inline --exit-status -- "$PROGRAMS/cheats" >"$WORK/said"
-    same 10 "$(wc -l <"$WORK/said")"
+    same 11 "$(wc -l <"$WORK/said")"
     same complete "$(q "SELECT CASE WHEN ended_ns IS NULL THEN 'not ended' ELSE 'complete' END FROM runs WHERE run_id = $(run_id cheats)")"
 }
 
