@@ -270,8 +270,8 @@ static void cheat_remap(void)
 {
     struct mapping rings = rings_or_die();
 
-    mmap(rings.start, (size_t)(rings.end - rings.start), PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    (void)mmap(rings.start, (size_t)(rings.end - rings.start), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------- what must
