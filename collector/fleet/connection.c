@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,7 +167,7 @@ int fleet_open_initialised(const char *url, struct fleet *ret_fleet, struct erro
     if (!code)
         code = fleet_query(ret_fleet, what, &result, err, "SELECT version FROM tracectl.fleet", 0, NULL);
     if (!code && PQntuples(result))
-        strncat(version, PQgetvalue(result, 0, 0), sizeof(version) - 1);
+        snprintf(version, sizeof(version), "%s", PQgetvalue(result, 0, 0));
     PQclear(result);
     if (!code && strcmp(version, FLEET_VERSION) != 0)
         code = error_say(err, -ENOTSUP, "%s: it has version %s, this program reads %s", what, version,

@@ -108,9 +108,7 @@ static int end_copy(struct fleet *fleet, const char *what, struct error *err)
     int code = 0;
 
     for (PGresult *result; (result = PQgetResult(fleet->connection));) {
-        if (PQresultStatus(result) == PGRES_COMMAND_OK)
-            PQclear(result);
-        else if (!code)
+        if (PQresultStatus(result) != PGRES_COMMAND_OK && !code)
             code = fleet_fail(fleet, result, err, what);
         else
             PQclear(result);

@@ -65,7 +65,7 @@ exports() { # store
 there_and_back() {
     local run
     "$TRACECTL" --json -d "$WORK/reference.db" ship >"$WORK/ship.json"
-    same "10 0 0" "$(for key in shipped present refused; do json_get $key <"$WORK/ship.json"; done | paste -sd ' ')"
+    same "10 0 0" "$(for key in shipped present refused; do json_get "$key" <"$WORK/ship.json"; done | paste -sd ' ')"
     for run in $(fq "SELECT run_id FROM tracectl.runs ORDER BY run_id"); do
         "$TRACECTL" -q pull "$run" -o "$STORE"
     done
@@ -80,10 +80,10 @@ there_and_back() {
 
 once() {
     "$TRACECTL" --json -d "$WORK/reference.db" ship >"$WORK/ship.json"
-    same "0 10" "$(for key in shipped present; do json_get $key <"$WORK/ship.json"; done | paste -sd ' ')"
+    same "0 10" "$(for key in shipped present; do json_get "$key" <"$WORK/ship.json"; done | paste -sd ' ')"
     # a store with the same runs, such as a copy, or one that they were pulled into
     "$TRACECTL" --json ship >"$WORK/ship.json"
-    same "0 10" "$(for key in shipped present; do json_get $key <"$WORK/ship.json"; done | paste -sd ' ')"
+    same "0 10" "$(for key in shipped present; do json_get "$key" <"$WORK/ship.json"; done | paste -sd ' ')"
     "$TRACECTL" pull latest | grep -q 'is in the store already'
 }
 

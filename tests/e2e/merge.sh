@@ -172,7 +172,7 @@ job_of_stores() {
     # shellcheck disable=SC2016 # the rank's shell expands it
     mpiexec -n 3 sh -c '"$TRACECTL" -q -d "$WORK/rank$PMI_RANK.db" record -n spread --tag job=sort -- "$PROGRAMS/odd_even_sort"' >/dev/null
     "$TRACECTL" --json merge "$WORK"/rank?.db -o "$WORK/spread.db" >"$WORK/merged.json"
-    same "3 2 0" "$(for key in runs joined apart; do json_get $key <"$WORK/merged.json"; done | paste -sd ' ')"
+    same "3 2 0" "$(for key in runs joined apart; do json_get "$key" <"$WORK/merged.json"; done | paste -sd ' ')"
     same "1|3|sort" "$(TRACECTL_DB=$WORK/spread.db q "SELECT (SELECT count(*) FROM runs), count(*), (SELECT value FROM tags
         WHERE key = 'job') FROM threads")"
     "$TRACECTL" -d "$WORK/spread.db" verify
@@ -180,7 +180,7 @@ job_of_stores() {
     "$TRACECTL" -q -d "$WORK/twice.db" record --tag job=sort -- "$PROGRAMS/million" 5
     "$TRACECTL" -q -d "$WORK/once.db" record --tag job=sort -- "$PROGRAMS/million" 5
     "$TRACECTL" --json merge "$WORK/twice.db" "$WORK/once.db" -o "$WORK/apart.db" >"$WORK/merged.json"
-    same "2 0 1" "$(for key in runs joined apart; do json_get $key <"$WORK/merged.json"; done | paste -sd ' ')"
+    same "2 0 1" "$(for key in runs joined apart; do json_get "$key" <"$WORK/merged.json"; done | paste -sd ' ')"
 }
 
 run_case "merged runs have the same answers as at home" same_answers
