@@ -24,7 +24,7 @@ struct frame {
 
 struct reading {
     struct function_times *times;
-    unsigned what;
+    enum function_times_detail detail;
     struct frame *frames;
     size_t depth, capacity;
     struct {
@@ -137,7 +137,7 @@ static int add_call(struct reading *reading, const struct frame *frame, struct t
     time->shortest.max_ns = least(time->shortest.max_ns, duration.max_ns);
     time->longest.min_ns = most(time->longest.min_ns, duration.min_ns);
     time->longest.max_ns = most(time->longest.max_ns, duration.max_ns);
-    if (reading->what & FUNCTION_TIMES_PERCENTILES)
+    if (reading->detail == FUNCTION_TIMES_PERCENTILES)
         return durations_add(&time->durations, duration);
     return 0;
 }
@@ -290,23 +290,23 @@ static void make_percentiles(struct function_times *times)
     }
 }
 
-int function_times_read(struct tracestore *store, int64_t run_id, unsigned what,
+int function_times_read(struct tracestore *store, int64_t run_id, enum function_times_detail detail,
                         struct function_times *ret_times, struct error *err)
 {
     struct function_times times = {0};
-    struct reading reading = {.times = &times, .what = what};
+    struct reading reading = {.times = &times, .detail = detail};
     int r = function_times_of_every_event(store, run_id, &times.every_event, err);
 
     if (r == 0)
         r = read_functions(store, run_id, &times, err);
-    if (r == 0)
+    if (r == 0 && detail != FUNCTION_TIMES_CALLS)
         r = read_threads(&reading, store, run_id, err);
     free(reading.frames);
     if (r < 0) {
         function_times_release(&times);
         return r;
     }
-    if (what & FUNCTION_TIMES_PERCENTILES)
+    if (detail == FUNCTION_TIMES_PERCENTILES)
         make_percentiles(&times);
     *ret_times = times;
     return 0;

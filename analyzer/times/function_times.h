@@ -50,14 +50,16 @@ struct function_times {
     bool every_event; /* the recorder kept the time of each event; otherwise most times are wide ranges */
 };
 
-/* What to read; 0: sums only. */
-enum {
-    FUNCTION_TIMES_PERCENTILES = 1, /* also durations, p50, p90 and p99: 4 to 12 bytes of memory a call */
+/* What to read. */
+enum function_times_detail {
+    FUNCTION_TIMES_CALLS,       /* how often functions were called: no event is decoded */
+    FUNCTION_TIMES_SUMS,        /* also sums, the shortest and the longest call */
+    FUNCTION_TIMES_PERCENTILES, /* also durations, p50, p90 and p99: 4 to 12 bytes of memory a call */
 };
 
 /* Reads the whole run.. Release what a success returned. Fails with
  * -ENOMEM or what reading the store met. */
-int function_times_read(struct tracestore *store, int64_t run_id, unsigned what,
+int function_times_read(struct tracestore *store, int64_t run_id, enum function_times_detail detail,
                         struct function_times *ret_times, struct error *err);
 void function_times_release(struct function_times *times);
 

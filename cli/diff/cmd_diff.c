@@ -14,9 +14,19 @@
 #include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/common/output_file.h"
+#include "cli/diff/diff_functions.h"
 #include "cli/diff/diff_report.h"
 
-enum { KEY_MOST = 0x300, KEY_FULL, KEY_DESCEND, KEY_PAIR, KEY_SVG, KEY_FLAMEGRAPH, KEY_BASELINE };
+enum {
+    KEY_MOST = 0x300,
+    KEY_FULL,
+    KEY_DESCEND,
+    KEY_PAIR,
+    KEY_SVG,
+    KEY_FLAMEGRAPH,
+    KEY_BASELINE,
+    KEY_FUNCTIONS
+};
 /* Ranking the suspects takes time that grows with the square of the number of threads. */
 enum { DEFAULT_MOST = 5, MOST_RANKED = 3000 };
 
@@ -32,6 +42,10 @@ static const struct argp_option options[] = {
     {"pair", KEY_PAIR, "P.T,P.T", 0,
      "Show how two threads differ from each other in the baseline run and in the candidate run "
      "(CMPdiffNLR); may be repeated",
+     0},
+    {"functions", KEY_FUNCTIONS, 0, 0,
+     "Instead, compare the calls and times of each function, the most changed first (--full: also those that "
+     "have not changed)",
      0},
     {"svg", KEY_SVG, "FILE", 0, "Also draw the shown differences into FILE (SVG)", 0},
     {"flamegraph", KEY_FLAMEGRAPH, "FILE", 0,
@@ -66,6 +80,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_DESCEND:
         arguments->descend = true;
+        return 0;
+    case KEY_FUNCTIONS:
+        arguments->functions = true;
         return 0;
     case KEY_SVG:
         arguments->svg = arg;
@@ -290,6 +307,10 @@ static const struct argp argp = {
         "difference. Loops that are the same, or nearly so, share a line. On a terminal the output uses "
         "the width of the terminal and goes through $PAGER; otherwise it is $COLUMNS or 132 columns "
         "wide. Names that do not fit are shortened and listed in full at the end.\n\n"
+        "With --functions, each function is a line with its calls and times, baseline -> candidate; times need "
+        "record --time full. A function has changed if its calls, its time in total or by itself, or the 99th "
+        "percentile of its durations are outside of what the baseline runs have. With one baseline run, which "
+        "does not show how times vary, times must differ by a fifth; times that are ranges must not overlap.\n\n"
         "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. If threads or pairs are named, "
         "the status is about them; a pair differs if its threads differ from each other in another way "
         "in one run than in the other.",
@@ -314,6 +335,16 @@ static int draw_flame_graph(const struct diff_arguments *arguments, struct error
     return output_file_close(&file, r, err);
 }
 
+static int run_functions(const struct diff_arguments *arguments, const char *const *runs)
+{
+    struct error err = {0};
+    bool found = false;
+
+    if (diff_functions_print(arguments, runs, 2 + arguments->baseline_count, &found, &err) < 0)
+        return cli_fail(&err);
+    return cli_finish(found ? EXIT_FOUND : EXIT_NOTHING_FOUND);
+}
+
 static int run(int argc, char **argv)
 {
     CLEANUP(cli_loops_release) struct loops_input input = {0};
@@ -327,6 +358,8 @@ static int run(int argc, char **argv)
     runs[0] = arguments.runs[0];
     memcpy(runs + 1, arguments.baselines, arguments.baseline_count * sizeof(*runs));
     runs[1 + arguments.baseline_count] = arguments.runs[1];
+    if (arguments.functions)
+        return run_functions(&arguments, runs);
     r = cli_loops_read(&arguments.loops, runs, 2 + arguments.baseline_count, &input, &err);
     if (r >= 0)
         r = make_report(&report, &err);
@@ -352,6 +385,8 @@ const struct command cmd_diff = {
         "  tracectl diff good bad\n"
         "Compare only thread 5.0, and draw its differences:\n"
         "  tracectl diff good bad 5.0 --svg diff.svg\n"
+        "Compare the calls and times of functions:\n"
+        "  tracectl diff --functions good bad\n"
         "Take normal run-to-run variation into account:\n"
         "  tracectl diff --baseline good2 --baseline good3 good bad\n",
     .run = run,

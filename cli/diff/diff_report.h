@@ -21,7 +21,7 @@ struct diff_arguments {
     const char *svg;         /* file, NULL: none */
     const char *flame_graph; /* the same */
     unsigned most;
-    bool full, descend;
+    bool full, descend, functions;
 };
 
 struct diff_pair {

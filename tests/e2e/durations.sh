@@ -83,9 +83,31 @@ assert returns and all(event["ns_error"] > 0 for event in returns)
 PY
 }
 
+# Ranges that overlap are no change; a bound stands in no place of a time.
+diff_is_honest() {
+    "$TRACECTL" -q record -n again --time full -- "$MILLION" 2000 >/dev/null
+    "$TRACECTL" -q record -n longer --time full -- "$MILLION" 4000 >/dev/null
+    ("$TRACECTL" --json diff --functions ranged again || true) >"$WORK/same.json"
+    ("$TRACECTL" --json diff --functions ranged longer || true) >"$WORK/more.json"
+    python3 - "$WORK/same.json" "$WORK/more.json" <<'PY'
+import json, sys
+
+same, more = ({row["function"]: row for row in json.load(open(path))["functions"]} for path in sys.argv[1:])
+for rows in (same, more):
+    for side in [row[side] for row in rows.values() for side in ("normal", "faulty") if row[side]["calls"]]:
+        assert side["total_ns"] is side["self_ns"] is side["p99_ns"] is None, side
+assert same["leaf"]["normal"]["calls"] == same["leaf"]["faulty"]["calls"] == 1360, same["leaf"]
+assert more["leaf"]["change"] > 0 and more["leaf"]["faulty"]["calls"] > 1360, more["leaf"]
+PY
+    ("$TRACECTL" diff --functions ranged longer || true) >"$WORK/more"
+    grep -E '^ *1,360 -> [0-9,]+ .* to .* -> .* to .*  leaf$' "$WORK/more" >/dev/null
+    (($(wc -l <"$WORK/more") <= 40))
+}
+
 run_case "two runs are recorded" recorded
 run_case "sql: a range is no duration" sql_is_honest
 run_case "top: ranges are null, and written as ranges" top_is_honest
 run_case "calls: ranges are written as ranges, and filters" calls_are_honest
+run_case "diff: ranges are compared as ranges" diff_is_honest
 run_case "export: events have their intervals" exports_are_honest
 finish

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analyzer/times/function_changes.h"
 #include "analyzer/times/function_times.h"
 #include "base/error.h"
 #include "tests/unit/store/model.h"
@@ -102,4 +103,53 @@ Test(function_times, what_is_known_comes_first)
     cr_assert_lt(function_time_compare(&unknown, &range, TIME_ORDER_CALLS), 0);
     cr_assert(function_time_is_exact(&exact) && !function_time_is_exact(&range));
     cr_assert(!function_time_is_known(&unknown));
+}
+
+/* Calls of a function, by its name for people, in a run of the model. */
+static int64_t calls_of(struct model *model, int run, const char *name)
+{
+    char *sql = sqlite3_mprintf("SELECT count(*) FROM x_calls WHERE run_id = %d AND name = %Q", run, name);
+    int64_t calls = model_number(model, sql);
+
+    sqlite3_free(sql);
+    return calls;
+}
+
+static void compare_runs(struct model *model, const int *runs, size_t count, struct function_changes *changes)
+{
+    struct change_source sources[3];
+    struct error err = {0};
+
+    for (size_t i = 0; i < count; i++)
+        sources[i] = (struct change_source){model->store, runs[i]};
+    cr_assert_eq(function_changes_read(sources, count, changes, &err), 0, "%s", err.message);
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct function_change *function = &changes->functions[i];
+
+        cr_assert_eq((int64_t)function->before.calls, calls_of(model, runs[0], function->name));
+        cr_assert_eq((int64_t)function->after.calls, calls_of(model, runs[count - 1], function->name));
+        cr_assert_eq(function->change > 0, i < changes->changed, "the changed ones come first");
+    }
+}
+
+Test(function_changes, are_what_baselines_do_not_have)
+{
+    const struct model_options options = {.seed = 5, .runs = 3, .threads = 2, .events = 300, .times = true};
+    struct function_changes changes;
+    struct model model;
+
+    model_init(&model, &options);
+    compare_runs(&model, (const int[]){1, 1}, 2, &changes);
+    cr_assert(changes.count > 0 && changes.changed == 0 && !changes.timed);
+    function_changes_release(&changes);
+    compare_runs(&model, (const int[]){1, 2}, 2, &changes);
+    cr_assert(changes.changed > 0);
+    for (size_t i = 0; i < changes.count; i++)
+        cr_assert_eq(changes.functions[i].before.calls != changes.functions[i].after.calls,
+                     i < changes.changed);
+    function_changes_release(&changes);
+    compare_runs(&model, (const int[]){1, 2, 2}, 3, &changes);
+    cr_assert_eq(changes.changed, 0, "the candidate run is one of the baselines");
+    function_changes_release(&changes);
+    model_release(&model);
 }
