@@ -228,13 +228,11 @@ static int make_changes(struct comparing *comparing, struct function_changes *ch
     for (struct entry *entry = comparing->entries; entry; entry = entry->hh.next) {
         struct function_change *function = &changes->functions[changes->count++];
 
-        *function = (struct function_change){
-            .name = take_pointer(entry->name),
-            .image = take_pointer(entry->image),
-            .before = entry->first,
-            .after = entry->after,
-            .change = change_of_entry(comparing, entry),
-        };
+        function->name = take_pointer(entry->name);
+        function->image = take_pointer(entry->image);
+        function->before = entry->first;
+        function->after = entry->after;
+        function->change = change_of_entry(comparing, entry);
         changes->changed += function->change > 0;
     }
     qsort(changes->functions, changes->count, sizeof(*changes->functions), compare_changes);
