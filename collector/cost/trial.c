@@ -40,7 +40,7 @@ int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
     return self_test_bpf__load(trial->bpf);
 }
 
-static bool is_session(const struct trial *trial)
+bool trial_is_session(const struct trial *trial)
 {
     return bpf_program__get_expected_attach_type(trial->program) ==
            (enum bpf_attach_type)ATTACH_UPROBE_SESSION;
@@ -65,7 +65,7 @@ int trial_probe(struct trial *trial, const self_test_function *functions, const 
     unsigned long offsets[FUNCTIONS_AT_MOST];
     int r = count > FUNCTIONS_AT_MOST ? -E2BIG : 0;
 
-    if (!(is_session(trial) ? kernel_has_sessions() : kernel_has_uprobe_multi()))
+    if (!(trial_is_session(trial) ? kernel_has_sessions() : kernel_has_uprobe_multi()))
         return -EOPNOTSUPP;
     for (size_t i = 0; !r && i < count; i++)
         r = self_test_site_offset(functions[i], &offsets[i]);
@@ -96,7 +96,7 @@ void trial_failure(const struct trial *trial, int r, char *ret_text, size_t size
 
     if (r == -EOPNOTSUPP)
         snprintf(ret_text, size, "not tried: this kernel has no %s",
-                 is_session(trial) ? "sessions" : "uprobe_multi");
+                 trial_is_session(trial) ? "sessions" : "uprobe_multi");
     else if (!loaded && r != -EPERM && *bpf_messages_reason())
         snprintf(ret_text, size, "cannot load %s", bpf_messages_reason());
     else

@@ -26,6 +26,9 @@ enum trial_kind { TRIAL_CALLS, TRIAL_SESSION };
 /* Loads the program `name`. Returns 0 or a negative errno; trial_end() is due in either case. */
 int trial_load(struct trial *trial, const char *name, enum trial_kind kind);
 
+/* Whether its program is one of TRIAL_SESSION. Not before trial_load() has found the program. */
+bool trial_is_session(const struct trial *trial);
+
 /* Probes `count` functions by one uprobe_multi link, in every process (pid 0) or in one. -EOPNOTSUPP: the
  * kernel has no such links. */
 int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,

@@ -36,8 +36,8 @@ void self_check_not_tried(struct self_check *check, const struct trial *trial, i
     if (code == -EPERM)
         check->remedy = "get the privileges named above";
     if (code == -EOPNOTSUPP)
-        check->remedy = kernel_has_uprobe_multi() ? "nothing to do: returns are not probed without sessions"
-                                                  : "needs Linux 6.6 with CONFIG_UPROBES, for uprobe_multi";
+        check->remedy = trial_is_session(trial) ? "nothing to do: returns are not probed without sessions"
+                                                : "needs Linux 6.6 with CONFIG_UPROBES, for uprobe_multi";
 }
 
 /* Puts the program on a function of ours. Says why when that fails. */
