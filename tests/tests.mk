@@ -9,6 +9,8 @@
 # make harm       tests/harm/run: programs that probes might hurt, and what tracectl says of them; HARM=REGEX picks rows
 # make fuzz       every fuzzer for FUZZ_SECONDS (5)
 # make san        unit tests and some e2e tests of a build with AddressSanitizer and UBSan
+# make kernels    tests/kernels/run: boots Debian's 6.1 and 6.12 kernels under qemu and records there (some minutes; the
+#                 processor is emulated); KERNELS=6.12 picks some
 # make lint, make bench, make demo
 # make bench-capture   what capturing costs, beside bpftrace, callgrind and uftrace (10 minutes; BENCH_QUICK=1: 2)
 # make bench-store     what keeping and asking costs, beside zstd, xz, lz4, gzip, a plain SQLite table and uftrace's
@@ -349,10 +351,15 @@ bench-accuracy: packages-build-demo-test
 	$(Q)$(MAKE) all programs
 	$(Q)O=$(O) tests/bench/accuracy
 
+# Needs qemu and downloads kernels: not a part of make test.
+kernels: packages-build-kernels
+	$(Q)$(MAKE) all $(P)/forty $(P)/forks $(P)/busy
+	$(Q)O=$(O) PROGRAMS=$(P) tests/kernels/run $(KERNELS)
+
 demo: packages-build-demo
 	$(Q)$(MAKE) all $(P)/odd_even_sort
 	$(Q)O=$(O) tools/demo
 
 .PHONY: programs unit-build fuzz-build test unit e2e harm fuzz san check lint bench bench-always-on bench-capture bench-inline stress bench-store \
-	bench-sync bench-analysis bench-cascade bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo
+	bench-sync bench-analysis bench-cascade bench-stat bench-stat-faults bench-stat-servers bench-accuracy demo kernels
 .SECONDARY:
