@@ -16,7 +16,7 @@ struct displace_site {
     enum displace_refusal refusal;
     enum site_refusal symbol; /* DISPLACE_NO_FUNCTION: why it is none; otherwise SITE_OK */
     uint64_t address;         /* link-time, of the patched bytes: behind ENDBR64 if there is one */
-    const uint8_t *code;      /* the function's first bytes in the file; borrowed from the image */
+    const uint8_t *code;      /* the function's first bytes in the file; borrowed, until elf_image_forget */
     struct displacement displacement;
 };
 

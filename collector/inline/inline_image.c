@@ -52,6 +52,7 @@ void inline_image_free(struct inline_image *inlined)
     if (!inlined)
         return;
     free(inlined->sites);
+    free(inlined->code);
     free(inlined->chosen);
     free(inlined);
 }
@@ -125,6 +126,29 @@ static void add_up(struct inline_image *inlined)
     inlined->stub_bytes = inlined->aside_at + inlined->chosen_count * aligned(stub_aside_max);
 }
 
+/* Copies the code that stubs and patches are made of: a process may get its probes long after the image's file was
+ * put away (elf_image_forget). */
+static int keep_code(struct inline_image *inlined, struct error *err)
+{
+    size_t bytes = 0;
+    uint8_t *next;
+
+    for (size_t i = 0; i < inlined->count; i++)
+        if (inlined->chosen[i])
+            bytes += inlined->sites[i].displacement.offset + patched_bytes(&inlined->sites[i]);
+    inlined->code = next = malloc(bytes + 1);
+    if (!next)
+        return error_no_memory(err);
+    for (size_t i = 0; i < inlined->count; i++) {
+        struct displace_site *site = &inlined->sites[i];
+        size_t size = site->displacement.offset + patched_bytes(site);
+
+        site->code = inlined->chosen[i] ? memcpy(next, site->code, size) : NULL;
+        next += inlined->chosen[i] ? size : 0;
+    }
+    return 0;
+}
+
 /* Once its address space is limited, the area takes a part of it. */
 static bool limits_itself(struct elf_image *image, const struct image_function *functions, size_t count)
 {
@@ -165,6 +189,9 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     add_up(inlined);
     if (!inlined->chosen_count)
         return error_say(err, -ENODATA, "none of its functions can be patched");
+    r = keep_code(inlined, err);
+    if (r)
+        return r;
     *ret_inlined = take_pointer(inlined);
     return 0;
 }

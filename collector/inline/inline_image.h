@@ -21,6 +21,7 @@ struct error;
 
 struct inline_image {
     struct displace_site *sites; /* of each function, in the order of image_functions() */
+    uint8_t *code;               /* the first bytes of chosen ones, which `sites` point to */
     bool *chosen;                /* whether the function has an inline probe */
     size_t count, chosen_count;
     uint64_t low, high; /* link-time addresses that all patched bytes lie between */
