@@ -67,18 +67,18 @@ bool loader_has_inline(const struct loader *loader, pid_t pid)
     return backend_has(loader->options.in_processes, pid);
 }
 
-/* Before an image's uprobes go into all processes that run it: none of them may be patched by another
- * recorder. If one is, an image whose returns are inferred is probed in one process at a time, as libraries
- * are. */
+/* Before an image's uprobes go into all processes that run it, and before the code of these is compared with
+ * the file: none of them may be patched by another recorder. If one is, an image whose returns are inferred
+ * is probed in one process at a time, as libraries are. */
 static int make_way(struct loader *loader, struct traced_image *image, struct error *err)
 {
     struct error why = {0};
     int r;
 
-    if (image->everywhere)
+    if (image->everywhere || image->shared)
         return 0;
     r = stale_patches_clean_all(image->file.st_dev, image->file.st_ino, &why);
-    if (r == -EBUSY && image->inlined) {
+    if (r == -EBUSY && image->returns != TRACE_RETURNS_PROBED) {
         image->shared = true;
         return 0;
     }
@@ -187,9 +187,9 @@ int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, 
         place_lock(image->file.st_dev, image->file.st_ino, false, PATCHING_MS, &lock))
         return error_say(err, -EBUSY, "cannot probe %s: another recording is putting inline probes into it",
                          image->path);
-    r = compare_all(loader, image, err);
-    if (!r && !image->shared)
-        r = make_way(loader, image, err);
+    r = make_way(loader, image, err);
+    if (!r)
+        r = compare_all(loader, image, err);
     if (!r && loader->options.trigger)
         r = trigger_enrol(loader->options.trigger, image, err);
     if (r)
@@ -248,7 +248,7 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
         return 0;
     if (place_lock(image->file.st_dev, image->file.st_ino, true, PLACING_MS, &lock))
         error_say(&why, -EBUSY, "another recording is placing probes in the program");
-    else
+    else if (!(r = make_way(loader, image, err)))
         r = compare_all(loader, image, err);
     if (r || !image->inlined || image->left_ns)
         return r;
