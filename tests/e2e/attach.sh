@@ -109,13 +109,14 @@ readable_while_recording() { # a reader sees what is committed, and does not dis
     local pid recorder
     start_busy 2000
     pid=$spawned
-    spawn "$TRACECTL" -q record -n live -p "$pid" --budget none --duration 4 --flush-interval 0.2
+    spawn "$TRACECTL" -q record -n live -p "$pid" --budget none --flush-interval 0.2
     recorder=$spawned
     has_events() {
         (($(q "SELECT count(*) AS n FROM events e JOIN runs r USING (run_id) WHERE r.name = 'live'") > 200))
     }
-    wait_until 4 has_events
+    wait_until 60 has_events
     lives "$recorder"
+    kill -INT "$recorder"
     wait "$recorder"
     end_busy "$pid"
     "$TRACECTL" verify

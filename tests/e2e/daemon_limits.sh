@@ -46,7 +46,7 @@ rotates() {
     until (($(finished_runs) >= 3)); do
         bytes=$(store_bytes)
         most=$((bytes > most ? bytes : most))
-        ((SECONDS < 60)) || fail "$(cat "$WORK/log")"
+        ((SECONDS < 180)) || fail "$(cat "$WORK/log")"
     done
     echo "$most" >"$WORK/most"
     # One after the other, each of about the time that it may take, and all with calls.
