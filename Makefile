@@ -39,7 +39,7 @@ say = @printf '  %-7s %s\n'
 MAKEFLAGS += --no-print-directory
 endif
 
-LIBS := libpq libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit ncursesw otf2 libgvc
+LIBS := libpq libbpf libelf libdw liblzma sqlite3 libzstd capstone jansson zlib libedit ncursesw otf2 libgvc libmicrohttpd
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wformat=2 -Wno-unused-parameter
@@ -147,6 +147,18 @@ $(FLAME_GRAPH_JS): analyzer/picture/flame_graph.js
 	@mkdir -p $(dir $@)
 	$(Q)$(call c_string,flame_graph_js) $< > $@
 
+# What the pages of `tracectl serve` need, as C strings.
+SERVE_ASSETS := $(addprefix $(O)/cli/serve/,serve_css.h serve_js.h openapi_json.h)
+$(O)/cli/serve/serve_css.h: analyzer/report/style.css cli/serve/serve.css
+$(O)/cli/serve/serve_js.h: cli/serve/serve.js
+$(O)/cli/serve/openapi_json.h: cli/serve/openapi.json
+$(SERVE_ASSETS):
+	$(say) ASSET $@
+	@mkdir -p $(dir $@)
+	$(Q)cat $^ | $(call c_string,$(basename $(notdir $@))) > $@
+
+$(O)/cli/serve/assets.o: | $(SERVE_ASSETS) $(FLAME_GRAPH_JS)
+
 $(O)/analyzer/picture/flame_graph.o $(O)/fuzz/analyzer/picture/flame_graph.o: | $(FLAME_GRAPH_JS)
 
 $(O)/analyzer/report/html_report.o $(O)/fuzz/analyzer/report/html_report.o: | $(REPORT_CSS)
@@ -228,7 +240,7 @@ compdb: export FLAGS = $(call COMPDB_FLAGS)
 compdb: export HOST_FLAGS = $(call COMPDB_FLAGS,-Itests/bpf_host,-Wno-missing-prototypes)
 compdb: export UNIT_FLAGS = $(call COMPDB_FLAGS,,-Wno-missing-prototypes)
 compdb: export BPF_FLAGS = $(CLANG) $(BPF_CFLAGS)
-compdb: $(SKELETONS) $(AGENT) $(STORE_SQL) $(REPORT_CSS) $(FLAME_GRAPH_JS)
+compdb: $(SKELETONS) $(AGENT) $(STORE_SQL) $(REPORT_CSS) $(FLAME_GRAPH_JS) $(SERVE_ASSETS)
 	$(say) COMPDB compile_commands.json
 	$(Q){ echo '['; for file in $(COMPDB_SOURCES) $(wildcard bpf/*.bpf.c); do \
 		case $$file in bpf/*) flags=$$BPF_FLAGS ;; tests/bpf_host/*) flags=$$HOST_FLAGS ;; \

@@ -207,8 +207,8 @@ fuzz_layers := analyzer image store base
 fuzz_objects := $(filter-out $(PLAIN_O)/fuzz/analyzer/extension.o,\
 	$(foreach layer,$(fuzz_layers),$(patsubst %.c,$(PLAIN_O)/fuzz/%.o,$(call sources,$(layer)))))
 # And of the collector the planning of probes, with what it needs, and what reads the daemon's configuration, code to be
-# patched, and what targets have written.
-fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/%.o,tests/fuzz/elf_mutator \
+# patched, and what targets have written; of serve what reads requests.
+fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/%.o,tests/fuzz/elf_mutator cli/serve/route \
 	$(basename $(wildcard collector/plan/*.c collector/displace/*.c collector/arch/$(ARCH)/*.c)) \
 	$(addprefix collector/,images/caller_frames daemon/config daemon/match daemon/service_target flight/flight_trigger go/delays go/program go/targets go/usages \
 		inline/area inline/inline_image inline/reader inline/reader_checks inline/reader_threads \

@@ -27,6 +27,10 @@ forms() { # command
     diff) printf '%s\n' 'text NORMAL FAULTY' 'text --full NORMAL BYTES' 'json --json NORMAL FAULTY' 'json --json BYTES FAULTY' ;;
     rank) printf '%s\n' 'text NORMAL FAULTY' 'json --json NORMAL FAULTY' ;;
     report) printf '%s\n' 'html -o - NORMAL' 'html -o - NORMAL FAULTY' 'html -o - BYTES' ;;
+    serve)
+        printf '%s\n' 'html --print=/' 'html --print=/live' 'html --print=/sql?q=SELECT*FROM+functions' \
+            'html --print=/compare/1/2' 'html --print=/runs/1' 'html --print=/runs/1/loops' 'json --print=/api/v1/runs'
+        ;;
     export)
         for run in NORMAL BYTES; do
             printf "%s $run\n" 'json --format=chrome' 'csv --format=csv' 'text --format=folded' 'text --format=dot' \
