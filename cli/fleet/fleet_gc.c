@@ -92,7 +92,7 @@ static int run(int argc, char **argv)
     if (code)
         return cli_fail(&err);
     if (cli.json)
-        printf("{\"deleted_runs\": %s}\n", deleted);
+        text_print(stdout, "{\"deleted_runs\": %s}\n", deleted);
     else if (cli.verbosity >= 0)
         text_print(stdout, "runs deleted: %s\n", deleted);
     return cli_finish(EXIT_NOTHING_FOUND);

@@ -42,7 +42,7 @@ forms() { # command
     cascade) echo 'error --sink=main NORMAL' ;;
     go) printf '%s\n' 'error tree NORMAL' 'error timeline NORMAL' 'error coverage NORMAL' 'error locks BYTES' ;;
     # Their output has no names of a run; record, stat -p and top -p are below.
-    record | daemon | rm | gc | import | recover | doctor) ;;
+    record | daemon | rm | gc | import | recover | doctor | fleet | ship | pull | merge) ;;
     *) fail "this test does not know the command '$1'" ;;
     esac
 }
