@@ -207,7 +207,7 @@ keeps_size() {
         size=$(stat -c %s "$TRACECTL_DB")
     done
     echo "$size bytes before, of $i runs"
-    record now --time full --keep-size 1500K --flush-interval 0.05 -- "$PROGRAMS/forty" 200 >/dev/null
+    record now --keep-size 1500K --flush-interval 0.05 -- "$PROGRAMS/forty" 200 >/dev/null
     store_is_valid
     size=$(stat -c %s "$TRACECTL_DB")
     echo "$size bytes after"
@@ -215,7 +215,7 @@ keeps_size() {
     same 1 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'now'")"
     same 0 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'old1'")"
     # The run that has just been recorded stays, if it alone is longer than that.
-    record last --time full --keep-size 10K -- "$PROGRAMS/forty" 200 >/dev/null
+    record last --keep-size 10K -- "$PROGRAMS/forty" 200 >/dev/null
     store_is_valid
     same last "$(q "SELECT name FROM runs")"
 }
