@@ -15,7 +15,8 @@
 # make compdb     compile_commands.json, for clangd and other tools
 # make hooks      the pre-commit hook of this clone: tools/pre-commit
 # make lint       clang-format, clang-tidy, cppcheck, warnings of gcc and clang
-# make install    PREFIX (/usr/local), DESTDIR
+# make install    PREFIX (/usr/local), DESTDIR, LIBDIR (PREFIX/lib), PKGCONFIGDIR, ZSHDIR, PYTHONDIR (PREFIX/lib/tracectl)
+# make deb        build/tracectl_VERSION_ARCHITECTURE.deb, for Debian 12
 #
 # V=1 shows the commands, O=DIR builds somewhere else, CC=clang is fine.
 
@@ -24,6 +25,10 @@ CC ?= cc
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+PYTHONDIR ?= $(PREFIX)/lib/tracectl
 VERSION := $(shell sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
 comma := ,
 ifneq ($(SAN),)
@@ -220,18 +225,24 @@ $(O)/tests/e2e/live_verdicts: $(O)/tests/e2e/live_verdicts.o $(LIBRARIES)
 programs: $(O)/tests/e2e/live_verdicts
 
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/tracectl lib/pkgconfig share/man/man1)
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR) $(PREFIX)/lib/tracectl $(PKGCONFIGDIR) \
+		$(PREFIX)/share/man/man1)
 	install -m 755 $(O)/tracectl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(O)/tracestore.so $(DESTDIR)$(PREFIX)/lib/tracectl/
-	install -m 755 $(O)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtracestore.so
-	install -m 644 $(O)/libtracestore.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(O)/$(SONAME) $(DESTDIR)$(LIBDIR)/
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtracestore.so
+	install -m 644 $(O)/libtracestore.a $(DESTDIR)$(LIBDIR)/
 	install -m 644 $(O)/tracestore.h $(DESTDIR)$(PREFIX)/include/
-	sed 's|@PREFIX@|$(PREFIX)|' $(O)/tracestore.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tracestore.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' $(O)/tracestore.pc > \
+		$(DESTDIR)$(PKGCONFIGDIR)/tracestore.pc
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -D -m 644 tools/completion/tracectl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tracectl
-	install -D -m 644 tools/completion/_tracectl $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tracectl
+	install -D -m 644 tools/completion/_tracectl $(DESTDIR)$(ZSHDIR)/_tracectl
 	install -D -m 644 tools/completion/tracectl.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tracectl.fish
+	install -D -m 644 tools/python/tracectl.py $(DESTDIR)$(PYTHONDIR)/tracectl.py
+
+deb: all
+	$(Q)O=$(O) tools/package $(O)
 
 # What each source is compiled with, as a line of JSON each.
 COMPDB_FLAGS = $(subst ",\",$(CC) $(1) $(ALL_CFLAGS) $(PKG_CFLAGS) $(2))
@@ -256,5 +267,5 @@ clean:
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
-.PHONY: all library man compdb hooks install clean
+.PHONY: all library man compdb hooks install deb clean
 .DELETE_ON_ERROR:
