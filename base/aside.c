@@ -42,6 +42,10 @@ static struct helper {
     unsigned losses;
 } helper;
 
+static struct {
+    pid_t one, other; /* processes that share this memory; 0: there is one alone */
+} sharers;
+
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------------------------ the other side */
@@ -103,10 +107,16 @@ static void forget(void)
     helper = (struct helper){.losses = helper.losses};
 }
 
+static bool shares_with(pid_t pid)
+{
+    return sharers.other && ((pid == sharers.one && getpid() == sharers.other) ||
+                             (pid == sharers.other && getpid() == sharers.one));
+}
+
 /* Whether we have one; one that our parent had is not ours. Nor may its descriptor be any more. */
 static bool is_there(void)
 {
-    if (helper.maker && helper.maker != getpid())
+    if (helper.maker && helper.maker != getpid() && !shares_with(helper.maker))
         forget();
     return helper.area;
 }
@@ -266,6 +276,14 @@ int aside_do(const struct aside_job *job)
         leave_behind();
     pthread_mutex_unlock(&turn);
     return r;
+}
+
+void aside_share(pid_t pid)
+{
+    pthread_mutex_lock(&turn);
+    sharers.one = getpid();
+    sharers.other = pid;
+    pthread_mutex_unlock(&turn);
 }
 
 void aside_stop(void)

@@ -11,6 +11,7 @@
 #define TRACECTL_BASE_ASIDE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* One piece of work. It runs in a copy of this process that was made before, maybe in the middle of another
  * thread's work: it takes no memory, opens no stream, and knows nothing but the request. Returns a negative
@@ -34,6 +35,10 @@ struct aside_job {
  * (a fifth of one after three such losses) and was left behind; -ENOMEM, -EMFILE. Calls of several threads
  * take their turns. */
 int aside_do(const struct aside_job *job);
+
+/* Process `pid` shares all memory and descriptors with this one (CLONE_VM, CLONE_FILES), and so the helper; 0: none does
+ * any more. */
+void aside_share(pid_t pid);
 
 /* Ends the helper, which has the rights that this process had when it began. */
 void aside_stop(void);

@@ -72,11 +72,23 @@ static int check_trigger(const struct recorder *recorder, const struct record_ar
                      arguments->trigger_text);
 }
 
+/* That it is by ptrace, and why. */
+static void print_ptrace(const struct recorder *recorder)
+{
+    const char *why = recorder_why_ptrace(recorder);
+
+    if (why && cli.verbosity >= 0)
+        text_print(stderr, "tracectl: note: recording by ptrace, with inline probes only%s%s\n",
+                   *why ? ": " : "", why);
+}
+
 static int start_targets(struct recorder *recorder, const struct record_arguments *arguments,
                          struct error *err)
 {
     int r = add_tags(recorder, arguments, err);
 
+    if (!r && recorder_why_ptrace(recorder))
+        r = recorder_tag(recorder, "life cycle", "ptrace", err);
     if (!r && arguments->command)
         r = recorder_launch(recorder, 0, arguments->command, err);
     if (!r)
@@ -86,6 +98,8 @@ static int start_targets(struct recorder *recorder, const struct record_argument
         r = record_selection_check(recorder, arguments, err);
     if (!r && recorder_images(recorder))
         r = check_trigger(recorder, arguments, err);
+    if (!r)
+        print_ptrace(recorder);
     return r;
 }
 

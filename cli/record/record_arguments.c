@@ -20,6 +20,7 @@ enum {
     KEY_TIME = 256,
     KEY_RETURNS,
     KEY_BACKEND,
+    KEY_LIFE_CYCLE,
     KEY_WHEN_BEHIND,
     KEY_NO_RETURNS,
     KEY_BUDGET,
@@ -69,6 +70,11 @@ static const struct argp_option record_options[] = {
      "How calls are recorded: by the kernel's uprobes (uprobe, the default); or, per function, by the "
      "cheapest safe probe: inline code in the program itself (about a hundred times cheaper), otherwise "
      "a uprobe (auto). inline is like auto, but options that rule out inline probes are an error",
+     3},
+    {"life-cycle", KEY_LIFE_CYCLE, "auto|bpf|ptrace", 0,
+     "How processes and threads are followed: by BPF programs, which need root or capabilities; by ptrace, "
+     "which an ordinary user may use on own processes, with inline probes only; or by BPF where it can be used, "
+     "otherwise by ptrace (auto, the default)",
      3},
     {"when-behind", KEY_WHEN_BEHIND, "wait|lose", 0,
      "Where inline probes record calls faster than they can be stored: let the program's threads wait, so "
@@ -122,6 +128,29 @@ static void parse_backend(struct record_arguments *arguments, const char *text, 
     else
         argp_error(state, "--backend must be auto, inline or uprobe, not '%s'", text);
     arguments->recorder.probes.insists_on_inline = !strcmp(text, "inline");
+    if (!strcmp(text, "uprobe"))
+        arguments->recorder.probes.needs_bpf = "--backend uprobe needs BPF";
+}
+
+static void parse_life_cycle(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    static const char *const names[] = {
+        [RECORDER_BY_BPF] = "bpf", [RECORDER_BY_PTRACE] = "ptrace", [RECORDER_BY_EITHER] = "auto"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (!strcmp(names[i], text)) {
+            arguments->recorder.probes.life_cycle = (enum recorder_life_cycle)i;
+            return;
+        }
+    }
+    argp_error(state, "--life-cycle must be auto, bpf or ptrace, not '%s'", text);
+}
+
+static void parse_until(struct record_arguments *arguments, const char *text, struct argp_state *state)
+{
+    if (strcmp(text, "command") != 0 && strcmp(text, "all") != 0)
+        argp_error(state, "--until must be command or all, not '%s'", text);
+    arguments->recorder.targets.until_all = !strcmp(text, "all");
 }
 
 static void parse_when_behind(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -130,6 +159,9 @@ static void parse_when_behind(struct record_arguments *arguments, const char *te
         argp_error(state, "--when-behind is wait or lose, not '%s'", text);
     arguments->when_behind = true;
     arguments->recorder.probes.waits = !strcmp(text, "wait");
+    if (arguments->recorder.probes.waits)
+        arguments->recorder.probes.needs_bpf =
+            "--when-behind wait needs BPF, which sees whether a thread may wait";
 }
 
 static void parse_budget(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -142,6 +174,7 @@ static void parse_budget(struct record_arguments *arguments, const char *text, s
     if (!number_parse_share(text, &share) || share <= 0)
         argp_error(state, "--budget must be a percentage or none, not '%s'", text);
     arguments->recorder.limits.budget = share;
+    arguments->recorder.probes.needs_bpf = "--budget needs BPF";
 }
 
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
@@ -180,6 +213,9 @@ static void check_target(const struct record_arguments *arguments, struct argp_s
     if (arguments->recorder.probes.insists_on_inline && recorder_inline_refusal(&arguments->recorder))
         argp_error(state, "--backend inline cannot be used with %s (--backend auto then uses uprobes)",
                    recorder_inline_refusal(&arguments->recorder));
+    if (arguments->recorder.probes.life_cycle == RECORDER_BY_PTRACE &&
+        recorder_ptrace_refusal(&arguments->recorder))
+        argp_error(state, "--life-cycle ptrace: %s", recorder_ptrace_refusal(&arguments->recorder));
     if (!arguments->command && !arguments->pids.count)
         argp_error(state, "no command and no process given (record -- COMMAND, or record -p PID)");
     if (arguments->command && arguments->pids.count)
@@ -244,15 +280,16 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
         arguments->duration_ns = cli_parse_duration(state, "--duration", arg, 1);
         return 0;
     case KEY_UNTIL:
-        if (strcmp(arg, "command") != 0 && strcmp(arg, "all") != 0)
-            argp_error(state, "--until must be command or all, not '%s'", arg);
-        arguments->recorder.targets.until_all = !strcmp(arg, "all");
+        parse_until(arguments, arg, state);
         return 0;
     case KEY_TIME:
         parse_times(arguments, arg, state);
         return 0;
     case KEY_BACKEND:
         parse_backend(arguments, arg, state);
+        return 0;
+    case KEY_LIFE_CYCLE:
+        parse_life_cycle(arguments, arg, state);
         return 0;
     case KEY_WHEN_BEHIND:
         parse_when_behind(arguments, arg, state);
@@ -318,6 +355,7 @@ void record_arguments_init(struct record_arguments *arguments)
     *arguments = (struct record_arguments){.recorder = {.content.times = STREAM_TIMES_ANCHOR,
                                                         .targets.follow_children = true,
                                                         .trigger.share = 1,
+                                                        .probes.life_cycle = RECORDER_BY_EITHER,
                                                         .targets.output = -1}};
 }
 

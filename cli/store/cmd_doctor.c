@@ -66,7 +66,12 @@ static void print_text(const struct self_test *test)
             text_print(stdout, "%20s %s%s\n", "", check->remedy, check->optional ? " (optional)" : "");
     }
     print_costs(&test->costs);
-    text_print(stdout, "\n%s\n", self_test_can_record(test) ? "recording works" : "recording does not work");
+    text_print(stdout, "\n%s\n",
+               self_test_can_record(test) ? "recording works"
+               : self_test_can_trace(test)
+                   ? "recording works by ptrace only: record, of own processes, with inline "
+                     "probes; all else needs what is missing above"
+                   : "recording does not work");
 }
 
 static const struct argp doctor_argp = {
@@ -76,7 +81,7 @@ static const struct argp doctor_argp = {
         "cost of a probe here, compared with an empty BPF program.\vEvery check runs in a separate "
         "process with your own privileges: without privileges doctor lists which ones are missing and "
         "what they are needed for.\n\n"
-        "Exit status: 0 recording works, 3 it does not.",
+        "Exit status: 0 recording works, 3 it does not, or by ptrace only.",
     .children = cli_common_children,
 };
 

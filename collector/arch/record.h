@@ -21,7 +21,8 @@
  * each other is a key in a page that the kernel wipes in every forked child (MADV_WIPEONFORK), whatever it is
  * made by: a thread's name is its id and the key. Whoever takes slots says so to the kernel side, once, with
  * a ticket: by a uprobe in the agent (bpf/inline.h). Chunks bear the ticket, and whose that is the kernel has
- * seen.
+ * seen. Where no BPF program can be loaded the agent's own word is taken for it (agent_counts.claims), whose
+ * key tells which process that is; a program that changes it mixes up calls of its own threads.
  *
  * Threads that share one thread control block (CLONE_VM without CLONE_SETTLS) cannot be told from each other
  * by what they see of themselves. The kernel side tells of them when they are made; the collector marks the
@@ -193,6 +194,12 @@ struct agent_head {
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
+/* Who has taken slots with a ticket, as the thread sees itself: its name. The ticket is written last. */
+struct agent_claim_note {
+    uint32_t ticket, name;
+};
+#define AGENT_CLAIMS 4096u
+
 /* Before the chunks: what agents count, and any process that has the area mapped may change. */
 struct agent_counts {
     uint64_t taken;         /* so many entries of `free` have been taken */
@@ -200,8 +207,9 @@ struct agent_counts {
     uint64_t shared;        /* of threads that share a thread control block */
     uint32_t keys, tickets; /* so many have been given out */
     uint32_t waiting;       /* a thread waits, or has waited since the collector set this to 0 */
+    struct agent_claim_note claims[AGENT_CLAIMS] __attribute__((aligned(64))); /* by ticket % AGENT_CLAIMS */
 };
-#define AGENT_COUNTS_BYTES 4096u
+#define AGENT_COUNTS_BYTES 36864u
 
 #define AGENT_MAGIC "tracectl"
 #define AGENT_DATA_NAME AGENT_MAGIC " rings" /* of the data file */
@@ -210,7 +218,7 @@ struct agent_key {
     uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
 };
 
-#define AGENT_VERSION 5
+#define AGENT_VERSION 6
 
 /* A thread that waits for a chunk gives up, and loses calls, this long after the collector's last sign of
  * life. */

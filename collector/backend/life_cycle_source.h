@@ -16,7 +16,8 @@
  * - a record that is lost is counted, in `consume_losses` or in `losses`.
  *
  * Implementations: uprobe_life_cycle() (collector/uprobe/uprobe.h), by BPF programs on tracepoints. Calls
- * that uprobes see are in its ring, too, and so in order with its records.
+ * that uprobes see are in its ring, too, and so in order with its records. And tracer_life_cycle()
+ * (collector/tracer/tracer.h), by ptrace(2), for users who may load no BPF programs.
  */
 #ifndef TRACECTL_COLLECTOR_BACKEND_LIFE_CYCLE_SOURCE_H
 #define TRACECTL_COLLECTOR_BACKEND_LIFE_CYCLE_SOURCE_H

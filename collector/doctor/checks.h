@@ -30,6 +30,7 @@ void check_privileges(struct self_check *check);
 void check_other_users(struct self_check *check);
 void check_map_files(struct self_check *check);
 void check_ptrace(struct self_check *check);
+void check_tracer(struct self_check *check);
 
 /* bpf_checks.c: one program each */
 void check_bpf(struct self_check *check);

@@ -97,3 +97,35 @@ void check_ptrace(struct self_check *check)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }
+
+/* Exits with the errno of an attempt to trace the process: by one that is not its parent, as record does it. */
+_Noreturn static void trace_beside(pid_t pid)
+{
+    _exit(ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? errno : 0);
+}
+
+void check_tracer(struct self_check *check)
+{
+    pid_t target = fork(), tracer;
+    int status = 0;
+
+    if (!target) {
+        pause();
+        _exit(0);
+    }
+    tracer = target < 0 ? -1 : fork();
+    if (!tracer)
+        trace_beside(target);
+    if (tracer < 0)
+        self_check_say(check, false, "cannot start a child process: %s", strerror(errno));
+    else if (waitpid(tracer, &status, 0) != tracer || status)
+        self_check_say(check, false, "own processes cannot be traced: %s%s", strerror(WEXITSTATUS(status)),
+                       ptrace_scope());
+    else
+        self_check_say(check, true,
+                       "own processes can be traced: record works without BPF, with inline probes");
+    if (target > 0) {
+        kill(target, SIGKILL);
+        waitpid(target, NULL, 0);
+    }
+}

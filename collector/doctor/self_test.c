@@ -48,6 +48,8 @@ static const struct {
     {"find vma", check_find_vma, true, "needs Linux 5.17; without it returns of threads are inferred"},
     {"iterators", check_iterators, true, "needs Linux 5.8 and CAP_BPF, CAP_PERFMON"},
     {"ptrace", check_ptrace, true, "kernel.yama.ptrace_scope below 3, or CAP_SYS_PTRACE"},
+    {"tracer", check_tracer, true,
+     "kernel.yama.ptrace_scope 0, or CAP_SYS_PTRACE; it is how record works without BPF"},
     {"map_files", check_map_files, true,
      "grant CAP_CHECKPOINT_RESTORE; without it deleted libraries are not probed"},
     {"lockdown", check_lockdown, true, "nothing to do: recording does not need it"},
@@ -138,6 +140,14 @@ void self_test_run(const char *store_folder, struct self_test *ret_test)
     for (size_t i = 0; i < ret_test->count; i++)
         if (ret_test->checks[i].ok)
             ret_test->checks[i].remedy = NULL;
+}
+
+bool self_test_can_trace(const struct self_test *test)
+{
+    for (size_t i = 0; i < test->count; i++)
+        if (!strcmp(test->checks[i].name, "tracer"))
+            return test->checks[i].ok;
+    return false;
 }
 
 bool self_test_can_record(const struct self_test *test)

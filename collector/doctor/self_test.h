@@ -31,4 +31,7 @@ void self_test_run(const char *store_folder, struct self_test *ret_test);
 /* Whether everything that is not optional is there. */
 bool self_test_can_record(const struct self_test *test);
 
+/* Whether record works without BPF, by ptrace. */
+bool self_test_can_trace(const struct self_test *test);
+
 #endif

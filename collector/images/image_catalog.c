@@ -97,7 +97,9 @@ static int store_blind_functions(struct traced_image *image, struct trace_writer
 
         if (image->refused_by_kernel[i])
             r = store_blind_function(image, plan->probes[probe].function,
-                                     "the kernel refuses its instruction", writer, err);
+                                     image->only_inline ? "it has no inline probe, and others need BPF"
+                                                        : "the kernel refuses its instruction",
+                                     writer, err);
     }
     return r;
 }
@@ -144,7 +146,8 @@ static int store_backend(const struct traced_image *image, struct trace_writer *
     if (image->inlined)
         r = (value = inline_image_summary(image->inlined, image->plan)) ? 0 : -1;
     else
-        r = asprintf(&value, "the kernel's probes: %s", image->not_inlined ? image->not_inlined : "");
+        r = asprintf(&value, "%s: %s", image->only_inline ? "none" : "the kernel's probes",
+                     image->not_inlined ? image->not_inlined : "");
     if (r < 0 || asprintf(&key, "backend:%s", image->path) < 0)
         return error_no_memory(err);
     return trace_writer_tag(writer, key, value, err);

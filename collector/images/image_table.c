@@ -180,6 +180,7 @@ int image_table_get(struct image_table *table, const struct image_source_file *s
     image->number = table->image_count++;
     image->kind = source->kind;
     image->shared = source->shared;
+    image->only_inline = table->options.only_inline;
     image->chosen = is_chosen(table, source->name, source->kind);
     image->path = strdup(source->name);
     if (!image->path)

@@ -77,6 +77,7 @@ struct traced_image {
     bool tells_rights;            /* the C library: its functions that change rights have been looked for */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
+    bool only_inline;             /* functions without one have no probe at all */
     struct caller_frames callers; /* of functions that are not probed */
     struct known_site *sites;     /* places that calls return to; image_table.c's own */
     bool in_use;                  /* only within recorder_release_images(): some process has it mapped */
@@ -98,6 +99,7 @@ struct image_table_options {
     const char
         *not_inlined; /* why they have none although `inlined` is wanted; NULL: nothing is against it */
     bool reports_slot_sharing; /* with `inlined`: as in inline_image_refusal() */
+    bool only_inline;          /* with `inlined`: the kernel's probes cannot be used for the others */
     bool call_sites;           /* every call says where it came from */
     bool go_delays;            /* their goroutines may be held up */
     bool go_functions;         /* with `goroutines`: functions of Go programs, too */

@@ -17,6 +17,7 @@
 #include "collector/process/address_gap.h"
 #include "collector/process/frozen.h"
 #include "collector/process/limits.h"
+#include "collector/ptrace/remote.h"
 
 #define RING_BYTES (32u << 20)
 #define ATTEMPTS \
@@ -33,6 +34,7 @@ static void family_free(struct family *family)
     inline_code_release(family->code);
     free(family->out);
     free(family->varies);
+    free(family->open_claims);
     free(family);
 }
 
@@ -107,7 +109,7 @@ static const char *status_refusal(const char *line)
     unsigned real, effective;
     int value;
 
-    if (sscanf(line, "TracerPid: %d", &value) == 1 && value)
+    if (sscanf(line, "TracerPid: %d", &value) == 1 && value && value != remote_tracer_pid())
         return "a debugger traces it";
     if (sscanf(line, "Seccomp: %d", &value) == 1 && value)
         return "seccomp restricts its system calls";
@@ -330,7 +332,9 @@ static int make_quiet(struct inline_backend *backend, struct family *family)
 
 static int end_family(struct inline_backend *backend, struct family *family)
 {
-    return inline_was_read(backend, family, agent_reader_end_all(family->reader));
+    int r = inline_take_claims(backend, family, true);
+
+    return r ? r : inline_was_read(backend, family, agent_reader_end_all(family->reader));
 }
 
 /* A thread that waits for its child by vfork() does not stop: that passes. */
@@ -452,6 +456,7 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     }
     backend->ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
     backend->timed = options->timed;
+    backend->by_notes = options->by_notes;
     backend->waits = options->waits;
     backend->filtered = options->filtered;
     backend->set_area = options->set_area;

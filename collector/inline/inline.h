@@ -25,6 +25,7 @@ struct error;
 struct inline_options {
     size_t ring_bytes; /* of each patched process together with its children; 0: 32 MiB */
     bool timed;        /* each call comes with its own time; needs inline_has_clock() */
+    bool by_notes;     /* there is no kernel side: agents tell whose slots are whose */
     bool waits;        /* a thread whose buffer is full waits for the collector, and loses no calls while
                           that lives */
     int filtered;      /* then the file, to be mapped, where the kernel side marks at AGENT_ASK which threads

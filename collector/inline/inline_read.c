@@ -161,7 +161,10 @@ int inline_freeze(struct backend *backend)
 
 static int read_family(struct inline_backend *backend, struct family *family)
 {
-    int r = inline_was_read(backend, family, agent_reader_read(family->reader));
+    int r = inline_take_claims(backend, family, true);
+
+    if (!r)
+        r = inline_was_read(backend, family, agent_reader_read(family->reader));
 
     agent_area_starve(family->patch.area, agent_reader_starves(family->reader));
     backend->awaited |= agent_area_wake(family->patch.area);
@@ -222,8 +225,16 @@ static int share_slots(struct inline_backend *backend, const struct wire_slots *
         .offset = agent_cursor_offset(record->cursor),
         .wanted = record->followed,
     };
+    int r = inline_take_claims_of(backend, sharing.pid);
 
-    return inline_share_slots(backend, &sharing);
+    return r ? r : inline_share_slots(backend, &sharing);
+}
+
+static int end_sharing(struct inline_backend *backend, uint32_t tid, uint32_t offset)
+{
+    int r = inline_take_claims_of(backend, process_of(backend, tid));
+
+    return r ? r : inline_end_sharing(backend, tid, offset);
 }
 
 static int join(struct inline_backend *backend, const struct wire_fork *record)
@@ -243,7 +254,10 @@ static int join(struct inline_backend *backend, const struct wire_fork *record)
  * and it may get others right now. */
 static int leave(struct inline_backend *backend, pid_t pid, uint32_t tid, bool last)
 {
-    int r = inline_end_thread(backend, pid, tid);
+    int r = inline_take_claims_of(backend, pid);
+
+    if (!r)
+        r = inline_end_thread(backend, pid, tid);
 
     if (last)
         inline_end_process(backend, pid);
@@ -272,7 +286,7 @@ int inline_note(struct backend *base, const void *record)
     case WIRE_SLOTS_SHARED:
         return share_slots(backend, record);
     case WIRE_SLOTS_BACK:
-        return inline_end_sharing(backend, tid, agent_cursor_offset(place->cursor));
+        return end_sharing(backend, tid, agent_cursor_offset(place->cursor));
     case WIRE_INLINE:
         return inline_read_to(backend, process_of(backend, tid), tid, agent_cursor_offset(place->cursor));
     default:

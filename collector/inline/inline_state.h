@@ -15,6 +15,12 @@
 
 #define TICKS 65536u
 
+/* A ticket, and the name of the thread that says to have taken slots with it. */
+struct noted_claim {
+    uint32_t ticket, name;
+    unsigned tries;
+};
+
 /* A patched program and the children that it has forked. */
 struct family {
     struct live_patch patch;
@@ -28,6 +34,9 @@ struct family {
     uint32_t strangers;       /* threads that were looked up, of processes that are no members */
     bool distrusted;          /* what is in its area is not believed any more */
     size_t members;
+    uint32_t claims_seen;            /* the last ticket whose word was taken up */
+    struct noted_claim *open_claims; /* of threads that are not known yet */
+    size_t open_count, open_capacity;
 };
 
 struct member {
@@ -75,6 +84,7 @@ struct inline_backend {
     bool waits;                                               /* as in the options */
     int filtered;                                             /* the same */
     int (*set_area)(void *context, pid_t pid, uint32_t area); /* the same */
+    bool by_notes;          /* threads' tickets are told by their agents, not by a kernel side */
     bool awaited;           /* a thread waited for the collector when the areas were read last */
     struct pulse *pulse;    /* NULL: nothing is patched yet, or nothing waits */
     uint64_t times[TICKS];  /* when each tick began, CLOCK_MONOTONIC */
@@ -132,6 +142,11 @@ int inline_fork(struct inline_backend *backend, const struct inline_birth *birth
 /* A thread of process `pid` says that it has taken its slots with a ticket of the area with that number
  * (struct agent_head); it is not believed if the process has another area. -ENOMEM. */
 int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t ticket, uint32_t area);
+
+/* Takes up what agents say of tickets; what it does not know yet stays for the next time, but not for many rounds of
+ * reading. -ENOMEM. The second: of the family of a process, within a round. */
+int inline_take_claims(struct inline_backend *backend, struct family *family, bool new_round);
+int inline_take_claims_of(struct inline_backend *backend, pid_t pid);
 
 /* A child begins that works on the slots of its parent's thread `parent` until inline_end_sharing(); it comes
  * before inline_fork(). -ENOMEM. */

@@ -2,6 +2,7 @@
 #include "collector/process/pid_namespace.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,18 @@ bool pid_namespace_is_initial(void)
 {
     return access("/proc/self/ns/pid", F_OK) || (has_initial_number("/proc/self/ns/pid", true) &&
                                                  has_initial_number("/proc/self/ns/pid_for_children", false));
+}
+
+/* The namespaces of our children and our own, and the one that /proc is of. */
+bool pid_namespace_is_whole(void)
+{
+    struct stat own, childrens;
+    char self[32] = "";
+
+    if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || atoi(self) != (int)getpid())
+        return false;
+    return stat("/proc/self/ns/pid", &own) ||
+           (!stat("/proc/self/ns/pid_for_children", &childrens) && own.st_ino == childrens.st_ino);
 }
 
 int pid_namespace_check(struct error *err)

@@ -14,4 +14,8 @@ bool pid_namespace_is_initial(void);
 /* -ENOTSUP, and what to do about it, when they are not. */
 int pid_namespace_check(struct error *err);
 
+/* Whether numbers of processes mean the same to this one, to those that it makes and in /proc: then other processes of
+ * the namespace can be traced by ptrace(2). */
+bool pid_namespace_is_whole(void);
+
 #endif

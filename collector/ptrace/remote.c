@@ -229,7 +229,7 @@ static int wait_for_session(pid_t child)
     return -ETIMEDOUT;
 }
 
-int remote_session(pid_t pid, remote_work work, void *context, struct error *err)
+static int session_apart(pid_t pid, remote_work work, void *context, struct error *err)
 {
     struct outcome *outcome =
         mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -257,4 +257,93 @@ int remote_session(pid_t pid, remote_work work, void *context, struct error *err
         *err = why;
     munmap(outcome, sizeof(*outcome));
     return r;
+}
+
+/* ------------------------------------------------------------------------------------ by another tracer */
+
+static struct remote_tracer *current_tracer;
+
+void remote_trace_by(struct remote_tracer *tracer)
+{
+    current_tracer = tracer;
+}
+
+pid_t remote_tracer_pid(void)
+{
+    return current_tracer && current_tracer->maker == getpid() ? current_tracer->pid : 0;
+}
+
+struct visit {
+    pid_t pid;
+    remote_work work;
+    void *context;
+    bool begun;
+    struct error why;
+};
+
+static int run_visit(struct visit *visit, struct remote *remote)
+{
+    char path[64];
+    int r;
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)remote->pid);
+    remote->memory = open(path, O_RDWR | O_CLOEXEC);
+    if (remote->memory < 0)
+        return error_set(&visit->why, -errno, NULL, "cannot open %s", path);
+    r = visit->work(visit->context, remote, &visit->why);
+    remote_unpark(remote);
+    close(remote->memory);
+    return r;
+}
+
+/* In the tracing process. What stood still and is gone by now is not told of. */
+static int visit_stopped(void *context, struct tracee *threads, size_t count)
+{
+    struct visit *visit = context;
+    struct remote remote = {.pid = visit->pid, .memory = -1};
+    int r;
+
+    visit->begun = true;
+    remote.threads = calloc(count + 1, sizeof(*remote.threads));
+    if (!remote.threads)
+        return error_no_memory(&visit->why);
+    for (size_t i = 0; i < count; i++) {
+        struct remote_thread *thread = &remote.threads[remote.count];
+
+        *thread = (struct remote_thread){.tracee = threads[i]};
+        remote.count += !remote_get_registers(threads[i].tid, &thread->registers);
+    }
+    r = remote.count ? run_visit(visit, &remote)
+                     : error_set(&visit->why, -ESRCH, NULL, "cannot stop process %d", (int)visit->pid);
+    for (size_t i = 0, at = 0; i < count && at < remote.count; i++)
+        if (threads[i].tid == remote.threads[at].tracee.tid)
+            threads[i] = remote.threads[at++].tracee;
+    free(remote.threads);
+    return r;
+}
+
+/* Returns false when it is traced by nobody of ours. */
+static bool visit_traced(pid_t pid, remote_work work, void *context, int *ret_result, struct error *err)
+{
+    struct visit visit = {.pid = pid, .work = work, .context = context};
+    int r = remote_tracer_pid() ? current_tracer->with_stopped(current_tracer, pid, visit_stopped, &visit)
+                                : -ENOENT;
+
+    *ret_result = r;
+    if (r == -ENOENT && !visit.begun)
+        return false;
+    if (r < 0 && !visit.why.code)
+        error_set(&visit.why, r, NULL, "cannot stop process %d", (int)pid);
+    if (r && err)
+        *err = visit.why;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------ either way */
+
+int remote_session(pid_t pid, remote_work work, void *context, struct error *err)
+{
+    int r;
+
+    return visit_traced(pid, work, context, &r, err) ? r : session_apart(pid, work, context, err);
 }

@@ -29,6 +29,7 @@
 #include <sys/user.h>
 
 struct error;
+struct tracee;
 
 struct remote;
 
@@ -39,6 +40,22 @@ struct remote;
  * long; -ECHILD: the session was killed. */
 typedef int (*remote_work)(void *context, struct remote *remote, struct error *err);
 int remote_session(pid_t pid, remote_work work, void *context, struct error *err);
+
+/* A process that shares the memory of this one (shared_process.h) and traces others already, so that no session of
+ * its own could: sessions of those take place there. */
+struct remote_tracer {
+    pid_t maker, pid;
+    /* Runs `work` in the tracing process while all threads of `pid` stand still there, and returns what it
+     * returns. -ENOENT: it does not trace the process; -ETIMEDOUT: a thread does not stop; -ESRCH. */
+    int (*with_stopped)(struct remote_tracer *tracer, pid_t pid,
+                        int (*work)(void *context, struct tracee *threads, size_t count), void *context);
+};
+
+/* One at a time; NULL: there is none any more. */
+void remote_trace_by(struct remote_tracer *tracer);
+
+/* The process that traces for this one; 0: none does. */
+pid_t remote_tracer_pid(void);
 
 pid_t remote_pid(const struct remote *remote);
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The thread holder's process is a child by clone(2) with CLONE_VM and CLONE_FILES, as vfork(2) makes them:
- * of a thread, the host, that is suspended by CLONE_VFORK until the child ends. So the child may run on the
- * host's stack and be the host to the C library (thread-local variables, locks).
- *
- * It dies with the host (PR_SET_PDEATHSIG), and so with the process, however that ends.
+ * The thread holder's process shares all memory with its maker's (shared_process.h).
  *
  * Others speak to it through a pipe, which takes a request whole or not at all. It answers one of them,
  * THREAD_HOLDER_SEIZE, by a semaphore. The host posts the same semaphore when the child has died, so that
@@ -28,8 +24,6 @@
 #include "base/error.h"
 #include "collector/ptrace/thread_holder_state.h"
 #include "collector/ptrace/thread_holder_tracees.h"
-
-#define STACK_BYTES (256 << 10)
 
 /* ------------------------------------------------------------------------------------ the thread holder's
  * process
@@ -93,15 +87,10 @@ static void be_quick(void)
 
 static int thread_holder_main(void *argument)
 {
-    const struct sigaction plain = {.sa_handler = SIG_DFL}; /* an ignored SIGCHLD would not come */
     struct thread_holder *holder = argument;
     bool more = true;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != holder->maker)
-        return 0; /* it has died before that */
     prctl(PR_SET_NAME, "tracectl-hold");
-    sigaction(SIGCHLD, &plain, NULL);
     be_quick();
     holder->pid = getpid();
     answer(holder, 0);
@@ -116,25 +105,14 @@ static int thread_holder_main(void *argument)
     return 0; /* which is _exit(): the kernel lets all others go */
 }
 
-/* -------------------------------------------------------------------------------------------------- the host
- */
+/* ------------------------------------------------------------------------------------ its maker */
 
-static void *host_main(void *argument)
+static void on_end(void *argument, int why)
 {
-    _Alignas(16) char stack[STACK_BYTES];
     struct thread_holder *holder = argument;
-    pid_t pid =
-        clone(thread_holder_main, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK, holder);
 
-    if (pid < 0) {
-        answer(holder, -errno);
-        return NULL;
-    }
-    while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-        ;
-    holder->gone = true;
-    answer(holder, -ESRCH);
-    return NULL;
+    holder->gone = !why;
+    answer(holder, why ? why : -ESRCH);
 }
 
 static int wait_for_answer(struct thread_holder *holder)
@@ -146,18 +124,15 @@ static int wait_for_answer(struct thread_holder *holder)
 
 static int start_host(struct thread_holder *holder)
 {
-    sigset_t all, before;
     int r;
 
-    sigfillset(&all); /* what is meant for this process is for its other threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = -pthread_create(&holder->host, NULL, host_main, holder);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    holder->process = (struct shared_process){thread_holder_main, on_end, holder, 0, 0};
+    r = shared_process_start(&holder->process);
     if (r)
         return r;
     r = wait_for_answer(holder);
     if (r)
-        pthread_join(holder->host, NULL);
+        shared_process_join(&holder->process);
     return r;
 }
 
@@ -200,7 +175,6 @@ int thread_holder_new(const struct thread_holder_options *options, struct thread
     if (!holder)
         return error_no_memory(err);
     holder->options = *options;
-    holder->maker = getpid();
     holder->requests = holder->inbox = holder->child_fd = -1;
     sem_init(&holder->answered, 0, 0);
     pthread_mutex_init(&holder->seizing, NULL);
@@ -293,6 +267,6 @@ void thread_holder_free(struct thread_holder *holder)
         return;
     close(holder->requests);
     holder->requests = -1;
-    pthread_join(holder->host, NULL);
+    shared_process_join(&holder->process);
     release(holder);
 }

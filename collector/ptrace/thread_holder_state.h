@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "collector/ptrace/shared_process.h"
 #include "collector/ptrace/thread_holder.h"
 
 struct thread_holder_hold {
@@ -27,8 +28,7 @@ struct thread_holder {
     struct thread_holder_counters counts;
 
     /* Of the process that made the thread holder. */
-    pid_t maker;
-    pthread_t host; /* waits in clone(2) for the thread holder's process to end */
+    struct shared_process process;
     pthread_mutex_t seizing;
     int requests; /* the end for writing; closed to end the thread holder */
 

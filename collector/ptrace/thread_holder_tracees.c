@@ -9,18 +9,14 @@
 #include "collector/ptrace/thread_holder_tracees.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collector/arch/thread_registers.h"
-#include "collector/process/live_resume.h"
 #include "collector/process/process.h"
 #include "collector/ptrace/go_preempt.h"
+#include "collector/ptrace/passed_signal.h"
 
 /* Not PTRACE_O_EXITKILL: the target shall outlive the thread holder. */
 #define OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
@@ -161,30 +157,6 @@ static void on_own_signal(struct thread_holder *holder, pid_t tid, const siginfo
     holder->counts.holds++;
 }
 
-static bool interrupts_a_call(pid_t tid)
-{
-    struct user_regs_struct registers;
-
-    return !ptrace(PTRACE_GETREGS, tid, NULL, &registers) && registers_in_call(&registers) &&
-           registers_result(&registers) == -EINTR;
-}
-
-/* Whether a signal does nothing to the process, so that only its tracer would ever see it. */
-static bool is_ignored(pid_t tid, int number)
-{
-    const uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
-    uint64_t ignored = 0, caught = UINT64_MAX, bit = 1ull << (number - 1);
-    AUTO_FCLOSE FILE *status = NULL;
-    char path[64], line[256];
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-    status = fopen(path, "re");
-    while (status && fgets(line, sizeof(line), status))
-        if (sscanf(line, "SigIgn: %" SCNx64, &ignored) != 1 && sscanf(line, "SigCgt: %" SCNx64, &caught) == 1)
-            break;
-    return bit & ignored || (bit & by_default && !(bit & caught));
-}
-
 /* A thread is about to get a signal. */
 static void on_signal(struct thread_holder *holder, pid_t tid, int number)
 {
@@ -198,10 +170,7 @@ static void on_signal(struct thread_holder *holder, pid_t tid, int number)
     }
     holder->counts.foreign += number == SIGURG;
     holder->counts.signals++;
-    /* Untraced, a thread that sleeps in a system call is not woken by a signal that is ignored. */
-    if (interrupts_a_call(tid) && is_ignored(tid, number))
-        live_resume_call(tid, NULL);
-    go_on(tid, number);
+    passed_signal_go_on(tid, number);
 }
 
 /* ------------------------------------------------------------------------------------------------- stops */

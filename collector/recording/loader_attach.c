@@ -129,6 +129,8 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
         r = image_table_share(loader->options.images, image, err);
     if (!r && !image->shared)
         r = attach_gates(loader, image, 0, &gated, err);
+    if (r == -ENOTSUP && image->inlined) /* by ptrace: nothing would hold it before it writes over a probe */
+        return image_table_leave_inline(loader->options.images, image, err ? err->message : "", err);
     if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
         r = text_check_all(image, &any, &read_elsewhere, err);
     return r || !any ? r : image_table_leave_differing(loader->options.images, image, err);

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collector/launch/privileges.h"
-#include "collector/process/pid_namespace.h"
 #include "collector/recording/go_detail.h"
 #include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_flight.h"
@@ -35,6 +34,11 @@
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err)
 {
     return trace_writer_tag(recorder->writer, key, value, err);
+}
+
+const char *recorder_why_ptrace(const struct recorder *recorder)
+{
+    return recorder->tracer ? recorder->why_ptrace.message : NULL;
 }
 
 int64_t recorder_run_id(const struct recorder *recorder)
@@ -241,17 +245,12 @@ static int begin_run(struct recorder *recorder, struct tracestore *store, struct
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err)
 {
-    const struct image_table_options image = recorder_image_options(options);
+    struct image_table_options image;
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int r;
 
     if (!recorder)
         return error_no_memory(err);
-    r = pid_namespace_check(err);
-    if (r) {
-        free(recorder);
-        return r;
-    }
     recorder->options = *options;
     recorder->epoll = recorder->stop = -1;
     recorder_commands_init(&recorder->commands);
@@ -267,6 +266,7 @@ int recorder_open(struct tracestore *store, const struct recorder_options *optio
         r = go_watch_new(options->go.watch, &options->go.watcher, &recorder->watch, err);
     if (!r)
         r = open_wakeups(recorder, err);
+    image = recorder_image_options(&recorder->options);
     if (!r)
         r = image_table_new(&image, &recorder->images, err);
     if (!r)

@@ -2,7 +2,7 @@
 /*
  * One recording, from the first probe to the last commit.
  *
- *     recorder_open                            load BPF, begin the run
+ *     recorder_open                            load BPF, or start the tracer; begin the run
  *     recorder_launch or recorder_attach       the targets
  *     recorder_run                             until the command ends, a time is up, or recorder_stop
  *     recorder_close                           detach, drain, end the run
@@ -36,6 +36,13 @@ struct recorder;
 enum recorder_backend {
     RECORDER_UPROBE, /* uprobes alone */
     RECORDER_INLINE, /* inline probes where functions can be patched, uprobes for the others */
+};
+
+/* How is known what processes and threads do. */
+enum recorder_life_cycle {
+    RECORDER_BY_BPF,    /* by BPF programs, and uprobes can be used */
+    RECORDER_BY_PTRACE, /* by ptrace(2), which an ordinary user may: with inline probes alone */
+    RECORDER_BY_EITHER, /* by BPF where its programs can be loaded and pids are those of the kernel, else by ptrace */
 };
 
 /* Which images and functions are recorded, as in struct image_table_options. */
@@ -82,7 +89,10 @@ struct recorder_probes {
     bool insists_on_inline; /* even where the kernel's probes would tell more */
     bool waits;             /* threads wait where their inline probes are ahead of the collector, instead of
                                losing calls */
-    bool plain_wire;        /* each call and return goes through the ring as a record of its own */
+    enum recorder_life_cycle life_cycle;
+    const char
+        *needs_bpf;  /* an option, as the user has given it, that ptrace cannot serve; NULL: there is none */
+    bool plain_wire; /* each call and return goes through the ring as a record of its own */
 };
 
 struct recorder_limits {
@@ -122,8 +132,14 @@ struct recorder_options {
 /* Which of the options rule out inline probes, in words; NULL: none. */
 const char *recorder_inline_refusal(const struct recorder_options *options);
 
+/* Which of the options rule out RECORDER_BY_PTRACE, in words; NULL: none. */
+const char *recorder_ptrace_refusal(const struct recorder_options *options);
+
 int recorder_open(struct tracestore *store, const struct recorder_options *options,
                   struct recorder **ret_recorder, struct error *err);
+
+/* Whether it records by ptrace: why BPF was not used (an error's message; empty: that was asked for). NULL: by BPF. */
+const char *recorder_why_ptrace(const struct recorder *recorder);
 
 /* Attaches a key and a value to the run. */
 int recorder_tag(struct recorder *recorder, const char *key, const char *value, struct error *err);

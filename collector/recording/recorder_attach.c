@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Attaching to processes that run. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,7 +15,20 @@
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_state.h"
 
-static int check_pid(pid_t pid, struct error *err)
+/* By ptrace: an ordinary user may trace own processes. */
+static int check_rights(pid_t pid, struct error *err)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    AUTO_CLOSE int memory = open(path, O_RDONLY | O_CLOEXEC);
+    return memory >= 0 || (errno != EACCES && errno != EPERM)
+               ? 0
+               : error_set(err, -errno, "it is another user's or protected: run as root",
+                           "cannot trace process %d", (int)pid);
+}
+
+static int check_pid(const struct recorder *recorder, pid_t pid, struct error *err)
 {
     pid_t process = process_of_thread(pid);
 
@@ -26,7 +41,7 @@ static int check_pid(pid_t pid, struct error *err)
                          (int)pid, (int)process);
     if (pid == getpid())
         return error_say(err, -EINVAL, "cannot trace process %d: it is tracectl itself", (int)pid);
-    return 0;
+    return recorder->tracer ? check_rights(pid, err) : 0;
 }
 
 static int add_process(struct recorder *recorder, pid_t pid, struct error *err)
@@ -160,7 +175,7 @@ static int attach_family(struct recorder *recorder, pid_t pid, struct family *fa
 int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
 {
     CLEANUP(family_release) struct family family = {0};
-    int r = check_pid(pid, err);
+    int r = check_pid(recorder, pid, err);
 
     if (!r && streams_knows_process(recorder->streams, pid))
         return 0; /* the child of another one that was named */
@@ -180,7 +195,7 @@ int recorder_attach_all(struct recorder *recorder, const pid_t *pids, size_t cou
     int r = 0;
 
     for (size_t i = 0; i < count && !r; i++)
-        r = check_pid(pids[i], err);
+        r = check_pid(recorder, pids[i], err);
     for (size_t i = 0; i < count && !r; i++) {
         struct error why = {0};
 

@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collector/arch/record.h"
+#include "collector/backend/no_file_probes.h"
 #include "collector/inline/inline.h"
 #include "collector/launch/background.h"
+#include "collector/process/pid_namespace.h"
 #include "collector/recording/recorder_records.h"
 
 /* ------------------------------------------------------------------------------------ what they hand on */
@@ -79,6 +81,19 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
     return NULL;
 }
 
+const char *recorder_ptrace_refusal(const struct recorder_options *options)
+{
+    if (options->probes.needs_bpf)
+        return options->probes.needs_bpf;
+    if (options->content.sync)
+        return "--sync needs the kernel's probes";
+    if (options->go.detail != GO_DETAIL_NONE || options->go.watch || options->go.delays)
+        return "goroutines are seen by the kernel's probes alone";
+    if (options->limits.count_only)
+        return "calls are counted by the kernel's probes alone";
+    return recorder_inline_refusal(options);
+}
+
 static int open_inline(struct recorder *recorder, struct error *err)
 {
     const struct inline_options options = {
@@ -87,6 +102,7 @@ static int open_inline(struct recorder *recorder, struct error *err)
         .waits = recorder->options.probes.waits,
         .filtered = recorder->source->of->filtered(recorder->source),
         .set_area = set_area,
+        .by_notes = recorder->tracer,
     };
     const struct backend_sink sink = {.calls = on_calls,
                                       .lost = on_lost,
@@ -105,23 +121,80 @@ static int open_inline(struct recorder *recorder, struct error *err)
                                : recorder->source->of->watch_asks(recorder->source, agent, AGENT_ASK, err);
 }
 
-int recorder_backends_open(struct recorder *recorder, struct error *err)
+static int open_bpf(struct recorder *recorder, struct error *err)
 {
-    const struct recorder_options *options = &recorder->options;
-    const struct uprobe_options uprobe = recorder_uprobe_options(options);
-    struct background *background = background_begin(options->limits.budget);
-    int r = uprobe_backend_open(&uprobe, &recorder->uprobes, err);
+    const struct uprobe_options uprobe = recorder_uprobe_options(&recorder->options);
+    struct background *background;
+    int r = pid_namespace_check(err);
 
+    if (r)
+        return r;
+    background = background_begin(recorder->options.limits.budget);
+    r = uprobe_backend_open(&uprobe, &recorder->uprobes, err);
     background_end(background);
     if (r)
         return r;
+    recorder->options.probes.life_cycle = RECORDER_BY_BPF;
     recorder->source = uprobe_life_cycle(recorder->uprobes);
     recorder->in_files = uprobe_calls(recorder->uprobes);
-    r = recorder->source->of->guard(recorder->source, err);
+    return 0;
+}
+
+/* Inline probes are all that there can be then, and nothing that bounds what they cost. */
+static int open_tracer(struct recorder *recorder, struct error *err)
+{
+    struct recorder_options *options = &recorder->options;
+    int r = tracer_new(options->targets.follow_children, &recorder->tracer, err);
+
+    if (r)
+        return r;
+    options->probes.life_cycle = RECORDER_BY_PTRACE;
+    options->probes.backend = RECORDER_INLINE;
+    options->probes.waits = false;
+    options->limits.budget = 0;
+    options->go.budget.share = 0;
+    recorder->source = tracer_life_cycle(recorder->tracer);
+    recorder->in_files = no_file_probes();
+    return 0;
+}
+
+static int open_source(struct recorder *recorder, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    const char *refusal = recorder_ptrace_refusal(options);
+    int r = 0;
+
+    if (options->probes.life_cycle == RECORDER_BY_PTRACE && refusal)
+        return error_say(err, -ENOTSUP, "cannot record by ptrace: %s", refusal);
+    if (options->probes.life_cycle != RECORDER_BY_PTRACE) {
+        r = open_bpf(recorder, &recorder->why_ptrace);
+        if (!r)
+            return 0;
+    }
+    if (options->probes.life_cycle != RECORDER_BY_BPF && !refusal && pid_namespace_is_whole())
+        return open_tracer(recorder, err);
+    if (!r)
+        return error_say(
+            err, -ENOTSUP,
+            "cannot record by ptrace: /proc, or the children of this process, are of another pid "
+            "namespace");
+    if (err)
+        *err = recorder->why_ptrace;
+    return r;
+}
+
+int recorder_backends_open(struct recorder *recorder, struct error *err)
+{
+    const struct recorder_options *options = &recorder->options;
+    int r = open_source(recorder, err);
+
+    if (!r)
+        r = recorder->source->of->guard(recorder->source, err);
     if (!r && options->probes.backend == RECORDER_INLINE && !recorder_inline_refusal(options))
         r = open_inline(recorder, err);
     /* The last one whose probes are taken away: the records of the others' processes come up to then. */
-    recorder->backends[recorder->backend_count++] = recorder->in_files;
+    if (recorder->in_files)
+        recorder->backends[recorder->backend_count++] = recorder->in_files;
     return r;
 }
 
@@ -130,6 +203,7 @@ void recorder_backends_release(struct recorder *recorder)
     if (recorder->in_processes)
         recorder->in_processes->of->free(recorder->in_processes);
     uprobe_backend_free(recorder->uprobes);
+    tracer_free(recorder->tracer);
 }
 
 /* ------------------------------------------------------------------------------------ a round of reading */

@@ -64,7 +64,9 @@ struct image_table_options recorder_image_options(const struct recorder_options 
     return (struct image_table_options){
         .inlined = inlined,
         .not_inlined = recorder_inline_refusal(options),
-        .reports_slot_sharing = inlined && kernel_reports_slots(),
+        .reports_slot_sharing =
+            inlined && (options->probes.life_cycle == RECORDER_BY_PTRACE || kernel_reports_slots()),
+        .only_inline = options->probes.life_cycle == RECORDER_BY_PTRACE,
         .timed = options->storage.flight && flight_has_functions(options->storage.flight, true) ? flight_times
                                                                                                 : NULL,
         .timed_context = options->storage.flight,

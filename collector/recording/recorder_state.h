@@ -17,6 +17,7 @@
 #include "collector/recording/recorder.h"
 #include "collector/recording/recorder_commands.h"
 #include "collector/recording/trigger.h"
+#include "collector/tracer/tracer.h"
 #include "collector/uprobe/uprobe.h"
 
 /* What is known of the probes that processes have (recorder_probes.h). */
@@ -40,7 +41,10 @@ struct recorder {
     struct recorder_options options;
     struct trace_writer *writer;
     struct store_quota quota;
-    struct uprobe_backend *uprobes; /* goroutines and synchronisation; and, by their tables: */
+    struct uprobe_backend
+        *uprobes;          /* goroutines and synchronisation; NULL: all is by ptrace. And, by their tables: */
+    struct tracer *tracer; /* NULL: all is by BPF */
+    struct error why_ptrace; /* why not by BPF; code 0: that was asked for */
     struct life_cycle_source *source;
     struct backend *in_files, *in_processes; /* the two kinds of backends; NULL: there is none */
     struct backend *backends[2];             /* both */

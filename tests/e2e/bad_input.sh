@@ -147,7 +147,8 @@ no_permission() {
     cp "$TRACECTL" "$WORK/nobody/tracectl"
     cp "$PROGRAMS/million" "$WORK/nobody/million"
     local as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-    fails_with 3 "${as_nobody[@]}" "$WORK/nobody/tracectl" -d "$WORK/nobody/store.db" record -- "$WORK/nobody/million" 10
+    fails_with 3 "${as_nobody[@]}" "$WORK/nobody/tracectl" -d "$WORK/nobody/store.db" record --life-cycle bpf -- \
+        "$WORK/nobody/million" 10
     fails_with 3 "${as_nobody[@]}" "$WORK/nobody/tracectl" -d "$WORK/nobody/store.db" record -p $$ --duration 1
     # Reading needs no privilege.
     cp "$good" "$WORK/nobody/good.db"

@@ -51,7 +51,7 @@ as_text() {
     if ((status == 0)); then
         grep -qx 'recording works' "$WORK/doctor.txt"
     else
-        ((status == 3)) && grep -qx 'recording does not work' "$WORK/doctor.txt"
+        ((status == 3)) && grep -qxE 'recording (does not work|works by ptrace only: .*)' "$WORK/doctor.txt"
     fi
 }
 
@@ -62,6 +62,7 @@ unprivileged() {
         same false "$(answer "$check")"
     done
     same true "$(answer 'user namespace')"
+    same true "$(answer tracer)"
     json_get checks <"$WORK/doctor.json" | grep -q 'missing: CAP_BPF, CAP_PERFMON'
     json_get checks <"$WORK/doctor.json" | grep -q 'CAP_SYS_PTRACE, CAP_KILL'
 }

@@ -156,7 +156,7 @@ daemon_is_recorded() { # backend
 
 in_a_pid_namespace() { # what would not see the process says so, and runs nothing
     local arguments
-    for arguments in 'record -- touch' 'record -p 1 --duration 1' 'go check -- touch' 'go explore -- touch' \
+    for arguments in 'record --life-cycle bpf -- touch' 'record --sync -- touch' 'record -p 1 --life-cycle bpf' 'go check -- touch' 'go explore -- touch' \
         'stat -p 1' 'top --batch --iterations=1 -p 1'; do
         rm -f "$WORK/touched"
         [[ $arguments != *touch ]] || arguments+=" $WORK/touched"

@@ -104,6 +104,15 @@ static void own(uint64_t names)
         set_owners(0);
 }
 
+/* Leaves word of it for a collector that has no kernel side. */
+static void note_claim(uint32_t ticket, uint32_t name)
+{
+    struct agent_claim_note *note = &counts()->claims[ticket % AGENT_CLAIMS];
+
+    note->name = name;
+    __atomic_store_n(&note->ticket, ticket, __ATOMIC_RELEASE);
+}
+
 /* Makes the slots the thread's own; false: it shares them. What an earlier thread, or the parent, had in them
  * is worth nothing. The ticket comes first: a handler that never comes back leaves slots that have still to
  * be taken. */
@@ -120,6 +129,7 @@ static int claim(uint32_t name)
             continue;
         }
         ticket = __atomic_add_fetch(&counts()->tickets, 1, __ATOMIC_RELAXED);
+        note_claim(ticket, name);
         agent_claim(ticket, agent_head.area);
         if (is_owner(name) || !swap_cursor(stale, 0))
             continue;
