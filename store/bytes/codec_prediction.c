@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "store/bytes/codec.h"
+#include "store/bytes/prediction_run.h"
 #include "store/bytes/prediction_step.h"
 
 /* A word is a run's length, a few flags, 16 bits of a tree or one more number. */
@@ -151,30 +152,6 @@ static int encode(struct codec_encoder *base, uint16_t word)
     return 0;
 }
 
-/* As go_on() for each of the words that are believed, up to one that makes memory crowded. */
-static size_t follow_run(struct prediction *prediction, const uint16_t *words, size_t count)
-{
-    uint32_t mask = prediction->words_mask, position = prediction->position, at = prediction->match_at;
-    uint32_t room = prediction->words_limit - position, depth = prediction->depth;
-    uint16_t *ring = prediction->words;
-    size_t done = 0;
-
-    count = count > room ? (size_t)room + 1 : count;
-    while (done < count && depth <= prediction->frames_limit && words[done] == ring[at & mask]) {
-        uint16_t word = words[done++];
-
-        ring[position++ & mask] = word;
-        at++;
-        depth = follow_frames(prediction, depth, word);
-    }
-    prediction->position = position;
-    prediction->match_length += at - prediction->match_at;
-    prediction->match_at = at;
-    prediction->depth = depth;
-    prediction->crowded = position > prediction->words_limit || depth > prediction->frames_limit;
-    return done;
-}
-
 static size_t follow(struct codec_encoder *base, const uint16_t *words, size_t count)
 {
     struct prediction_encoder *encoder = (struct prediction_encoder *)base;
@@ -182,7 +159,7 @@ static size_t follow(struct codec_encoder *base, const uint16_t *words, size_t c
     size_t followed = 0;
 
     if (is_believed(prediction) && !prediction->crowded)
-        followed = follow_run(prediction, words, count);
+        followed = prediction_follow_run(prediction, words, count);
     encoder->run += (uint32_t)followed;
     return followed;
 }
