@@ -321,6 +321,12 @@ bench-store: packages-build-demo-test-bench
 	$(Q)$(MAKE) all programs $(O)/tests/bench/codec_bench
 	$(Q)O=$(O) tests/bench/store
 
+# What measures the collector's work for a call from inline probes: its library, with an image table of the bench's own.
+$(O)/tests/bench/inline_records_bench: $(O)/tests/bench/inline_records_bench.o $(patsubst %,$(L)/%.a,$(uses_collector))
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+$(O)/tests/bench/inline_records_bench.o: ALL_CFLAGS += -Wno-missing-prototypes
+
 # What measures the analyses, with the analyzer's objects.
 ANALYSIS_BENCHES := $(addprefix $(O)/tests/bench/,concept_bench linkage_bench nlr_bench cascade_bench order_bench)
 $(ANALYSIS_BENCHES): %: %.o $(ANALYZER) $(IMAGE) $(STORE) $(BASE)

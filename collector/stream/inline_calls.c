@@ -133,29 +133,130 @@ static int write_new_call(struct streams *streams, struct traced_thread *thread,
     return r;
 }
 
-#define STEPS_AT_ONCE 256
+/* Steps on their way to the writer. */
+struct known_calls {
+    size_t count;
+    struct thread_step steps[KEPT_STEPS_AT_ONCE];
+    uint32_t numbers[KEPT_STEPS_AT_ONCE];
+};
+
+static size_t at_once(size_t count)
+{
+    return count < KEPT_STEPS_AT_ONCE ? count : KEPT_STEPS_AT_ONCE;
+}
+
+static struct inline_stretch find_stretch(const struct traced_thread *thread,
+                                          const struct agent_record *records, size_t count)
+{
+    return inline_history_find(&thread->history, &thread->paths, inline_paths_top(&thread->stack), records,
+                               count);
+}
+
+/* Takes the first calls one by one, as far as such were met before, up to where a stretch begins. */
+static struct inline_stretch follow_to_stretch(struct traced_thread *thread,
+                                               const struct agent_record *records, size_t count,
+                                               struct known_calls *known)
+{
+    struct inline_stretch stretch = {0};
+
+    while (known->count < at_once(count) && !stretch.count) {
+        size_t at = known->count;
+
+        if (!inline_paths_follow(&thread->paths, &thread->stack, &records[at], 1, &known->steps[at],
+                                 &known->numbers[at]))
+            break;
+        known->count++;
+        stretch = find_stretch(thread, &records[known->count], count - known->count);
+    }
+    return stretch;
+}
+
+/* Writes calls that are taken one by one, and keeps them: their like may come again. */
+static int write_to_stretch(struct traced_thread *thread, const struct agent_record *records, size_t count,
+                            size_t *ret_written, struct inline_stretch *ret_stretch)
+{
+    struct known_calls known = {.count = 0};
+    struct kept_steps kept;
+    int r;
+
+    *ret_stretch = follow_to_stretch(thread, records, count, &known);
+    *ret_written = known.count;
+    if (!known.count)
+        return 0;
+    r = thread_writer_keep(thread->writer, known.steps, known.count, &kept);
+    if (!r)
+        inline_history_add(&thread->history, &thread->paths, records, known.numbers, &kept);
+    return r;
+}
+
+/* Writes a stretch; it has no records when the writer knows nothing of it any more. */
+static int write_stretch(struct traced_thread *thread, struct inline_stretch *stretch)
+{
+    int r = thread_writer_again(thread->writer, &stretch->kept);
+
+    if (r == -ESTALE || r == -EINVAL) {
+        inline_history_forget(&thread->history);
+        stretch->count = 0;
+        return 0;
+    }
+    if (!r)
+        r = inline_paths_skip_to(&thread->paths, &thread->stack, stretch->last_step);
+    if (!r)
+        inline_history_served(&thread->history, stretch);
+    return r;
+}
+
+/* Writes the first calls, as far as such were met before: stretches, and what is between them. */
+static int write_repeated_calls(struct traced_thread *thread, const struct agent_record *records,
+                                size_t count, size_t *ret_written)
+{
+    struct inline_stretch stretch = find_stretch(thread, records, count);
+    size_t done = 0, written = 1;
+    int r = 0;
+
+    while (!r && done < count && written) {
+        if (stretch.count)
+            r = write_stretch(thread, &stretch);
+        if (!r && stretch.count) {
+            done += stretch.count;
+            stretch = find_stretch(thread, &records[done], count - done);
+        } else if (!r) {
+            r = write_to_stretch(thread, &records[done], count - done, &written, &stretch);
+            done += written;
+        }
+    }
+    *ret_written = done;
+    return r;
+}
+
+/* The same of a thread that does not repeat itself. */
+static int write_other_calls(struct traced_thread *thread, const struct agent_record *records, size_t count,
+                             size_t *ret_written)
+{
+    struct known_calls known;
+    int r = 0;
+
+    *ret_written = 0;
+    do {
+        known.count = inline_paths_follow(&thread->paths, &thread->stack, &records[*ret_written],
+                                          at_once(count - *ret_written), known.steps, known.numbers);
+        r = known.count ? thread_writer_steps(thread->writer, known.steps, known.count) : 0;
+        *ret_written += known.count;
+    } while (!r && known.count == KEPT_STEPS_AT_ONCE);
+    return r;
+}
 
 /* Writes the first calls, as far as such were met before; returns how many. */
 static int write_known_calls(struct streams *streams, struct traced_thread *thread,
                              const struct agent_record *records, size_t count, size_t *ret_written)
 {
-    struct thread_step steps[STEPS_AT_ONCE];
-    size_t known;
     int r;
 
-    *ret_written = 0;
     expect_paths(thread);
-    do {
-        size_t left = count - *ret_written;
-
-        known = inline_paths_follow(&thread->paths, &thread->stack, &records[*ret_written],
-                                    left < STEPS_AT_ONCE ? left : STEPS_AT_ONCE, steps);
-        r = known ? thread_writer_steps(thread->writer, steps, known) : 0;
-        if (r)
-            return error_set(&streams->error, r, NULL, "cannot append an event");
-        *ret_written += known;
-    } while (known == STEPS_AT_ONCE);
-    return 0;
+    r = inline_history_is_kept(&thread->history, &thread->paths, count)
+            ? write_repeated_calls(thread, records, count, ret_written)
+            : write_other_calls(thread, records, count, ret_written);
+    return r ? error_set(&streams->error, r, NULL, "cannot append an event") : 0;
 }
 
 /* Whether what calls do can be looked up: not where each is told with its place, or nothing is inferred. */

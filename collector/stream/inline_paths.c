@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define FIRST_CAPACITY 256u
@@ -53,6 +54,7 @@ void inline_paths_release(struct inline_paths *paths)
     free(paths->steps);
     free(paths->frames);
     free(paths->below);
+    free(paths->depths);
     free(paths->step_table);
     free(paths->frame_table);
     *paths = (struct inline_paths){0};
@@ -69,6 +71,7 @@ static void forget(struct inline_paths *paths, struct call_stack *stack)
     paths->count = 0;
     paths->frame_count = EMPTY_STACK;
     paths->last = paths->served = 0;
+    paths->forgotten++;
 }
 
 void inline_paths_expect(struct inline_paths *paths, struct call_stack *stack, uint64_t epoch)
@@ -133,7 +136,7 @@ static void fill_tables(struct inline_paths *paths)
 /* Of arrays for so many steps and stacks. */
 static size_t memory_of(size_t capacity)
 {
-    return capacity * (sizeof(struct path_step) + sizeof(struct call_frame) + 5 * sizeof(uint32_t));
+    return capacity * (sizeof(struct path_step) + sizeof(struct call_frame) + 6 * sizeof(uint32_t));
 }
 
 /* Replaces the arrays by larger ones. */
@@ -142,14 +145,17 @@ static bool enlarge(struct inline_paths *paths, size_t capacity)
     struct path_step *steps = reallocarray(paths->steps, capacity + 1, sizeof(*steps));
     struct call_frame *frames = reallocarray(paths->frames, capacity + 1, sizeof(*frames));
     uint32_t *below = reallocarray(paths->below, capacity + 1, sizeof(*below));
+    uint32_t *depths = reallocarray(paths->depths, capacity + 1, sizeof(*depths));
     AUTO_FREE uint32_t *step_table = calloc(2 * capacity, sizeof(*step_table));
     AUTO_FREE uint32_t *frame_table = calloc(2 * capacity, sizeof(*frame_table));
 
     paths->steps = steps ? steps : paths->steps;
     paths->frames = frames ? frames : paths->frames;
     paths->below = below ? below : paths->below;
-    if (!steps || !frames || !below || !step_table || !frame_table)
+    paths->depths = depths ? depths : paths->depths;
+    if (!steps || !frames || !below || !depths || !step_table || !frame_table)
         return false;
+    paths->depths[EMPTY_STACK] = 0;
     free(paths->step_table);
     free(paths->frame_table);
     paths->step_table = take_pointer(step_table);
@@ -194,7 +200,9 @@ static uint32_t number_stack(struct inline_paths *paths, uint32_t below, const s
     if (!*slot) {
         *slot = ++paths->frame_count;
         paths->frames[*slot] = *frame;
+        paths->frames[*slot].stack = *slot;
         paths->below[*slot] = below;
+        paths->depths[*slot] = paths->depths[below] + 1;
     }
     return *slot;
 }
@@ -239,9 +247,10 @@ static uint32_t find_step(struct inline_paths *paths, uint32_t from, uint64_t pl
 }
 
 size_t inline_paths_follow(struct inline_paths *paths, struct call_stack *stack,
-                           const struct agent_record *records, size_t count, struct thread_step *ret_steps)
+                           const struct agent_record *records, size_t count, struct thread_step *ret_steps,
+                           uint32_t *ret_numbers)
 {
-    uint32_t from = stack->depth ? stack->frames[stack->depth - 1].stack : EMPTY_STACK;
+    uint32_t from = inline_paths_top(stack);
     uint32_t step = paths->last ? paths->steps[paths->last].next : 0;
     size_t depth = stack->depth, done = 0;
 
@@ -258,6 +267,7 @@ size_t inline_paths_follow(struct inline_paths *paths, struct call_stack *stack,
             taken = &paths->steps[step];
         }
         ret_steps[done] = taken->effect;
+        ret_numbers[done] = step;
         depth -= taken->effect.returns;
         stack->frames[depth++] = taken->frame;
         from = taken->frame.stack;
@@ -290,4 +300,38 @@ void inline_paths_learn(struct inline_paths *paths, struct call_stack *stack, ui
     if (paths->last)
         paths->steps[paths->last].next = *slot;
     paths->last = *slot;
+}
+
+/* ------------------------------------------------------------------------------------ many at once */
+
+uint32_t inline_paths_top(const struct call_stack *stack)
+{
+    return stack->depth ? stack->frames[stack->depth - 1].stack : EMPTY_STACK;
+}
+
+uint32_t inline_paths_before(const struct inline_paths *paths, uint32_t step)
+{
+    return paths->steps[step].from;
+}
+
+uint32_t inline_paths_behind(const struct inline_paths *paths, uint32_t step)
+{
+    return paths->steps[step].frame.stack;
+}
+
+int inline_paths_skip_to(struct inline_paths *paths, struct call_stack *stack, uint32_t step)
+{
+    uint32_t number = inline_paths_behind(paths, step), depth = paths->depths[number];
+    size_t had = stack->depth;
+
+    if (array_reserve(&stack->frames, &stack->capacity, depth))
+        return -ENOMEM;
+    stack->depth = depth;
+    /* What is below equal stacks is equal. */
+    for (; depth && (depth > had || stack->frames[depth - 1].stack != number); depth--) {
+        stack->frames[depth - 1] = paths->frames[number];
+        number = paths->below[number];
+    }
+    paths->last = step;
+    return 0;
 }

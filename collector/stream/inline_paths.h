@@ -27,12 +27,13 @@
 struct inline_paths {
     struct path_step *steps;
     struct call_frame *frames;             /* those that stacks are numbered by: of stack n frame n */
-    uint32_t *below;                       /* the stack without its innermost frame */
+    uint32_t *below, *depths;              /* the stack without its innermost frame; how many it has */
     uint32_t *step_table, *frame_table;    /* open addressing; 0: free */
     uint32_t count, frame_count, capacity; /* from 1 on; capacity is a power of two, or 0 */
     uint32_t last;                         /* the step that was taken last; 0: none */
     uint32_t served;                       /* steps that were found since all was forgotten */
     uint32_t rest;                         /* so many calls are not learned from */
+    uint64_t forgotten;                    /* how often all was */
     uint64_t epoch;                        /* of what the answers depend on, see inline_paths_expect */
     size_t *memory_left;                   /* bytes that all threads together may still take */
     size_t memory;                         /* of them taken here */
@@ -48,10 +49,19 @@ void inline_paths_release(struct inline_paths *paths);
  * stacks and records are read with: then all is forgotten. */
 void inline_paths_expect(struct inline_paths *paths, struct call_stack *stack, uint64_t epoch);
 
-/* Takes the known steps of `records`, up to `count`: their frames to the stack, what they are to `ret_steps`.
- * Returns how many there were; the record behind them is not known here. */
+/* Takes the known steps of `records`, up to `count`: their frames to the stack, what they are to `ret_steps`,
+ * their numbers to `ret_numbers`. Returns how many there were; the record behind them is not known here. */
 size_t inline_paths_follow(struct inline_paths *paths, struct call_stack *stack,
-                           const struct agent_record *records, size_t count, struct thread_step *ret_steps);
+                           const struct agent_record *records, size_t count, struct thread_step *ret_steps,
+                           uint32_t *ret_numbers);
+
+/* The number of the stack, 0: it has none. */
+uint32_t inline_paths_top(const struct call_stack *stack);
+/* The number of the stack before a step, by its number, and behind it. */
+uint32_t inline_paths_before(const struct inline_paths *paths, uint32_t step);
+uint32_t inline_paths_behind(const struct inline_paths *paths, uint32_t step);
+/* Steps were taken of which this is the last: the stack is that behind it. -ENOMEM. */
+int inline_paths_skip_to(struct inline_paths *paths, struct call_stack *stack, uint32_t step);
 
 /* Before a record that is not known: the number of the stack, 0 when it is not to be learned from. */
 uint32_t inline_paths_stack(struct inline_paths *paths, struct call_stack *stack);

@@ -56,6 +56,7 @@ struct traced_thread *registry_add_thread(struct registry *registry, struct trac
     thread->number = process->next_thread++;
     thread->started_ns = started_ns;
     inline_paths_init(&thread->paths, &registry->paths_memory_left);
+    inline_history_init(&thread->history, &registry->paths_memory_left);
     HASH_ADD(hh, registry->threads, tid, sizeof(thread->tid), thread);
     return thread;
 }
@@ -68,6 +69,7 @@ void registry_remove_thread(struct registry *registry, struct traced_thread *thr
     call_stack_release(&thread->stack);
     watched_calls_release(&thread->watched);
     inline_paths_release(&thread->paths);
+    inline_history_release(&thread->history);
     sync_thread_free(thread->sync);
     free(thread);
 }

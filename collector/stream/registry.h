@@ -12,6 +12,7 @@
 #include "collector/images/image_table.h"
 #include "collector/stream/call_stack.h"
 #include "collector/stream/call_watch.h"
+#include "collector/stream/inline_history.h"
 #include "collector/stream/inline_paths.h"
 
 struct goroutine_streams;
@@ -57,6 +58,7 @@ struct traced_thread {
     uint64_t signal_stacks;   /* how often that has changed */
     bool has_inline_calls;    /* some of its calls came from inline probes */
     struct inline_paths paths;
+    struct inline_history history;
     struct watched_calls watched;
     UT_hash_handle hh;
 };
@@ -64,7 +66,8 @@ struct traced_thread {
 #define REGISTRY_PATHS_MEMORY ((size_t)64 << 20)
 
 struct registry {
-    size_t paths_memory_left; /* bytes, for all threads' inline_paths; all may take REGISTRY_PATHS_MEMORY */
+    size_t paths_memory_left; /* bytes, for all threads' inline_paths and inline_history; all may take
+                                 REGISTRY_PATHS_MEMORY */
     struct traced_process *processes;
     struct traced_thread *threads;
     struct traced_thread *last; /* found last: records come in runs of one thread */

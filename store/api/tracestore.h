@@ -377,6 +377,22 @@ struct thread_step {
  * of them have been appended. */
 int thread_writer_steps(struct thread_writer *thread, const struct thread_step *steps, size_t count);
 
+/* Steps that a thread's writer has kept, so that they can come again: number `first` and those behind it.
+ * Steps have consecutive numbers as they are kept, as long as the generation is the same. */
+struct kept_steps {
+    uint64_t generation;
+    uint32_t first, count; /* count 0: none */
+};
+#define KEPT_STEPS_AT_ONCE 256
+/* As thread_writer_steps, of no more than KEPT_STEPS_AT_ONCE; *ret_kept: as what they are kept, if they are.
+ */
+int thread_writer_keep(struct thread_writer *thread, const struct thread_step *steps, size_t count,
+                       struct kept_steps *ret_kept);
+/* Appends steps that are kept, as one by one, for the price of a comparison. The same calls must be open as
+ * before the first of them (else -EINVAL), and behind each as before the next one: they need not have come one
+ * behind the other. -ESTALE: they are not kept any more, and nothing was appended. */
+int thread_writer_again(struct thread_writer *thread, const struct kept_steps *steps);
+
 /* The next event appended happened at `ns`. Between two anchors a reader knows an interval only. */
 int thread_writer_anchor(struct thread_writer *thread, uint64_t ns);
 

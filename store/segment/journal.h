@@ -30,8 +30,9 @@ void journal_mark_release(struct journal_mark *mark);
 /* Begins a row in the empty `row`. -ENOMEM. */
 int journal_row_begin(struct bytes *row);
 
-/* Appends the chunk that leads from `mark` to the builder's state, with ids in place of numbers. The mark
- * stays where it is (it is only prepared for journal_advance). -ENOMEM. */
+/* Appends the chunk that leads from `mark` to the builder's state, with ids in place of numbers. What the
+ * builder counts must be settled. The mark stays where it is (it is only prepared for journal_advance).
+ * -ENOMEM. */
 int journal_add_chunk(struct bytes *row, int64_t thread_id, const struct segment_builder *builder,
                       const struct numbering numberings[NUMBER_KINDS], struct journal_mark *mark);
 

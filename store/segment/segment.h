@@ -20,6 +20,7 @@
 #include "store/bytes/dictionary.h"
 #include "store/segment/assumed_history.h"
 #include "store/segment/sites.h"
+#include "store/segment/step_history.h"
 
 #define SEGMENT_VERSION 1
 #define SEGMENT_MAX_EVENTS ((uint64_t)16 << 20) /* a reader refuses more: bounds its time and memory */
@@ -116,7 +117,8 @@ int segment_dictionary(const struct section *section, uint32_t **ret_functions, 
 /*
  * The open segment of one thread. Memory: this struct and the open calls while the segment has no events;
  * about 16 KiB from the first event on (30 KiB with call sites), which grows with what the thread does that
- * it has not done before, up to 5 MiB (twice that with call sites), and the payload.
+ * it has not done before, up to 5 MiB (twice that with call sites), up to 1 MiB more for steps that are kept,
+ * and the payload.
  */
 #define SEGMENT_NO_ANCHOR SIZE_MAX
 
@@ -131,8 +133,10 @@ struct segment_builder {
     struct bytes stack, time;
     struct bit_runs assumed; /* of the calls of the stack; then of the call events: not as predicted */
     struct assumed_history history;
+    uint64_t corrections; /* of its predictions, ever */
+    struct step_history kept;
     struct dictionary functions;
-    uint32_t *calls; /* of the function with local id i + 1 */
+    uint32_t *calls; /* of the function with local id i + 1; without those that `kept` still counts */
     size_t calls_capacity;
 
     uint64_t first_ns;    /* the segment's events happened from then on, 0: not known */
@@ -163,6 +167,17 @@ int segment_builder_lost(struct segment_builder *builder);
  * -E2BIG those behind *ret_done have left no trace; of the others' some may have been appended. */
 int segment_builder_steps(struct segment_builder *builder, const struct thread_step *steps, size_t count,
                           size_t *ret_done);
+
+/* The same, and keeps them where it can (store/api/tracestore.h has what for): *ret_kept. */
+int segment_builder_keep(struct segment_builder *builder, const struct thread_step *steps, size_t count,
+                         size_t *ret_done, struct kept_steps *ret_kept);
+/* Appends steps that are kept. -ESTALE: they are not; -EINVAL: other calls are open than were before them;
+ * after both nothing has changed. -ENOMEM: some may have been appended. */
+int segment_builder_again(struct segment_builder *builder, const struct kept_steps *stretch);
+/* How many events those are; 0: they are not kept. */
+uint64_t segment_builder_words(const struct segment_builder *builder, const struct kept_steps *stretch);
+/* Brings `calls` up to date, which steps that came again are only counted in when somebody asks. */
+void segment_builder_settle(struct segment_builder *builder);
 
 /* The next event happened at `ns`; a time before the last anchor is taken for that anchor's. */
 int segment_builder_anchor(struct segment_builder *builder, uint64_t ns);
@@ -224,7 +239,8 @@ size_t segment_builder_memory(const struct segment_builder *builder);
 /* The part of them that grows with what the thread has not done before; after an event. */
 static inline size_t segment_builder_tables(const struct segment_builder *builder)
 {
-    return builder->encoder->memory + (builder->sites ? builder->sites->words->memory : 0);
+    return builder->encoder->memory + (builder->sites ? builder->sites->words->memory : 0) +
+           step_history_memory(&builder->kept);
 }
 
 #endif

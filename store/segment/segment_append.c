@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "store/segment/segment.h"
+#include "store/segment/segment_notes.h"
 
 /* The sites of a thread that goes on after its end: those of the calls that are open are not known any more.
  */
@@ -22,8 +22,7 @@ static int start_sites(struct segment_builder *builder)
     return -ENOMEM;
 }
 
-/* Room for one word: an append after it cannot fail. */
-static inline int prepare(struct segment_builder *builder)
+int segment_prepare(struct segment_builder *builder)
 {
     if (!builder->encoder) {
         builder->encoder = builder->codec->encoder_new();
@@ -35,64 +34,9 @@ static inline int prepare(struct segment_builder *builder)
     return builder->codec->reserve(builder->encoder);
 }
 
-/* The local id of `function`. An entry that no event names, for lack of memory, does no harm. */
-static inline int find_function(struct segment_builder *builder, uint32_t function, uint16_t *ret_local)
-{
-    uint16_t local = dictionary_local(&builder->functions, function);
-    int code;
-
-    if (!local) {
-        if (array_reserve(&builder->calls, &builder->calls_capacity, builder->functions.count + 1))
-            return -ENOMEM;
-        code = dictionary_add(&builder->functions, function, &local);
-        if (code)
-            return code;
-        builder->calls[local - 1] = 0;
-    }
-    *ret_local = local;
-    return 0;
-}
-
 static bool is_function(uint32_t function)
 {
     return function != TRACESTORE_NO_FUNCTION && function != TRACESTORE_LOST_FUNCTION;
-}
-
-/* Whether that a call is assumed, or is not, is otherwise than foreseen. */
-static inline bool is_unforeseen(const struct segment_builder *builder, uint32_t slot, bool assumed)
-{
-    return assumed != assumed_history_predicts(&builder->history, slot);
-}
-
-static inline uint32_t assumed_slot(const struct segment_builder *builder, uint16_t local)
-{
-    return assumed_history_slot(builder->depth ? builder->open[builder->depth - 1].local : 0, local);
-}
-
-/* What is kept of a call beside the code. There is room for it. */
-static inline void note_call(struct segment_builder *builder, uint32_t function, uint16_t local, bool assumed)
-{
-    uint32_t slot = assumed_slot(builder, local);
-    bool unforeseen = is_unforeseen(builder, slot, assumed);
-    uint64_t seq = builder->first_seq + builder->event_count++;
-
-    builder->calls[local - 1]++;
-    bit_runs_add(&builder->assumed, unforeseen);
-    if (unforeseen)
-        assumed_history_correct(&builder->history, slot);
-    if (!(builder->flags & SEGMENT_CALLS_ONLY))
-        builder->open[builder->depth++] = (struct open_call){
-            .seq = seq, .ns = builder->anchor_ns, .function = function, .assumed = assumed, .local = local};
-}
-
-static inline void note_return(struct segment_builder *builder)
-{
-    builder->event_count++;
-    builder->depth--;
-    if (builder->depth < builder->low_depth) {
-        builder->low_depth = builder->depth;
-        builder->returned[builder->returned_count++] = builder->open[builder->depth].function;
-    }
 }
 
 int segment_builder_call(struct segment_builder *builder, uint32_t function, uint32_t site, bool assumed)
@@ -102,18 +46,19 @@ int segment_builder_call(struct segment_builder *builder, uint32_t function, uin
 
     if (!is_function(function) || (site && !(builder->flags & SEGMENT_CALL_SITES)))
         return -EINVAL;
-    code = find_function(builder, function, &local);
+    code = segment_find_function(builder, function, &local);
     if (!code)
-        code = prepare(builder);
+        code = segment_prepare(builder);
     if (!code && builder->sites)
         code = site_encoder_prepare(builder->sites, local, site, &local_site);
     if (code)
         return code;
     if (array_reserve(&builder->open, &builder->open_capacity, builder->depth + 1) ||
-        bit_runs_reserve(&builder->assumed, is_unforeseen(builder, assumed_slot(builder, local), assumed)))
+        bit_runs_reserve(&builder->assumed,
+                         segment_is_unforeseen(builder, segment_assumed_slot(builder, local), assumed)))
         return -ENOMEM;
     builder->codec->encode(builder->encoder, local);
-    note_call(builder, function, local, assumed);
+    segment_note_call(builder, function, local, assumed);
     if (builder->sites)
         site_encoder_call(builder->sites, local, local_site, !(builder->flags & SEGMENT_CALLS_ONLY));
     return 0;
@@ -128,13 +73,13 @@ int segment_builder_return(struct segment_builder *builder)
     if (builder->depth == builder->low_depth &&
         array_reserve(&builder->returned, &builder->returned_capacity, builder->returned_count + 1))
         return -ENOMEM;
-    code = prepare(builder);
+    code = segment_prepare(builder);
     if (code)
         return code;
     builder->codec->encode(builder->encoder, 0);
     if (builder->sites)
         site_encoder_return(builder->sites);
-    note_return(builder);
+    segment_note_return(builder);
     return 0;
 }
 
@@ -161,7 +106,7 @@ static int prepare_words(struct segment_builder *builder, const struct step_word
 {
     size_t returns = words->count < builder->low_depth ? words->count : builder->low_depth;
 
-    if (prepare(builder) ||
+    if (segment_prepare(builder) ||
         array_reserve(&builder->open, &builder->open_capacity, builder->depth + words->count) ||
         array_reserve(&builder->returned, &builder->returned_capacity, builder->returned_count + returns))
         return -ENOMEM;
@@ -176,9 +121,9 @@ static void note_any(struct segment_builder *builder, const struct step_words *w
         uint16_t word = words->words[i];
 
         if (word)
-            note_call(builder, builder->functions.ids[word - 1], word, words->assumed[i]);
+            segment_note_call(builder, builder->functions.ids[word - 1], word, words->assumed[i]);
         else
-            note_return(builder);
+            segment_note_return(builder);
     }
 }
 
@@ -223,20 +168,30 @@ static void note_words(struct segment_builder *builder, const struct step_words 
         note_any(builder, words, from, to);
 }
 
+int segment_encode_words(struct segment_builder *builder, const uint16_t *words, size_t count,
+                         size_t *ret_done)
+{
+    size_t done = 0;
+    int code = 0;
+
+    while (!code && done < count) {
+        done += builder->codec->follow(builder->encoder, &words[done], count - done);
+        if (done < count)
+            code = builder->codec->encode(builder->encoder, words[done]);
+        done += !code && done < count;
+    }
+    *ret_done = done;
+    return code;
+}
+
 static int append_words(struct segment_builder *builder, struct step_words *words)
 {
     size_t done = 0;
     int code = words->count ? prepare_words(builder, words) : 0;
 
-    while (!code && done < words->count) {
-        size_t from = done;
-
-        done += builder->codec->follow(builder->encoder, &words->words[done], words->count - done);
-        if (done < words->count)
-            code = builder->codec->encode(builder->encoder, words->words[done]);
-        done += !code && done < words->count;
-        note_words(builder, words, from, done);
-    }
+    if (!code)
+        code = segment_encode_words(builder, words->words, words->count, &done);
+    note_words(builder, words, 0, done);
     words->count = 0;
     words->any_assumed = false;
     return code;
@@ -262,7 +217,7 @@ static int add_step(struct segment_builder *builder, struct step_words *words, c
 
     if (!is_function(step->function_id) || step->returns > *depth)
         return -EINVAL;
-    code = find_function(builder, step->function_id, &local);
+    code = segment_find_function(builder, step->function_id, &local);
     for (uint32_t i = 0; !code && i < step->returns; i++)
         code = add_word(builder, words, 0, false);
     *depth += !(builder->flags & SEGMENT_CALLS_ONLY);
@@ -291,10 +246,10 @@ int segment_builder_steps(struct segment_builder *builder, const struct thread_s
 int segment_builder_lost(struct segment_builder *builder)
 {
     uint16_t local;
-    int code = find_function(builder, TRACESTORE_LOST_FUNCTION, &local);
+    int code = segment_find_function(builder, TRACESTORE_LOST_FUNCTION, &local);
 
     if (!code)
-        code = prepare(builder);
+        code = segment_prepare(builder);
     if (code)
         return code;
     builder->codec->encode(builder->encoder, local);

@@ -23,6 +23,7 @@ void segment_builder_rest(struct segment_builder *builder)
 {
     builder->codec->encoder_free(take_pointer(builder->encoder));
     site_encoder_free(take_pointer(builder->sites));
+    step_history_release(&builder->kept);
     free(take_pointer(builder->calls));
     free(take_pointer(builder->returned));
     builder->calls_capacity = builder->returned_count = builder->returned_capacity = 0;
@@ -65,6 +66,7 @@ size_t segment_builder_memory(const struct segment_builder *builder)
                    builder->open_capacity * sizeof(*builder->open) +
                    builder->returned_capacity * sizeof(*builder->returned);
 
+    bytes += step_history_memory(&builder->kept);
     if (encoder)
         bytes += encoder->memory + encoder->code.capacity;
     if (sites)
@@ -241,6 +243,7 @@ static void begin_next(struct segment_builder *builder, struct beginning *beginn
     builder->history = (struct assumed_history){0};
     for (size_t i = 0; i < builder->depth; i++)
         builder->open[i].local = 0;
+    step_history_clear(&builder->kept);
     dictionary_clear(&builder->functions);
     builder->returned_count = 0;
     if (builder->encoder)
@@ -270,6 +273,7 @@ int segment_builder_close(struct segment_builder *builder, struct closed_segment
     CLEANUP(cleanup_closed) struct closed_segment *closed = calloc(1, sizeof(*closed));
     CLEANUP(cleanup_beginning) struct beginning beginning = {0};
 
+    segment_builder_settle(builder);
     if (!builder->encoder) /* a segment without events has a code, too */
         builder->encoder = builder->codec->encoder_new();
     if (!closed || !builder->encoder || write_payload(builder, &closed->payload) ||

@@ -117,6 +117,41 @@ int thread_writer_steps(struct thread_writer *thread, const struct thread_step *
     return code;
 }
 
+int thread_writer_keep(struct thread_writer *thread, const struct thread_step *steps, size_t count,
+                       struct kept_steps *ret_kept)
+{
+    size_t done;
+    int code;
+
+    *ret_kept = (struct kept_steps){0};
+    if (count > KEPT_STEPS_AT_ONCE)
+        return -EINVAL;
+    if (!count)
+        return 0;
+    code = segment_builder_keep(&thread->builder, steps, count, &done, ret_kept);
+    if (done)
+        appended(thread);
+    if (code != -E2BIG)
+        return code;
+    code = writer_close_segment(thread);
+    return code ? code : thread_writer_steps(thread, &steps[done], count - done);
+}
+
+int thread_writer_again(struct thread_writer *thread, const struct kept_steps *steps)
+{
+    uint64_t events = segment_builder_words(&thread->builder, steps);
+    int code;
+
+    if (thread->builder.event_count + events > thread->writer->segment_events) {
+        code = writer_close_segment(thread);
+        return code ? code : -ESTALE;
+    }
+    code = segment_builder_again(&thread->builder, steps);
+    if (!code)
+        appended(thread);
+    return code;
+}
+
 static void set_bound(struct thread_writer *thread, uint64_t ns)
 {
     uint64_t least = thread->builder.anchor_ns;

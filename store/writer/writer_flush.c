@@ -110,6 +110,7 @@ static int add_thread(struct trace_writer *writer, struct thread_writer *thread,
 {
     if (!thread->builder.event_count)
         return 0;
+    segment_builder_settle(&thread->builder);
     if ((!row->size && journal_row_begin(row)) ||
         journal_add_chunk(row, thread_writer_id(thread), &thread->builder, writer->numberings, &thread->mark))
         return error_no_memory(err);

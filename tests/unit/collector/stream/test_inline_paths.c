@@ -6,18 +6,9 @@
 
 #include "base/array.h"
 #include "collector/stream/inline_paths.h"
+#include "tests/unit/collector/stream/made_records.h"
 
 #define NEVER_RETURNS 3
-
-struct generator {
-    uint64_t state;
-};
-
-static uint32_t below(struct generator *generator, uint32_t limit)
-{
-    generator->state = generator->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((generator->state >> 33) * limit >> 31);
-}
 
 /* What a record says, as far as it is looked up by its place: some callers are known, of some the depth. */
 static struct call_evidence evidence_of(const struct agent_record *record)
@@ -32,52 +23,6 @@ static struct call_evidence evidence_of(const struct agent_record *record)
         .return_address = record->return_address,
         .return_unseen = true,
     };
-}
-
-/* A request: calls out of a few places, that come back, tail calls, longjmp. */
-static size_t make_request(struct generator *generator, struct agent_record *records, size_t count,
-                           uint32_t variety)
-{
-    uint64_t sp = 100000;
-    size_t i;
-
-    for (i = 0; i < count; i++) {
-        records[i] = (struct agent_record){
-            .function = 1 + below(generator, 7),
-            .return_address = 1 + below(generator, variety),
-            .sp = sp,
-        };
-        sp += 16 * (uint64_t)below(generator, 5);
-        sp -= sp > 5000 ? 16 * (uint64_t)below(generator, 6) : 0;
-        sp = sp > 100000 ? 100000 : sp;
-    }
-    return i;
-}
-
-/* A program: requests like those before, the beginnings of such, and new ones. */
-static struct agent_record *make_records(struct generator *generator, size_t count, uint32_t variety)
-{
-    struct agent_record *records = calloc(count, sizeof(*records));
-    size_t starts[32] = {0}, requests = 0, i = 0;
-
-    while (i < count) {
-        size_t length = 1 + below(generator, 200), start = starts[below(generator, 32)];
-
-        length = length < count - i ? length : count - i;
-        if (requests < 32 || below(generator, 50) == 0) {
-            starts[requests++ % 32] = i;
-            i += make_request(generator, &records[i], length, variety);
-            continue;
-        }
-        length = length < i - start ? length : i - start;
-        memcpy(&records[i], &records[start], length * sizeof(*records));
-        i += length;
-    }
-    for (i = 0; i < count; i++) { /* the tick is no part of what is looked up */
-        records[i].sp &= AGENT_SP_MASK;
-        records[i].sp |= (uint64_t)(i & 0xffff) << AGENT_TICK_SHIFT;
-    }
-    return records;
 }
 
 static struct thread_step work_out(struct call_stack *stack, const struct agent_record *record)
@@ -150,12 +95,13 @@ static size_t compare(uint64_t seed, size_t count, uint32_t variety, size_t memo
     inline_paths_init(&paths, &left);
     for (size_t i = 0; i < count;) {
         struct thread_step steps[64], step;
+        uint32_t numbers[ARRAY_SIZE(steps)];
         size_t piece = count - i < ARRAY_SIZE(steps) ? count - i : ARRAY_SIZE(steps), followed;
         uint32_t from;
 
         epoch = disturb(&generator, &stack, &truth, epoch);
         inline_paths_expect(&paths, &stack, epoch);
-        followed = inline_paths_follow(&paths, &stack, &records[i], piece, steps);
+        followed = inline_paths_follow(&paths, &stack, &records[i], piece, steps, numbers);
         known += followed;
         for (size_t j = 0; j < followed; j++) {
             step = work_out(&truth, &records[i + j]);
