@@ -95,8 +95,8 @@ static void set_limits(struct trace_writer *writer, const struct trace_writer_op
 {
     writer->segment_bytes = options && options->segment_bytes ? options->segment_bytes : SEGMENT_BYTES;
     writer->segment_events = options && options->segment_events ? options->segment_events : SEGMENT_EVENTS;
-    if (writer->segment_events > SEGMENT_MAX_EVENTS)
-        writer->segment_events = SEGMENT_MAX_EVENTS;
+    if (writer->segment_events > SEGMENT_MAX_EVENTS / 2) /* what is appended at once may go past it */
+        writer->segment_events = SEGMENT_MAX_EVENTS / 2;
     writer->memory_limit = options && options->memory_bytes ? options->memory_bytes : SIZE_MAX;
 }
 
