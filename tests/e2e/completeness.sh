@@ -17,7 +17,7 @@ sqlite3 "$STORE" "INSERT INTO tags(run_id, key, value) VALUES (3, 'budget: funct
 line='1 of 40 functions not recorded all the time, since 1970-01-01T00:00:01.000Z; 25.00 % of all calls recorded'
 
 # What neither looks at calls of runs nor describes them; what looks at goroutines and locks says itself what it misses.
-others=' daemon doctor export gc go help import locks merge query record recover rm runs serve sql verify '
+others=' daemon doctor export fleet gc go help import locks merge pull query record recover rm runs serve ship sql verify '
 
 analyses() {
     local name
