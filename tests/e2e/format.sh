@@ -186,7 +186,7 @@ run_case "inferred returns" recorded "kind return" --no-returns -- "$PROGRAMS/lo
 run_case "calls only" recorded "kind call" --returns none --call-sites -- "$PROGRAMS/callbacks"
 run_case "many threads without times" recorded "kind return" --time none --call-sites -- "$PROGRAMS/threads"
 run_case "call sites of many functions" recorded "predicted sites" --images all --call-sites -- "$PROGRAMS/call_lines"
-run_case "events that were lost" recorded "kind lost" --ring-size 4096 --call-sites -- "$PROGRAMS/million" 50000
+run_case "events that were lost" recorded "kind lost" --backend uprobe --ring-size 4096 --call-sites -- "$PROGRAMS/million" 50000
 run_case "a journal" journal
 run_case "a journal with a time for each event, and call sites" journal --time full --call-sites
 finish
