@@ -75,6 +75,8 @@ const char *recorder_inline_refusal(const struct recorder_options *options)
         return "this processor is emulated (QEMU without KVM), where inline probes lose calls";
     if (options->content.sync)
         return "--sync: inline probes know the time of a call only to a tick of 10 ms";
+    if (options->content.call_sites)
+        return "--call-sites: inline probes do not see the whole return address";
     if (options->trigger.opens)
         return "--trigger: inline probes record every call";
     if (options->storage.flight && flight_has_functions(options->storage.flight, true))
