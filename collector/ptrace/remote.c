@@ -24,10 +24,11 @@
 #include "collector/process/process.h"
 #include "collector/ptrace/remote_state.h"
 
-#define PATIENCE_NS 1000000000ull    /* for all threads to stop */
-#define SESSION_NS 10000000000ull    /* for all of a session */
-#define INTERRUPTED_NS 2000000000ull /* for the rest of it after a signal to this process */
-#define KILLED_MS 500                /* for a session that has been killed */
+#define PATIENCE_NS 1000000000ull        /* for all threads to stop */
+#define OTHERS_PATIENCE_NS 3000000000ull /* for another recorder to let the process go */
+#define SESSION_NS 10000000000ull        /* for all of a session */
+#define INTERRUPTED_NS 2000000000ull     /* for the rest of it after a signal to this process */
+#define KILLED_MS 500                    /* for a session that has been killed */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -144,14 +145,29 @@ static int wait_for_all(struct remote *remote, uint64_t end)
     return 0;
 }
 
+/* Seizes the threads that are not seized yet. Another recorder may have them for a moment, as the one has that takes out
+ * the probes of a recorder that was killed: that is waited for, a little only where some stand still already. */
+static int seize_free_threads(struct remote *remote, uint64_t begun)
+{
+    int r;
+
+    while ((r = seize_threads(remote)) == -EPERM) {
+        if (clock_ns(CLOCK_MONOTONIC) - begun >= (remote->count ? PATIENCE_NS : OTHERS_PATIENCE_NS))
+            break;
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return r;
+}
+
 /* Threads made meanwhile by threads that had not stopped yet: until a look finds none. */
 static int stop_all(struct remote *remote, struct error *err)
 {
-    uint64_t end = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC), end = 0;
     int r;
 
     do {
-        r = seize_threads(remote);
+        r = seize_free_threads(remote, begun);
+        end = end ? end : clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
         if (r > 0) {
             int waited = wait_for_all(remote, end);
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Not by the recorder's own headers: an attacker goes by what it finds. */
-#define COUNTS 4096u
+#define COUNTS 36864u
 #define CHUNK 16384u
 #define HEAD 64u
 #define RECORD 16u
