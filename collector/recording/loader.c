@@ -276,6 +276,7 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, stru
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err)
 {
     struct code_mapping *mappings;
+    bool given = false;
     size_t count;
     int r = 0;
 
@@ -283,7 +284,9 @@ int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_upda
     if (loader->options.sync)
         r = fork_sync(loader, parent, child, ret_updates, err);
     if (!r)
-        r = loader_give_inline(loader, child, ret_updates, err);
+        r = loader_give_inline(loader, child, &given, err);
+    /* Of a parent without any it is another program's by now, that the child has executed. */
+    *ret_updates |= given && loader_has_inline(loader, parent);
     if (r || !loader->attachments || process_code_mappings(child, &mappings, &count, NULL))
         return r; /* nothing to bring, or the process is gone */
     for (size_t i = 0; !r && i < count; i++) {
