@@ -176,7 +176,7 @@ PY
     functions_by_time
     # An inferred return lies between two events: a range then, and no number that is none.
     record ranged --time full -- "$PROGRAMS/million" 2000 >/dev/null
-    "$TRACECTL" top ranged | grep -E '[0-9] to [0-9.]+ m?s ' >/dev/null
+    "$TRACECTL" top ranged | grep -E '[0-9] to [0-9.]+ [mun]?s ' >/dev/null
     same 0 "$(q "SELECT count(*) FROM calls WHERE run_id = $(run_id ranged) AND state = 'returned'
         AND (duration_ns IS NOT NULL AND duration_min_ns <> duration_max_ns OR duration_min_ns > duration_max_ns)")"
     "$TRACECTL" --json top ranged -n 0 >"$WORK/ranged.json"

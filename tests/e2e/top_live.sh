@@ -128,7 +128,7 @@ ends() {
 
 bad_usage() {
     local arguments status
-    for arguments in "" "-p 1 latest" "-p x" "-p 1 --delay 0" "-p 1 --iterations 0" "-p 1 --budget none" "-p 1 -c file" \
+    for arguments in "" "-p 1 --delay 0" "-p 1 --iterations 0" "-p 1 --budget none" "-p 1 -c file" \
         "-p 1 --functions ("; do
         status=0
         # shellcheck disable=SC2086
