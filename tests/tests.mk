@@ -212,7 +212,7 @@ fuzz_objects += $(patsubst %,$(PLAIN_O)/fuzz/%.o,tests/fuzz/elf_mutator cli/serv
 	$(basename $(wildcard collector/plan/*.c collector/displace/*.c collector/arch/$(ARCH)/*.c)) \
 	$(addprefix collector/,images/caller_frames daemon/config daemon/match daemon/service_target flight/flight_trigger go/delays go/program go/targets go/usages \
 		inline/area inline/inline_image inline/reader inline/reader_checks inline/reader_threads \
-		process/map_lines sync/functions sync/targets uprobe/unpack))
+		process/map_lines process/proc_numbers process/process process/process_name process/target_memory sync/functions sync/targets uprobe/unpack))
 $(PLAIN_O)/fuzz/collector/inline/area.o: | $(AGENT)
 
 $(PLAIN_O)/fuzz/%.o: %.c

@@ -12,7 +12,7 @@
 static const uint8_t *input;
 static size_t input_size;
 
-/* In place of the one that reads a process's. */
+/* In place of those that read a process's. */
 int target_proc_text(pid_t pid, const char *name, char **ret_text, size_t *ret_size)
 {
     char *text = malloc(input_size + 1);
@@ -24,6 +24,17 @@ int target_proc_text(pid_t pid, const char *name, char **ret_text, size_t *ret_s
     *ret_text = text;
     *ret_size = input_size;
     return 0;
+}
+
+ssize_t target_proc_read(pid_t pid, const char *name, uint64_t offset, void *ret_bytes, size_t size)
+{
+    size_t left = offset < input_size ? input_size - offset : 0;
+
+    if (left > size)
+        left = size;
+    if (left)
+        memcpy(ret_bytes, input + offset, left);
+    return (ssize_t)left;
 }
 
 static void read_maps(void)
