@@ -143,6 +143,42 @@ int cli_unknown_command(const struct command *const *list, size_t count, const c
     return EXIT_USAGE;
 }
 
+error_t cli_parse_group(int key, char *arg, struct argp_state *state)
+{
+    int *index = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG:
+        *index = state->next - 1;
+        state->next = state->argc; /* the rest is for the command's own parser */
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no command given (--help lists them)");
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int cli_run_group(const struct command *group, int argc, char **argv)
+{
+    const struct command *command;
+    char name[64];
+    size_t count = 0;
+    int index = 0;
+
+    cli_parse(group, argc, argv, &index);
+    while (group->commands[count])
+        count++;
+    command = cli_find_command(group->commands, count, argv[index]);
+    snprintf(name, sizeof(name), "%s ", group->name);
+    if (!command)
+        return cli_unknown_command(group->commands, count, name, argv[index]);
+    snprintf(name, sizeof(name), "tracectl %s", command->name);
+    argv[index] = name;
+    return command->run(argc - index, argv + index);
+}
+
 void cli_help(const struct command *command)
 {
     char name[64];

@@ -71,6 +71,13 @@ const struct command *cli_find_command(const struct command *const *list, size_t
 int cli_unknown_command(const struct command *const *list, size_t count, const char *before,
                         const char *name);
 
+/* The parser of a command that only has commands of its own: it stops at the first word that is not an option; state->input
+ * is an int, which becomes that word's index. */
+error_t cli_parse_group(int key, char *arg, struct argp_state *state);
+
+/* The run() of such a command: that of the one of `group->commands` which the command line names. */
+int cli_run_group(const struct command *group, int argc, char **argv);
+
 /* Prints the --help of a command on stdout. */
 void cli_help(const struct command *command);
 

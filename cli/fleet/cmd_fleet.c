@@ -10,24 +10,6 @@ static const struct command *const commands[] = {
     &fleet_init_command, &fleet_runs_command,   &fleet_top_command, &fleet_query_command,
     &fleet_diff_command, &fleet_verify_command, &fleet_gc_command,  NULL};
 
-/* Stops at the first word that is not an option: the command; the rest is for its own parser. */
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    int *index = state->input;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        *index = state->next - 1;
-        state->next = state->argc;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no command given (init, runs, top, query, diff, verify or gc)");
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static char *help_filter(int key, const char *text, void *input)
 {
     char *list = key == ARGP_KEY_HELP_POST_DOC
@@ -38,7 +20,7 @@ static char *help_filter(int key, const char *text, void *input)
 }
 
 static const struct argp argp = {
-    .parser = parse,
+    .parser = cli_parse_group,
     .args_doc = "COMMAND [ARG...]",
     .doc = "Ask and compare the runs of many hosts, which are in one PostgreSQL database.\v",
     .children = cli_common_children,
@@ -47,17 +29,7 @@ static const struct argp argp = {
 
 static int run(int argc, char **argv)
 {
-    const struct command *command;
-    char name[64];
-    int index = 0;
-
-    cli_parse(&cmd_fleet, argc, argv, &index);
-    command = cli_find_command(commands, ARRAY_SIZE(commands) - 1, argv[index]);
-    if (!command)
-        return cli_unknown_command(commands, ARRAY_SIZE(commands) - 1, "fleet ", argv[index]);
-    snprintf(name, sizeof(name), "tracectl %s", command->name);
-    argv[index] = name;
-    return command->run(argc - index, argv + index);
+    return cli_run_group(&cmd_fleet, argc, argv);
 }
 
 const struct command cmd_fleet = {

@@ -13,25 +13,6 @@ static const struct command *const commands[] = {
     &go_timeline_command, &go_model_command,   &go_coverage_command,
     &go_locks_command,    &go_layout_command,  NULL};
 
-/* Stops at the first word that is not an option: the command; the rest is for its own parser. */
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    int *index = state->input;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        *index = state->next - 1;
-        state->next = state->argc;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state,
-                   "no command given (check, explore, tree, timeline, model, coverage, locks or layout)");
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 /* The list of commands, behind the options of `tracectl go --help`. */
 static char *help_filter(int key, const char *text, void *input)
 {
@@ -61,7 +42,7 @@ error_t go_parse_binary(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-    .parser = parse,
+    .parser = cli_parse_group,
     .args_doc = "COMMAND [ARG...]",
     .doc = "Analyse Go programs without source or rebuild, stripped or not.\v",
     .children = cli_common_children,
@@ -70,17 +51,7 @@ static const struct argp argp = {
 
 static int run(int argc, char **argv)
 {
-    const struct command *command;
-    char name[64];
-    int index = 0;
-
-    cli_parse(&cmd_go, argc, argv, &index);
-    command = cli_find_command(commands, ARRAY_SIZE(commands) - 1, argv[index]);
-    if (!command)
-        return cli_unknown_command(commands, ARRAY_SIZE(commands) - 1, "go ", argv[index]);
-    snprintf(name, sizeof(name), "tracectl %s", command->name);
-    argv[index] = name;
-    return command->run(argc - index, argv + index);
+    return cli_run_group(&cmd_go, argc, argv);
 }
 
 const struct command cmd_go = {
