@@ -13,6 +13,13 @@
 
 static const char what[] = "cannot join the runs of a job";
 
+/* Tags of the recorder whose values are numbers that add up. */
+#define SUM_TAGS "'waited ns', 'ring bytes'"
+
+/* SQL: how many parts the run has. Tags of single parts are "part N: KEY". */
+#define PARTS_SQL(run) \
+    "(SELECT count(*) FROM main.tags WHERE run_id = " run " AND key LIKE 'part %' AND key NOT LIKE '%: %')"
+
 /* The run `part` (?2) becomes part of the run `run` (?1). */
 static int move_rows(sqlite3 *db, int64_t run, int64_t part, struct error *err)
 {
@@ -33,7 +40,14 @@ static int move_rows(sqlite3 *db, int64_t run, int64_t part, struct error *err)
         "INSERT INTO main.end_nodes SELECT ?1, node + next, parent + next, image, build_id, function, file, line, address,"
         " entry, flags, depth FROM main.end_nodes, (SELECT coalesce(max(node), -1) + 1 AS next FROM main.end_nodes"
         " WHERE run_id = ?1) WHERE run_id = ?2",
-        "INSERT OR IGNORE INTO main.tags SELECT ?1, key, value FROM main.tags WHERE run_id = ?2 AND key NOT LIKE 'part %'",
+        /* sums add up; other tags that both have stay apart where they differ */
+        "UPDATE main.tags SET value = CAST(value AS INTEGER) + (SELECT CAST(t.value AS INTEGER) FROM main.tags t"
+        " WHERE t.run_id = ?2 AND t.key = tags.key) WHERE run_id = ?1 AND key IN (" SUM_TAGS ")"
+        " AND EXISTS (SELECT 1 FROM main.tags t WHERE t.run_id = ?2 AND t.key = tags.key)",
+        "INSERT INTO main.tags SELECT ?1, CASE WHEN mine.key ISNULL THEN t.key ELSE 'part ' || " PARTS_SQL("?1")
+        " || ': ' || t.key END, t.value FROM main.tags t LEFT JOIN main.tags mine ON mine.run_id = ?1 AND mine.key = t.key"
+        " WHERE t.run_id = ?2 AND t.key NOT LIKE 'part %'"
+        " AND (mine.key ISNULL OR (mine.value <> t.value AND t.key NOT IN (" SUM_TAGS ")))",
         "UPDATE main.runs SET started_ns = min(runs.started_ns, p.started_ns), ended_ns = max(runs.ended_ns, p.ended_ns),"
         " exit_status = CASE WHEN runs.exit_status ISNULL OR runs.exit_status <> 0 THEN runs.exit_status"
         " ELSE p.exit_status END"
@@ -51,8 +65,7 @@ static int move_rows(sqlite3 *db, int64_t run, int64_t part, struct error *err)
 static int name_part(sqlite3 *db, int64_t run, int64_t part, struct error *err)
 {
     return db_run(db, what, err,
-                  "INSERT INTO main.tags SELECT ?1, 'part ' || (SELECT count(*) + 1 FROM main.tags WHERE run_id = ?1"
-                  " AND key LIKE 'part %'), " MERGE_PART_SQL("host", "recorder", "started_ns")
+                  "INSERT INTO main.tags SELECT ?1, 'part ' || (1 + " PARTS_SQL("?1") "), " MERGE_PART_SQL("host", "recorder", "started_ns")
                   " FROM main.runs WHERE run_id = ?2 AND (?1 <> ?2 OR NOT EXISTS (SELECT 1 FROM main.tags"
                   " WHERE run_id = ?1 AND key LIKE 'part %'))",
                   "ii", run, part);
@@ -72,7 +85,7 @@ static int can_join(sqlite3 *db, int64_t run, int64_t part, bool *ret_can, struc
     return code;
 }
 
-#define PARTS_SQL \
+#define RUNS_SQL \
     " FROM main.runs JOIN main.tags USING (run_id) WHERE key = '" TRACESTORE_JOB_TAG \
     "' AND value = ?1 AND ended_ns NOTNULL" \
     " AND run_id NOT IN (SELECT run_id FROM main.journal)"
@@ -81,7 +94,7 @@ static int can_join(sqlite3 *db, int64_t run, int64_t part, bool *ret_can, struc
 static int first_part(sqlite3 *db, const char *job, int64_t *ret_run, struct error *err)
 {
     return db_number(db, what, ret_run, err,
-                     "SELECT run_id" PARTS_SQL
+                     "SELECT run_id" RUNS_SQL
                      " ORDER BY EXISTS (SELECT 1 FROM main.tags t WHERE t.run_id = runs.run_id"
                      " AND t.key LIKE 'part %') DESC, run_id LIMIT 1",
                      "t", job);
@@ -92,7 +105,7 @@ static int next_part(sqlite3 *db, const char *job, int64_t run, int64_t after, i
                      struct error *err)
 {
     return db_number(db, what, ret_run, err,
-                     "SELECT min(run_id)" PARTS_SQL " AND run_id > ?3 AND run_id <> ?2", "tii", job, run,
+                     "SELECT min(run_id)" RUNS_SQL " AND run_id > ?3 AND run_id <> ?2", "tii", job, run,
                      after);
 }
 

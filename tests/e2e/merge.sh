@@ -156,7 +156,7 @@ being_recorded() {
 one_job() {
     record whole -- mpiexec -n 4 "$PROGRAMS/odd_even_sort" >/dev/null
     mpiexec -n 4 "$TRACECTL" -q -d "$WORK/job.db" record -n job -- "$PROGRAMS/odd_even_sort" >/dev/null
-    same "1|4" "$(TRACECTL_DB=$WORK/job.db q "SELECT count(*), (SELECT count(*) FROM tags WHERE key LIKE 'part %') FROM runs")"
+    same "1|4" "$(TRACECTL_DB=$WORK/job.db q "SELECT count(*), (SELECT count(*) FROM tags WHERE key LIKE 'part _') FROM runs")"
     "$TRACECTL" -d "$WORK/job.db" verify
     "$TRACECTL" -q merge "$WORK/job.db" -o "$STORE"
     same "$(counts_by_thread "$(run_id whole)" | grep '^[0-3]\.0 ' | grep 'MPI_\|findPtr')" \
@@ -169,6 +169,7 @@ one_job() {
 
 # As over several hosts: a store for each rank.
 job_of_stores() {
+    local rank
     # shellcheck disable=SC2016 # the rank's shell expands it
     mpiexec -n 3 sh -c '"$TRACECTL" -q -d "$WORK/rank$PMI_RANK.db" record -n spread --tag job=sort -- "$PROGRAMS/odd_even_sort"' >/dev/null
     "$TRACECTL" --json merge "$WORK"/rank?.db -o "$WORK/spread.db" >"$WORK/merged.json"
@@ -176,6 +177,16 @@ job_of_stores() {
     same "1|3|sort" "$(TRACECTL_DB=$WORK/spread.db q "SELECT (SELECT count(*) FROM runs), count(*), (SELECT value FROM tags
         WHERE key = 'job') FROM threads")"
     "$TRACECTL" -d "$WORK/spread.db" verify
+    # tags of single ranks: numbers of the recorder add up, others stay with their part
+    # shellcheck disable=SC2016 # the rank's shell expands it
+    mpiexec -n 2 sh -c '"$TRACECTL" -q -d "$WORK/tags$PMI_RANK.db" record --tag job=tags --tag "node=n$PMI_RANK" --tag same=x \
+        -- "$PROGRAMS/odd_even_sort"' >/dev/null
+    for rank in 0 1; do
+        sqlite3 "$WORK/tags$rank.db" "INSERT INTO tags SELECT run_id, 'waited ns', '10$rank' FROM runs"
+    done
+    "$TRACECTL" -q merge "$WORK"/tags?.db -o "$WORK/tags.db"
+    same "node=n0 part 2: node=n1 same=x waited ns=201" "$(TRACECTL_DB=$WORK/tags.db q "SELECT key || '=' || value AS tag FROM tags
+        WHERE key LIKE '%node' OR key LIKE '%same' OR key = 'waited ns' ORDER BY key" | paste -sd ' ')"
     # two threads cannot have one label
     "$TRACECTL" -q -d "$WORK/twice.db" record --tag job=sort -- "$PROGRAMS/million" 5
     "$TRACECTL" -q -d "$WORK/once.db" record --tag job=sort -- "$PROGRAMS/million" 5
