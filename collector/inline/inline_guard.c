@@ -14,21 +14,14 @@
 #include "base/error.h"
 #include "collector/inline/stale_patches.h"
 
-#define TRIES 50 /* the dead collector's memory goes a little later */
-
-/* The collector's memory goes a little later than its descriptors, and so does a session of its own, which
- * goes with it. */
-static bool passes(int r)
-{
-    return r == -EBUSY || r == -EPERM;
-}
+#define TRIES 50 /* the dead collector's memory goes a little later than its descriptors (-EBUSY) */
 
 static void clean_all(pid_t *pids, pid_t collector)
 {
     const struct timespec pause = {0, 20 * 1000 * 1000};
 
     for (size_t i = 0; i < INLINE_GUARD_MAX; i++)
-        for (int try = 0; pids[i] && try < TRIES && passes(stale_patches_clean(pids[i], NULL)); try++)
+        for (int try = 0; pids[i] && try < TRIES && stale_patches_clean(pids[i], NULL) == -EBUSY; try++)
             nanosleep(&pause, NULL);
     stale_patches_remove_all(collector); /* children that it never heard of */
 }
