@@ -13,7 +13,7 @@ struct error;
 
 struct call_filter {
     bool wanted;             /* a list is wanted instead of the tree: some option asks for one */
-    uint64_t min_ns;         /* calls that took at least so long for certain, and those that never returned */
+    uint64_t min_ns;         /* calls that certainly took at least this long, and those that never returned */
     uint64_t from_ns, to_ns; /* calls that began in between, since the run began; to_ns 0: to the end */
     uint64_t depth;          /* so many levels from the outermost on; 0: all */
     const char *function;    /* of this name, as the image spells it or demangled; NULL: any */

@@ -308,7 +308,7 @@ static const struct argp argp = {
         "the width of the terminal and goes through $PAGER; otherwise it is $COLUMNS or 132 columns "
         "wide. Names that do not fit are shortened and listed in full at the end.\n\n"
         "With --functions, each function is a line with its calls and times, baseline -> candidate; times need "
-        "record --time full. A function has changed if its calls, its time in total or by itself, or the 99th "
+        "record --time full. A function has changed if its calls, its total or self time, or the 99th "
         "percentile of its durations are outside of what the baseline runs have. With one baseline run, which "
         "does not show how times vary, times must differ by a fifth; times that are ranges must not overlap.\n\n"
         "Exit status: 0 no difference, 1 differences, 2 usage, 3 failure. If threads or pairs are named, "

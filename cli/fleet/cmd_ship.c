@@ -11,8 +11,9 @@
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/fleet/fleet_commands.h"
+#include "store/bytes/id_map.h"
 
-#define LOOK_SECONDS 2 /* --follow looks for ended runs so often */
+#define FOLLOW_SECONDS 2 /* --follow checks for ended runs at this interval */
 
 struct ship_arguments {
     struct fleet_arguments fleet; /* first: fleet_parse_words() takes it for the whole */
@@ -23,8 +24,7 @@ struct ship_arguments {
 struct shipping {
     const struct ship_arguments *arguments;
     struct fleet fleet;
-    int64_t *done;
-    size_t done_count, done_capacity;
+    struct id_map done; /* by run_id */
     uint64_t shipped, present, refused;
 };
 
@@ -72,22 +72,11 @@ static const struct argp argp = {
     .children = fleet_children,
 };
 
-/* ------------------------------------------------------------------------------------------ one look */
-
-static bool is_done(const struct shipping *shipping, int64_t run_id)
-{
-    for (size_t i = 0; i < shipping->done_count; i++)
-        if (shipping->done[i] == run_id)
-            return true;
-    return false;
-}
+/* ------------------------------------------------------------------------------------------ one pass */
 
 static int note_done(struct shipping *shipping, int64_t run_id, struct error *err)
 {
-    if (array_reserve(&shipping->done, &shipping->done_capacity, shipping->done_count + 1))
-        return error_no_memory(err);
-    shipping->done[shipping->done_count++] = run_id;
-    return 0;
+    return id_map_set(&shipping->done, run_id, run_id) ? error_no_memory(err) : 0;
 }
 
 /* Runs that have ended, from the store; parts that have not joined their job's run yet are left out. */
@@ -143,12 +132,12 @@ static int ship_all(struct shipping *shipping, struct error *err)
     int code = ended_runs(&runs, &count, err);
 
     for (size_t i = 0; i < count && !code && !stopped; i++)
-        if (!is_done(shipping, runs[i].run_id))
+        if (!id_map_number(&shipping->done, runs[i].run_id))
             code = ship_one(shipping, &runs[i], err);
     return code;
 }
 
-/* ------------------------------------------------------------------------------------------ all looks */
+/* ------------------------------------------------------------------------------------------ all passes */
 
 static int connect_again(struct shipping *shipping, struct error *err)
 {
@@ -170,7 +159,7 @@ static int follow(struct shipping *shipping, struct error *err)
         if (!connected && !reported)
             text_print(stderr, "tracectl: %s; trying again\n", err->message);
         reported = !connected;
-        nanosleep(&(struct timespec){.tv_sec = LOOK_SECONDS}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = FOLLOW_SECONDS}, NULL);
     }
     return 0;
 }
@@ -211,7 +200,7 @@ static int run(int argc, char **argv)
     }
     if (!code)
         report(&shipping);
-    free(shipping.done);
+    id_map_release(&shipping.done);
     return code ? cli_fail(&err) : cli_finish(shipping.refused ? EXIT_FOUND : EXIT_NOTHING_FOUND);
 }
 

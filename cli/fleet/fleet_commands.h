@@ -23,6 +23,9 @@ extern const struct argp fleet_address_argp;
 error_t fleet_parse_words(int key, char *arg, struct argp_state *state);
 extern const struct argp_child fleet_children[];
 
+/* The URL of -t (NULL: none), or of $TRACECTL_FLEET. -EINVAL: neither is given. */
+int fleet_address(const char *url, const char **ret_url, struct error *err);
+
 /* Connects to the fleet of -t, or of $TRACECTL_FLEET. */
 int fleet_connect(const char *url, struct fleet *ret_fleet, struct error *err);
 

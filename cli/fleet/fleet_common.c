@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/number.h"
 #include "cli/common/output.h"
 #include "cli/common/table.h"
 #include "cli/fleet/fleet_commands.h"
-#include "collector/fleet/fleet_text.h"
 
 /* ------------------------------------------------------------------------------------------ arguments */
 
@@ -52,13 +51,20 @@ error_t fleet_parse_words(int key, char *arg, struct argp_state *state)
     }
 }
 
+int fleet_address(const char *url, const char **ret_url, struct error *err)
+{
+    *ret_url = url ? url : getenv("TRACECTL_FLEET");
+    return *ret_url && **ret_url
+               ? 0
+               : error_say(err, -EINVAL,
+                           "no fleet is named (name its database with -t URL or TRACECTL_FLEET)");
+}
+
 int fleet_connect(const char *url, struct fleet *ret_fleet, struct error *err)
 {
-    if (!url)
-        url = getenv("TRACECTL_FLEET");
-    if (!url || !*url)
-        return error_say(err, -EINVAL, "no fleet is named (name its database with -t URL or TRACECTL_FLEET)");
-    return fleet_open_initialised(url, ret_fleet, err);
+    int code = fleet_address(url, &url, err);
+
+    return code ? code : fleet_open_initialised(url, ret_fleet, err);
 }
 
 int fleet_find_run(struct fleet *fleet, const char *word, int64_t *ret_run, struct error *err)
@@ -105,7 +111,7 @@ static json_t *json_value(const PGresult *result, int row, int column)
     if (is_integer(type))
         return json_integer(strtoll(text, NULL, 10));
     if (is_number(type))
-        return json_real(strtod(text, NULL));
+        return isfinite(strtod(text, NULL)) ? json_real(strtod(text, NULL)) : cli_json_text(text);
     if (type == 16)
         return json_boolean(*text == 't');
     return cli_json_text(text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracectl fleet init: the schema. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -32,13 +31,7 @@ static int run(int argc, char **argv)
     int code;
 
     cli_parse(&fleet_init_command, argc, argv, &arguments);
-    if (!arguments.url)
-        arguments.url = getenv("TRACECTL_FLEET");
-    if (!arguments.url || !*arguments.url) {
-        error_say(&err, -EINVAL, "no fleet is named (name its database with -t URL or TRACECTL_FLEET)");
-        return cli_fail(&err);
-    }
-    if (fleet_open(arguments.url, &fleet, &err))
+    if (fleet_address(arguments.url, &arguments.url, &err) || fleet_open(arguments.url, &fleet, &err))
         return cli_fail(&err);
     code = fleet_init(&fleet, &err);
     fleet_close(&fleet);

@@ -31,8 +31,18 @@ static int report(const struct fleet_arguments *arguments, const char *sql, int 
 
 /* ------------------------------------------------------------------------------------------ runs */
 
+/* At most one name. */
+static error_t parse_name(int key, char *arg, struct argp_state *state)
+{
+    const struct fleet_arguments *arguments = state->input;
+
+    if (key == ARGP_KEY_ARG && arguments->count)
+        argp_error(state, "unexpected argument '%s' (name one run)", arg);
+    return fleet_parse_words(key, arg, state);
+}
+
 static const struct argp runs_argp = {
-    .parser = fleet_parse_words,
+    .parser = parse_name,
     .args_doc = "[NAME]",
     .doc = "List the runs of the fleet, the newest first.\vWith NAME only the runs of that name.",
     .children = fleet_children,
@@ -69,7 +79,7 @@ const struct command fleet_runs_command = {
 /* ------------------------------------------------------------------------------------------ top */
 
 static const struct argp top_argp = {
-    .parser = fleet_parse_words,
+    .parser = parse_name,
     .args_doc = "[NAME]",
     .doc =
         "The functions that the runs of the fleet call most: how often in all, on how many hosts and in how many runs.\vWith "

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 enum child_end {
-    CHILD_ENDED, /* by itself */
+    CHILD_ENDED, /* it was not killed */
     CHILD_TOO_LONG,
     CHILD_TOO_LARGE,
     CHILD_CANCELLED,
@@ -25,7 +25,7 @@ struct child_limits {
 struct child_answer {
     enum child_end end;
     int exit_status;
-    char *body; /* from malloc, or NULL: empty. Only of a process that ended by itself */
+    char *body; /* from malloc, or NULL: empty. Only of a process that was not killed */
     size_t size;
 };
 

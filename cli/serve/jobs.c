@@ -123,7 +123,7 @@ static void forget(struct jobs *jobs)
             place = &(*place)->next;
 }
 
-/* The answer of a job is there: whoever waits goes on. With the lock held. */
+/* The answer of a job is there: all that wait for it continue. With the lock held. */
 static void answer(struct job *job, unsigned status, const char *reason)
 {
     struct jobs *jobs = job->jobs;

@@ -35,7 +35,7 @@ struct jobs_counts {
     uint64_t asked, kept, run, failed, killed;
 };
 
-/* `store`: its path. Free with jobs_free, which lets all that wait go on, answered with 503. */
+/* `store`: its path. Free with jobs_free, after which all that wait are answered with 503. */
 int jobs_new(const char *store, struct jobs **ret_jobs, struct error *err);
 /* Kills what runs and answers all; jobs_ask answers 503 from now on. */
 void jobs_stop(struct jobs *jobs);
