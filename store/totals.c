@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sums over a run, from the catalog and from the counts in the journal: nothing is decoded. */
+/* Sums over runs, from the catalog and from the counts in the journal: nothing is decoded. */
 #include <errno.h>
 
 #include "base/error.h"
@@ -8,28 +8,27 @@
 #include "store/segment/journal_counts.h"
 #include "store/segment/segment_counts.h"
 #include "store/streams/go_functions.h"
-#include "store/streams/process_events.h"
 
 static const char what[] = "cannot read the catalog";
 
 /* --------------------------------------------------------------------------------------- called functions */
 
-/* The functions that the run's events name: those that only return or stand for losses have 0 calls. */
-static int take_functions(sqlite3 *db, int64_t run_id, struct census *functions, uint64_t *ret_segment_calls,
-                          struct error *err)
+/* The functions that the run's events name: those that only return or stand for losses have 0 calls. Without
+ * `in_journal` those of its segments only. */
+static int take_functions(struct segment_counts *segments, sqlite3 *db, int64_t run_id, bool in_journal,
+                          struct census *functions, uint64_t *ret_segment_calls, struct error *err)
 {
-    AUTO_SEGMENT_COUNTS segments = {0};
     AUTO_JOURNAL_COUNTS journal = {0};
-    int code = segment_counts_open(&segments, db, COUNTS_OF_RUN, err);
+    int code;
 
-    if (code)
-        return code;
-    segment_counts_select(&segments, run_id);
-    code = segment_counts_sum(&segments, functions, err);
+    segment_counts_select(segments, run_id);
+    code = segment_counts_sum(segments, functions, err);
+    segment_counts_rewind(segments);
     if (code)
         return code;
     *ret_segment_calls = functions->calls;
-    code = journal_counts_read(&journal, db, run_id, err);
+    if (in_journal)
+        code = journal_counts_read(&journal, db, run_id, err);
     for (size_t i = 0; i < journal.count && !code; i++)
         if (census_add_calls(functions, journal.counts[i].function, journal.counts[i].calls))
             code = error_no_memory(err);
@@ -39,13 +38,16 @@ static int take_functions(sqlite3 *db, int64_t run_id, struct census *functions,
 int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size_t *ret_count,
                            struct error *err)
 {
+    AUTO_SEGMENT_COUNTS segments = {0};
     AUTO_CENSUS functions = {0};
     AUTO_FREE struct function_calls *list = NULL;
     AUTO_FREE uint32_t *ids = NULL;
     uint64_t calls;
     size_t count = 0;
-    int code = take_functions(db, run_id, &functions, &calls, err);
+    int code = segment_counts_open(&segments, db, COUNTS_OF_RUN, err);
 
+    if (!code)
+        code = take_functions(&segments, db, run_id, true, &functions, &calls, err);
     if (code)
         return code;
     list = calloc(functions.count + 1, sizeof(*list));
@@ -63,75 +65,99 @@ int store_called_functions(sqlite3 *db, int64_t run_id, uint32_t **ret_ids, size
 
 /* ------------------------------------------------------------------------------------------ totals */
 
-static int add_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
-{
-    struct tracestore_totals *totals = context;
-
-    totals->events += tail->event_count;
-    for (size_t i = 0; i < tail->call_count; i++)
-        totals->calls += tail->calls[i];
-    if (!tail->first_seq) /* without a segment it has not been counted yet */
-        totals->threads++;
-    return 0;
-}
-
 /* Losses whose extent is not known; a run that has not ended counts as one. */
-static const char unknown_losses_sql[] =
-    "SELECT (SELECT count(*) FROM losses WHERE run_id = ?1 AND count IS NULL)"
-    " + (SELECT ended_ns IS NULL FROM runs WHERE run_id = ?1)";
+#define UNKNOWN_LOSSES \
+    "(SELECT count(*) FROM main.losses WHERE run_id = ?1 AND count IS NULL)" \
+    " + (SELECT ended_ns IS NULL FROM main.runs WHERE run_id = ?1)"
 
-/* Each total that is the answer to one question. */
-static int ask_numbers(sqlite3 *db, int64_t run_id, struct tracestore_totals *totals, int64_t *lost_events,
-                       int64_t *unknown, struct error *err)
+/* Sums over a table each: a join of them would make SQLite open a temporary table for each run. */
+enum question { ASK_SEGMENTS, ASK_STREAMS, ASK_OTHERS, QUESTIONS };
+
+enum sum {
+    SUM_EVENTS,
+    SUM_SEGMENTS,
+    SUM_SEGMENT_BYTES,
+    SUM_GO_EVENTS,
+    SUM_SYNC_EVENTS,
+    SUM_STREAM_BYTES,
+    SUM_THREADS,
+    SUM_JOURNAL_ROWS,
+    SUM_JOURNAL_BYTES,
+    SUM_LOST,
+    SUM_LOST_EVENTS,
+    SUM_UNKNOWN,
+    SUM_MUTED,
+    SUM_WAITED,
+    SUMS,
+};
+
+/* ?1: the run. The columns are sums from `first` on. */
+static const struct asked {
+    enum sum first;
+    const char *types, *sql;
+} questions[QUESTIONS] = {
+    [ASK_SEGMENTS] =
+        {SUM_EVENTS, "III",
+         "SELECT sum(event_count), count(*), sum(length(data)) FROM main.segments WHERE run_id = ?1"},
+    [ASK_STREAMS] =
+        {SUM_GO_EVENTS, "III",
+         "SELECT sum(event_count) FILTER (WHERE stream = 1), sum(event_count) FILTER (WHERE stream = 2),"
+         " sum(length(data)) FROM main.process_segments WHERE run_id = ?1 AND stream IN (1, 2)"},
+    [ASK_OTHERS] =
+        {SUM_THREADS, "IIIIIIII",
+         "SELECT (SELECT count(*) FROM main.threads t WHERE run_id = ?1 AND EXISTS"
+         "  (SELECT 1 FROM main.segments s WHERE s.thread_id = t.thread_id AND s.run_id = ?1)),"
+         " (SELECT count(*) FROM main.journal WHERE run_id = ?1),"
+         " (SELECT sum(length(data)) FROM main.journal WHERE run_id = ?1),"
+         " (SELECT sum(count) FROM main.losses WHERE run_id = ?1),"
+         " (SELECT count(seq) FROM main.losses WHERE run_id = ?1), " UNKNOWN_LOSSES ","
+         " (SELECT count(DISTINCT function_id) FROM main.blind WHERE run_id = ?1),"
+         " (SELECT CAST(value AS INTEGER) FROM main.tags WHERE run_id = ?1 AND key = 'waited ns')"},
+};
+
+struct tracestore_totals_reader {
+    struct tracestore *store;
+    unsigned parts;
+    bool own_snapshot;
+    sqlite3_stmt *questions[QUESTIONS];
+    struct segment_counts segments; /* with TRACESTORE_CALLS */
+};
+
+static int read_sums(struct tracestore_totals_reader *reader, int64_t run_id, int64_t sums[SUMS],
+                     struct error *err)
 {
-    int64_t answers[10];
-    static const char *const questions[10] = {
-        "SELECT sum(event_count) FROM segments WHERE run_id = ?1",
-        "SELECT sum(count) FROM losses WHERE run_id = ?1",
-        "SELECT count(DISTINCT thread_id) FROM segments WHERE run_id = ?1",
-        "SELECT count(DISTINCT function_id) FROM blind WHERE run_id = ?1",
-        "SELECT count(*) FROM segments WHERE run_id = ?1",
-        "SELECT sum(length(data)) FROM segments WHERE run_id = ?1",
-        "SELECT sum(length(data)) FROM journal WHERE run_id = ?1",
-        "SELECT count(*) FROM losses WHERE run_id = ?1 AND seq NOTNULL",
-        unknown_losses_sql,
-        "SELECT CAST(value AS INTEGER) FROM tags WHERE run_id = ?1 AND key = 'waited ns'",
-    };
+    for (int i = 0; i < QUESTIONS; i++) {
+        const struct asked *asked = &questions[i];
+        sqlite3_stmt *row = reader->questions[i];
+        int code = 0;
 
-    for (size_t i = 0; i < 10; i++) {
-        int code = db_number(db, what, &answers[i], err, questions[i], "i", run_id);
-
+        db_bind(row, "i", run_id);
+        if (db_row(row, asked->types) != SQLITE_ROW)
+            code = db_fail(reader->store->db, err, what);
+        for (int column = 0; asked->types[column] && !code; column++)
+            sums[asked->first + column] = sqlite3_column_int64(row, column);
+        sqlite3_reset(row);
         if (code)
             return code;
     }
-    totals->events = (uint64_t)answers[0];
-    totals->lost = (uint64_t)answers[1];
-    totals->threads = (uint64_t)answers[2];
-    totals->muted_functions = (uint64_t)answers[3];
-    totals->segments = (uint64_t)answers[4];
-    totals->stored_bytes = (uint64_t)(answers[5] + answers[6]);
-    *lost_events = answers[7];
-    *unknown = answers[8];
-    totals->waited_ns = (uint64_t)answers[9];
     return 0;
 }
 
-/* The events of one stream: their number, and what is stored of them. */
-static int add_stream(sqlite3 *db, int64_t run_id, enum process_stream stream, uint64_t *ret_events,
-                      uint64_t *stored_bytes, struct error *err)
-{
-    int64_t events = 0, bytes = 0;
-    int code = db_number(db, what, &events, err,
-                         "SELECT sum(event_count) FROM process_segments WHERE run_id = ?1 AND stream = ?2",
-                         "ii", run_id, (int64_t)stream);
+struct tails {
+    struct tracestore_totals *totals;
+    bool with_calls;
+};
 
-    if (!code)
-        code = db_number(db, what, &bytes, err,
-                         "SELECT sum(length(data)) FROM process_segments WHERE run_id = ?1 AND stream = ?2",
-                         "ii", run_id, (int64_t)stream);
-    *ret_events = (uint64_t)events;
-    *stored_bytes += (uint64_t)bytes;
-    return code;
+static int add_tail(void *context, int64_t thread_id, const struct journal_tail *tail)
+{
+    struct tails *tails = context;
+
+    tails->totals->events += tail->event_count;
+    for (size_t i = 0; i < tail->call_count && tails->with_calls; i++)
+        tails->totals->calls += tail->calls[i];
+    if (!tail->first_seq) /* without a segment it has not been counted yet */
+        tails->totals->threads++;
+    return 0;
 }
 
 static uint64_t count_called(const struct census *functions)
@@ -143,54 +169,105 @@ static uint64_t count_called(const struct census *functions)
     return called;
 }
 
-/* All of it in one snapshot, so that a run that is being recorded adds up. */
-static int sum_up(struct tracestore *store, int64_t run_id, struct tracestore_totals *totals,
-                  struct error *err)
+static void fill(struct tracestore_totals *totals, const int64_t sums[SUMS])
 {
-    AUTO_CENSUS functions = {0};
+    totals->events = (uint64_t)sums[SUM_EVENTS];
+    totals->lost = (uint64_t)sums[SUM_LOST];
+    totals->go_events = (uint64_t)sums[SUM_GO_EVENTS];
+    totals->sync_events = (uint64_t)sums[SUM_SYNC_EVENTS];
+    totals->threads = (uint64_t)sums[SUM_THREADS];
+    totals->muted_functions = (uint64_t)sums[SUM_MUTED];
+    totals->segments = (uint64_t)sums[SUM_SEGMENTS];
+    totals->stored_bytes =
+        (uint64_t)(sums[SUM_SEGMENT_BYTES] + sums[SUM_JOURNAL_BYTES] + sums[SUM_STREAM_BYTES]);
+    totals->waited_ns = (uint64_t)sums[SUM_WAITED];
+    totals->loss_unknown = sums[SUM_UNKNOWN];
+    totals->complete = !totals->loss_unknown && !totals->lost && !totals->muted_functions;
+}
+
+static int add_catalog(sqlite3 *db, int64_t run_id, struct census *functions,
+                       struct tracestore_totals *totals, struct error *err)
+{
     struct catalog_bytes bytes = {0};
-    int64_t lost_events, unknown;
-    int code = ask_numbers(store->db, run_id, totals, &lost_events, &unknown, err);
+    int code = go_functions_take(db, run_id, functions, err);
 
     if (!code)
-        code =
-            add_stream(store->db, run_id, PROCESS_STREAM_GO, &totals->go_events, &totals->stored_bytes, err);
-    if (!code)
-        code = add_stream(store->db, run_id, PROCESS_STREAM_SYNC, &totals->sync_events, &totals->stored_bytes,
-                          err);
-    if (!code)
-        code = take_functions(store->db, run_id, &functions, &totals->calls, err);
-    if (!code)
-        code = go_functions_take(store->db, run_id, &functions, err);
-    if (!code)
-        code = journal_visit_tails(store->db, run_id, add_tail, totals, err);
-    if (!code)
-        code = catalog_bytes_count(store->db, run_id, &functions, &bytes, err);
-    if (code)
-        return code;
-    totals->functions = count_called(&functions);
+        code = catalog_bytes_count(db, run_id, functions, &bytes, err);
     totals->catalog_bytes = bytes.rows + bytes.indexes;
     totals->index_bytes = bytes.indexes;
-    totals->returns = totals->events - totals->calls - (uint64_t)lost_events;
-    totals->raw_bytes = 2 * totals->events;
-    totals->loss_unknown = unknown;
-    totals->complete = !unknown && !totals->lost && !totals->muted_functions;
+    return code;
+}
+
+int tracestore_totals_read(struct tracestore_totals_reader *reader, int64_t run_id,
+                           struct tracestore_totals *ret_totals, struct error *err)
+{
+    struct tracestore_totals totals = {0};
+    struct tails tails = {&totals, reader->parts & TRACESTORE_CALLS};
+    AUTO_CENSUS functions = {0};
+    sqlite3 *db = reader->store->db;
+    int64_t sums[SUMS] = {0};
+    int code = read_sums(reader, run_id, sums, err);
+
+    fill(&totals, sums);
+    if (!code && tails.with_calls)
+        code = take_functions(&reader->segments, db, run_id, sums[SUM_JOURNAL_ROWS], &functions,
+                              &totals.calls, err);
+    if (!code && sums[SUM_JOURNAL_ROWS])
+        code = journal_visit_tails(db, run_id, add_tail, &tails, err);
+    if (!code && reader->parts & TRACESTORE_CATALOG)
+        code = add_catalog(db, run_id, &functions, &totals, err);
+    if (code)
+        return code;
+    totals.raw_bytes = 2 * totals.events;
+    if (tails.with_calls) {
+        totals.functions = count_called(&functions);
+        totals.returns = totals.events - totals.calls - (uint64_t)sums[SUM_LOST_EVENTS];
+    }
+    *ret_totals = totals;
     return 0;
+}
+
+void tracestore_totals_close(struct tracestore_totals_reader *reader)
+{
+    if (!reader)
+        return;
+    for (int i = 0; i < QUESTIONS; i++)
+        sqlite3_finalize(reader->questions[i]);
+    segment_counts_close(&reader->segments);
+    if (reader->own_snapshot)
+        sqlite3_exec(reader->store->db, "COMMIT", NULL, NULL, NULL);
+    free(reader);
+}
+
+/* All runs in one snapshot, so that one that is being recorded adds up. */
+int tracestore_totals_open(struct tracestore *store, unsigned parts,
+                           struct tracestore_totals_reader **ret_reader, struct error *err)
+{
+    AUTO_TOTALS_READER *reader = calloc(1, sizeof(*reader));
+    bool own_snapshot = sqlite3_get_autocommit(store->db);
+    int code = 0;
+
+    if (!reader)
+        return error_no_memory(err);
+    reader->store = store;
+    reader->parts = parts & TRACESTORE_CATALOG ? parts | TRACESTORE_CALLS : parts;
+    if (own_snapshot)
+        code = db_exec(store->db, "BEGIN", what, err);
+    reader->own_snapshot = own_snapshot && !code;
+    for (int i = 0; i < QUESTIONS && !code; i++)
+        code = db_prepare(store->db, questions[i].sql, what, &reader->questions[i], err);
+    if (!code && reader->parts & TRACESTORE_CALLS)
+        code = segment_counts_open(&reader->segments, store->db, COUNTS_OF_RUN, err);
+    if (!code)
+        *ret_reader = take_pointer(reader);
+    return code;
 }
 
 int tracestore_run_totals(struct tracestore *store, int64_t run_id, struct tracestore_totals *ret_totals,
                           struct error *err)
 {
-    struct tracestore_totals totals = {0};
-    bool own_snapshot = sqlite3_get_autocommit(store->db);
-    int code = own_snapshot ? db_exec(store->db, "BEGIN", what, err) : 0;
+    AUTO_TOTALS_READER *reader = NULL;
+    int code = tracestore_totals_open(store, TRACESTORE_CALLS | TRACESTORE_CATALOG, &reader, err);
 
-    if (code)
-        return code;
-    code = sum_up(store, run_id, &totals, err);
-    if (own_snapshot)
-        sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
-    if (!code)
-        *ret_totals = totals;
-    return code;
+    return code ? code : tracestore_totals_read(reader, run_id, ret_totals, err);
 }

@@ -48,13 +48,14 @@ static void put_table_head(FILE *out, const char *caption)
         caption);
 }
 
-static int put_row(const struct print *print, sqlite3_stmt *row, struct error *err)
+static int put_row(const struct print *print, struct tracestore_totals_reader *reader, sqlite3_stmt *row,
+                   struct error *err)
 {
     FILE *out = print->out;
     long long run = sqlite3_column_int64(row, RUN_ID);
     struct tracestore_totals totals;
     char started[40];
-    int r = tracestore_run_totals(print->store, run, &totals, err);
+    int r = tracestore_totals_read(reader, run, &totals, err);
 
     if (r < 0)
         return r;
@@ -81,13 +82,16 @@ static int put_row(const struct print *print, sqlite3_stmt *row, struct error *e
 static int put_rows(const struct print *print, sqlite3_stmt *statement, unsigned most, unsigned *ret_count,
                     struct error *err)
 {
+    AUTO_TOTALS_READER *reader = NULL;
     unsigned count = 0;
-    int r;
+    int r = tracestore_totals_open(print->store, TRACESTORE_CALLS, &reader, err);
 
+    if (r < 0)
+        return r;
     while ((r = cli_step(statement, types, err)) == 0) {
         if (count++ == most)
             break;
-        r = put_row(print, statement, err);
+        r = put_row(print, reader, statement, err);
         if (r < 0)
             return r;
     }

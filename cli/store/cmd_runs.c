@@ -58,16 +58,19 @@ static int list(struct tracestore *store, struct error *err)
     static const char *const titles[] = {">RUN",    "NAME",    "STARTED", ">THREADS",
                                          ">EVENTS", ">STORED", "STATE",   "COMMAND"};
     AUTO_STATEMENT *statement = NULL;
+    AUTO_TOTALS_READER *reader = NULL;
     struct table *table = cli.json ? NULL : table_new(stdout, titles, ARRAY_SIZE(titles), cli_colour());
     struct json_array array = {0};
-    int r = cli_prepare(store, &statement, err, runs_sql, 0);
+    int r = tracestore_totals_open(store, 0, &reader, err);
 
+    if (r == 0)
+        r = cli_prepare(store, &statement, err, runs_sql, 0);
     if (cli.json)
         cli_json_begin(&array);
     while (r == 0 && (r = cli_step(statement, "ittnnI", err)) == 0) {
         struct tracestore_totals totals;
 
-        r = tracestore_run_totals(store, sqlite3_column_int64(statement, RUNS_RUN), &totals, err);
+        r = tracestore_totals_read(reader, sqlite3_column_int64(statement, RUNS_RUN), &totals, err);
         if (r == 0 && cli.json)
             print_json(&array, statement, &totals);
         else if (r == 0)

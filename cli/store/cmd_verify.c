@@ -31,13 +31,16 @@ static void report(void *context, const struct tracestore_problem *problem)
 static int count_events(struct tracestore *store, uint64_t *ret_events, struct error *err)
 {
     AUTO_STATEMENT *statement = NULL;
+    AUTO_TOTALS_READER *reader = NULL;
     uint64_t events = 0;
-    int r = cli_prepare(store, &statement, err, "SELECT run_id FROM runs", 0);
+    int r = tracestore_totals_open(store, 0, &reader, err);
 
+    if (r == 0)
+        r = cli_prepare(store, &statement, err, "SELECT run_id FROM runs", 0);
     while (r == 0 && (r = cli_step(statement, "i", err)) == 0) {
         struct tracestore_totals totals = {0};
 
-        r = tracestore_run_totals(store, sqlite3_column_int64(statement, 0), &totals, err);
+        r = tracestore_totals_read(reader, sqlite3_column_int64(statement, 0), &totals, err);
         events += totals.events;
     }
     *ret_events = events;

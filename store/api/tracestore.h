@@ -135,6 +135,33 @@ struct tracestore_totals {
 int tracestore_run_totals(struct tracestore *store, int64_t run_id, struct tracestore_totals *ret_totals,
                           struct error *err);
 
+/* What a reader of totals reads besides sums of rows; the members of parts that it does not read are 0. */
+enum tracestore_totals_part {
+    TRACESTORE_CALLS = 1,   /* calls, returns, functions: the lists of functions of all segments are read */
+    TRACESTORE_CATALOG = 2, /* catalog_bytes, index_bytes, and the above: some 50 statements a run */
+};
+
+/* The sums of many runs, in one snapshot of the store: for lists of runs. */
+struct tracestore_totals_reader;
+
+#define AUTO_TOTALS_READER __attribute__((cleanup(tracestore_totals_cleanup))) struct tracestore_totals_reader
+
+/* Begins a snapshot, unless the connection is in a transaction. `parts`: a sum of tracestore_totals_part.
+ * `store` must live until the reader is closed. Close with tracestore_totals_close. */
+int tracestore_totals_open(struct tracestore *store, unsigned parts,
+                           struct tracestore_totals_reader **ret_reader, struct error *err);
+/* Three statements a run that is not being recorded, or four. A run that does not exist has zeroes. -EBADMSG: a
+ * value of the run is not of its column's type; the reader may read other runs. */
+int tracestore_totals_read(struct tracestore_totals_reader *reader, int64_t run_id,
+                           struct tracestore_totals *ret_totals, struct error *err);
+/* Ends the snapshot. NULL: nothing. */
+void tracestore_totals_close(struct tracestore_totals_reader *reader);
+
+static inline void tracestore_totals_cleanup(struct tracestore_totals_reader **reader)
+{
+    tracestore_totals_close(*reader);
+}
+
 /* How the returns of a thread are known, which decides what its calls without a return mean. */
 enum trace_returns {
     TRACE_RETURNS_PROBED,   /* every return was seen: a call without one is still open */
