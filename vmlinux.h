@@ -35,7 +35,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0 };
-enum { BPF_F_MMAPABLE = 1024 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 /* What is to be done when a thread enters the kernel (include/linux/thread_info.h); the values are relocated.
@@ -122,8 +122,13 @@ typedef struct {
     unsigned int val;
 } kuid_t;
 
+struct user_namespace {
+    int level; /* 0: the first one */
+};
+
 struct cred {
     kuid_t uid;
+    struct user_namespace *user_ns;
 };
 
 /* Files and sockets. */

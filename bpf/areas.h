@@ -13,28 +13,27 @@
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
     __uint(max_entries, MAX_PROCESSES);
     __type(key, __u32); /* tgid */
     __type(value, __u32);
 } areas SEC(".maps");
 
-#define FILTERED_AREAS 512 /* a page of them: AGENT_FILTERED_BYTES */
-
-/* Areas of which threads must not wait for the collector, by their numbers. Targets have it mapped for
- * reading, and the kernel lets nobody make such a mapping writable (bpf_map_mmap()). A mark is never taken
- * back: what one process may not do its children may not. */
+/* Areas of which threads must not wait for the collector, by their numbers; nobody waits in those with larger
+ * ones. Targets have it mapped for reading, and the kernel lets nobody make such a mapping writable
+ * (bpf_map_mmap()). A mark is not taken back while a process has the area: what one process may not do its
+ * children may not. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, FILTERED_AREAS);
+    __uint(max_entries, AREAS_THAT_WAIT);
     __type(key, __u32);
     __type(value, __u64);
 } filtered SEC(".maps");
 
 static __always_inline void forbid_waiting(__u32 area)
 {
-    __u32 index = area % FILTERED_AREAS;
-    __u64 *mark = bpf_map_lookup_elem(&filtered, &index);
+    __u64 *mark = bpf_map_lookup_elem(&filtered, &area);
 
     if (mark)
         *mark = 1;

@@ -6,100 +6,17 @@
 #include "bpf/arch.h"
 #include "bpf/areas.h"
 #include "bpf/callers.h"
+#include "bpf/hold.h"
 #include "bpf/inline.h"
 #include "bpf/losses.h"
 #include "bpf/own_stack.h"
 #include "bpf/processes.h"
+#include "bpf/rights.h"
 #include "bpf/ring.h"
 #include "bpf/shadow.h"
 #include "bpf/trigger.h"
 
-/* Stopped after an exec, or while new libraries are probed, until the collector lets go: since when
- * (CLOCK_MONOTONIC). The guard lets go what has stood too long, whatever the collector does. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, MAX_PROCESSES);
-    __type(key, __u32); /* tgid */
-    __type(value, __u64);
-} held SEC(".maps");
-
 const volatile bool follow_children = true;
-const volatile bool may_hold = true; /* programs and children may be stopped for a moment */
-volatile __u32 holder;               /* the process that traces the targets, if any: its doing is ours */
-const volatile __u32 collector;      /* its process: it does not mind when its own child is stopped */
-const volatile bool can_continue_all = true; /* it may continue processes of other users than its own */
-const volatile __u32 collector_user;
-
-#define SIGSTOP 19
-
-/* Whether another program would see the stop and take it for something else: a debugger that started the
- * program, or a shell with job control, which gives each job a process group of its own in its own session.
- */
-static __always_inline bool is_job(struct task_struct *task)
-{
-    struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
-
-    return (task->ptrace && (__u32)task->parent->tgid != holder) ||
-           (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
-}
-
-/* Stops the current process if that is harmless and if it is on the list then: a stopped process must be
- * found again. */
-static __always_inline bool hold_in_any_phase(struct task_struct *task)
-{
-    __u64 since = bpf_ktime_get_ns();
-    __u32 tgid = (__u32)task->tgid;
-
-    if (!may_hold && (__u32)task->real_parent->tgid != collector)
-        return false;
-    if (!can_continue_all && task->cred->uid.val != collector_user)
-        return false;
-    if (is_job(task) || bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
-        return false;
-    bpf_send_signal(SIGSTOP);
-    return true;
-}
-
-/* The same while the collector reads records; otherwise it would stand for long. */
-static __always_inline bool hold(struct task_struct *task)
-{
-    return phase == PHASE_RECORDING && hold_in_any_phase(task);
-}
-
-/* Stops a child that has not run yet, so that it can be given probes. One with a terminal is not stopped:
- * it is unknown yet whether it will be a job. */
-static __always_inline bool hold_child(struct task_struct *child, const struct process_state *state)
-{
-    __u64 since = bpf_ktime_get_ns();
-    __u32 tgid = (__u32)child->tgid;
-
-    if (phase != PHASE_RECORDING || !may_hold || !(state->flags & PROCESS_OWN_PROBES) ||
-        !bpf_ksym_exists(bpf_send_signal_task) || child->signal->tty ||
-        (!can_continue_all && child->cred->uid.val != collector_user) ||
-        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
-        return false;
-    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
-        return true;
-    bpf_map_delete_elem(&held, &tgid);
-    return false;
-}
-
-/* The same with a thread that works on its maker's slots: its process, until the block is marked. */
-static __always_inline bool hold_sharer(struct task_struct *parent, struct task_struct *child)
-{
-    __u64 since = bpf_ktime_get_ns();
-    __u32 tgid = (__u32)child->tgid;
-    bool may = may_hold || (__u32)parent->real_parent->tgid == collector;
-
-    if (phase != PHASE_RECORDING || !may || is_job(parent) || !bpf_ksym_exists(bpf_send_signal_task) ||
-        (!can_continue_all && child->cred->uid.val != collector_user) ||
-        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
-        return false;
-    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
-        return true;
-    bpf_map_delete_elem(&held, &tgid);
-    return false;
-}
 
 /* What a thread has packed comes before what it does now. If the ring is full it is packed all the same. */
 static __always_inline void flush_current(const struct task_struct *task)
@@ -137,6 +54,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     struct wire_fork *record;
 
     inherit_area(parent, child);
+    if (!state || !followed)
+        check_rights_of_child(parent, child, false);
     if (!state)
         return 0;
     shares = state->flags & PROCESS_INLINE && shares_block(child);
@@ -166,6 +85,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
                      (followed ? 0 : FORK_IS_LEFT);
     record->thread_block = thread_block_of(child);
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+    if (is_process && followed)
+        check_rights_of_child(parent, child, stopped);
     return 0;
 }
 

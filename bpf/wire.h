@@ -102,6 +102,9 @@ struct wire_libraries {
     __u32 tgid, unused;
 };
 
+/* Numbers of areas of inline probes by which they can be marked (bpf/areas.h): below this. */
+#define AREAS_THAT_WAIT 512
+
 struct wire_rights {
     struct wire_header header;
     __u32 tgid, unused;

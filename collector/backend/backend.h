@@ -72,6 +72,12 @@ struct backend_choice {
     const bool *out_ahead; /* these */
 };
 
+/* A process whose rights are others than those that its probes' memory was made for. */
+struct changed_process {
+    pid_t pid;
+    bool again; /* it was listed before */
+};
+
 /* Probes in one file. */
 struct placed_probes {
     dev_t device;
@@ -142,8 +148,11 @@ struct backend_operations {
     /* The process is to share memory with its parent, or its children, no more: takes its probes out, gives
      * it memory of its own, and hands on the rest of its calls. It may get probes anew afterwards. Returns 1,
      * 0 when it shares none; -EBUSY when its probes have to stay, and write to memory of its own now; -ENOMEM
-     * and others: it shares still. */
+     * and others: it shares still. A child that is not followed is parted as well, and returns 0. */
     int (*separate)(struct backend *backend, pid_t pid, struct error *err);
+    /* Lists the processes that share memory with others and have other rights by now; the caller frees the
+     * list. -ENOMEM. */
+    int (*changed)(struct backend *backend, struct changed_process **ret, size_t *ret_count);
     /* A thread has made another one on its own thread control block, which is where calls are written: until
      * one of them is left they are counted, not recorded. Returns 1 when that was so before this one was
      * made; -ENOMEM; -ESRCH: the block cannot be marked. */

@@ -104,11 +104,15 @@ struct life_cycle_operations {
      * in the file of `filtered`, a page that targets map, which stays the source's. */
     int (*watch_asks)(struct life_cycle_source *source, int file, unsigned long offset, struct error *err);
     int (*filtered)(const struct life_cycle_source *source);
+    /* A number for an area that no process has at present, from 1; threads may wait there until one is marked.
+     * -ENOSPC: there is none left, -ENOTSUP: nobody may wait. Then numbers from AREAS_THAT_WAIT on will do. */
+    int (*number_area)(struct life_cycle_source *source, uint32_t *ret_area);
     /* A process is about to get the area with that number, or (0) has none any more: it is the one that its
      * threads ask for, and those of the children that it makes from now on. -E2BIG: there are too many, and
      * they must not wait. */
     int (*set_area)(struct life_cycle_source *source, pid_t pid, uint32_t area);
-    /* Functions by which a process is about to change its rights, in all processes: WIRE_RIGHTS. */
+    /* Functions by which a process is about to change its rights, in all processes: WIRE_RIGHTS. That may come
+     * without them, too. */
     int (*watch_rights)(struct life_cycle_source *source, const struct probe_sites *sites, struct error *err);
     /* Calls by which programs are about to change their code, in one process or (`pid` 0) in all:
      * WIRE_REWRITE. The cookies are of enum rewrite_gate_kind. */

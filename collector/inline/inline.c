@@ -191,8 +191,7 @@ static int prepare(const struct inline_backend *backend, const struct backend_ta
     return 0;
 }
 
-/* The family whose area a process has already: it was forked from a patched one a moment ago. */
-static struct family *family_of(const struct inline_backend *backend, pid_t pid)
+struct family *inline_family_of(const struct inline_backend *backend, pid_t pid)
 {
     uint64_t inode = stale_patches_area_of(pid, getpid());
 
@@ -226,6 +225,25 @@ static bool has_our_clock(pid_t pid)
     return stat("/proc/self/ns/time", &own) || (!stat(path, &other) && own.st_ino == other.st_ino);
 }
 
+int inline_set_area(const struct inline_backend *backend, pid_t pid, uint32_t area)
+{
+    return backend->set_area ? backend->set_area(backend->sink.context, pid, area) : -ENOTSUP;
+}
+
+_Static_assert(AREAS_THAT_WAIT * sizeof(uint64_t) == AGENT_FILTERED_BYTES, "as many marks as numbers");
+
+/* Where it has no number of its own by which it could be marked nobody waits. */
+static void number_area(struct inline_backend *backend, pid_t pid, struct family *family)
+{
+    bool numbered = backend->number_area && !backend->number_area(backend->sink.context, &family->number);
+
+    if (!numbered)
+        family->number = AREAS_THAT_WAIT + backend->unnumbered++;
+    family->patch.area->head->area = family->number;
+    numbered &= !inline_set_area(backend, pid, family->number);
+    family->patch.waits = numbered && backend->waits && has_our_clock(pid);
+}
+
 static int make_area(struct inline_backend *backend, const struct backend_target *target,
                      struct family *family, struct error *err)
 {
@@ -242,9 +260,10 @@ static int make_area(struct inline_backend *backend, const struct backend_target
     family->inode = file.st_ino;
     family->patch.agent = backend->agent;
     family->patch.filtered = backend->filtered;
-    family->patch.area->head->area = family->number = ++backend->families;
-    family->patch.waits = backend->waits && has_our_clock(target->pid) &&
-                          !backend->set_area(backend->sink.context, target->pid, family->number);
+    r = process_credentials(target->pid, &family->credentials);
+    if (r)
+        return error_set(err, r, NULL, "cannot read the rights of process %d", (int)target->pid);
+    number_area(backend, target->pid, family);
     family->patch.area->head->tick = agent_tick_word(backend->tick);
     return make_reader(backend, target, family) ? error_no_memory(err) : 0;
 }
@@ -288,7 +307,7 @@ static int attach(struct backend *base, const struct backend_target *target, str
 {
     struct inline_backend *backend = inline_of(base);
     CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
-    struct family *parents = family_of(backend, target->pid);
+    struct family *parents = inline_family_of(backend, target->pid); /* it was forked a moment ago */
     int r;
 
     if (parents)
@@ -308,14 +327,17 @@ static int attach(struct backend *base, const struct backend_target *target, str
         if (r != -EEXIST)
             break;
     }
-    if (r)
+    if (r) {
+        inline_set_area(backend, target->pid, 0);
         return r;
+    }
     r = let_wait(backend, family, err);
     if (!r && inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since))
         r = error_no_memory(err);
     if (r) {
         pulse_remove(backend->pulse, family->patch.area);
         live_patch_restore(target->pid, &family->patch, NULL);
+        inline_set_area(backend, target->pid, 0);
         return r;
     }
     take_pointer(family);
@@ -421,6 +443,7 @@ static const struct backend_operations operations = {
     .choose = inline_choose,
     .overwritten = inline_overwritten,
     .separate = inline_separate,
+    .changed = inline_changed,
     .share_block = inline_share_block,
     .busiest = inline_busiest,
     .ran = inline_ran,
@@ -459,6 +482,7 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     backend->by_notes = options->by_notes;
     backend->waits = options->waits;
     backend->filtered = options->filtered;
+    backend->number_area = options->number_area;
     backend->set_area = options->set_area;
     backend->sink = *sink;
     inline_begin_tick(backend, 1);

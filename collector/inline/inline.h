@@ -30,8 +30,9 @@ struct inline_options {
                           that lives */
     int filtered;      /* then the file, to be mapped, where the kernel side marks at AGENT_ASK which threads
                           may not */
-    /* Then says that a process is about to get the area with that number, or (0) has none any more; `context`
-     * is the sink's. Where it fails the process's threads do not wait. */
+    /* As in struct life_cycle_operations; `context` is the sink's. Where one fails, or is NULL, the process's
+     * threads do not wait. */
+    int (*number_area)(void *context, uint32_t *ret_area);
     int (*set_area)(void *context, pid_t pid, uint32_t area);
 };
 

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "collector/inline/inline_state.h"
 #include "collector/inline/stale_patches.h"
-#include "collector/process/process.h"
 
 #define STRANGERS_MAX 10000u /* threads of one family that are looked up in /proc */
 
@@ -154,41 +151,4 @@ int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32
         return 0;
     return inline_was_read(backend, family,
                            agent_reader_claim(family->reader, ticket, inline_owner_of(backend, tid)));
-}
-
-/* ------------------------------------------------------------------------------------ parting */
-
-/* Hands on the rest of what a process has recorded, and puts its chunks back: it cannot write there any more.
- */
-static int end_threads(struct inline_backend *backend, pid_t pid)
-{
-    AUTO_FREE pid_t *tids = NULL;
-    size_t count = 0;
-    int r = process_threads(pid, &tids, &count, NULL);
-
-    for (size_t i = 0; !r && i < count; i++)
-        r = inline_end_thread(backend, pid, (uint32_t)tids[i]);
-    return r == -ESRCH ? 0 : r; /* its end is reported later */
-}
-
-int inline_separate(struct backend *base, pid_t pid, struct error *err)
-{
-    struct inline_backend *backend = inline_of(base);
-    struct member *member = inline_find_member(backend, pid);
-    int parted, r;
-
-    if (!member || member->shares || member->family->members == 1)
-        return 0;
-    pulse_hold(backend->pulse);
-    parted = live_patch_part(pid, &member->family->patch, err);
-    pulse_resume(backend->pulse);
-    if (parted && parted != -EAGAIN)
-        return parted;
-    if (backend->waits)
-        backend->set_area(backend->sink.context, pid, 0);
-    r = end_threads(backend, pid);
-    if (r)
-        return error_set(err, r, NULL, "cannot read the buffers of process %d", (int)pid);
-    inline_remove_member(backend, member);
-    return parted ? -EBUSY : 1;
 }

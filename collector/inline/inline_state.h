@@ -12,6 +12,7 @@
 #include "collector/inline/live_patch.h"
 #include "collector/inline/pulse.h"
 #include "collector/inline/reader.h"
+#include "collector/process/credentials.h"
 
 #define TICKS 65536u
 
@@ -26,13 +27,14 @@ struct family {
     struct live_patch patch;
     struct agent_reader *reader;
     const struct inline_image *inlined;
-    struct inline_code *code; /* with the patches; other families may have it, too */
-    bool *out, *varies;       /* of each patch: it is out; it has been */
-    uint64_t changed_ns;      /* when patches were taken out or put in last; 0: never */
-    uint64_t inode;           /* of the area's memory file */
-    uint32_t number;          /* of the area, in its head */
-    uint32_t strangers;       /* threads that were looked up, of processes that are no members */
-    bool distrusted;          /* what is in its area is not believed any more */
+    struct inline_code *code;       /* with the patches; other families may have it, too */
+    bool *out, *varies;             /* of each patch: it is out; it has been */
+    uint64_t changed_ns;            /* when patches were taken out or put in last; 0: never */
+    uint64_t inode;                 /* of the area's memory file */
+    struct credentials credentials; /* of the process that it was made for */
+    uint32_t number;                /* of the area, in its head */
+    uint32_t strangers;             /* threads that were looked up, of processes that are no members */
+    bool distrusted;                /* what is in its area is not believed any more */
     size_t members;
     uint32_t claims_seen;            /* the last ticket whose word was taken up */
     struct noted_claim *open_claims; /* of threads that are not known yet */
@@ -43,6 +45,7 @@ struct member {
     pid_t pid;
     pid_t shares;      /* whose memory it has (vfork): that one's code is restored; 0: its own */
     bool restored;     /* its code is as it was */
+    bool changed;      /* its rights were seen to be others than the family's */
     uint64_t used_ns;  /* processor time, when the busiest was asked for */
     uint64_t ran_ns;   /* the same, at inline_backend_ran() */
     uint64_t since_ns; /* when it had been patched, CLOCK_MONOTONIC; 0: it was born like that */
@@ -78,11 +81,12 @@ struct inline_backend {
     struct shared_block *shared_blocks;
     struct inline_guard guard;
     uint64_t unplaced, shared; /* of families that are gone */
-    uint32_t families;         /* so many have been made */
+    uint32_t unnumbered;       /* so many areas have been made that have no number of the source's */
     int agent;                 /* agent_file_new() */
     bool timed;
     bool waits;                                               /* as in the options */
     int filtered;                                             /* the same */
+    int (*number_area)(void *context, uint32_t *ret_area);    /* the same */
     int (*set_area)(void *context, pid_t pid, uint32_t area); /* the same */
     bool by_notes;          /* threads' tickets are told by their agents, not by a kernel side */
     bool awaited;           /* a thread waited for the collector when the areas were read last */
@@ -103,6 +107,12 @@ struct member *inline_find_member(const struct inline_backend *backend, pid_t pi
 /* A process that has the family's area; `shares`, `since_ns`: see struct member. -ENOMEM. */
 int inline_add_member(struct inline_backend *backend, struct family *family, pid_t pid, pid_t shares,
                       uint64_t since_ns);
+
+/* Says whose area a process has, or (0) that it has none: as the options' function. */
+int inline_set_area(const struct inline_backend *backend, pid_t pid, uint32_t area);
+
+/* The family whose area a process has, whether it is known or not; NULL: none. */
+struct family *inline_family_of(const struct inline_backend *backend, pid_t pid);
 
 /* The family goes with its last member. */
 void inline_remove_member(struct inline_backend *backend, struct member *member);
@@ -177,6 +187,7 @@ int inline_choose(struct backend *backend, const struct inline_image *inlined,
 int inline_overwritten(const struct backend *backend, pid_t pid, const struct inline_image **ret_inlined,
                        bool **ret_lost);
 int inline_separate(struct backend *backend, pid_t pid, struct error *err);
+int inline_changed(struct backend *backend, struct changed_process **ret, size_t *ret_count);
 int inline_share_block(struct backend *backend, const struct wire_fork *record);
 pid_t inline_busiest(struct backend *backend, const struct inline_image *inlined);
 uint64_t inline_ran(struct backend *backend);

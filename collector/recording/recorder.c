@@ -17,6 +17,7 @@
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_rewrites.h"
+#include "collector/recording/recorder_rights.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -385,6 +386,8 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
             r = apply_go_detail_if_due(recorder, now, err);
         if (!r)
             r = recorder_check_probes(recorder, now, err);
+        if (!r)
+            r = recorder_check_rights(recorder, now, err);
         if (!r)
             r = flush_if_due(recorder, now, err);
         if (!r && recorder->options.storage.flight)

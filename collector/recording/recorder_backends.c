@@ -59,6 +59,13 @@ static pid_t process_of(void *context, uint32_t tid)
     return streams_process_of(recorder->streams, tid);
 }
 
+static int number_area(void *context, uint32_t *ret_area)
+{
+    struct recorder *recorder = context;
+
+    return recorder->source->of->number_area(recorder->source, ret_area);
+}
+
 static int set_area(void *context, pid_t pid, uint32_t area)
 {
     struct recorder *recorder = context;
@@ -105,6 +112,7 @@ static int open_inline(struct recorder *recorder, struct error *err)
         .timed = recorder->options.content.times == STREAM_TIMES_FULL,
         .waits = recorder->options.probes.waits,
         .filtered = recorder->source->of->filtered(recorder->source),
+        .number_area = number_area,
         .set_area = set_area,
         .by_notes = recorder->tracer,
     };

@@ -7,6 +7,7 @@
 #include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_flight.h"
 #include "collector/recording/recorder_rewrites.h"
+#include "collector/recording/recorder_rights.h"
 
 bool recorder_let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid)
 {
@@ -159,40 +160,9 @@ static int handle_exit(struct recorder *recorder, const void *data, size_t size)
 
 /* ------------------------------------------------------------------------------------ their code */
 
-/* What is not known of a process whose rights have changed, and which shared its parent's buffers; NULL:
- * nothing. `parted`: what backend_operations.separate returned. */
-static const char *after_parting(const struct recorder *recorder, pid_t pid, bool held, int parted)
+static int handle_rights(struct recorder *recorder, const void *record, size_t size)
 {
-    if (!parted)
-        return NULL;
-    if (parted < 0 && parted != -EBUSY)
-        return "its rights have changed, and it still shares its parent's buffers: calls of both may be made "
-               "up";
-    if (!backend_has(recorder->in_processes, pid))
-        return "its rights have changed: it has no inline probes any more";
-    return held ? NULL : "its rights had changed a moment before it got buffers of its own";
-}
-
-static int handle_rights(struct recorder *recorder, const void *data, size_t size)
-{
-    const struct wire_rights *record = data;
-    pid_t pid = (pid_t)record->tgid;
-    struct error why = {0};
-    bool updates, held = record->header.flags & WIRE_HELD;
-    const char *loss;
-    int parted = 0, r = 0;
-
-    if (recorder->in_processes && !recorder->closing)
-        parted = recorder->in_processes->of->separate(recorder->in_processes, pid, &why);
-    if (parted == -ENOMEM)
-        return parted;
-    if (parted > 0)
-        r = loader_give_inline(recorder->loader, pid, &updates, &why);
-    loss = after_parting(recorder, pid, held, parted);
-    recorder_let_go(recorder, &record->header, pid);
-    if (r == -ENOMEM)
-        return r;
-    return loss && parted != -ESRCH ? streams_process_loss(recorder->streams, pid, loss) : 0;
+    return recorder_handle_rights(recorder, record);
 }
 
 static int handle_libraries(struct recorder *recorder, const void *data, size_t size)

@@ -67,7 +67,8 @@ struct recorder {
     struct wire_rewrite *rewrites; /* of programs that wait for it */
     size_t rewrite_count, rewrite_capacity;
     struct probe_watch probes;
-    struct error failure; /* of what a record asked for; code 0: none */
+    uint64_t rights_due_ns; /* recorder_check_rights(), CLOCK_MONOTONIC */
+    struct error failure;   /* of what a record asked for; code 0: none */
     uint64_t life_cycle_losses, go_detail_ns;
     uint64_t images_checked_ns; /* recorder_release_images() */
     uint32_t images_checked;    /* how many there were */

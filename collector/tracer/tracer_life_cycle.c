@@ -124,6 +124,12 @@ static int watch_agent(struct life_cycle_source *source, int file, unsigned long
     return 0; /* the agent leaves word of it */
 }
 
+static int number_area(struct life_cycle_source *source, uint32_t *ret_area)
+{
+    (void)source, (void)ret_area;
+    return -ENOTSUP;
+}
+
 static int set_area(struct life_cycle_source *source, pid_t pid, uint32_t area)
 {
     (void)source, (void)pid;
@@ -214,6 +220,7 @@ const struct life_cycle_operations tracer_operations = {
     .watch_claims = watch_agent,
     .watch_asks = watch_agent,
     .filtered = filtered,
+    .number_area = number_area,
     .set_area = set_area,
     .watch_rights = watch_rights,
     .watch_rewrites = watch_rewrites,

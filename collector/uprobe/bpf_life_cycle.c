@@ -144,6 +144,30 @@ static int watch_rights(struct life_cycle_source *source, const struct probe_sit
     return uprobe_attach(backend, backend->skeleton->progs.on_rights, PROBE_CLAIMS, sites, 0, err);
 }
 
+/* Those that no process has; the last ones are not taken again at once. */
+static int number_area(struct life_cycle_source *source, uint32_t *ret_area)
+{
+    struct uprobe_backend *backend = uprobe_of_life_cycle(source);
+    int map = bpf_map__fd(backend->skeleton->maps.areas), marks = filtered(source);
+    bool taken[AREAS_THAT_WAIT] = {true};
+    uint32_t key, *previous = NULL, area;
+    const uint64_t none = 0;
+
+    while (!bpf_map_get_next_key(map, previous, &key)) {
+        if (!bpf_map_lookup_elem(map, &key, &area) && area < AREAS_THAT_WAIT)
+            taken[area] = true;
+        previous = &key;
+    }
+    for (uint32_t i = 1; i <= AREAS_THAT_WAIT; i++) {
+        area = (backend->last_area + i) % AREAS_THAT_WAIT;
+        if (taken[area] || bpf_map_update_elem(marks, &area, &none, BPF_ANY))
+            continue;
+        *ret_area = backend->last_area = area;
+        return 0;
+    }
+    return -ENOSPC;
+}
+
 static int set_area(struct life_cycle_source *source, pid_t pid, uint32_t area)
 {
     int map = bpf_map__fd(uprobe_of_life_cycle(source)->skeleton->maps.areas);
@@ -221,6 +245,7 @@ const struct life_cycle_operations bpf_life_cycle_operations = {
     .watch_claims = watch_claims,
     .watch_asks = watch_asks,
     .filtered = filtered,
+    .number_area = number_area,
     .set_area = set_area,
     .watch_rights = watch_rights,
     .watch_rewrites = watch_rewrites,

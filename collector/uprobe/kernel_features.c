@@ -41,11 +41,10 @@ static bool takes_links(uint32_t type)
     return program >= 0 && syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EBADF;
 }
 
-static bool look_for_slot_tracepoints(void)
+static bool has_slot_tracepoints(const struct btf *kernel)
 {
-    CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
     const struct btf_type *type;
-    int exit = kernel ? btf__find_by_name_kind(kernel, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF) : -1;
+    int exit = btf__find_by_name_kind(kernel, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF);
 
     if (exit < 0 || btf__find_by_name_kind(kernel, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) < 0)
         return false;
@@ -55,7 +54,7 @@ static bool look_for_slot_tracepoints(void)
            btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
 }
 
-static bool has_uprobe_multi, has_sessions, reports_slots;
+static bool has_uprobe_multi, has_sessions, reports_slots, reports_rights;
 
 static void find_uprobe_multi(void)
 {
@@ -68,10 +67,17 @@ static void find_sessions(void)
 }
 
 /* The kernel's types take tens of milliseconds to read. */
-static void find_slot_tracepoints(void)
+static void find_tracepoints(void)
 {
-    reports_slots = look_for_slot_tracepoints();
+    CLEANUP(cleanup_btf) struct btf *kernel = btf__load_vmlinux_btf();
+
+    if (!kernel)
+        return;
+    reports_slots = has_slot_tracepoints(kernel);
+    reports_rights = btf__find_by_name_kind(kernel, "btf_trace_cap_capable", BTF_KIND_TYPEDEF) >= 0;
 }
+
+static pthread_once_t tracepoints = PTHREAD_ONCE_INIT;
 
 bool kernel_has_uprobe_multi(void)
 {
@@ -91,8 +97,12 @@ bool kernel_has_sessions(void)
 
 bool kernel_reports_slots(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, find_slot_tracepoints);
+    pthread_once(&tracepoints, find_tracepoints);
     return reports_slots;
+}
+
+bool kernel_reports_rights(void)
+{
+    pthread_once(&tracepoints, find_tracepoints);
+    return reports_rights;
 }

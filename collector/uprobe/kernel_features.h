@@ -24,4 +24,7 @@ bool kernel_has_sessions(void);
  * where the calls of a child end that shares its parent's slots. */
 bool kernel_reports_slots(void);
 
+/* A program is met where the kernel asks whether a process may change its rights (6.14). */
+bool kernel_reports_rights(void);
+
 #endif

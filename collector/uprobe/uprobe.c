@@ -52,6 +52,9 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     bpf_program__set_autoload(skeleton->progs.on_ask, options->asked);
     bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
     bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_capability, options->inlined && kernel_reports_rights());
+    if (!options->inlined)
+        bpf_map__set_max_entries(skeleton->maps.areas, 1);
     skeleton->rodata->reports_slots = options->inlined && kernel_reports_slots();
     bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->reports_slots);
     skeleton->bss->budget_ns = options->budget_ns;

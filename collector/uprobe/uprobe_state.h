@@ -23,6 +23,7 @@ struct uprobe_backend {
     struct ring_reader ring;
     struct budget_slot *counts; /* NULL: there are none */
     bool returns;               /* are probed, by sessions */
+    uint32_t last_area;         /* the number that was given last */
     struct probe_links links;
     struct exec_guard guard;
 };

@@ -65,7 +65,7 @@ static struct {
         __u64 address, value;
     } slots[16];
     unsigned randoms;
-    __u64 filtered[FILTERED_AREAS];
+    __u64 filtered[AREAS_THAT_WAIT];
     struct xol_area probe_page;
     struct uprobe_task probes;
     struct return_instance replaced[16];
@@ -703,13 +703,45 @@ void kernel_set_user_word(uint64_t value, int readable)
     kernel.readable = readable;
 }
 
-void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid)
+/* The rights of all processes, and those in a user namespace below. */
+static struct user_namespace namespaces[] = {{.level = 0}, {.level = 1}};
+static const struct cred creds[] = {{.user_ns = &namespaces[0]}, {.user_ns = &namespaces[1]}};
+
+static void fork_with(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid,
+                      const struct cred *cred, struct mm_struct *memory)
 {
-    struct task_struct parent = {.tgid = (int)parent_tgid, .pid = (int)parent_tid};
+    struct task_struct parent = {.tgid = (int)parent_tgid, .pid = (int)parent_tid, .cred = &creds[0]};
     struct signal_struct signal = {.tty = kernel.terminal ? (struct tty_struct *)&kernel : NULL};
-    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid, .signal = &signal};
+    struct task_struct child = {
+        .tgid = (int)tgid, .pid = (int)tid, .signal = &signal, .cred = cred, .mm = memory};
 
     on_fork(&parent, &child);
+}
+
+void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid)
+{
+    fork_with(parent_tgid, parent_tid, tgid, tid, &creds[0], NULL);
+}
+
+void kernel_fork_process(uint32_t parent_tgid, uint32_t tgid, int in_namespace)
+{
+    static struct mm_struct memory;
+
+    fork_with(parent_tgid, parent_tgid, tgid, tgid, &creds[in_namespace ? 1 : 0], &memory);
+}
+
+void kernel_capability(uint32_t tgid, int capability, int below)
+{
+    struct signal_struct above_signal = {0}, signal = {0};
+    struct task_struct above = {.tgid = 1000, .signal = &above_signal};
+
+    kernel.current_task.tgid = kernel.current_task.pid = (int)tgid;
+    kernel.current_task.signal = &signal;
+    kernel.current_task.real_parent = kernel.current_task.parent = &above;
+    kernel.current_task.cred = &creds[0];
+    on_capability(&creds[0], &namespaces[below ? 1 : 0], NULL, capability, 0);
+    kernel.current_task.signal = NULL;
+    kernel.current_task.real_parent = kernel.current_task.parent = NULL;
 }
 
 void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid, uint64_t flags)
@@ -717,8 +749,9 @@ void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint
     static char group;
     struct signal_struct signal = {0};
     struct task_struct above = {.tgid = 1000, .signal = &signal};
-    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid, .signal = &signal};
+    struct task_struct child = {.tgid = (int)tgid, .pid = (int)tid, .signal = &signal, .cred = &creds[0]};
 
+    kernel.current_task.cred = &creds[0];
     signal.pids[PIDTYPE_PGID] = signal.pids[PIDTYPE_SID] = (struct pid *)&group;
     kernel.current_task.tgid = (int)parent_tgid;
     kernel.current_task.pid = (int)parent_tid;
@@ -757,7 +790,7 @@ void kernel_ask(uint32_t tgid, uint32_t said)
 
 bool kernel_may_wait(uint32_t area)
 {
-    return !kernel.filtered[area % FILTERED_AREAS];
+    return area >= AREAS_THAT_WAIT || !kernel.filtered[area];
 }
 
 void kernel_exec_as(uint32_t tgid, uint32_t old_tid, enum kernel_parent parent)

@@ -135,6 +135,11 @@ void kernel_fork(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint3
 /* The same for a child on its parent's memory and thread control block, as clone() with these flags makes it.
  */
 void kernel_clone(uint32_t parent_tgid, uint32_t parent_tid, uint32_t tgid, uint32_t tid, uint64_t flags);
+/* The same for a child with memory of its own, and maybe a user namespace. */
+void kernel_fork_process(uint32_t parent_tgid, uint32_t tgid, int in_namespace);
+/* The kernel asks whether the process has a capability (include/uapi/linux/capability.h), in its user
+ * namespace or in one `below` it. */
+void kernel_capability(uint32_t tgid, int capability, int below);
 /* The current thread takes its slots. */
 void kernel_claim(uint32_t tgid, uint32_t tid, uint32_t ticket, uint32_t area);
 /* The process has that area; one of its threads is about to wait, and says which area it has; whether threads

@@ -277,6 +277,61 @@ Test(kernel_side, children_inherit_the_area_until_they_exec_or_end)
     cr_assert_not(kernel_may_wait(3));
 }
 
+enum { SETGID = 6, SETUID = 7, SETPCAP = 8, NET_ADMIN = 12, SYS_ADMIN = 21 };
+
+static void expect_rights(size_t index, uint32_t pid, bool held)
+{
+    const struct wire_rights *rights = kernel_record(index);
+
+    cr_assert_eq(header_at(index)->kind, WIRE_RIGHTS);
+    cr_assert_eq(rights->tgid, pid);
+    cr_assert_eq(rights->header.flags, held ? WIRE_HELD : 0);
+}
+
+Test(kernel_side, a_process_that_may_change_its_rights_is_held_before_it_does_once)
+{
+    static const int capabilities[] = {SETUID, SETGID, SETPCAP};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t parent = 10 + 2 * i, child = parent + 1;
+
+        kernel_trace_as(parent, PROCESS_TRACED | PROCESS_INLINE);
+        kernel_fork_process(parent, child, 0);
+        kernel_capability(child, NET_ADMIN, 0);
+        kernel_capability(child, SYS_ADMIN, 0);
+        cr_assert_eq(kernel_records(), 2 * i + 1, "what it asks for is not more rights");
+        kernel_capability(child, capabilities[i], 0);
+        kernel_capability(child, capabilities[i], 0);
+        cr_assert_eq(kernel_records(), 2 * i + 2);
+        expect_rights(2 * i + 1, child, true);
+    }
+}
+
+Test(kernel_side, a_process_that_enters_a_user_namespace_or_is_born_in_one_is_reported)
+{
+    kernel_trace_as(7, PROCESS_TRACED | PROCESS_INLINE);
+    kernel_capability(7, SYS_ADMIN, 1);
+    cr_assert_eq(kernel_records(), 0, "it shares nothing");
+    kernel_fork_process(7, 8, 1);
+    cr_assert_eq(kernel_records(), 2);
+    expect_rights(1, 8, true);
+    kernel_capability(7, SYS_ADMIN, 1);
+    cr_assert_eq(kernel_records(), 3);
+    expect_rights(2, 7, true);
+}
+
+/* It is not known here whether it has been parted. */
+Test(kernel_side, a_process_that_is_not_traced_and_has_an_area_is_reported_each_time)
+{
+    kernel_give_area(7, 3);
+    kernel_capability(8, SETUID, 0);
+    cr_assert_eq(kernel_records(), 0);
+    kernel_capability(7, SETUID, 0);
+    kernel_capability(7, SETUID, 0);
+    cr_assert_eq(kernel_records(), 2);
+    expect_rights(1, 7, true);
+}
+
 Test(kernel_side, nobody_waits_where_a_child_has_no_place_in_the_table_of_areas)
 {
     kernel_give_area(7, 3);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: gives_up HOW
+ * usage: gives_up HOW [left]
  *
  * A service that works in a child with fewer rights than its own: `users` changes the user, `capabilities`
- * gives up one, `namespace` makes a user namespace, and `none` gives up nothing. Ends with 0 if the child's
- * memory for records is its own in the first three and its parent's in the last. Prints how often each of the
- * two has called work().
+ * gives up one, `namespace` makes a user namespace, and `none` gives up nothing. `raw-...` is the same without
+ * the C library, `raw-born` a child that is made with a namespace of its own. Ends with 0 if the child's
+ * memory for records is its parent's with `none`, and otherwise its own, or (`left`) there is none any more;
+ * it waits for that. Prints how often each of the two has called work().
  */
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,7 @@ static unsigned long rings(void)
     return found;
 }
 
-static int drop_a_capability(void)
+static int drop_a_capability(int raw)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
@@ -61,7 +63,13 @@ static int drop_a_capability(void)
         return -1;
     data[0].permitted &= ~(1u << CAP_SYS_CHROOT);
     data[0].effective &= data[0].permitted;
-    return capset(&header, data);
+    return raw ? (int)syscall(SYS_capset, &header, data) : capset(&header, data);
+}
+
+static int change_users(void)
+{
+    return syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, OTHER, OTHER, OTHER) ||
+           syscall(SYS_setresuid, OTHER, OTHER, OTHER);
 }
 
 static int give_up(const char *how)
@@ -69,13 +77,19 @@ static int give_up(const char *how)
     if (!strcmp(how, "users"))
         return setgroups(0, NULL) || setresgid(OTHER, OTHER, OTHER) || setresuid(OTHER, OTHER, OTHER);
     if (!strcmp(how, "capabilities"))
-        return drop_a_capability();
+        return drop_a_capability(0);
     if (!strcmp(how, "namespace"))
         return unshare(CLONE_NEWUSER);
+    if (!strcmp(how, "raw-users"))
+        return change_users();
+    if (!strcmp(how, "raw-capabilities"))
+        return drop_a_capability(1);
+    if (!strcmp(how, "raw-namespace"))
+        return (int)syscall(SYS_unshare, CLONE_NEWUSER);
     return 0;
 }
 
-static int child(const char *how, unsigned long parents)
+static int child(const char *how, int left, unsigned long parents)
 {
     int shares = !strcmp(how, "none");
 
@@ -84,20 +98,27 @@ static int child(const char *how, unsigned long parents)
         perror(how);
         return 2;
     }
+    while (!shares && (rings() == parents || (rings() == 0) != left))
+        usleep(1000);
     work_on(CALLS);
-    return (rings() == parents) == shares && rings() ? 0 : 1;
+    return (rings() == parents) == shares ? 0 : 1;
 }
 
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "none";
+    unsigned long parents;
     int status;
     pid_t pid;
 
+    alarm(60);
     work_on(CALLS);
-    pid = fork();
+    parents = rings();
+    pid = strcmp(how, "raw-born") != 0
+              ? fork()
+              : (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
     if (!pid)
-        _exit(child(how, rings()));
+        _exit(child(how, count > 2, parents));
     work_on(CALLS);
     if (waitpid(pid, &status, 0) != pid)
         return 3;
