@@ -84,6 +84,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     record->shares = (child->mm == parent->mm ? FORK_SHARES_MEMORY : 0) | (shares ? FORK_SHARES_BLOCK : 0) |
                      (followed ? 0 : FORK_IS_LEFT);
     record->thread_block = thread_block_of(child);
+    record->own_tid = record->unused = 0;
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     if (is_process && followed)
         check_rights_of_child(parent, child, stopped);

@@ -82,6 +82,8 @@ struct wire_fork {
     __u32 tgid, parent_tid, parent_tgid;
     __u32 shares;       /* enum fork_shares */
     __u64 thread_block; /* fs of the new thread: what pthread_self() says there */
+    __u32 own_tid;      /* its id, as its control block has it; 0: not said */
+    __u32 unused;
 };
 
 /* What the new thread has in common with its maker. */
@@ -308,7 +310,7 @@ _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_call) == 24, "wire_call");
 _Static_assert(sizeof(struct wire_call_from) == 40, "wire_call_from");
 _Static_assert(sizeof(struct wire_lost) == 32, "wire_lost");
-_Static_assert(sizeof(struct wire_fork) == 40, "wire_fork");
+_Static_assert(sizeof(struct wire_fork) == 48, "wire_fork");
 _Static_assert(sizeof(struct wire_exec) == 24, "wire_exec");
 _Static_assert(sizeof(struct wire_rewrite) == 32, "wire_rewrite");
 _Static_assert(sizeof(struct wire_rights) == 24, "wire_rights");

@@ -115,8 +115,6 @@ static const char *status_refusal(const char *line)
         return "seccomp restricts its system calls";
     if (sscanf(line, "Uid: %u %u", &real, &effective) == 2 && real != effective)
         return "it runs with another user's rights (set-user-id)";
-    if (sscanf(line, "NSpid: %*d %d", &value) == 1)
-        return "it has process ids of its own (a container)";
     if (!strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk"))
         return "it has a shadow stack";
     return NULL;
@@ -332,7 +330,8 @@ static int attach(struct backend *base, const struct backend_target *target, str
         return r;
     }
     r = let_wait(backend, family, err);
-    if (!r && inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since))
+    if (!r && ((backend->by_notes && inline_note_own_ids(backend, target->pid)) ||
+               inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since)))
         r = error_no_memory(err);
     if (r) {
         pulse_remove(backend->pulse, family->patch.area);
@@ -423,11 +422,14 @@ static void free_backend(struct backend *base)
 {
     struct inline_backend *backend = inline_of(base);
     struct member *member = NULL, *next = NULL;
+    struct own_id *own = NULL, *after = NULL;
 
     HASH_ITER (hh, backend->members, member, next)
         inline_remove_member(backend, member);
     pulse_stop(backend->pulse);
     inline_forget_blocks(backend);
+    HASH_ITER (hh, backend->own_ids, own, after)
+        inline_forget_own_id(backend, own->tid);
     inline_guard_stop(&backend->guard);
     close(backend->agent);
     free(backend);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where no kernel side tells which thread has taken slots with which ticket: by the word that agents leave in the area
- * (struct agent_claim_note). The name in it is the thread's id as its control block has it, which is its parent's in a
- * child that a program has made by a system call of its own, and the key of the process, which tells it from the parent.
+ * (struct agent_claim_note). The name in it is the thread's id as its control block has it, and the key of the process.
+ * The id is that of the thread's own pid namespace; in a child that a program has made by a system call of its own it is
+ * its parent's. The tracer has seen it when the thread was made.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "collector/inline/inline_state.h"
+#include "collector/process/pid_namespace.h"
+#include "collector/process/process.h"
 #include "collector/process/target_memory.h"
 
 #define IDS ((1u << AGENT_KEY_SHIFT) - 1)
@@ -15,43 +20,127 @@
 #define HOLES_FOR \
     64 /* so many tickets later a word that is missing will not come any more: its thread was killed */
 
-/* False: the process has another key, or none yet. True as well when it has ended: its key is not known. */
-static bool has_key(const struct family *family, pid_t pid, uint32_t name)
-{
-    struct agent_key key;
+/* ------------------------------------------------------------------------------------ own ids */
 
-    return target_memory_read(pid, family->patch.head + AGENT_KEY_OFFSET, &key, sizeof(key)) != sizeof(key) ||
-           key.key == (name & ~IDS);
+static struct own_id *find_own_id(const struct inline_backend *backend, uint32_t tid)
+{
+    struct own_id *found;
+
+    HASH_FIND(hh, backend->own_ids, &tid, sizeof(tid), found);
+    return found;
 }
 
-/* The process of a family whose main thread the name stands for, though it has another id. 0: none. */
-static pid_t find_by_key(const struct inline_backend *backend, const struct family *family, uint32_t name)
+int inline_note_own_id(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t own_tid)
 {
-    struct member *member = NULL, *next = NULL;
-    struct agent_key key;
+    struct own_id *own;
 
-    HASH_ITER (hh, backend->members, member, next)
-        if (member->family == family && !member->shares &&
-            target_memory_read(member->pid, family->patch.head + AGENT_KEY_OFFSET, &key, sizeof(key)) ==
-                sizeof(key) &&
-            key.key == (name & ~IDS))
-            return member->pid;
+    inline_forget_own_id(backend, tid);
+    if (!own_tid || own_tid == tid)
+        return 0;
+    own = calloc(1, sizeof(*own));
+    if (!own)
+        return -ENOMEM;
+    *own = (struct own_id){.tid = tid, .own = own_tid, .pid = pid};
+    HASH_ADD(hh, backend->own_ids, tid, sizeof(own->tid), own);
     return 0;
 }
 
-/* Hands on whose ticket it is. Returns 1 when that is not known yet. -ENOMEM. */
+int inline_note_own_ids(struct inline_backend *backend, pid_t pid)
+{
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count = 0;
+    int r = process_threads(pid, &tids, &count, NULL);
+
+    for (size_t i = 0; !r && i < count; i++)
+        r = inline_note_own_id(backend, pid, (uint32_t)tids[i], (uint32_t)pid_namespace_innermost(tids[i]));
+    return r == -ENOMEM ? r : 0; /* a process that is gone is told of later */
+}
+
+void inline_forget_own_id(struct inline_backend *backend, uint32_t tid)
+{
+    struct own_id *own = find_own_id(backend, tid);
+
+    if (!own)
+        return;
+    HASH_DEL(backend->own_ids, own);
+    free(own);
+}
+
+/* The thread of a process that has, or had, that id in its control block: of several with one block its owner, which was
+ * there first. 0: none. */
+static uint32_t thread_named(const struct inline_backend *backend, pid_t pid, uint32_t id)
+{
+    struct own_id *own = NULL, *next = NULL;
+
+    if (backend->sink.process_of(backend->sink.context, id) == pid && !find_own_id(backend, id))
+        return id;
+    HASH_ITER (hh, backend->own_ids, own, next)
+        if (own->pid == pid && own->own == id)
+            return own->tid;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ whose */
+
+enum ownership {
+    ANOTHER, /* the process has another key, or none yet */
+    UNKNOWN, /* it has ended, or runs another program, before its key was seen */
+    ITS_OWN,
+};
+
+static enum ownership ownership_of(struct member *member, uint32_t name)
+{
+    struct agent_key key;
+
+    if (member->shares)
+        return ANOTHER;
+    if (!member->key && target_memory_read(member->pid, member->family->patch.head + AGENT_KEY_OFFSET, &key,
+                                           sizeof(key)) != sizeof(key))
+        return UNKNOWN;
+    if (!member->key)
+        member->key = key.key;
+    return member->key == (name & ~IDS) ? ITS_OWN : ANOTHER;
+}
+
+/* The process of a family that has the key of a name; or the only one that may have had it, and had a thread of that
+ * name. NULL: that is not known. */
+static struct member *find_process(const struct inline_backend *backend, const struct family *family,
+                                   uint32_t name)
+{
+    struct member *member = NULL, *next = NULL, *ended = NULL;
+    bool several = false;
+
+    HASH_ITER (hh, backend->members, member, next) {
+        enum ownership ownership = member->family == family ? ownership_of(member, name) : ANOTHER;
+
+        if (ownership == ITS_OWN)
+            return member;
+        if (ownership == ANOTHER || !thread_named(backend, member->pid, name & IDS))
+            continue;
+        several |= ended != NULL;
+        ended = member;
+    }
+    return several ? NULL : ended;
+}
+
+/* Hands on whose ticket it is, if that can be found out. Returns 1 when it is not known yet. -ENOMEM. */
 static int resolve(struct inline_backend *backend, const struct family *family,
                    const struct noted_claim *claim)
 {
-    uint32_t tid = claim->name & IDS;
-    pid_t pid = backend->sink.process_of(backend->sink.context, tid), other = 0;
+    uint32_t id = claim->name & IDS, tid;
+    pid_t here = backend->sink.process_of(backend->sink.context, id);
+    struct member *member = here ? inline_find_member(backend, here) : NULL;
 
-    if (!pid && claim->tries < TRIES)
+    if (!member || member->family != family || ownership_of(member, claim->name) != ITS_OWN)
+        member = find_process(backend, family, claim->name); /* few: most are in no namespace */
+    tid = member ? thread_named(backend, member->pid, id) : 0;
+    if (tid) {
+        member->key = claim->name & ~IDS;
+        return inline_claim(backend, member->pid, tid, claim->ticket, family->number);
+    }
+    if (claim->tries < TRIES)
         return 1;
-    if (pid && family->members > 1 && !has_key(family, pid, claim->name))
-        other = find_by_key(backend, family, claim->name);
-    return other ? inline_claim(backend, other, (uint32_t)other, claim->ticket, family->number)
-                 : inline_claim(backend, pid, tid, claim->ticket, family->number);
+    return here ? 0 : inline_claim(backend, 0, id, claim->ticket, family->number);
 }
 
 static int add_open(struct family *family, uint32_t ticket, uint32_t name)
@@ -61,6 +150,8 @@ static int add_open(struct family *family, uint32_t ticket, uint32_t name)
     family->open_claims[family->open_count++] = (struct noted_claim){.ticket = ticket, .name = name};
     return 0;
 }
+
+/* ------------------------------------------------------------------------------------ notes */
 
 /* Takes up words that are new. What agents write is theirs to destroy: the worst is that chunks find no thread. */
 static int take_new(struct family *family)

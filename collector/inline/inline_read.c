@@ -245,9 +245,12 @@ static int join(struct inline_backend *backend, const struct wire_fork *record)
         .ns = record->header.ns,
         .shares_memory = record->shares & FORK_SHARES_MEMORY,
     };
+    int r = backend->by_notes
+                ? inline_note_own_id(backend, (pid_t)record->tgid, record->header.tid, record->own_tid)
+                : 0;
     bool joins = birth.child != birth.parent && !(record->shares & FORK_IS_LEFT);
 
-    return joins ? inline_fork(backend, &birth) : 0;
+    return !r && joins ? inline_fork(backend, &birth) : r;
 }
 
 /* The thread has ended, and with it (`last`) its process, or the program that this had: its stubs are gone,
@@ -258,7 +261,7 @@ static int leave(struct inline_backend *backend, pid_t pid, uint32_t tid, bool l
 
     if (!r)
         r = inline_end_thread(backend, pid, tid);
-
+    inline_forget_own_id(backend, tid);
     if (last)
         inline_end_process(backend, pid);
     return r;

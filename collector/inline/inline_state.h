@@ -48,6 +48,7 @@ struct member {
     bool changed;      /* its rights were seen to be others than the family's */
     uint64_t used_ns;  /* processor time, when the busiest was asked for */
     uint64_t ran_ns;   /* the same, at inline_backend_ran() */
+    uint32_t key;      /* by notes: of the process, in its threads' names; 0: not seen yet */
     uint64_t since_ns; /* when it had been patched, CLOCK_MONOTONIC; 0: it was born like that */
     struct family *family;
     UT_hash_handle hh;
@@ -59,6 +60,13 @@ struct shared_slots {
     uint32_t before;  /* whose calls they were before: the owner's, or another child's */
     bool owner_ended; /* it was killed while it waited for its child */
     struct family *family;
+    UT_hash_handle hh;
+};
+
+/* A thread whose control block has another id than the kernel: it is in a pid namespace, or has its maker's. */
+struct own_id {
+    uint32_t tid, own;
+    pid_t pid; /* its process */
     UT_hash_handle hh;
 };
 
@@ -88,6 +96,7 @@ struct inline_backend {
     int filtered;                                             /* the same */
     int (*number_area)(void *context, uint32_t *ret_area);    /* the same */
     int (*set_area)(void *context, pid_t pid, uint32_t area); /* the same */
+    struct own_id *own_ids; /* by notes: of threads that know themselves by others */
     bool by_notes;          /* threads' tickets are told by their agents, not by a kernel side */
     bool awaited;           /* a thread waited for the collector when the areas were read last */
     struct pulse *pulse;    /* NULL: nothing is patched yet, or nothing waits */
@@ -157,6 +166,14 @@ int inline_claim(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32
  * reading. -ENOMEM. The second: of the family of a process, within a round. */
 int inline_take_claims(struct inline_backend *backend, struct family *family, bool new_round);
 int inline_take_claims_of(struct inline_backend *backend, pid_t pid);
+
+/* Takes note of the id that a thread's control block has; 0: it is not known. The second: of all threads that the process has
+ * now. -ENOMEM. */
+int inline_note_own_id(struct inline_backend *backend, pid_t pid, uint32_t tid, uint32_t own_tid);
+int inline_note_own_ids(struct inline_backend *backend, pid_t pid);
+
+/* The thread has ended, and its claims have been taken. */
+void inline_forget_own_id(struct inline_backend *backend, uint32_t tid);
 
 /* A child begins that works on the slots of its parent's thread `parent` until inline_end_sharing(); it comes
  * before inline_fork(). -ENOMEM. */

@@ -16,6 +16,7 @@
 #include "collector/inline/live_area.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/inline/text_pages.h"
+#include "collector/process/pid_namespace.h"
 #include "collector/ptrace/remote.h"
 
 #define PAGE 4096u
@@ -176,7 +177,7 @@ static int clear_slots(struct remote *remote, struct error *err)
         if (!block)
             continue;
         if (remote_read(remote, block + AGENT_TID, &tid, sizeof(tid)) ||
-            (pid_t)tid != remote_tid(remote, i) ||
+            (pid_t)tid != pid_namespace_innermost(remote_tid(remote, i)) ||
             remote_write(remote, block + AGENT_CURSOR, empty, sizeof(empty)))
             return error_say(err, -EBUSY, "thread %d has no thread control block of glibc's",
                              (int)remote_tid(remote, i));

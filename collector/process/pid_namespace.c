@@ -2,10 +2,13 @@
 #include "collector/process/pid_namespace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 /* It has this number (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
@@ -45,4 +48,21 @@ int pid_namespace_check(struct error *err)
                      "cannot trace processes from inside a pid namespace: the kernel knows process %d by "
                      "another number (run in the host's pid namespace; for a container --pid=host)",
                      (int)getpid());
+}
+
+pid_t pid_namespace_innermost(pid_t tid)
+{
+    AUTO_FCLOSE FILE *status = NULL;
+    char path[64], line[1024];
+    const char *last;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+    status = fopen(path, "re");
+    while (status && fgets(line, sizeof(line), status)) {
+        if (strncmp(line, "NSpid:", 6))
+            continue;
+        last = strrchr(line, '\t');
+        return last ? (pid_t)atoi(last) : tid;
+    }
+    return status ? tid : 0; /* a kernel without namespaces has no such line */
 }

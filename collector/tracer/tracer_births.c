@@ -129,6 +129,14 @@ void tracer_on_vfork_done(struct tracer *tracer, struct traced_thread *parent)
 
 /* ------------------------------------------------------------------------------------ births */
 
+/* The id that the new thread's control block has: the kernel writes it before the first stop, if it is to write one. */
+static uint32_t own_tid(const struct birth *birth)
+{
+    uint32_t id = 0;
+
+    return read_memory(birth->tid, birth->block + AGENT_TID, &id, sizeof(id)) ? id : 0;
+}
+
 static void put_fork(struct tracer *tracer, const struct traced_thread *maker, const struct birth *birth,
                      bool held, bool shares)
 {
@@ -144,6 +152,7 @@ static void put_fork(struct tracer *tracer, const struct traced_thread *maker, c
         .shares = (birth->shares_memory ? FORK_SHARES_MEMORY : 0) | (shares ? FORK_SHARES_BLOCK : 0) |
                   (followed ? 0 : FORK_IS_LEFT),
         .thread_block = birth->block,
+        .own_tid = maker->process->state.flags & PROCESS_INLINE ? own_tid(birth) : 0,
     };
 
     record_queue_put(&tracer->queue, &record, sizeof(record));
