@@ -59,9 +59,11 @@ static const struct argp_option record_options[] = {
      "Timestamps to keep: none; one per millisecond of activity (anchor, the default); one per "
      "event (full)",
      3},
-    {"returns", KEY_RETURNS, "auto|probe|infer|none|sites", 0,
+    {"returns", KEY_RETURNS, "auto|exact|infer|probe|sites|none", 0,
      "How returns are detected: inferred from stack pointers and return addresses (auto, the default, "
-     "and infer), by a probe on every return instruction (sites), not at all (none), or by the kernel's "
+     "and infer), by inline probes at every return instruction of functions of which all are known, which with "
+     "--time full gives exact durations (exact; with --backend uprobe the same as sites), by a kernel probe on "
+     "every return instruction (sites), not at all (none), or by the kernel's "
      "return probes (probe). Return probes replace return addresses on the stack, which breaks programs "
      "that inspect them: where tracectl detects such code (exceptions, garbage collectors, profilers, "
      "switched stacks) it infers returns instead; other such programs may fail",
@@ -180,10 +182,8 @@ static void parse_budget(struct record_arguments *arguments, const char *text, s
 static void parse_returns(struct record_arguments *arguments, const char *text, struct argp_state *state)
 {
     static const char *const names[PLAN_RETURNS_MODES] = {
-        [PLAN_RETURNS_INFER] = "infer",
-        [PLAN_RETURNS_PROBE] = "probe",
-        [PLAN_RETURNS_NONE] = "none",
-        [PLAN_RETURNS_SITES] = "sites",
+        [PLAN_RETURNS_INFER] = "infer", [PLAN_RETURNS_PROBE] = "probe", [PLAN_RETURNS_NONE] = "none",
+        [PLAN_RETURNS_SITES] = "sites", [PLAN_RETURNS_EXACT] = "exact",
     };
 
     if (!strcmp(text, "auto")) {
@@ -196,7 +196,7 @@ static void parse_returns(struct record_arguments *arguments, const char *text, 
             return;
         }
     }
-    argp_error(state, "--returns must be auto, probe, infer, none or sites, not '%s'", text);
+    argp_error(state, "--returns must be auto, exact, infer, probe, sites or none, not '%s'", text);
 }
 
 static void parse_tag(struct record_arguments *arguments, char *text, struct argp_state *state)
@@ -261,6 +261,9 @@ static void set_defaults(struct record_arguments *arguments)
 {
     if (!arguments->when_behind)
         arguments->recorder.probes.waits = !arguments->pids.count;
+    if (arguments->recorder.content.returns == PLAN_RETURNS_EXACT &&
+        arguments->recorder.probes.backend == RECORDER_UPROBE)
+        arguments->recorder.content.returns = PLAN_RETURNS_SITES;
     if (!arguments->has_budget && arguments->pids.count)
         arguments->recorder.limits.budget = DEFAULT_BUDGET;
 }

@@ -140,6 +140,14 @@ static const char *why_not_inline(const struct traced_image *image, size_t funct
     return image->inlined ? inline_image_reason(image->inlined, function) : image->not_inlined;
 }
 
+/* How the returns of a function with an inline probe come to be known. */
+static const char *inline_returns(const struct traced_image *image, size_t function)
+{
+    if (image->returns == TRACE_RETURNS_NONE)
+        return "none";
+    return image->inlined->exact && image->inlined->exact[function] ? "exact" : "inferred";
+}
+
 static json_t *probe_json(const struct traced_image *image, const struct plan_probe *probe)
 {
     const struct image_function *function = &image->functions[probe->function];
@@ -159,8 +167,8 @@ static json_t *inline_json(const struct traced_image *image, size_t index)
     return json_pack("{s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I}", "function",
                      cli_json_text(image_function_display_name(function)), "address",
                      (json_int_t)function->address, "site", (json_int_t)image->inlined->sites[index].address,
-                     "kind", "entry", "class", "inline", "returns", "inferred", "backend", "inline",
-                     "cost_ns", (json_int_t)inline_cost(image, index));
+                     "kind", "entry", "class", "inline", "returns", inline_returns(image, index), "backend",
+                     "inline", "cost_ns", (json_int_t)inline_cost(image, index));
 }
 
 static json_t *refusal_json(const struct traced_image *image, const struct plan_refusal *refusal)
@@ -225,6 +233,22 @@ static json_t *refusals_json(const struct traced_image *image)
     return refused;
 }
 
+/* How many functions have exact returns, and why the others have not. */
+static json_t *exact_json(const struct inline_image *inlined)
+{
+    json_int_t counts[EXIT_REFUSALS] = {0};
+    json_t *refused = json_object();
+
+    for (size_t i = 0; i < inlined->count; i++)
+        counts[inlined->exits->refusals[i]]++;
+    for (size_t i = EXIT_NO_ENTRY + 1; i < EXIT_REFUSALS; i++)
+        if (counts[i])
+            json_object_set_new(refused, displace_exit_refusal_text((enum exit_refusal)i),
+                                json_integer(counts[i]));
+    return json_pack("{s:I, s:I, s:o}", "exact", counts[EXIT_OK], "inferred",
+                     (json_int_t)inlined->chosen_count - counts[EXIT_OK], "because", refused);
+}
+
 static json_t *image_json(const struct traced_image *image)
 {
     const struct plan *plan = image->plan;
@@ -245,6 +269,8 @@ static json_t *image_json(const struct traced_image *image)
         json_object_set_new(object, image->inlined ? "backends" : "not_inline", json_string(backend));
     if (image->inlined)
         json_object_set_new(object, "inline", json_integer((json_int_t)image->inlined->chosen_count));
+    if (image->inlined && image->inlined->exits)
+        json_object_set_new(object, "exact_returns", exact_json(image->inlined));
     if (plan->no_returns)
         json_object_set_new(object, "no_return_probes", json_string(plan->no_returns));
     return object;
@@ -259,7 +285,7 @@ static void print_inline(struct table *table, const struct traced_image *image, 
     table_cell_format(table, "0x%llx", (unsigned long long)image->inlined->sites[index].address);
     table_cell(table, "entry");
     table_cell(table, "inline");
-    table_cell(table, "inferred");
+    table_cell(table, inline_returns(image, index));
     table_cell_count(table, inline_cost(image, index));
 }
 

@@ -116,11 +116,19 @@
 #define AGENT_ONE_RECORD ((1ull << 32) + sizeof(struct agent_record))
 
 struct agent_record {
-    uint32_t function;       /* 1 + index; 0: not written (yet) */
+    uint32_t function;       /* 1 + index, with AGENT_EXIT where it returns; 0: not written (yet) */
     uint32_t return_address; /* its low half */
     uint64_t sp; /* bits 0 to 47: the stack pointer at the function's entry, which points to the return
-                    address; above: the tick */
+                    address, and is the same at its RET; above: the tick */
 };
+
+#define AGENT_EXIT \
+    (1u << 30) /* of agent_record.function; the bit above would be a sign to the stub's `add` */
+
+static inline int agent_record_is_exit(const struct agent_record *record)
+{
+    return (record->function & AGENT_EXIT) != 0;
+}
 
 #define AGENT_SP_MASK ((1ull << 48) - 1)
 #define AGENT_TICK_SHIFT 48

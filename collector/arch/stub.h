@@ -3,8 +3,8 @@
  * The stubs of inline probes.
  *
  * A probed function begins with a jump to a stub of its own, which appends one record to the thread's buffer,
- * does what the replaced instructions did, and jumps back behind them. All this is pure: bytes and addresses
- * in, bytes out.
+ * does what the replaced instructions did, and jumps back behind them. A stub at an exit does what they did up
+ * to the RET, appends a record, and returns. All this is pure: bytes and addresses in, bytes out.
  */
 #ifndef TRACECTL_COLLECTOR_ARCH_STUB_H
 #define TRACECTL_COLLECTOR_ARCH_STUB_H
@@ -17,12 +17,16 @@
 
 /* Which stub is wanted. Addresses are those of the target process. */
 struct stub_order {
-    uint32_t number;     /* what its records say: agent_record.function, not 0 */
-    uint64_t address;    /* where the stub's first byte will be */
-    uint64_t aside;      /* where what is seldom run will be: away, so that others are near each other */
-    uint64_t function;   /* where the function's first byte is */
-    uint64_t head;       /* where the area's head is (collector/arch/record.h), within reach of the stub */
-    bool timed;          /* the area keeps times */
+    uint32_t number;   /* what its records say: agent_record.function, not 0 */
+    uint64_t address;  /* where the stub's first byte will be */
+    uint64_t aside;    /* where what is seldom run will be: away, so that others are near each other */
+    uint64_t function; /* where the function's first byte is */
+    uint64_t head;     /* where the area's head is (collector/arch/record.h), within reach of the stub */
+    bool timed;        /* the area keeps times */
+    bool at_exit;      /* the last displaced instruction is a RET, which the record comes right before;
+                            `function` is where the patched bytes are, `code` what they are */
+    uint64_t exit; /* of an entry: the stub to continue in where a displaced RET, or the instruction behind
+                            the displaced ones, would be next; 0: none */
     const uint8_t *code; /* the function's own first bytes, all that are displaced */
     const struct displacement *displacement;
 };
@@ -31,7 +35,7 @@ struct stub_order {
 struct stub {
     uint16_t size;
     uint16_t aside; /* bytes there */
-    /* Where each of the displaced instructions begins. A thread that stands before instruction N in the
+    /* Where each of the displaced instructions begins; of a stub at an exit, for the RET, what records it. A thread that stands before instruction N in the
      * function may be put at moved[N], and back; in between, where one became several, it may not. */
     uint16_t moved[DISPLACE_INSTRUCTIONS];
 };

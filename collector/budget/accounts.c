@@ -232,7 +232,7 @@ static void read_probe(struct accounts *accounts, size_t index, uint64_t now_ns)
 void accounts_inline_calls(struct accounts *accounts, const struct agent_record *records, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t number = records[i].function - 1;
+        uint32_t number = (records[i].function & ~AGENT_EXIT) - 1; /* a return costs what a call does */
 
         if (number >= accounts->function_count) /* what a target writes may be anything */
             continue;

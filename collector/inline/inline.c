@@ -207,6 +207,7 @@ static int make_reader(struct inline_backend *backend, const struct backend_targ
         .first = 1 + target->first_function,
         .functions = target->inlined->count,
         .has_stub = target->inlined->chosen,
+        .has_exits = target->inlined->exact,
         .begins = backend->times,
     };
 
@@ -284,20 +285,15 @@ static int let_wait(struct inline_backend *backend, struct family *family, struc
 static int choose_patches(const struct backend_target *target, struct family *family)
 {
     struct live_patch *patch = &family->patch;
-    size_t next = 0;
 
     family->inlined = target->inlined;
-    patch->count = target->inlined->chosen_count;
+    patch->count = target->inlined->place_count;
     patch->out = family->out = calloc(patch->count, sizeof(*family->out));
     patch->varies = family->varies = calloc(patch->count, sizeof(*family->varies));
     if (!family->out || !family->varies)
         return -ENOMEM;
-    for (size_t i = 0; target->out && i < target->inlined->count; i++) {
-        if (!target->inlined->chosen[i])
-            continue;
-        family->out[next] = family->varies[next] = target->out[i];
-        next++;
-    }
+    for (size_t i = 0; target->out && i < patch->count; i++)
+        family->out[i] = family->varies[i] = target->out[target->inlined->places[i].function];
     return 0;
 }
 

@@ -51,14 +51,13 @@ int inline_catch_up(const struct member *member, struct error *err)
  * any is. */
 static bool changes(const struct family *family, const bool *out, bool in, bool *ret_which)
 {
-    size_t patch = 0;
     bool any = false;
 
-    for (size_t i = 0; i < family->inlined->count; i++) {
-        if (!family->inlined->chosen[i])
-            continue;
-        ret_which[patch] = in ? family->out[patch] && !out[i] : !family->out[patch] && out[i];
-        any |= ret_which[patch++];
+    for (size_t i = 0; i < family->patch.count; i++) {
+        bool is_out = out[family->inlined->places[i].function];
+
+        ret_which[i] = in ? family->out[i] && !is_out : !family->out[i] && is_out;
+        any |= ret_which[i];
     }
     return any;
 }
@@ -107,7 +106,7 @@ int inline_choose(struct backend *base, const struct inline_image *inlined,
                   const struct backend_choice *choice, struct error *err)
 {
     struct inline_backend *backend = inline_of(base);
-    AUTO_FREE bool *which = calloc(inlined->count + 1, sizeof(*which));
+    AUTO_FREE bool *which = calloc(inlined->place_count + 1, sizeof(*which));
     struct member *member = NULL, *next = NULL, *ahead = NULL;
     int r = 0;
 

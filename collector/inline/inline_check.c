@@ -23,7 +23,7 @@ static bool is_lost(const struct family *family, size_t i, uint8_t now[DISPLACE_
 /* What could not be read is not lost: the process is ending, or its page is not there. */
 static int look(pid_t pid, const struct family *family, bool *lost)
 {
-    size_t count = family->patch.count, readable, patch = 0;
+    size_t count = family->patch.count, readable;
     AUTO_FREE uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
     AUTO_FREE uint8_t(*now)[DISPLACE_JUMP] = calloc(count + 1, sizeof(*now));
 
@@ -32,12 +32,8 @@ static int look(pid_t pid, const struct family *family, bool *lost)
     for (size_t i = 0; i < count; i++)
         addresses[i] = family->patch.patches[i].address;
     readable = target_memory_read_pieces(pid, addresses, count, DISPLACE_JUMP, now);
-    for (size_t i = 0; i < family->inlined->count; i++) {
-        if (!family->inlined->chosen[i])
-            continue;
-        lost[i] = patch < readable && is_lost(family, patch, now[patch]);
-        patch++;
-    }
+    for (size_t i = 0; i < count; i++)
+        lost[family->inlined->places[i].function] |= i < readable && is_lost(family, i, now[i]);
     return 0;
 }
 

@@ -17,7 +17,7 @@ int inline_code_new(const struct inline_image *inlined, const struct inline_orde
     code->order = *order;
     code->users = 1;
     code->order.stubs = calloc(inlined->stub_bytes + 1, 1);
-    code->patches = calloc(inlined->chosen_count + 1, sizeof(*code->patches));
+    code->patches = calloc(inlined->place_count + 1, sizeof(*code->patches));
     if (code->order.stubs && code->patches)
         r = inline_image_emit(inlined, &code->order, code->patches, &code->extent);
     if (r) {

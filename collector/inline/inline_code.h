@@ -14,7 +14,7 @@
 struct inline_code {
     struct inline_order order; /* what it was made for */
     const struct inline_image *inlined;
-    struct inline_patch *patches; /* `inlined->chosen_count` of them */
+    struct inline_patch *patches; /* `inlined->place_count` of them */
     struct inline_extent extent;  /* what the stubs take of `order.stubs`, which are this one's own */
     size_t users;
 };

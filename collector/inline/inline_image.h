@@ -14,16 +14,28 @@
 #include <stdint.h>
 
 #include "collector/arch/stub.h"
+#include "collector/displace/displace_exit.h"
 #include "collector/displace/displace_image.h"
 #include "collector/plan/plan.h"
 
 struct error;
 
+/* Where a jump to a stub is put. */
+struct inline_place {
+    uint64_t address;                 /* link-time */
+    size_t function;                  /* whose */
+    const struct displace_exit *exit; /* NULL: its entry */
+};
+
 struct inline_image {
-    struct displace_site *sites; /* of each function, in the order of image_functions() */
-    uint8_t *code;               /* the first bytes of chosen ones, which `sites` point to */
-    bool *chosen;                /* whether the function has an inline probe */
+    struct displace_site *sites;  /* of each function, in the order of image_functions() */
+    uint8_t *code;                /* the bytes that stubs are made of, which `sites` and `exits` point to */
+    bool *chosen;                 /* whether the function has an inline probe */
+    struct displace_exits *exits; /* NULL: returns are inferred */
+    bool *exact;                  /* of each function: its exits are seen; NULL without `exits` */
     size_t count, chosen_count;
+    struct inline_place *places; /* in ascending order */
+    size_t place_count;
     uint64_t low, high; /* link-time addresses that all patched bytes lie between */
     size_t aside_at;    /* where in the buffer for stubs those parts begin that are seldom run */
     size_t stub_bytes;  /* at most, of all stubs together */
@@ -36,7 +48,8 @@ struct inline_image {
 const char *inline_image_refusal(struct elf_image *image, bool reports_slot_sharing);
 
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
- * not find a place in. -ENOMEM, -ENODATA: none can or may be patched. */
+ * not find a place in; those whose ends are known get exits as well if plan->exact. -ENOMEM, -ENODATA: none
+ * can or may be patched. */
 int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
                      const struct plan *plan, struct inline_image **ret_inlined, struct error *err);
 
@@ -46,13 +59,14 @@ void inline_image_free(struct inline_image *inlined);
 /* Why a function has no inline probe; NULL: it has one. */
 const char *inline_image_reason(const struct inline_image *inlined, size_t function);
 
-/* In words: how many functions have probes of which kind, and why not inline ones. The caller frees it; NULL:
- * no memory. */
+/* In words: how many functions have probes of which kind, and why not inline ones; of how many returns are
+ * seen, and why not of the others. The caller frees it; NULL: no memory. */
 char *inline_image_summary(const struct inline_image *inlined, const struct plan *plan);
 
-/* One patched function in a process. */
+/* One patched place in a process. */
 struct inline_patch {
     uint64_t address; /* in the process */
+    size_t function;
     uint8_t old[DISPLACE_JUMP], new[DISPLACE_JUMP];
     uint64_t stub; /* where it is */
     uint16_t moved[DISPLACE_INSTRUCTIONS];
@@ -73,8 +87,7 @@ struct inline_extent {
     size_t end, aside_end;
 };
 
-/* Writes the stubs, and fills in `chosen_count` patches in ascending order. -ERANGE: `head` is too far away.
- */
+/* Writes the stubs, and fills in `place_count` patches in ascending order. -ERANGE: `head` is too far away. */
 int inline_image_emit(const struct inline_image *inlined, const struct inline_order *order,
                       struct inline_patch *patches, struct inline_extent *ret_extent);
 

@@ -28,9 +28,10 @@ struct agent_reader;
 
 /* What a record can say. */
 struct agent_expected {
-    uint32_t first;       /* the number of function 0 in records */
-    size_t functions;     /* so many are there */
-    const bool *has_stub; /* of each; NULL: all have one */
+    uint32_t first;        /* the number of function 0 in records */
+    size_t functions;      /* so many are there */
+    const bool *has_stub;  /* of each; NULL: all have one */
+    const bool *has_exits; /* of each: returns are recorded, too; NULL: of none */
     const uint64_t
         *begins; /* of each tick by its low 16 bits: when it began, 0: it has not; NULL: any can be */
 };

@@ -68,10 +68,12 @@ int reader_check_chunk(struct agent_reader *reader, const struct reader_thread *
 static int check_record(struct agent_reader *reader, const struct agent_record *record)
 {
     const struct agent_expected *expected = &reader->expected;
-    uint32_t function = record->function - expected->first;
+    uint32_t function = (record->function & ~AGENT_EXIT) - expected->first;
 
     if (function >= expected->functions || (expected->has_stub && !expected->has_stub[function]))
         return reader_find_fault(reader, "a record names a function that has no inline probe");
+    if (agent_record_is_exit(record) && !(expected->has_exits && expected->has_exits[function]))
+        return reader_find_fault(reader, "a record is of the return of a function that has no such probe");
     if (expected->begins && !expected->begins[record->sp >> AGENT_TICK_SHIFT])
         return reader_find_fault(reader, "a record has a time that has not been");
     return 0;

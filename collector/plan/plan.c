@@ -442,6 +442,7 @@ int plan_make(struct elf_image *image, const struct image_function *functions, s
     r = flow_image_map(image, functions, count, &planner.map, &planner.all_taken, err);
     if (r < 0)
         return r;
+    plan->exact = planner.options->returns == PLAN_RETURNS_EXACT;
     plan->changes = flow_map_has_mark(planner.map, FLOW_CHANGES);
     if (fill_plan(&planner) < 0)
         return error_no_memory(err);

@@ -48,6 +48,8 @@ enum plan_returns {
     PLAN_RETURNS_PROBE, /* the kernel's return probes wherever nothing speaks against one; else inferred */
     PLAN_RETURNS_NONE,  /* calls only */
     PLAN_RETURNS_SITES, /* a probe on every RET instruction */
+    PLAN_RETURNS_EXACT, /* functions with inline probes have them at their ends, too (displace_exit.h); those of
+                           all others are inferred */
     PLAN_RETURNS_MODES,
 };
 
@@ -112,6 +114,7 @@ struct plan {
     size_t by_class[SITE_CLASSES];   /* functions, by the class of what their calls hit; [SITE_REFUSED] =
                                         refusal_count */
     size_t by_kind[PLAN_SITE_KINDS]; /* probes */
+    bool exact;                      /* PLAN_RETURNS_EXACT is wanted */
     bool changes;                    /* the file tells which bytes of its code change in memory */
     size_t moved;                    /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];

@@ -126,6 +126,18 @@ size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_s
     return closed;
 }
 
+size_t call_stack_exit(struct call_stack *stack, uint64_t sp, uint32_t function, bool on_signal_stack)
+{
+    size_t depth = depth_below(stack, sp, on_signal_stack), closed;
+    const struct call_frame *frame = depth ? &stack->frames[depth - 1] : NULL;
+
+    if (!frame || frame->sp != sp || frame->function != function || frame->on_signal_stack != on_signal_stack)
+        return 0;
+    closed = stack->depth - (depth - 1);
+    stack->depth = depth - 1;
+    return closed;
+}
+
 size_t call_stack_cut(struct call_stack *stack, size_t depth)
 {
     size_t closed = stack->depth > depth ? stack->depth - depth : 0;

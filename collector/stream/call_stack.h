@@ -101,6 +101,11 @@ int call_stack_call(struct call_stack *stack, const struct call_evidence *call, 
  * to was not recorded, more than 1 when returns were missed. */
 size_t call_stack_return(struct call_stack *stack, uint64_t sp, bool on_signal_stack);
 
+/* The RET of `function`, with the stack pointer `sp` at its return address, as it was at its entry (an exit of
+ * an inline probe). Returns how many calls it closes, of which the last one is that call: 0 when that is not
+ * open, or something else has taken its frame; then nothing is closed. */
+size_t call_stack_exit(struct call_stack *stack, uint64_t sp, uint32_t function, bool on_signal_stack);
+
 /* Only the `depth` outermost calls are open. Returns how many calls that closes. */
 size_t call_stack_cut(struct call_stack *stack, size_t depth);
 

@@ -77,6 +77,11 @@ static bool is_handler(const struct traced_process *process, uint64_t return_add
 #define NEAR (1u << 20)          /* a handler's frame on the stack that it interrupts is not further away */
 #define SIGNAL_STACK (64u << 10) /* handlers use no more of a stack of their own */
 
+bool streams_is_on_signal_stack(const struct traced_thread *thread, uint64_t sp)
+{
+    return thread->signal_stack && sp <= thread->signal_stack && thread->signal_stack - sp < SIGNAL_STACK;
+}
+
 /* Whether the call is on an alternate signal stack: one that a handler was entered on far from the frames
  * that it interrupted, or above them. */
 static bool on_signal_stack(struct traced_thread *thread, uint64_t sp, uint64_t return_address)
@@ -88,7 +93,7 @@ static bool on_signal_stack(struct traced_thread *thread, uint64_t sp, uint64_t 
         thread->signal_stacks += thread->signal_stack != sp;
         thread->signal_stack = sp;
     }
-    return thread->signal_stack && sp <= thread->signal_stack && thread->signal_stack - sp < SIGNAL_STACK;
+    return streams_is_on_signal_stack(thread, sp);
 }
 
 /* A call that has to be worked out. `ret_step` is what it was. */
@@ -269,20 +274,13 @@ static bool has_paths(const struct streams *streams, const struct traced_thread 
 /* Stack pointers that are made up could open calls for ever. */
 #define OPEN_CALLS_MAX (1u << 22)
 
-int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
-                         size_t count, uint64_t ns)
+/* Takes calls, none of the records is an exit. */
+static int write_calls(struct streams *streams, struct traced_thread *thread,
+                       const struct agent_record *records, size_t count, uint64_t ns)
 {
-    struct traced_thread *thread = registry_thread(&streams->registry, tid);
     size_t done = 0, written;
     int r = 0;
 
-    if (!thread) {
-        streams->counts.strays += count;
-        return 0;
-    }
-    if (thread->stack.depth > OPEN_CALLS_MAX)
-        return -ELOOP;
-    thread->has_inline_calls = true;
     if (!has_paths(streams, thread)) {
         while (!r && done < count)
             r = write_call(streams, thread, &records[done++], ns, NULL);
@@ -300,6 +298,41 @@ int streams_inline_calls(struct streams *streams, uint32_t tid, const struct age
     return r;
 }
 
+static size_t count_calls(const struct agent_record *records, size_t count)
+{
+    size_t calls = 0;
+
+    while (calls < count && !agent_record_is_exit(&records[calls]))
+        calls++;
+    return calls;
+}
+
+int streams_inline_calls(struct streams *streams, uint32_t tid, const struct agent_record *records,
+                         size_t count, uint64_t ns)
+{
+    struct traced_thread *thread = registry_thread(&streams->registry, tid);
+    size_t done = 0, calls, exits;
+    int r = 0;
+
+    if (!thread) {
+        streams->counts.strays += count;
+        return 0;
+    }
+    if (thread->stack.depth > OPEN_CALLS_MAX)
+        return -ELOOP;
+    thread->has_inline_calls = true;
+    while (!r && done < count) {
+        calls = count_calls(&records[done], count - done);
+        r = write_calls(streams, thread, &records[done], calls, ns);
+        done += calls;
+        if (r || done == count)
+            break;
+        r = streams_write_exits(streams, thread, &records[done], count - done, ns, &exits);
+        done += exits;
+    }
+    return r;
+}
+
 int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls)
 {
     struct traced_thread *thread = registry_thread(&streams->registry, tid);
@@ -308,7 +341,8 @@ int streams_inline_lost(struct streams *streams, uint32_t tid, uint64_t calls)
         streams->counts.strays += calls;
         return 0;
     }
-    return streams_write_loss(streams, thread, clock_ns(CLOCK_MONOTONIC), calls, 0);
+    return streams_write_loss(streams, thread, clock_ns(CLOCK_MONOTONIC), calls,
+                              streams_sees_exits(thread->process) ? STREAM_LOSS_MIXED : 0);
 }
 
 int streams_process_loss(struct streams *streams, pid_t pid, const char *what)

@@ -246,11 +246,24 @@ static int handle_call_from(struct streams *streams, const struct wire_call_from
     return streams_write_call(streams, thread, &call, record->return_address, record->call.header.ns, NULL);
 }
 
+int streams_write_seen_return(struct streams *streams, struct traced_thread *thread, size_t closed,
+                              uint64_t ns)
+{
+    /* All but the last were inferred. A thread with an open call has a writer. */
+    int r = streams_write_returns(streams, thread->writer, closed - 1);
+
+    if (r)
+        return r;
+    r = anchor(streams, thread, ns);
+    if (!r)
+        r = thread_writer_return(thread->writer);
+    return r ? cannot_append(streams, r) : 0;
+}
+
 static int handle_return(struct streams *streams, const struct wire_call *record)
 {
     struct traced_thread *thread = thread_of(streams, &record->header);
     size_t closed;
-    int r;
 
     if (!thread || thread->process->returns == TRACE_RETURNS_NONE)
         return 0;
@@ -261,14 +274,7 @@ static int handle_return(struct streams *streams, const struct wire_call *record
     }
     if (streams->options.watch)
         call_watch_return(streams->options.watch, thread, record->header.ns);
-    /* All but the last were inferred. A thread with an open call has a writer. */
-    r = streams_write_returns(streams, thread->writer, closed - 1);
-    if (r)
-        return r;
-    r = anchor(streams, thread, record->header.ns);
-    if (!r)
-        r = thread_writer_return(thread->writer);
-    return r ? cannot_append(streams, r) : 0;
+    return streams_write_seen_return(streams, thread, closed, record->header.ns);
 }
 
 int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
@@ -278,6 +284,8 @@ int streams_write_loss(struct streams *streams, struct traced_thread *thread, ui
 
     if (!writer)
         return streams->error.code;
+    if (returns == STREAM_LOSS_MIXED)
+        return thread_writer_lost(writer, streams_realtime(streams, ns), calls, "ring full", &streams->error);
     return thread_writer_lost_by_kind(writer, streams_realtime(streams, ns), calls, returns, "ring full",
                                       &streams->error);
 }

@@ -33,6 +33,9 @@ static inline uint32_t streams_entry_function(const struct traced_process *proce
     return process->image ? process->image->entry_function : NO_FUNCTION;
 }
 
+/* As `returns`: some of the `calls` that were lost are returns, it is unknown how many. */
+#define STREAM_LOSS_MIXED UINT64_MAX
+
 /* Appends returns, or a loss, to a thread's stream. On failure streams->error is filled. */
 int streams_write_returns(struct streams *streams, struct thread_writer *writer, size_t count);
 int streams_write_loss(struct streams *streams, struct traced_thread *thread, uint64_t ns, uint64_t calls,
@@ -50,6 +53,22 @@ int streams_site(struct streams *streams, const struct traced_process *process, 
 int streams_write_call(struct streams *streams, struct traced_thread *thread,
                        const struct call_evidence *call, uint64_t return_address, uint64_t ns,
                        struct thread_step *ret_step);
+
+/* `closed` calls of the thread have returned, the last of them at `ns` (0: it is not told), the others unseen. */
+int streams_write_seen_return(struct streams *streams, struct traced_thread *thread, size_t closed,
+                              uint64_t ns);
+
+/* Exits of inline probes (inline_exits.c): takes the first of the records, as far as they are such, all at
+ * `ns`; *ret_taken: how many. */
+int streams_write_exits(struct streams *streams, struct traced_thread *thread,
+                        const struct agent_record *records, size_t count, uint64_t ns, size_t *ret_taken);
+
+/* Whether functions of the process' program have such. */
+bool streams_sees_exits(const struct traced_process *process);
+
+/* Whether something with this stack pointer happens on the alternate signal stack that a handler of the
+ * thread was entered on last. */
+bool streams_is_on_signal_stack(const struct traced_thread *thread, uint64_t sp);
 
 /* Whether an event that happened at `ns` is told with its time. */
 bool streams_wants_anchor(const struct streams *streams, const struct traced_thread *thread, uint64_t ns);

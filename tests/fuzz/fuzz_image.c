@@ -63,7 +63,7 @@ static void ask_sources(struct elf_image *image, const struct image_function *fu
 static void write_stubs(struct inline_image *inlined, const struct image_function *functions)
 {
     AUTO_FREE uint8_t *stubs = calloc(1, inlined->stub_bytes + 1);
-    AUTO_FREE struct inline_patch *patches = calloc(inlined->chosen_count + 1, sizeof(*patches));
+    AUTO_FREE struct inline_patch *patches = calloc(inlined->place_count + 1, sizeof(*patches));
     const struct inline_order order = {
         .functions = functions,
         .load_bias = 0x555555554000,
@@ -88,7 +88,7 @@ static void make_plans(struct elf_image *image, const struct image_function *fun
         if (plan_make(image, functions, count, &options, &plan, &err) < 0)
             continue;
         rewrite_gates_find(functions, count, &gates);
-        if (returns == PLAN_RETURNS_INFER &&
+        if ((returns == PLAN_RETURNS_INFER || returns == PLAN_RETURNS_EXACT) &&
             inline_image_new(image, functions, count, plan, &inlined, &err) == 0)
             write_stubs(inlined, functions);
         inline_image_free(inlined);

@@ -20,6 +20,10 @@
  * and the flags are left the stub touches no stack at all. The red zone is not changed. Below it 24 bytes of
  * stack are written, as a signal frame would at any time; more on the way to the agent.
  *
+ * A stub at an exit begins with the displaced instructions but the RET, so that the stack pointer is at the
+ * return address where the record is taken; what the caller may look at (all registers and flags, for gcc's
+ * -fipa-ra applies here as well) is saved, and then comes the RET.
+ *
  * What calls run through for which the buffer is full lies aside, so that the stubs that do get one lie
  * closer.
  *
@@ -395,25 +399,35 @@ static struct branches emit_append(struct machine_code *code, const struct stub_
     return branches;
 }
 
-/* The lengths of the displaced instructions were agreed upon when they were chosen. */
-static void emit_displaced(struct machine_code *code, const struct stub_order *order, struct stub *stub)
+/* The displaced instructions from number `from` up to `to`, each where `stub->moved` says. The lengths were
+ * agreed upon when they were chosen. */
+static void emit_displaced(struct machine_code *code, const struct stub_order *order, size_t from, size_t to,
+                           struct stub *stub)
 {
     const struct displacement *displacement = order->displacement;
     const uint8_t *bytes = order->code + displacement->offset;
     uint64_t address = order->function + displacement->offset;
     struct instruction instruction;
 
-    for (size_t i = 0; i < displacement->count && !code->error; i++) {
+    for (size_t i = from; i < to && !code->error; i++) {
         size_t at = displacement->starts[i];
 
         stub->moved[i] = (uint16_t)code->size;
         if (disasm_skim(bytes + at, displacement->length - at, address + at, &instruction) < 0)
             code->error = -EINVAL;
+        else if (order->exit && instruction.kind == INSTRUCTION_RETURN)
+            jump(code, order->exit);
         else
             relocate(code, &instruction);
     }
+}
+
+static void emit_way_back(struct machine_code *code, const struct stub_order *order)
+{
+    const struct displacement *displacement = order->displacement;
+
     if (displacement->falls)
-        jump(code, address + displacement->length);
+        jump(code, order->exit ? order->exit : order->function + displacement->offset + displacement->length);
 }
 
 int stub_emit(const struct stub_order *order, uint8_t *bytes, size_t room, uint8_t *aside_bytes,
@@ -422,16 +436,23 @@ int stub_emit(const struct stub_order *order, uint8_t *bytes, size_t room, uint8
     struct machine_code code = {.bytes = bytes, .room = room, .address = order->address};
     struct machine_code aside = {.bytes = aside_bytes, .room = ASIDE_MAX, .address = order->aside};
     const struct scratch use = choose_scratch(order);
+    const size_t count = order->displacement->count, before = order->at_exit ? count - 1 : 0;
     struct branches branches;
     struct stub stub = {0};
+    uint16_t recording;
     uint64_t leaving;
     size_t slow[2];
 
+    emit_displaced(&code, order, 0, before, &stub);
+    recording = (uint16_t)code.size;
     enter(&code, &use);
     branches = emit_append(&code, order, &use);
     leaving = machine_code_here(&code);
     leave(&code, &use);
-    emit_displaced(&code, order, &stub);
+    emit_displaced(&code, order, before, count, &stub);
+    emit_way_back(&code, order);
+    if (order->at_exit)
+        stub.moved[before] = recording;
     land(&code, branches.not_owner, &aside);
     emit_lost(&aside, order, &use, leaving, slow);
     land(&code, branches.no_room, &aside);

@@ -145,6 +145,7 @@ __asm__(
     "    mov (%rdx), %rdx\n"
     "    mov %rdx, machine_slow_return(%rip)\n"
     "    lea machine_slow_calls(%rip), %rdx\n"
+    "    and $63, %ecx\n"
     "    incq (%rdx, %rcx, 8)\n"
     "    ret\n");
 
@@ -249,22 +250,15 @@ enum displace_refusal machine_displace(const uint8_t *function, size_t size, siz
     return displace_function(disasm, map, &subject, ret_displacement);
 }
 
-void machine_probe(struct machine_probe *probe, uint8_t *function, const struct displacement *displacement,
-                   uint32_t number)
+void machine_put_stub(struct machine_probe *probe, struct stub_order order, bool patches)
 {
     uint8_t *stubs = area + AGENT_STUBS_OFFSET;
-    struct stub_order order = {
-        .number = number,
-        .address = (uint64_t)stubs + stubs_used,
-        .aside = (uint64_t)stubs + STUBS_BYTES / 2 + aside_used,
-        .function = (uint64_t)function,
-        .head = (uint64_t)area,
-        .timed = ((const struct agent_head *)area)->times != 0,
-        .code = function,
-        .displacement = displacement,
-    };
 
-    probe->patched = function + displacement->offset;
+    order.address = (uint64_t)stubs + stubs_used;
+    order.aside = (uint64_t)stubs + STUBS_BYTES / 2 + aside_used;
+    order.head = (uint64_t)area;
+    order.timed = ((const struct agent_head *)area)->times != 0;
+    probe->patched = patches ? (uint8_t *)order.function + order.displacement->offset : NULL;
     probe->code = stubs + stubs_used;
     probe->aside = stubs + STUBS_BYTES / 2 + aside_used;
     cr_assert_eq(stub_emit(&order, probe->code, STUBS_BYTES / 2 - stubs_used, probe->aside, &probe->stub), 0);
@@ -272,15 +266,31 @@ void machine_probe(struct machine_probe *probe, uint8_t *function, const struct 
     cr_assert_leq(probe->stub.aside, stub_aside_max);
     stubs_used += (probe->stub.size + 15U) / 16 * 16;
     aside_used += (probe->stub.aside + 15U) / 16 * 16;
+    if (!patches)
+        return;
     memcpy(probe->saved, probe->patched, sizeof(probe->saved));
     cr_assert_eq(stub_patch((uint64_t)probe->patched, order.address, probe->patched), 0);
+}
+
+void machine_probe(struct machine_probe *probe, uint8_t *function, const struct displacement *displacement,
+                   uint32_t number)
+{
+    const struct stub_order order = {
+        .number = number,
+        .function = (uint64_t)function,
+        .code = function,
+        .displacement = displacement,
+    };
+
+    machine_put_stub(probe, order, true);
 }
 
 void machine_unprobe(const struct machine_probe *probe)
 {
     size_t from = (size_t)(probe->code - (area + AGENT_STUBS_OFFSET));
 
-    memcpy(probe->patched, probe->saved, sizeof(probe->saved));
+    if (probe->patched)
+        memcpy(probe->patched, probe->saved, sizeof(probe->saved));
     if (from + (probe->stub.size + 15U) / 16 * 16 == stubs_used) { /* no other one behind it */
         stubs_used = from;
         aside_used -= (probe->stub.aside + 15U) / 16 * 16;

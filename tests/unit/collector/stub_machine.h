@@ -62,7 +62,7 @@ extern uint64_t machine_losses;
 
 const struct agent_record *machine_records(void);
 
-/* How many calls found no room, by their number; the function's return address of the last one. */
+/* How many calls, and exits, found no room, by their number; the function's return address of the last one. */
 extern volatile uint64_t machine_slow_calls[64], machine_slow_return;
 
 /* What displace_function() says of the function of `size` bytes at `function`, when the `room` bytes from
@@ -80,6 +80,9 @@ struct machine_probe {
 
 void machine_probe(struct machine_probe *probe, uint8_t *function, const struct displacement *displacement,
                    uint32_t number);
+/* The same for any stub: of `order` the addresses of the stub and of the area, and whether times are kept, are
+ * filled in. Without `patches` no jump leads to it. */
+void machine_put_stub(struct machine_probe *probe, struct stub_order order, bool patches);
 void machine_unprobe(const struct machine_probe *probe);
 
 /* Makes the pages of [first, last) writable and executable. */

@@ -70,6 +70,28 @@ Test(call_stack, tail_call_takes_the_frame_over)
     call_stack_release(&stack);
 }
 
+Test(call_stack, an_exit_ends_its_own_call_only)
+{
+    struct call_stack stack = {0};
+
+    cr_assert_eq(call(&stack, 1000, 1), 0);
+    cr_assert_eq(call(&stack, 900, 2), 0);
+    cr_assert_eq(call(&stack, 800, 3), 0);
+    cr_assert_eq(call_stack_exit(&stack, 900, 3, false), 0, "of another function");
+    cr_assert_eq(call_stack_exit(&stack, 950, 2, false), 0, "at another place");
+    cr_assert_eq(call_stack_exit(&stack, 1100, 1, false), 0, "of a call that was not recorded");
+    cr_assert_eq(call_stack_exit(&stack, 900, 2, true), 0, "on another stack");
+    cr_assert_eq(stack.depth, 3);
+    cr_assert_eq(call_stack_exit(&stack, 900, 2, false), 2, "with what it had called");
+    cr_assert_eq(call(&stack, 900, 4), 0);
+    cr_assert_eq(call(&stack, 900, 5), 1, "a tail call");
+    cr_assert_eq(call_stack_exit(&stack, 900, 4, false), 0, "ended by the tail call");
+    cr_assert_eq(call_stack_exit(&stack, 900, 5, false), 1);
+    cr_assert_eq(call_stack_exit(&stack, 1000, 1, false), 1);
+    cr_assert_eq(call_stack_exit(&stack, 1000, 1, false), 0);
+    call_stack_release(&stack);
+}
+
 Test(call_stack, longjmp_leaves_frames_behind)
 {
     struct call_stack stack = {0};
