@@ -14,10 +14,11 @@
 #include "cli/common/suggestion.h"
 
 static const struct command *const commands[] = {
-    &cmd_record, &cmd_runs,    &cmd_show,    &cmd_rm,     &cmd_gc,      &cmd_query,  &cmd_sql,   &cmd_calls,
-    &cmd_top,    &cmd_nlr,     &cmd_lattice, &cmd_jsm,    &cmd_cluster, &cmd_diff,   &cmd_rank,  &cmd_report,
-    &cmd_export, &cmd_import,  &cmd_merge,   &cmd_verify, &cmd_recover, &cmd_doctor, &cmd_go,    &cmd_stat,
-    &cmd_locks,  &cmd_cascade, &cmd_daemon,  &cmd_ship,   &cmd_pull,    &cmd_fleet,  &cmd_serve, NULL,
+    &cmd_record,  &cmd_runs,   &cmd_show,   &cmd_rm,     &cmd_gc,      &cmd_query,   &cmd_sql,
+    &cmd_calls,   &cmd_top,    &cmd_slow,   &cmd_nlr,    &cmd_lattice, &cmd_jsm,     &cmd_cluster,
+    &cmd_diff,    &cmd_rank,   &cmd_report, &cmd_export, &cmd_import,  &cmd_merge,   &cmd_verify,
+    &cmd_recover, &cmd_doctor, &cmd_go,     &cmd_stat,   &cmd_locks,   &cmd_cascade, &cmd_daemon,
+    &cmd_ship,    &cmd_pull,   &cmd_fleet,  &cmd_serve,  NULL,
 };
 enum { COMMAND_COUNT = ARRAY_SIZE(commands) - 1 };
 

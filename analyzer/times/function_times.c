@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyzer/times/call_duration.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "store/api/tracestore.h"
 #include "store/db/db.h"
 #include "store/segment/event_iter.h"
 
@@ -14,9 +14,8 @@
 
 /* A call that is open. */
 struct frame {
-    uint64_t ns, until_ns;   /* it began between them; both 0: not known when */
+    struct call_begin begin;
     uint32_t function;       /* index; UNKNOWN_FUNCTION: none of the run's */
-    bool lossy;              /* events were lost since it began */
     struct time_range inner; /* the calls that it made */
 };
 
@@ -94,22 +93,10 @@ static int push(struct reading *reading, const struct event *event)
     if (array_reserve(&reading->frames, &reading->capacity, reading->depth + 1))
         return -ENOMEM;
     reading->frames[reading->depth++] = (struct frame){
-        .ns = event->ns,
-        .until_ns = time_add(event->ns, event->ns_error),
+        .begin = call_begin_of(event),
         .function = index_of(reading, event->function),
     };
     return 0;
-}
-
-static struct time_range duration_of(const struct frame *frame, const struct event *end)
-{
-    struct time_range duration = {0, UINT64_MAX};
-
-    if (!frame->lossy && end->ns > frame->until_ns)
-        duration.min_ns = end->ns - frame->until_ns;
-    if (end->ns_error < INT64_MAX - end->ns)
-        duration.max_ns = end->ns + end->ns_error - frame->ns;
-    return duration;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -127,7 +114,7 @@ static int add_call(struct reading *reading, const struct frame *frame, struct t
     struct function_time *time = &reading->times->functions[frame->function];
     struct time_range self = time_range_without(duration, frame->inner);
 
-    if (frame->lossy)
+    if (frame->begin.lossy)
         self.min_ns = 0; /* what it called meanwhile is not known */
     time_range_add(&time->total, duration);
     time_range_add(&time->self, self);
@@ -145,17 +132,14 @@ static int add_call(struct reading *reading, const struct frame *frame, struct t
 static int pop(struct reading *reading, const struct event *event)
 {
     const struct frame *frame = &reading->frames[--reading->depth];
-    bool timed = frame->ns && event->ns;
-    struct time_range duration = {0, UINT64_MAX};
+    struct time_range duration = call_duration(&frame->begin, event);
 
-    if (timed)
-        duration = duration_of(frame, event);
     if (reading->depth)
         time_range_add(&reading->frames[reading->depth - 1].inner, duration);
     if (frame->function == UNKNOWN_FUNCTION)
         return 0;
     reading->times->functions[frame->function].returned++;
-    return timed ? add_call(reading, frame, duration) : 0;
+    return call_is_timed(&frame->begin, event) ? add_call(reading, frame, duration) : 0;
 }
 
 /* The calls that are open where a stream begins, as in what a flight recorder has kept: they began at some
@@ -172,10 +156,8 @@ static int begin_inside(struct reading *reading, const struct event_iter *iter, 
         const struct open_call *call = i < count ? &open[i] : event_iter_ended_call(iter);
 
         reading->frames[i] = (struct frame){
-            .ns = call->ns,
-            .until_ns = UINT64_MAX,
+            .begin = {.ns = call->ns, .until_ns = UINT64_MAX, .lossy = true},
             .function = index_of(reading, call->function),
-            .lossy = true,
         };
     }
     reading->depth = depth;
@@ -196,7 +178,7 @@ static int add_event(struct reading *reading, const struct event_iter *iter, con
     if (event->kind == EVENT_RETURN)
         return pop(reading, event);
     for (size_t i = 0; i < reading->depth; i++)
-        reading->frames[i].lossy = true;
+        reading->frames[i].begin.lossy = true;
     return 0;
 }
 

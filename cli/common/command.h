@@ -58,7 +58,7 @@ static inline const char *cli_last_name(const struct command *command)
 extern const struct command cmd_calls, cmd_cascade, cmd_cluster, cmd_daemon, cmd_diff, cmd_doctor, cmd_export,
     cmd_fleet, cmd_gc, cmd_go, cmd_import, cmd_jsm, cmd_lattice, cmd_locks, cmd_nlr, cmd_query, cmd_rank,
     cmd_record, cmd_merge, cmd_pull, cmd_recover, cmd_report, cmd_rm, cmd_runs, cmd_serve, cmd_ship, cmd_show,
-    cmd_sql, cmd_stat, cmd_top, cmd_verify;
+    cmd_slow, cmd_sql, cmd_stat, cmd_top, cmd_verify;
 
 /* "Commands:" and a line for each, for the --help of `program`, in memory from malloc; NULL: none left. */
 char *cli_list_commands(const struct command *const *list, size_t count, const char *program);

@@ -30,6 +30,7 @@ arguments() { # analysis, run: a line
     case $1 in
     diff | rank) echo "$1 other $2" ;;
     cascade) echo "$1 --sink main other $2" ;;
+    slow) echo "$1 $2 leaf" ;;
     report) echo "$1 $2 -o $WORK/page.html" ;;
     *) echo "$1 $2" ;;
     esac
@@ -67,7 +68,7 @@ PY
 }
 
 some_are_known() {
-    same 'calls cascade cluster diff jsm lattice nlr rank report show stat top' "$(analyses | sort | paste -sd ' ')"
+    same 'calls cascade cluster diff jsm lattice nlr rank report show slow stat top' "$(analyses | sort | paste -sd ' ')"
 }
 
 run_case "the analyses are found" some_are_known

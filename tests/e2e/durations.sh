@@ -48,6 +48,35 @@ PY
     same 0 "$("$TRACECTL" top exact leaf | grep -cE '^  .*( to |over|\?)' || true)"
 }
 
+# The slowest calls: those of SQL, with callers and callees, and no bound in place of a time.
+slow_is_honest() {
+    "$TRACECTL" --json slow exact row -n 3 --depth 2 >"$WORK/exact.json"
+    "$TRACECTL" --json slow ranged cell -n 5 >"$WORK/ranged.json"
+    same "$(q "SELECT duration_ns FROM calls WHERE run_id = $(run_id exact) AND name = 'row' AND state = 'returned'
+            ORDER BY 1 DESC LIMIT 3")" \
+        "$(python3 -c 'import json, sys; print(*(c["duration_ns"] for c in json.load(sys.stdin)["calls"]), sep="\n")' <"$WORK/exact.json")"
+    python3 - "$WORK/exact.json" "$WORK/ranged.json" <<'PY'
+import json, sys
+
+exact, ranged = (json.load(open(path)) for path in sys.argv[1:])
+for call in exact["calls"]:
+    tree = call["tree"]
+    assert call["callers"][0] == "main" and call["losses"] == 0, call
+    assert tree["function"] == "row" and tree["calls"] == 1 and tree["total_ns"] == call["duration_ns"], call
+    (cell,) = tree["callees"]
+    assert tree["total_ns"] == tree["self_ns"] + cell["total_ns"], call
+    assert [below["function"] for below in cell["callees"]] == ["leaf"] and not cell["callees"][0]["callees"], call
+assert len(ranged["calls"]) == 5 < ranged["returned"]
+for call in ranged["calls"]:
+    assert call["duration_ns"] is None and call["duration_min_ns"] < call["duration_max_ns"], call
+    assert call["tree"]["total_ns"] is None and call["callers"][0] == "row", call
+PY
+    same 5 "$("$TRACECTL" slow ranged cell | grep -cE '^[1-5]\. .* to .*, thread 0\.0, ')"
+    same 5 "$("$TRACECTL" slow ranged cell | grep -c '^   called by row < main')"
+    same 0 "$("$TRACECTL" slow ranged cell | awk '/^ / && $NF ~ /^(cell|leaf)$/ && !/ to | over | \? / { n++ } END { print n + 0 }')"
+    fails_with 3 "$TRACECTL" slow exact no_such_function
+}
+
 # Lines of `calls`: all of SQL's, with ranges, and only what the filters leave.
 calls_are_honest() {
     local id
@@ -108,6 +137,7 @@ run_case "two runs are recorded" recorded
 run_case "sql: a range is no duration" sql_is_honest
 run_case "top: ranges are null, and written as ranges" top_is_honest
 run_case "calls: ranges are written as ranges, and filters" calls_are_honest
+run_case "slow: the slowest calls, with their callers and callees" slow_is_honest
 run_case "diff: ranges are compared as ranges" diff_is_honest
 run_case "export: events have their intervals" exports_are_honest
 finish
