@@ -116,6 +116,37 @@ struct return_instance {
 
 struct uprobe_task {
     struct return_instance *return_instances;
+    unsigned long vaddr; /* a struct uprobe_dispatch_data, while probes of tracefs events are handled */
+};
+
+/* Probes of tracefs events (kernel/trace/trace_uprobe.c, trace_probe.h). */
+struct fetch_insn {
+    unsigned long immediate; /* a constant */
+};
+
+struct probe_arg {
+    struct fetch_insn *code;
+};
+
+struct trace_probe {
+    struct probe_arg args[1];
+};
+
+struct trace_uprobe {
+    struct trace_probe tp;
+};
+
+struct uprobe_dispatch_data {
+    struct trace_uprobe *tu;
+};
+
+/* A tracefs event, with the number of its perf events, and what its file `enable` stands for. */
+struct trace_event_call {
+    int perf_refcount;
+};
+
+struct trace_event_file {
+    struct trace_event_call *event_call;
 };
 
 typedef struct {
@@ -140,6 +171,7 @@ struct inode {
     unsigned short i_mode;
     struct super_block *i_sb;
     unsigned long i_ino;
+    void *i_private; /* of a tracefs event's `enable` its struct trace_event_file */
 };
 
 struct file {
@@ -257,6 +289,13 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
     struct bpf_iter_meta *meta;
     struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+    unsigned int fd;
+    struct file *file;
 };
 
 #ifdef __bpf__

@@ -12,6 +12,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/losses.h"
+#include "bpf/probe_cookie.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
 #include "bpf/wire.h"
@@ -336,7 +337,7 @@ static __always_inline int go_hit(struct pt_regs *ctx)
 
     if (!hit.flags)
         return 0;
-    index = (__u32)bpf_get_attach_cookie(ctx);
+    index = (__u32)probe_cookie(ctx);
     probe = bpf_map_lookup_elem(&go_probes, &index);
     if (!probe)
         return 0;

@@ -16,6 +16,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/lifecycle.h"
+#include "bpf/probe_cookie.h"
 
 /* The collector deletes the entry to let the thread go; a thread that has waited too long deletes it itself,
  * so that the collector sees that it came too late. */
@@ -85,7 +86,7 @@ int on_libraries(struct pt_regs *ctx)
     __u8 how;
 
     if (phase == PHASE_CLOSED || !state || !(state->flags & PROCESS_CAN_LOAD) ||
-        is_before_change(ctx, bpf_get_attach_cookie(ctx)))
+        is_before_change(ctx, probe_cookie(ctx)))
         return 0;
     how = begin_wait(task, state);
     if (!how) {

@@ -13,6 +13,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/libraries.h"
+#include "bpf/probe_cookie.h"
 
 #define PROT_WRITE 2
 #define VM_EXEC 4
@@ -72,7 +73,7 @@ int on_protect(struct pt_regs *ctx)
 
     if (!process_of(task))
         return 0;
-    address = asked_for(ctx, bpf_get_attach_cookie(ctx));
+    address = asked_for(ctx, probe_cookie(ctx));
     if (!address || bpf_find_vma(task, address, look_whether_code, &question, 0) || !question.is_code)
         return 0;
     how = wait_for_removal(task);

@@ -13,6 +13,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/kernel_compat.h"
+#include "bpf/probe_cookie.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -57,7 +58,7 @@ int count_session(struct pt_regs *ctx)
 SEC("uprobe.multi")
 int read_cookie(struct pt_regs *ctx)
 {
-    answer = bpf_get_attach_cookie(ctx);
+    answer = probe_cookie(ctx);
     __sync_fetch_and_add(&hits, 1);
     return 0;
 }

@@ -17,6 +17,7 @@
 #include "bpf/arch.h"
 #include "bpf/goroutines.h"
 #include "bpf/losses.h"
+#include "bpf/probe_cookie.h"
 #include "bpf/processes.h"
 #include "bpf/return_address.h"
 #include "bpf/ring.h"
@@ -65,7 +66,7 @@ static __always_inline int sync_function(struct pt_regs *ctx)
 
     if (!hit.flags)
         return 0;
-    cookie = bpf_get_attach_cookie(ctx);
+    cookie = probe_cookie(ctx);
     if (cookie & SYNC_COOKIE_IF_ZERO && !was_zero(ctx))
         return 0;
     sp = stack_pointer(ctx) + (cookie >> COOKIE_SP_SHIFT) * 8;

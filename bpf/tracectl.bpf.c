@@ -31,6 +31,7 @@
 #include "bpf/losses.h"
 #include "bpf/own_stack.h"
 #include "bpf/pack.h"
+#include "bpf/probe_cookie.h"
 #include "bpf/processes.h"
 #include "bpf/return_address.h"
 #include "bpf/rewrites.h"
@@ -227,10 +228,10 @@ static __always_inline int on_call(struct pt_regs *ctx)
 
     if (!hit.flags) {
         if (budget_ns && phase == PHASE_ATTACHING)
-            budget_count_early(bpf_get_attach_cookie(ctx));
+            budget_count_early(probe_cookie(ctx));
         return 1;
     }
-    cookie = bpf_get_attach_cookie(ctx);
+    cookie = probe_cookie(ctx);
     moment = call_at(ctx, cookie);
     if (!budget_has_turn(&hit, cookie) ||
         (trigger_share && !trigger_admits(&hit, moment.sp, cookie, &opens)) || !budget_admits(&hit, cookie)) {
@@ -268,7 +269,7 @@ static __always_inline int on_return(struct pt_regs *ctx)
 
     if (!hit.flags)
         return 0;
-    moment.cookie = bpf_get_attach_cookie(ctx);
+    moment.cookie = probe_cookie(ctx);
     find_hit_slot(&hit);
     emit(&hit, &moment, WIRE_RETURN);
     window_may_end(hit.tid, moment.sp);

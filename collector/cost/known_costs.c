@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "collector/uprobe/kernel_features.h"
 
 #define NS_AT_MOST 1e7 /* a hit that takes longer was not measured but made up */
 
@@ -22,6 +23,7 @@ struct known {
     struct utsname system; /* the kernel, and the host's name */
     uint64_t measured_ns;  /* CLOCK_BOOTTIME: it cannot be set, and it counts while the machine sleeps */
     uint64_t sessions;
+    uint64_t way; /* enum probe_way */
     double recorded_ns[PROBE_COSTS], empty_ns[PROBE_COSTS];
 };
 
@@ -30,6 +32,7 @@ static void describe(struct known *known)
     memset(known, 0, sizeof(*known));
     snprintf(known->program, sizeof(known->program), "%s", TRACECTL_VERSION);
     uname(&known->system);
+    known->way = kernel_probe_way();
     known->measured_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
@@ -45,7 +48,7 @@ static bool is_fresh(const struct known *known, const struct known *now)
     for (int i = 0; i < PROBE_COSTS; i++)
         sane &= is_cost(known->recorded_ns[i]) && is_cost(known->empty_ns[i]);
     return sane && !memcmp(known->program, now->program, sizeof(now->program)) &&
-           !memcmp(&known->system, &now->system, sizeof(now->system)) &&
+           !memcmp(&known->system, &now->system, sizeof(now->system)) && known->way == now->way &&
            known->measured_ns <= now->measured_ns &&
            now->measured_ns - known->measured_ns < KNOWN_COSTS_MINUTES * 60000000000ull;
 }

@@ -4,16 +4,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "bpf/self_test.skel.h"
 #include "collector/uprobe/bpf_messages.h"
 #include "collector/uprobe/kernel_features.h"
+#include "collector/uprobe/placement.h"
 
 #define FUNCTIONS_AT_MOST 64
-#define KERNEL_ENOTSUPP 524 /* what the kernel answers for an instruction that it does not probe */
 
 int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
 {
@@ -36,6 +36,8 @@ int trial_load(struct trial *trial, const char *name, enum trial_kind kind)
         return -ENOENT;
     if (kind == TRIAL_SESSION)
         bpf_program__set_expected_attach_type(trial->program, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+    placement_prepare(trial->bpf->obj);
+    trial->bpf->rodata->probes_are_events = kernel_probe_way() == PROBE_WAY_EVENTS;
     bpf_map__set_autocreate(trial->bpf->maps.try_ring, !strcmp(name, "write_ring"));
     return self_test_bpf__load(trial->bpf);
 }
@@ -49,31 +51,27 @@ bool trial_is_session(const struct trial *trial)
 int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,
                 size_t count, pid_t pid)
 {
-    /* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out: libbpf 1.4 does not know sessions. */
-    struct {
-        uint32_t prog_fd, target_fd, attach_type, flags;
-        uint64_t path, offsets, ref_ctr_offsets, cookies;
-        uint32_t count, multi_flags, pid, unused;
-    } attr = {
-        .prog_fd = (uint32_t)bpf_program__fd(trial->program),
-        .attach_type = (uint32_t)bpf_program__get_expected_attach_type(trial->program),
-        .path = (uintptr_t) "/proc/self/exe",
-        .cookies = (uintptr_t)cookies,
-        .count = (uint32_t)count,
-        .pid = (uint32_t)pid,
+    AUTO_CLOSE int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct placement placement = {
+        .program = bpf_program__fd(trial->program),
+        .session = trial_is_session(trial),
+        .file = file,
+        .pid = pid,
+        .cookies = cookies,
+        .count = count,
     };
     unsigned long offsets[FUNCTIONS_AT_MOST];
     int r = count > FUNCTIONS_AT_MOST ? -E2BIG : 0;
 
-    if (!(trial_is_session(trial) ? kernel_has_sessions() : kernel_has_uprobe_multi()))
-        return -EOPNOTSUPP;
+    if (file < 0)
+        return -errno;
     for (size_t i = 0; !r && i < count; i++)
         r = self_test_site_offset(functions[i], &offsets[i]);
     if (r)
         return r;
-    attr.offsets = (uintptr_t)offsets;
-    trial->probe = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-    return trial->probe < 0 ? -errno : 0;
+    placement.offsets = offsets;
+    trial->probe = placement_make(&placement);
+    return trial->probe < 0 ? trial->probe : 0;
 }
 
 int trial_begin(struct trial *trial, const char *name, enum trial_kind kind, enum self_test_form form)
@@ -96,7 +94,7 @@ void trial_failure(const struct trial *trial, int r, char *ret_text, size_t size
 
     if (r == -EOPNOTSUPP)
         snprintf(ret_text, size, "not tried: this kernel has no %s",
-                 trial_is_session(trial) ? "sessions" : "uprobe_multi");
+                 trial_is_session(trial) ? "sessions" : probe_way_name(PROBE_WAY_NONE));
     else if (!loaded && r != -EPERM && *bpf_messages_reason())
         snprintf(ret_text, size, "cannot load %s", bpf_messages_reason());
     else

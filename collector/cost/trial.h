@@ -18,7 +18,7 @@ struct trial {
     struct self_test_bpf *bpf; /* NULL: not loaded */
     struct bpf_program *program;
     struct bpf_link *link; /* of a tracepoint or an iterator */
-    int probe;             /* the uprobe_multi link, or -1 */
+    int probe;             /* what holds its probes, or -1 */
 };
 
 enum trial_kind { TRIAL_CALLS, TRIAL_SESSION };
@@ -29,8 +29,8 @@ int trial_load(struct trial *trial, const char *name, enum trial_kind kind);
 /* Whether its program is one of TRIAL_SESSION. Not before trial_load() has found the program. */
 bool trial_is_session(const struct trial *trial);
 
-/* Probes `count` functions by one uprobe_multi link, in every process (pid 0) or in one. -EOPNOTSUPP: the
- * kernel has no such links. */
+/* Probes `count` functions at once, in every process (pid 0) or in one. -EOPNOTSUPP: the kernel has no way
+ * for that. */
 int trial_probe(struct trial *trial, const self_test_function *functions, const uint64_t *cookies,
                 size_t count, pid_t pid);
 

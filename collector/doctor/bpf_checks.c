@@ -36,8 +36,9 @@ void self_check_not_tried(struct self_check *check, const struct trial *trial, i
     if (code == -EPERM)
         check->remedy = "get the privileges named above";
     if (code == -EOPNOTSUPP)
-        check->remedy = trial_is_session(trial) ? "nothing to do: returns are not probed without sessions"
-                                                : "needs Linux 6.6 with CONFIG_UPROBES, for uprobe_multi";
+        check->remedy = trial_is_session(trial)
+                            ? "nothing to do: returns are not probed without sessions"
+                            : "needs Linux 6.6 with CONFIG_UPROBES, or CONFIG_UPROBE_EVENTS";
 }
 
 /* Puts the program on a function of ours. Says why when that fails. */
@@ -163,8 +164,9 @@ void check_all_processes(struct self_check *check)
         return;
     hit();
     isolate_harm(hit);
-    self_check_say(check, trial.bpf->bss->hits == 2 * HITS, "%llu of %d hits recorded in two processes",
-                   (unsigned long long)trial.bpf->bss->hits, 2 * HITS);
+    self_check_say(check, trial.bpf->bss->hits == 2 * HITS,
+                   "%llu of %d hits recorded in two processes, by %s",
+                   (unsigned long long)trial.bpf->bss->hits, 2 * HITS, probe_way_name(kernel_probe_way()));
 }
 
 void check_one_process(struct self_check *check)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "collector/cost/isolate.h"
 #include "collector/doctor/checks.h"
+#include "collector/uprobe/probe_events.h"
 
 static const struct {
     const char *name;
@@ -35,9 +36,10 @@ static const struct {
     {"programs", check_programs, false, "needs CONFIG_BPF_EVENTS, BTF, CAP_BPF and CAP_PERFMON"},
     {"ring buffer", check_ring, false, "needs Linux 5.8; before 5.11 also ulimit -l unlimited"},
     {"tracepoints", check_tracepoints, false, "needs CONFIG_BPF_EVENTS and CONFIG_TRACEPOINTS, CAP_PERFMON"},
-    {"uprobe_multi", check_all_processes, false, "needs Linux 6.6 with CONFIG_UPROBES and CAP_PERFMON"},
-    {"process filter", check_one_process, true, "needs Linux 6.6 with CONFIG_UPROBES and CAP_PERFMON"},
-    {"attach cookie", check_cookies, false, "needs Linux 6.6"},
+    {"uprobes", check_all_processes, false,
+     "needs CAP_PERFMON, and Linux 6.6 with CONFIG_UPROBES or an older one with CONFIG_UPROBE_EVENTS"},
+    {"process filter", check_one_process, true, "needs what uprobes need"},
+    {"attach cookie", check_cookies, false, "needs what uprobes need, and BTF of the kernel itself"},
     {"sessions", check_sessions, true, "--returns probe needs Linux 6.13"},
     {"vfork", check_slots, true,
      "needs Linux 6.16; without it programs that use vfork get no "
@@ -135,6 +137,7 @@ void self_test_run(const char *store_folder, struct self_test *ret_test)
         run_check(add_check(ret_test, table[i].name, table[i].optional, table[i].remedy), table[i].run);
     probe_costs_measure(&ret_test->costs);
     check_costs(add_check(ret_test, "recorder", false, "see the checks above"), &ret_test->costs);
+    probe_events_sweep(); /* of the checks' own probes */
     check_store(add_check(ret_test, "store", false, "choose another location with -d, or free some space"),
                 store_folder);
     for (size_t i = 0; i < ret_test->count; i++)

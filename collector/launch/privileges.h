@@ -35,6 +35,7 @@ enum {
     PRIVILEGE_CHECKPOINT_RESTORE = 16,
     PRIVILEGE_FILES = 32,
     PRIVILEGE_SCHEDULE = 64,
+    PRIVILEGE_ADMIN = 128, /* some kernels ask for it where perf events are opened (Debian's before 6.6) */
     PRIVILEGES_TO_RECORD = PRIVILEGE_BPF | PRIVILEGE_PERFMON,
     PRIVILEGES_FOR_OTHERS = PRIVILEGE_SYS_PTRACE | PRIVILEGE_KILL,
     /* What is of use once the programs are loaded, when programs that appear later get probes too. */

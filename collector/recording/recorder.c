@@ -18,6 +18,7 @@
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_rewrites.h"
 #include "collector/recording/recorder_rights.h"
+#include "collector/uprobe/kernel_features.h"
 
 /* Calls do not wake the collector: it looks this often. A ring of 32 MiB holds a million calls. */
 #define POLL_MS 10
@@ -354,6 +355,13 @@ static int poll_ms(const struct recorder *recorder)
     return awaited || recorder->round.calls > BUSY_CALLS ? BUSY_POLL_MS : POLL_MS;
 }
 
+static unsigned privileges_to_keep(void)
+{
+    unsigned for_events = kernel_probe_way() == PROBE_WAY_EVENTS ? PRIVILEGE_ADMIN : 0;
+
+    return PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW | for_events;
+}
+
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC), now;
@@ -362,7 +370,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
     int r, records = 0;
 
     /* Stacks are looked at in the end. What a watched program's next execution inherits must not be less. */
-    r = recorder->watch ? 0 : privileges_drop(PRIVILEGES_TO_RECORD | PRIVILEGES_TO_FOLLOW, err);
+    r = recorder->watch ? 0 : privileges_drop(privileges_to_keep(), err);
     if (r)
         return r;
     if (!recorder->flushed_ns)

@@ -4,12 +4,16 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/uprobe/probe_events.h"
 
 DEFINE_CLEANUP(cleanup_btf, struct btf *, btf__free)
 
@@ -41,6 +45,23 @@ static bool takes_links(uint32_t type)
     return program >= 0 && syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EBADF;
 }
 
+/* Whether events can be defined; what else they need, bpf(2) needs as well. */
+static bool takes_events(void)
+{
+    int folder = probe_events_folder();
+    AUTO_CLOSE int events =
+        folder < 0 ? -1 : openat(folder, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    return events >= 0;
+}
+
+static bool events_are_wanted(void)
+{
+    const char *wanted = getenv("TRACECTL_PROBE_WAY");
+
+    return wanted && !strcmp(wanted, "events");
+}
+
 static bool has_slot_tracepoints(const struct btf *kernel)
 {
     const struct btf_type *type;
@@ -54,16 +75,20 @@ static bool has_slot_tracepoints(const struct btf *kernel)
            btf_vlen(type) >= 3; /* the context, the task, and whether it is the last */
 }
 
-static bool has_uprobe_multi, has_sessions, reports_slots, reports_rights;
+static enum probe_way found_way;
+static bool has_sessions, reports_slots, reports_rights;
 
-static void find_uprobe_multi(void)
+static void find_way(void)
 {
-    has_uprobe_multi = takes_links(ATTACH_UPROBE_MULTI);
+    if (!events_are_wanted() && takes_links(ATTACH_UPROBE_MULTI))
+        found_way = PROBE_WAY_MULTI;
+    else if (takes_events())
+        found_way = PROBE_WAY_EVENTS;
 }
 
 static void find_sessions(void)
 {
-    has_sessions = takes_links(ATTACH_UPROBE_SESSION);
+    has_sessions = kernel_probe_way() == PROBE_WAY_MULTI && takes_links(ATTACH_UPROBE_SESSION);
 }
 
 /* The kernel's types take tens of milliseconds to read. */
@@ -79,12 +104,23 @@ static void find_tracepoints(void)
 
 static pthread_once_t tracepoints = PTHREAD_ONCE_INIT;
 
-bool kernel_has_uprobe_multi(void)
+enum probe_way kernel_probe_way(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, find_uprobe_multi);
-    return has_uprobe_multi;
+    pthread_once(&once, find_way);
+    return found_way;
+}
+
+const char *probe_way_name(enum probe_way way)
+{
+    static const char *const names[] = {
+        [PROBE_WAY_NONE] = "uprobe_multi and no tracefs events",
+        [PROBE_WAY_MULTI] = "uprobe_multi",
+        [PROBE_WAY_EVENTS] = "tracefs events",
+    };
+
+    return names[way];
 }
 
 bool kernel_has_sessions(void)

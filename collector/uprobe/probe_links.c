@@ -2,29 +2,18 @@
 #include "collector/uprobe/probe_links.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "collector/uprobe/file_code.h"
+#include "collector/uprobe/placement.h"
+#include "collector/uprobe/probe_events.h"
 #include "collector/uprobe/proxy.h"
 
-#include <bpf/bpf.h>
-
-#define KERNEL_ENOTSUPP 524 /* what uprobes answer for an instruction they refuse */
-
-/* bpf(BPF_LINK_CREATE) for uprobe_multi, spelled out because libbpf 1.4 does not know sessions and the
- * headers of older distributions lack the fields. The layout is the kernel's union bpf_attr. */
-struct link_create_attr {
-    uint32_t prog_fd, target_fd, attach_type, flags;
-    uint64_t path, offsets, ref_ctr_offsets, cookies;
-    uint32_t count, multi_flags, pid, unused;
-};
+#define SWEEP_AFTER 64 /* links */
 
 /* ------------------------------------------------------------------------------------ places */
 
@@ -96,35 +85,20 @@ static int describe(const struct probe_links_kind *kind, const struct probe_site
 
 /* ------------------------------------------------------------------------------------ links */
 
-static int make_link(void *context)
-{
-    int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, context, sizeof(struct link_create_attr));
-
-    return fd < 0 ? -errno : fd;
-}
-
-/* The process that works for us may be killed; more often than that, and it is on purpose. */
-#define ATTEMPTS 3
-
 /* One link on `count` places. Returns its descriptor, or a negative errno. */
 static int create_link(const struct probe_links_kind *kind, const struct probe_sites *sites)
 {
-    char path[32];
-    struct link_create_attr attr = {
-        .prog_fd = (uint32_t)bpf_program__fd(kind->program),
-        .attach_type = kind->type,
-        .path = (uintptr_t)path,
-        .offsets = (uintptr_t)sites->offsets,
-        .cookies = (uintptr_t)sites->cookies,
-        .count = (uint32_t)sites->count,
-        .pid = (uint32_t)kind->pid,
+    const struct placement placement = {
+        .program = bpf_program__fd(kind->program),
+        .session = kind->session,
+        .file = sites->file,
+        .pid = kind->pid,
+        .offsets = sites->offsets,
+        .cookies = sites->cookies,
+        .count = sites->count,
     };
-    int fd = -EINTR;
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file); /* the proxy has the same descriptors */
-    for (int i = 0; i < ATTEMPTS && fd == -EINTR; i++)
-        fd = proxy_do(make_link, &attr);
-    return fd;
+    return placement_make(&placement);
 }
 
 static int keep_link(struct probe_links *links, int fd, const struct probe_links_kind *kind,
@@ -138,6 +112,7 @@ static int keep_link(struct probe_links *links, int fd, const struct probe_links
         return -ENOMEM;
     }
     links->items[links->count++] = link;
+    links->made++;
     return keep_former(links, &link.placed);
 }
 
@@ -204,6 +179,10 @@ int probe_links_attach(struct probe_links *links, const struct probe_links_kind 
     r = file_code_read(sites->file, &code);
     if (r)
         return r;
+    if (links->made >= SWEEP_AFTER) {
+        probe_events_sweep();
+        links->made = 0;
+    }
     r = attach(links, kind, sites, &code);
     file_code_release(&code);
     if (r)
@@ -232,6 +211,9 @@ void probe_links_close(struct probe_links *links)
 {
     close_from(links, 0);
     closer_release(&links->closer);
+    if (links->made)
+        probe_events_sweep();
+    links->made = 0;
 }
 
 void probe_links_forget(struct probe_links *links)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's probes as the backend holds them: links of BPF, each with its places in one file. What was
+ * The kernel's probes as the backend holds them: links, each with its places in one file. What was
  * placed once is kept in mind until the end, so that it can be looked for in processes afterwards.
  */
 #ifndef TRACECTL_COLLECTOR_UPROBE_PROBE_LINKS_H
@@ -36,13 +36,14 @@ struct probe_links {
     struct former_probes *files;
     size_t file_count, file_capacity;
     struct closer closer;
+    unsigned made; /* links, since definitions of events were swept */
 };
 
 /* What is attached, and how. */
 struct probe_links_kind {
     const struct bpf_program *program;
-    uint32_t type; /* ATTACH_UPROBE_ */
-    pid_t pid;     /* 0: every process */
+    bool session; /* it is one for calls and returns */
+    pid_t pid;    /* 0: every process */
     unsigned part;
     enum probe_purpose purpose;
 };

@@ -12,6 +12,8 @@
 #include "collector/launch/privileges.h"
 #include "collector/uprobe/bpf_mappings.h"
 #include "collector/uprobe/bpf_messages.h"
+#include "collector/uprobe/placement.h"
+#include "collector/uprobe/probe_events.h"
 #include "collector/uprobe/uprobe_state.h"
 
 /* A time for each event, or for the ends of windows, stands in a record of its own. */
@@ -30,6 +32,8 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         return -errno;
     bpf_program__set_autoload(skeleton->progs.on_session, options->returns);
     bpf_program__set_autoload(skeleton->progs.on_go, options->goroutines);
+    placement_prepare(skeleton->obj);
+    skeleton->rodata->probes_are_events = kernel_probe_way() == PROBE_WAY_EVENTS;
     if (options->returns)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
@@ -132,11 +136,11 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         uprobe_backend_free(backend);
         return bpf_messages_error(err, r, "cannot load BPF programs");
     }
-    if (!kernel_has_uprobe_multi()) {
+    if (kernel_probe_way() == PROBE_WAY_NONE) {
         uprobe_backend_free(backend);
-        return error_say(
-            err, -EOPNOTSUPP,
-            "cannot load BPF programs: this kernel has no uprobe_multi to attach them by (Linux 6.6 has it)");
+        return error_say(err, -EOPNOTSUPP,
+                         "cannot load BPF programs: this kernel has neither uprobe_multi (Linux 6.6) nor "
+                         "tracefs events (CONFIG_UPROBE_EVENTS) to attach them by");
     }
     r = tracectl_bpf__attach(backend->skeleton);
     if (r) {
@@ -154,6 +158,7 @@ int uprobe_backend_open(const struct uprobe_options *options, struct uprobe_back
         return error_set(err, r, NULL, "cannot map the counts of probes");
     }
     bpf_mappings_keep();
+    probe_events_sweep(); /* what killed recorders have left */
     *ret_backend = backend;
     return 0;
 }
@@ -186,10 +191,9 @@ struct life_cycle_source *uprobe_life_cycle(struct uprobe_backend *backend)
 int uprobe_attach(struct uprobe_backend *backend, const struct bpf_program *program,
                   enum probe_purpose purpose, const struct probe_sites *sites, pid_t pid, struct error *err)
 {
-    bool session = program == backend->skeleton->progs.on_session;
     const struct probe_links_kind kind = {
         .program = program,
-        .type = session ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+        .session = program == backend->skeleton->progs.on_session,
         .pid = pid,
         .part = sites->part,
         .purpose = purpose,

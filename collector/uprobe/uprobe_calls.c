@@ -85,10 +85,8 @@ static void forget_former(struct backend *calls)
 
 static void touch(struct backend *calls, int file, pid_t pid, const unsigned long *offsets, size_t count)
 {
-    const struct probe_links_kind kind = {.program = uprobe_of_calls(calls)->skeleton->progs.on_call_only,
-                                          .type = ATTACH_UPROBE_MULTI,
-                                          .pid = pid,
-                                          .purpose = PROBE_CALLS};
+    const struct probe_links_kind kind = {
+        .program = uprobe_of_calls(calls)->skeleton->progs.on_call_only, .pid = pid, .purpose = PROBE_CALLS};
     AUTO_FREE uint64_t *cookies = calloc(count + 1, sizeof(*cookies));
     AUTO_FREE bool *refused = calloc(count + 1, sizeof(*refused));
     const struct probe_sites sites = {

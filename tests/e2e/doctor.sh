@@ -58,7 +58,7 @@ as_text() {
 unprivileged() {
     examine as_nobody none "$WORK/tracectl"
     same 3 "$status"
-    for check in privileges 'other users' bpf programs tracepoints uprobe_multi recorder; do
+    for check in privileges 'other users' bpf programs tracepoints uprobes recorder; do
         same false "$(answer "$check")"
     done
     same true "$(answer 'user namespace')"
