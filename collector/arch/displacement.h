@@ -14,14 +14,16 @@
 
 /* What moves. Offsets and lengths in bytes. */
 struct displacement {
-    uint8_t offset; /* of the patched bytes from the function's first one: 4 behind ENDBR64, otherwise 0 */
-    uint8_t length; /* of the instructions that move, DISPLACE_BYTES at most; less than DISPLACE_JUMP where
+    uint8_t offset;  /* of the patched bytes from the function's first one: the length of the instruction that
+                       stays in front of them, 0: none does */
+    uint32_t pushed; /* bytes by which the stack pointer is lower there than at the function's entry */
+    uint8_t length;  /* of the instructions that move, DISPLACE_BYTES at most; less than DISPLACE_JUMP where
                        padding makes up the rest */
-    uint8_t count;  /* how many they are, DISPLACE_INSTRUCTIONS at most */
+    uint8_t count;   /* how many they are, DISPLACE_INSTRUCTIONS at most */
     uint8_t starts[DISPLACE_INSTRUCTIONS]; /* where each begins, from `offset` */
     bool falls; /* the last one leads on to the next, so that the stub has to jump back behind them */
     bool calls; /* the last one is a call: not to be patched in a process with shadow stacks */
-    struct liveness liveness; /* of the function behind an ENDBR64 */
+    struct liveness liveness; /* of the function behind the instruction that stays */
 };
 
 #endif

@@ -3,9 +3,12 @@
 
 #include "collector/arch/relocate.h"
 #include "image/arch/code_bytes.h"
+#include "image/arch/effects.h"
+#include "image/arch/stack_effect.h"
 #include "image/flow/branch_targets.h"
 
 #define PAGE 4096u
+#define PUSHED_MOST (1 << 20) /* bytes; more than functions have of a frame that is made at once */
 
 /* Whether `code` begins with enough padding to make up what is left of the patched bytes. */
 static enum displace_refusal check_padding(const uint8_t *code, size_t size, size_t wanted)
@@ -62,14 +65,55 @@ static enum displace_refusal collect(struct disasm *disasm, const struct displac
     return refusal;
 }
 
+/* Whether the function's first instruction may stay in front of the jump; what it does is no loss then, for it always
+ * goes on to the next. */
+static bool can_stay(const struct instruction *first, struct displacement *ret_displacement)
+{
+    int64_t moved;
+
+    if (!instruction_only_computes(first) || instruction_stack_effect(first, &moved) == STACK_LOST ||
+        moved > 0 || moved < -PUSHED_MOST)
+        return false;
+    *ret_displacement = (struct displacement){.offset = first->length, .pushed = (uint32_t)-moved};
+    return true;
+}
+
+/* Replaces what is at `displacement->offset`. */
+static enum displace_refusal displace_at(struct disasm *disasm, const struct flow_map *map,
+                                         const struct displace_subject *subject,
+                                         struct displacement *displacement)
+{
+    struct displace_subject patched = *subject;
+    enum displace_refusal refusal;
+
+    patched.code += displacement->offset;
+    patched.address += displacement->offset;
+    patched.size -= displacement->offset;
+    patched.room -= displacement->offset;
+    refusal = collect(disasm, &patched, displacement);
+    if (refusal != DISPLACE_OK)
+        return refusal;
+    if (patched.address % PAGE > PAGE - DISPLACE_JUMP)
+        return DISPLACE_TWO_PAGES;
+    if (flow_map_has_any(map, patched.address,
+                         displacement->length > DISPLACE_JUMP ? displacement->length : DISPLACE_JUMP,
+                         FLOW_CHANGES))
+        return DISPLACE_CHANGES;
+    if (branch_targets_within(map, patched.address + (displacement->offset ? 0 : 1),
+                              patched.address + DISPLACE_JUMP - 1))
+        return DISPLACE_TARGET;
+    displacement->liveness = liveness_look(disasm, patched.code, patched.size);
+    return DISPLACE_OK;
+}
+
 enum displace_refusal displace_function(struct disasm *disasm, const struct flow_map *map,
                                         const struct displace_subject *subject,
                                         struct displacement *ret_displacement)
 {
-    struct displace_subject patched = *subject;
-    struct displacement displacement = {0};
+    struct displacement displacement;
     struct instruction first;
-    enum displace_refusal refusal;
+    enum displace_refusal refusal = DISPLACE_OK;
+    bool stays;
 
     if (subject->size == 0)
         return DISPLACE_EMPTY;
@@ -77,28 +121,16 @@ enum displace_refusal displace_function(struct disasm *disasm, const struct flow
         return DISPLACE_LOOP;
     if (!disasm_agree(disasm, subject->code, subject->size, subject->address, &first))
         return DISPLACE_UNDECODABLE;
-    if (first.kind == INSTRUCTION_ENDBR) {
-        displacement.offset = first.length;
-        patched.code += first.length;
-        patched.address += first.length;
-        patched.size -= first.length;
-        patched.room -= first.length;
+    stays = can_stay(&first, &displacement);
+    if (stays)
+        refusal = displace_at(disasm, map, subject, &displacement);
+    if (!stays || (refusal != DISPLACE_OK && first.kind != INSTRUCTION_ENDBR)) {
+        displacement = (struct displacement){0};
+        refusal = displace_at(disasm, map, subject, &displacement);
     }
-    refusal = collect(disasm, &patched, &displacement);
-    if (refusal != DISPLACE_OK)
-        return refusal;
-    if (patched.address % PAGE > PAGE - DISPLACE_JUMP)
-        return DISPLACE_TWO_PAGES;
-    if (flow_map_has_any(map, patched.address,
-                         displacement.length > DISPLACE_JUMP ? displacement.length : DISPLACE_JUMP,
-                         FLOW_CHANGES))
-        return DISPLACE_CHANGES;
-    if (branch_targets_within(map, patched.address + (displacement.offset ? 0 : 1),
-                              patched.address + DISPLACE_JUMP - 1))
-        return DISPLACE_TARGET;
-    displacement.liveness = liveness_look(disasm, patched.code, patched.size);
-    *ret_displacement = displacement;
-    return DISPLACE_OK;
+    if (refusal == DISPLACE_OK)
+        *ret_displacement = displacement;
+    return refusal;
 }
 
 const char *displace_refusal_text(enum displace_refusal refusal)

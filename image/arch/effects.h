@@ -46,6 +46,10 @@ bool instruction_leaves_frame(const struct instruction *instruction);
 
 /* ---------------------------------------------------------------------------------------------- others */
 
+/* It works on registers and numbers, no value makes it fault, and the next instruction follows: moves, arithmetic but
+ * division, no-ops; also a push of a register, and what reads the image's own data. False: it may do more. */
+bool instruction_only_computes(const struct instruction *instruction);
+
 bool instruction_is_system_call(const struct instruction *instruction);
 
 /* It may run for long, or continue elsewhere than its kind says: repeated string operations, transactions. */

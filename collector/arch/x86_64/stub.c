@@ -307,10 +307,10 @@ static struct scratch choose_scratch(const struct stub_order *order)
     return use;
 }
 
-/* Below the red zone. */
-static uint32_t frame_of(const struct scratch *use)
+/* How far above the stack pointer the return address is, once the registers are saved below the red zone. */
+static uint32_t frame_of(const struct stub_order *order, const struct scratch *use)
 {
-    return use->count ? RED_ZONE + use->count * 8u : 0;
+    return order->displacement->pushed + (use->count ? RED_ZONE + use->count * 8u : 0);
 }
 
 static void enter(struct machine_code *code, const struct scratch *use)
@@ -356,7 +356,7 @@ static void emit_lost(struct machine_code *code, const struct stub_order *order,
 static void emit_slow(struct machine_code *code, const struct stub_order *order, const struct scratch *use,
                       uint64_t leaving)
 {
-    uint32_t frame = use->count ? frame_of(use) : RED_ZONE;
+    uint32_t frame = frame_of(order, use) + (use->count ? 0 : RED_ZONE);
 
     if (!use->count)
         move_stack(code, -RED_ZONE);
@@ -381,7 +381,7 @@ struct branches {
 static struct branches emit_append(struct machine_code *code, const struct stub_order *order,
                                    const struct scratch *use)
 {
-    uint32_t frame = frame_of(use);
+    uint32_t frame = frame_of(order, use);
     struct branches branches;
 
     with_slot(code, false, 0x8b, use->pointer, AGENT_TID);

@@ -230,3 +230,79 @@ bool instruction_may_stay(const struct instruction *instruction)
 
     return !form.vex && ((form.repeat && is_string) || (opcode == 0xc7 && form.modrm == 0xf8)); /* xbegin */
 }
+
+static bool computes_0f(uint8_t second)
+{
+    switch (second) {
+    case 0x28:          /* movaps */
+    case 0x40 ... 0x4f: /* cmov */
+    case 0x57:          /* xorps */
+    case 0x6e:          /* movd */
+    case 0x6f:          /* movdqa */
+    case 0x90 ... 0x9f: /* setcc */
+    case 0xaf:          /* imul */
+    case 0xb6:          /* movzx */
+    case 0xb7:
+    case 0xbe: /* movsx */
+    case 0xbf:
+    case 0xef: /* pxor */
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Reads memory of the image itself: mov, cmp and movzx at a fixed distance. */
+static bool reads_fixed(const struct form *form)
+{
+    uint8_t opcode = form->opcode[0], second = form->opcode[1];
+
+    if ((form->modrm & 0xc7) != 5)
+        return false;
+    if (opcode == 0x0f)
+        return second == 0xb6 || second == 0xb7 || second == 0xbe || second == 0xbf;
+    return opcode == 0x8b || ((opcode == 0x80 || opcode == 0x81 || opcode == 0x83) && form_group(form) == 7);
+}
+
+/* With operands that ModRM names. */
+static bool computes_on_operands(const struct form *form)
+{
+    uint8_t opcode = form->opcode[0], group = form_group(form);
+
+    if (form->modrm < 0xc0)
+        return reads_fixed(form);
+    switch (opcode) {
+    case 0x0f:
+        return computes_0f(form->opcode[1]);
+    case 0x63: /* movslq */
+    case 0x69: /* imul */
+    case 0x6b:
+    case 0x80 ... 0x81:
+    case 0x83 ... 0x8b: /* test, xchg, mov */
+    case 0xc0 ... 0xc1: /* shifts */
+    case 0xd0 ... 0xd3:
+        return true;
+    case 0xc6 ... 0xc7:
+    case 0xfe ... 0xff: /* inc, dec; the others of its group call, jump and push */
+        return group < 2;
+    case 0xf6 ... 0xf7: /* test, not, neg, mul, imul; then div */
+        return group < 6;
+    default:
+        return opcode < 0x40 && (opcode & 7) < 4;
+    }
+}
+
+bool instruction_only_computes(const struct instruction *instruction)
+{
+    const struct form form = form_of(instruction);
+    uint8_t opcode = form.opcode[0];
+
+    if (instruction->kind == INSTRUCTION_PUSH || instruction->kind == INSTRUCTION_NOP ||
+        instruction->kind == INSTRUCTION_ENDBR)
+        return true;
+    if (instruction->kind != INSTRUCTION_OTHER || form.vex || instruction->locked || form.repeat ||
+        form.address_size)
+        return false;
+    return opcode == 0x8d || (opcode >= 0xb0 && opcode <= 0xbf) ||
+           computes_on_operands(&form); /* lea; mov of a number */
+}

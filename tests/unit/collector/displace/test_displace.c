@@ -52,17 +52,54 @@ static enum displace_refusal refusal(const struct subject *subject)
 
 Test(displace, takes_whole_instructions)
 {
-    /* push %rbp; mov %rsp,%rbp; sub $16,%rsp */
-    const struct subject subject = {.size = 16, .code = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10}};
+    /* mov (%rdi),%rax; push %rbp; mov %rsp,%rbp */
+    const struct subject subject = {.size = 16, .code = {0x48, 0x8b, 0x07, 0x55, 0x48, 0x89, 0xe5, 0xc3}};
     struct displacement displacement;
 
     cr_assert_eq(look(&subject, &displacement), DISPLACE_OK);
     cr_assert_eq(displacement.offset, 0);
-    cr_assert_eq(displacement.length, 8);
+    cr_assert_eq(displacement.length, 7);
     cr_assert_eq(displacement.count, 3);
-    cr_assert_arr_eq(displacement.starts, ((uint8_t[]){0, 1, 4}), 3);
+    cr_assert_arr_eq(displacement.starts, ((uint8_t[]){0, 3, 4}), 3);
     cr_assert(displacement.falls);
     cr_assert_not(displacement.calls);
+}
+
+/* How many bytes of the function stay in front of what is patched, and how far they have moved the stack. */
+static void expect_stays(const struct subject *subject, uint8_t offset, uint32_t pushed)
+{
+    struct displacement displacement;
+
+    cr_assert_eq(look(subject, &displacement), DISPLACE_OK);
+    cr_expect_eq(displacement.offset, offset, "%u bytes stay, not %u", displacement.offset, offset);
+    cr_expect_eq(displacement.pushed, pushed, "%u bytes are pushed, not %u", displacement.pushed, pushed);
+}
+
+#define EXPECT_STAYS(offset, pushed, ...) \
+    expect_stays(&(struct subject){.size = 24, .code = {__VA_ARGS__}}, offset, pushed)
+
+/* Another tool's breakpoint at the entry replaces one byte, and goes on behind the first instruction. */
+Test(displace, the_first_instruction_stays)
+{
+    EXPECT_STAYS(1, 8, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10);  /* push %rbp; mov; sub */
+    EXPECT_STAYS(2, 8, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54);  /* push %r15... */
+    EXPECT_STAYS(4, 24, 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x3c, 0x24); /* sub $24,%rsp; mov %rdi,(%rsp) */
+    EXPECT_STAYS(7, 0x108, 0x48, 0x81, 0xec, 0x08, 0x01, 0, 0, 0xb8);    /* sub $0x108,%rsp */
+    EXPECT_STAYS(2, 0, 0x31, 0xc0, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa);  /* xor %eax,%eax; mov; mov */
+    EXPECT_STAYS(4, 0, 0x48, 0x8d, 0x04, 0x37, 0x48, 0x89, 0xf8, 0x90, 0x90);       /* lea (%rdi,%rsi),%rax */
+    EXPECT_STAYS(7, 0, 0x48, 0x8b, 0x05, 1, 0, 0, 0, 0x48, 0x89, 0xf8, 0x90, 0x90); /* mov 1(%rip),%rax */
+}
+
+Test(displace, the_first_instruction_moves_where_it_may_not_stay)
+{
+    EXPECT_STAYS(0, 0, 0x48, 0x8b, 0x07, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* mov (%rdi),%rax may fault */
+    EXPECT_STAYS(0, 0, 0x48, 0x89, 0x37, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* mov %rsi,(%rdi) */
+    EXPECT_STAYS(0, 0, 0x48, 0xf7, 0xf1, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* div %rcx */
+    EXPECT_STAYS(0, 0, 0x58, 0x50, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* pop %rax: its return address */
+    EXPECT_STAYS(0, 0, 0x48, 0x89, 0xc4, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* mov %rax,%rsp */
+    EXPECT_STAYS(0, 0, 0x74, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* je: the other way has no probe */
+    EXPECT_STAYS(0, 0, 0xe8, 0x20, 0, 0, 0, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xfa); /* call */
+    EXPECT_STAYS(0, 0, 0xb8, 7, 0, 0, 0, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3); /* mov $7,%eax; dec; jne dec */
 }
 
 Test(displace, endbr_stays)
@@ -92,7 +129,7 @@ Test(displace, a_call_is_the_last)
     struct displacement displacement;
 
     cr_assert_eq(look(&subject, &displacement), DISPLACE_OK);
-    cr_assert_eq(displacement.length, 6);
+    cr_assert_eq(displacement.length, 5);
     cr_assert(displacement.calls);
     cr_assert_not(displacement.falls);
     EXPECT(DISPLACE_RETURN, 0xff, 0xd0, 0x48, 0x89, 0xc3);       /* call *%rax; mov %rax,%rbx */

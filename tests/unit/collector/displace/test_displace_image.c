@@ -161,6 +161,28 @@ static void check_moved(struct opinion *opinion, const uint8_t *code, const char
     }
 }
 
+/* What stays in front of the patched bytes leads on to them, and accesses nothing but the image's data and the stack. */
+static void check_stays(struct opinion *opinion, const struct displace_site *site, const char *name)
+{
+    uint8_t offset = site->displacement.offset;
+    const cs_x86 *detail;
+
+    if (!offset)
+        return;
+    cr_assert(decode(opinion, site->code, offset, site->address - offset, opinion->original));
+    cr_expect_eq(opinion->original->size, offset, "%s", name);
+    cr_expect_not(cs_insn_group(opinion->handle, opinion->original, CS_GRP_JUMP) ||
+                      cs_insn_group(opinion->handle, opinion->original, CS_GRP_CALL) ||
+                      cs_insn_group(opinion->handle, opinion->original, CS_GRP_RET) ||
+                      cs_insn_group(opinion->handle, opinion->original, CS_GRP_INT),
+                  "%s: %s", name, opinion->original->mnemonic);
+    detail = &opinion->original->detail->x86;
+    for (uint8_t i = 0; i < detail->op_count; i++)
+        cr_expect(detail->operands[i].type != X86_OP_MEM || detail->operands[i].mem.base == X86_REG_RIP ||
+                      opinion->original->id == X86_INS_LEA || opinion->original->id == X86_INS_NOP,
+                  "%s: %s %s", name, opinion->original->mnemonic, opinion->original->op_str);
+}
+
 static void check_patched(const struct opinion *opinion, const struct displace_site *site, const char *name)
 {
     for (uint64_t at = site->address + 1; at < site->address + DISPLACE_JUMP; at++)
@@ -287,6 +309,7 @@ static void check_site(struct opinion *opinion, size_t index)
     uint8_t bytes[512], aside[512];
     struct stub stub;
 
+    check_stays(opinion, site, function->name);
     check_patched(opinion, site, function->name);
     check_liveness(opinion, site, function->name);
     cr_assert_eq(stub_emit(&order, bytes, sizeof(bytes), aside, &stub), 0, "%s", function->name);
