@@ -23,6 +23,7 @@
 #include "cli/record/record_selection.h"
 #include "cli/record/record_stacks.h"
 #include "cli/record/selection_arguments.h"
+#include "collector/arch/processor.h"
 #include "collector/process/limits.h"
 #include "collector/recording/recorder.h"
 
@@ -314,6 +315,17 @@ static int command_status(const struct recorder *recorder)
     return signals_stopped_by() ? 128 + signals_stopped_by() : EXIT_NOTHING_FOUND;
 }
 
+/* That this machine has no inline probes unless they are asked for; --dry-run and show say it per program. */
+static void note_emulation(const struct record_arguments *arguments)
+{
+    const struct recorder_probes *probes = &arguments->recorder.probes;
+
+    if (!cli.json && cli.verbosity >= 0 && probes->backend == RECORDER_INLINE && !probes->insists_on_inline &&
+        processor_is_emulated())
+        text_print(stderr, "tracectl: note: uprobes only: %s\n",
+                   recorder_inline_refusal(&arguments->recorder));
+}
+
 static int record_into(struct tracestore *store, struct record_arguments *arguments, struct error *err)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
@@ -324,6 +336,8 @@ static int record_into(struct tracestore *store, struct record_arguments *argume
     if (r)
         return r;
     r = record(store, recorder, arguments, err);
+    if (!r)
+        note_emulation(arguments);
     if (r)
         r = give_up(recorder, r, err);
     else

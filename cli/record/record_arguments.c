@@ -69,9 +69,9 @@ static const struct argp_option record_options[] = {
      "switched stacks) it infers returns instead; other such programs may fail",
      3},
     {"backend", KEY_BACKEND, "auto|inline|uprobe", 0,
-     "How calls are recorded: by the kernel's uprobes (uprobe, the default); or, per function, by the "
-     "cheapest safe probe: inline code in the program itself (about a hundred times cheaper), otherwise "
-     "a uprobe (auto). inline is like auto, but options that rule out inline probes are an error",
+     "How calls are recorded: per function by the cheapest safe probe, inline code in the program itself "
+     "(about a hundred times cheaper), otherwise a uprobe (auto, the default); or by the kernel's uprobes "
+     "alone (uprobe). inline is like auto, but options that rule out inline probes are an error",
      3},
     {"life-cycle", KEY_LIFE_CYCLE, "auto|bpf|ptrace", 0,
      "How processes and threads are followed: by BPF programs, which need root or capabilities; by ptrace, "
@@ -357,6 +357,7 @@ void record_arguments_init(struct record_arguments *arguments)
 {
     *arguments = (struct record_arguments){.recorder = {.content.times = STREAM_TIMES_ANCHOR,
                                                         .targets.follow_children = true,
+                                                        .probes.backend = RECORDER_INLINE,
                                                         .trigger.share = 1,
                                                         .probes.life_cycle = RECORDER_BY_EITHER,
                                                         .targets.output = -1}};

@@ -86,8 +86,9 @@ struct recorder_trigger {
 
 struct recorder_probes {
     enum recorder_backend backend;
-    bool insists_on_inline; /* even where the kernel's probes would tell more */
-    bool waits;             /* threads wait where their inline probes are ahead of the collector, instead of
+    bool
+        insists_on_inline; /* even where the kernel's probes would tell more, or inline probes are not trusted */
+    bool waits;            /* threads wait where their inline probes are ahead of the collector, instead of
                                losing calls */
     enum recorder_life_cycle life_cycle;
     const char
@@ -129,8 +130,10 @@ struct recorder_options {
     struct recorder_storage storage;
 };
 
-/* Which of the options rule out inline probes, in words; NULL: none. */
+/* Which of the options, or what of this machine, rules out inline probes, in words; NULL: nothing. */
 const char *recorder_inline_refusal(const struct recorder_options *options);
+/* Whether there will be inline probes: they are wanted, and nothing rules them out. */
+bool recorder_has_inline(const struct recorder_options *options);
 
 /* Which of the options rule out RECORDER_BY_PTRACE, in words; NULL: none. */
 const char *recorder_ptrace_refusal(const struct recorder_options *options);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "collector/arch/processor.h"
 #include "collector/arch/record.h"
 #include "collector/backend/no_file_probes.h"
 #include "collector/inline/inline.h"
@@ -77,6 +78,8 @@ static int set_area(void *context, pid_t pid, uint32_t area)
 
 const char *recorder_inline_refusal(const struct recorder_options *options)
 {
+    if (!options->probes.insists_on_inline && processor_is_emulated())
+        return "this processor is emulated (QEMU without KVM), where inline probes lose calls";
     if (options->content.sync)
         return "--sync: inline probes know the time of a call only to a tick of 10 ms";
     if (options->content.call_sites)
@@ -103,6 +106,11 @@ const char *recorder_ptrace_refusal(const struct recorder_options *options)
     if (options->limits.count_only)
         return "calls are counted by the kernel's probes alone";
     return recorder_inline_refusal(options);
+}
+
+bool recorder_has_inline(const struct recorder_options *options)
+{
+    return options->probes.backend == RECORDER_INLINE && !recorder_inline_refusal(options);
 }
 
 static int open_inline(struct recorder *recorder, struct error *err)
@@ -202,7 +210,7 @@ int recorder_backends_open(struct recorder *recorder, struct error *err)
 
     if (!r)
         r = recorder->source->of->guard(recorder->source, err);
-    if (!r && options->probes.backend == RECORDER_INLINE && !recorder_inline_refusal(options))
+    if (!r && recorder_has_inline(options))
         r = open_inline(recorder, err);
     /* The last one whose probes are taken away: the records of the others' processes come up to then. */
     if (recorder->in_files)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# record --budget: what is called all the time is left out and said to be, what is rare is complete.
+# record --budget: what is called all the time is left out and said to be, what is rare is complete. The kernel's limits
+# and the plan of the next recording concern uprobes: such cases name them.
 . "$(dirname "$0")/lib.sh"
 needs_capture
 
@@ -24,7 +25,7 @@ rare_are_complete() { # run's name
 # A budget that the average keeps, with bursts that the kernel side cuts: no probe is taken out, so all is counted.
 bursts_are_counted() {
     local recorded missed
-    "$TRACECTL" -q record -n bursts --budget 100 -- "$hot_rare" bursts 50 20000 >"$WORK/said"
+    "$TRACECTL" -q record -n bursts --backend uprobe --budget 100 -- "$hot_rare" bursts 50 20000 >"$WORK/said"
     recorded=$(calls_of bursts hot)
     missed=$(q "SELECT coalesce(sum(calls_missed), 0) AS n FROM blind JOIN functions f USING (function_id)
         WHERE run_id = $(run_id bursts) AND f.name = 'hot'")
@@ -45,7 +46,7 @@ all_is_recorded_without_one() {
 
 hot_is_taken_out() {
     local run
-    "$TRACECTL" -q record -n hot --budget 5 -- "$hot_rare" run 2.5 >"$WORK/said"
+    "$TRACECTL" -q record -n hot --backend uprobe --budget 5 -- "$hot_rare" run 2.5 >"$WORK/said"
     run=$(run_id hot)
     rare_are_complete hot
     ((10 * $(calls_of hot hot) < $(truth hot)))
@@ -82,7 +83,7 @@ is_planned() {
 
 next_time_it_begins_outside() {
     is_planned
-    "$TRACECTL" -q record -n again --budget 5 -- "$hot_rare" run 1 >"$WORK/said"
+    "$TRACECTL" -q record -n again --backend uprobe --budget 5 -- "$hot_rare" run 1 >"$WORK/said"
     rare_are_complete again
     same 0 "$(calls_of again hot)"
     same 1 "$(q "SELECT count(*) AS n FROM blind JOIN functions f USING (function_id) WHERE run_id = $(run_id again)
@@ -95,11 +96,11 @@ it_is_said() {
     grep -q '^gaps  .* functions not recorded all the time, since ' "$WORK/show"
 }
 
-# Inline probes cost little and are the last to go. What the program is made of is changed twice under its feet: it has
+# Inline probes, which are the default, cost little and are the last to go. What the program is made of is changed twice under its feet: it has
 # to find out nothing, and be seen again, which is 8 s later, or when it is paid for.
 inline_probes_go_and_come_back() {
     local run rows="FROM blind JOIN functions f USING (function_id) WHERE cause = 'budget: no probe' AND f.name = 'hot'"
-    "$TRACECTL" -q record -n inlined --backend auto --budget 1 -- "$hot_rare" run 16 >"$WORK/said"
+    "$TRACECTL" -q record -n inlined --budget 1 -- "$hot_rare" run 16 >"$WORK/said"
     run=$(run_id inlined)
     rows="$rows AND run_id = $run"
     ((10 * $(calls_of inlined hot) < $(truth hot)))
@@ -130,7 +131,7 @@ tried_in_one_process() {
     first=$spawned
     spawn "$hot_rare" cools
     second=$spawned
-    spawn "$TRACECTL" -q record -n tried --backend auto --budget 1 -p "$first" -p "$second"
+    spawn "$TRACECTL" -q record -n tried --budget 1 -p "$first" -p "$second"
     recorder=$spawned
     wait_until 60 has_row tried
     for ((i = 0; i < 12; i++)); do # hot: it is tried meanwhile

@@ -125,7 +125,7 @@ names = {probe["function"] for probe in image["plan"]}
 assert {"main", "leaf"} <= names, names
 assert image["seen"] == len({probe["address"] for probe in image["plan"]}), image["seen"]
 assert image["wanted"] == image["seen"] + len(image["not_probed"])
-assert all(probe["class"] in ("emulated", "single-stepped") and probe["cost_ns"] > 0 for probe in image["plan"])
+assert all(probe["class"] in ("inline", "emulated", "single-stepped") and probe["cost_ns"] > 0 for probe in image["plan"])
 assert all(refused["reason"] for refused in image["not_probed"])
 PY
     "$TRACECTL" -q record --dry-run --images all -- touch "$WORK/made" >"$WORK/plan"

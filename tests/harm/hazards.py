@@ -317,6 +317,26 @@ def beside_bpftrace(here, *options):
     ends_unharmed(target)
 
 
+@case("bpftrace comes while functions have inline probes, and goes")
+def bpftrace_comes_later(here):
+    """Its breakpoint is in front of the jump, and what it goes on at behind the first instruction is the jump."""
+    target = here.spawn_ready(copy(here, "nested", "target"), "loop")
+    recorder = here.spawn_recorder("--budget", "none", "-p", target.pid)
+    wait_for("something to be recorded", here.has_events)
+    path = f"/proc/{target.pid}/exe"
+    other = here.spawn("bpftrace", "-e", f"uprobe:{path}:middle {{ @calls = count(); }} uprobe:{path}:outer {{ @outer = count(); }} "
+                       "interval:ms:500 { exit(); }")
+    out, err = other.communicate(timeout=60)
+    counts = dict(re.findall(r"@(\w+): (\d+)", out))
+    check(int(counts.get("calls", 0)) > 0 and int(counts.get("outer", 0)) > 0, f"bpftrace saw nothing: {out}{err}")
+    recorder.send_signal(signal.SIGINT)
+    same("status of record", 0, recorder.wait(LIMIT))
+    shown = here.query("SELECT value FROM tags WHERE key LIKE 'backend:%'")
+    check(shown and "inline" in shown[0][0], f"there were no inline probes: {shown}")
+    text_is_clean(target.pid)
+    ends_unharmed(target)
+
+
 @case("killed recorder, hot target", "coroutines")
 @case("killed recorder, deep target", "deep")
 @case("killed recorder, deep target, return probes", "deep", "--returns", "probe")
@@ -361,9 +381,8 @@ def raw_children(out):
 
 
 @case("children by system calls of the program's own")
-@case("children by system calls of the program's own: auto", "--backend", "auto")
-@case("children by system calls of the program's own: inline", "--backend", "inline")
-@case("children by system calls of the program's own: inline, timed", "--backend", "inline", "--time", "full")
+@case("children by system calls of the program's own: timed", "--time", "full")
+@case("children by system calls of the program's own: uprobe", "--backend", "uprobe")
 def raw_children_launched(here, *options):
     """Every call under the process that made it, or counted. Of those that share a thread control block inline probes
     record none; nothing else is missing."""
@@ -378,7 +397,7 @@ def raw_children_launched(here, *options):
     wrong = {call: count for call, count in got.items() if count > wanted.get(call, 0)}
     check(not wrong, f"recorded under another process, or too often: {wrong}, wanted {wanted}")
     apart = {call for call in wanted if call[0] not in ("in_maker", "in_memory", "in_thread", "in_thread_twice")}
-    missing = {call for call in (apart if options else wanted) if got.get(call) != wanted[call]}
+    missing = {call for call in (wanted if "uprobe" in options else apart) if got.get(call) != wanted[call]}
     check(not missing, f"missing: {missing}, recorded: {got}, {err}")
 
 
@@ -458,11 +477,12 @@ def own_checksum(here):
     same("afterwards", 0, here.run(program("text_sum"))[0])
 
 
-@case("a copy of code that is probed: the copy has the probe, and dies of it")
-def copied_code(here):
+@case("a copy of code that is probed: the copy has the probe, and dies of it", signal.SIGSEGV)
+@case("a copy of code that is probed: the copy has the uprobe, and dies of it", signal.SIGTRAP, "--backend", "uprobe")
+def copied_code(here, died_of, *options):
     copies = program("copies_code")
     same("plain", (0, "result 40\n"), here.run(copies)[:2])
-    same("while recorded", 128 + signal.SIGTRAP, here.record("--", copies)[0])
+    same("while recorded", 128 + died_of, here.record(*options, "--", copies)[0])
     same("without the copied function", (0, "result 40\n"),
          here.record("--exclude", "^original$", "--", copies)[:2])
 

@@ -6,19 +6,20 @@ import os
 from matrix import PROGRAMS
 
 OPTIONS = {
-    "auto": [],
-    "probe": ["--returns", "probe"],
-    "sites": ["--returns", "sites"],
+    "default": [],
+    "timed": ["--time", "full"],
     "none": ["--returns", "none"],
     "all images": ["--images", "all"],
     "no hold": ["--no-hold"],
-    "inline": ["--backend", "inline"],
-    "inline, timed": ["--backend", "inline", "--time", "full"],
+    "uprobe": ["--backend", "uprobe"],
+    "probe": ["--returns", "probe"],
+    "sites": ["--returns", "sites"],
 }
-EVERY = ("auto", "probe", "sites", "none", "all images", "inline", "inline, timed")
-EACH_RETURN = ("auto", "probe", "sites", "none", "inline")
-THREE = ("auto", "probe", "inline")
-ATTACHED = ("auto", "probe", "inline")
+UPROBES_ALONE = ("uprobe", "probe", "sites")  # no inline probes
+EVERY = tuple(options for options in OPTIONS if options != "no hold")
+EACH_RETURN = ("default", "none", "uprobe", "probe", "sites")
+THREE = ("default", "uprobe", "probe")
+ATTACHED = THREE
 
 
 @dataclasses.dataclass
@@ -62,7 +63,7 @@ ROWS = [
         for build in ("", ".pie", ".stripped")
     ),
     *(
-        Row(f"Go {version}, its runtime too", f"goroutines.go{version}", truth="own", level="counts", options=("auto",))
+        Row(f"Go {version}, its runtime too", f"goroutines.go{version}", truth="own", level="counts", options=("default",))
         for version in ("1.19", "1.22", "1.23")
     ),
     Row("longjmp over frames, libraries, signals", "jumps", options=EVERY, attach=True, inline_level="order"),
@@ -105,13 +106,13 @@ ROWS = [
         attach=True),
     Row("operands of its own code changed", "patches_itself", options=EACH_RETURN, truth="", attach=True, changes=True),
     Row("operands changed in a writable segment", "patches_itself.writable", truth="", attach=True, changes=True),
-    Row("text relocations", "deep.textrel", options=("auto", "probe", "sites", "none", "inline"), truth="", attach=True,
+    Row("text relocations", "deep.textrel", options=("default", "uprobe", "probe", "sites", "none"), truth="", attach=True,
         changes=True),
-    Row("text relocations in a library", "dlopens.textrel", options=("auto", "inline"), record=("--images", "all"),
+    Row("text relocations in a library", "dlopens.textrel", options=("default", "uprobe"), record=("--images", "all"),
         truth="", attach=True),
     Row("patchable entries that nothing patches", "deep.patchable", attach=True),
     Row("XRay, patched before main", "deep.xray", before=("env", "XRAY_OPTIONS=patch_premain=true verbosity=0"),
-        options=("auto", "sites", "inline"), truth="", attach=True, changes=True),
+        options=("default", "uprobe", "sites"), truth="", attach=True, changes=True),
     Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
     Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
     Row("frame pointers walked by the program itself", "frame_walker", attach=True),
@@ -122,21 +123,21 @@ ROWS = [
         attach=True, idle=True),
     *(
         Row(f"sanitizers: {build}", f"shadowed.{build}", truth="", lossy=True, attach=build in ("asan", "tsan", "msan"),
-            options=("auto", "inline") if build in ("asan", "tsan", "ubsan", "msan") else ("inline",))
+            options=("default", "uprobe") if build in ("asan", "tsan", "ubsan", "msan") else ("default",))
         for build in ("asan", "lsan", "tsan", "ubsan", "clang-tsan-nopie", "msan", "msan-nopie", "dfsan")
     ),
-    Row("address space limited", "limited", before=("prlimit", "--as=48000000"), options=("auto", "inline"), attach=True,
+    Row("address space limited", "limited", before=("prlimit", "--as=48000000"), options=("default", "uprobe"), attach=True,
         truth=""),
-    Row("address space limited by itself", "limited.own", options=("auto", "inline"), truth=""),
+    Row("address space limited by itself", "limited.own", options=("default", "uprobe"), truth=""),
     *(
-        Row(f"all memory locked, {how}", program, options=("auto", "inline"), attach=program == "locked", truth="",
+        Row(f"all memory locked, {how}", program, options=("default", "uprobe"), attach=program == "locked", truth="",
             before=("prlimit", "--memlock=8388608:8388608", "setpriv", "--bounding-set=-ipc_lock"))
         for how, program in (("by the C library", "locked"), ("by system call", "locked.raw"))
     ),
-    Row("64 TiB and the low 2 GiB reserved", "reserves", options=("auto", "inline"), attach=True, truth=""),
-    Row("a heap of 3 GiB, no room below the program", "heap_growth.low", options=("auto", "inline"), truth=""),
-    Row("a heap of 3 GiB, legacy layout", "heap_growth", before=("setarch", "-L", "-R"), options=("inline",), truth=""),
-    Row("a stack without limit", "deep", before=("prlimit", "--stack=unlimited"), options=("inline",)),
+    Row("64 TiB and the low 2 GiB reserved", "reserves", options=("default", "uprobe"), attach=True, truth=""),
+    Row("a heap of 3 GiB, no room below the program", "heap_growth.low", options=("default", "uprobe"), truth=""),
+    Row("a heap of 3 GiB, legacy layout", "heap_growth", before=("setarch", "-L", "-R"), options=("default",), truth=""),
+    Row("a stack without limit", "deep", before=("prlimit", "--stack=unlimited"), options=("default",)),
     # A parent can see that its children are stopped at their exec: who minds says --no-hold.
     Row("SIGCHLD and waits of a parent", "child_signals", options=("no hold",), truth="", lossy=True),
     Row("own mount and pid namespaces", "jumps", before=("unshare", "-m", "-p", "-f"), inline_level="order"),
