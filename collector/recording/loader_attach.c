@@ -11,6 +11,7 @@
 #include "collector/memory/code_mover.h"
 #include "collector/plan/rewrite_gates.h"
 #include "collector/process/process.h"
+#include "collector/process/thread_progress.h"
 #include "collector/recording/loader_state.h"
 #include "collector/recording/text_check.h"
 #include "collector/uprobe/place_lock.h"
@@ -87,8 +88,9 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
     return r;
 }
 
-/* Who has asked for the right to change code before that is watched has got it by then. */
-#define UNDER_WAY_US 10000
+/* Who has asked for the right to change code before that is watched has got it by then, or has not had a processor for
+ * so long. */
+#define UNDER_WAY_NS 2000000000u
 
 /* Watches whether the image's code is about to be changed, unless its file tells where. Before its other
  * probes are there. */
@@ -131,8 +133,10 @@ static int compare_all(struct loader *loader, struct traced_image *image, struct
         r = attach_gates(loader, image, 0, &gated, err);
     if (r == -ENOTSUP && image->inlined) /* by ptrace: nothing would hold it before it writes over a probe */
         return image_table_leave_inline(loader->options.images, image, err ? err->message : "", err);
-    if (!r && !image->shared && gated && !usleep(UNDER_WAY_US))
+    if (!r && !image->shared && gated) {
+        text_check_settle(image, UNDER_WAY_NS);
         r = text_check_all(image, &any, &read_elsewhere, err);
+    }
     return r || !any ? r : image_table_leave_differing(loader->options.images, image, err);
 }
 
@@ -164,6 +168,8 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     r = attach_gates(loader, image, pid, &gated, err);
     if (r)
         return r;
+    if (gated)
+        threads_progress(pid, UNDER_WAY_NS);
     r = compare_one(loader, image, pid, &differs, err);
     loader->differing |= differs;
     if (r || differs)

@@ -15,8 +15,9 @@
 #include "collector/recording/loader_state.h"
 #include "collector/recording/text_check.h"
 
-/* The kernel takes some 40 ms to remove probes; a process stands still meanwhile. */
-#define REMOVAL_MOST_NS 1000000000u
+/* The kernel takes some 40 ms to remove probes, many times that on a busy machine; a process stands still meanwhile,
+ * for with a breakpoint in what it changes or translates it would die. */
+#define REMOVAL_MOST_NS 10000000000u
 
 /* The image that a process has mapped at `address`, whatever it may do with it at present; NULL: none that is
  * known. */

@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/foreign_file.h"
 #include "collector/memory/text_diff.h"
 #include "collector/process/maps.h"
 #include "collector/process/proc_numbers.h"
 #include "collector/process/process.h"
+#include "collector/process/thread_progress.h"
 #include "image/arch/disasm.h"
 
 /* A stretch of code that has to be as in the file. */
@@ -87,6 +89,18 @@ static int mark_all(const struct traced_image *image, bool *differs, bool *ret_a
         *ret_read_elsewhere |= image->kind == IMAGE_MAIN && only_reads(image, pid);
     }
     return 0;
+}
+
+void text_check_settle(const struct traced_image *image, uint64_t most_ns)
+{
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + most_ns, now;
+    AUTO_PROC_NUMBERS pids;
+    pid_t pid;
+
+    proc_numbers_open(&pids, "/proc");
+    while ((pid = proc_numbers_next(&pids)) > 0 && (now = clock_ns(CLOCK_MONOTONIC)) < until)
+        if (file_is_mapped(pid, image->file.st_dev, image->file.st_ino))
+            threads_progress(pid, until - now);
 }
 
 static void keep(struct traced_image *image, bool **differs)

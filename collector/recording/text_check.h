@@ -11,6 +11,7 @@
 #define TRACECTL_COLLECTOR_RECORDING_TEXT_CHECK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "collector/images/image_table.h"
 
@@ -21,7 +22,11 @@ struct error;
  * process maps the file as code without running it as its program, as translators of code do (valgrind). */
 int text_check_all(struct traced_image *image, bool *ret_any, bool *ret_read_elsewhere, struct error *err);
 
-/* The same for one process; nothing is marked without `mark`. A process that is gone has no differences. */
+/* Waits until the threads of all processes that map the image have left the system calls that they were in or about to
+ * make (threads_progress()), `most_ns` at most. */
+void text_check_settle(const struct traced_image *image, uint64_t most_ns);
+
+/* As text_check_all() for one process; nothing is marked without `mark`. A process that is gone has no differences. */
 int text_check_process(struct traced_image *image, pid_t pid, bool mark, bool *ret_any, struct error *err);
 
 /* Whether the process has a breakpoint where the image has probes. */
