@@ -239,6 +239,29 @@ static int make_changes(struct comparing *comparing, struct function_changes *ch
     return 0;
 }
 
+/* Between the times in a function itself; 0: the ranges meet. A function that is not called takes no time. */
+static uint64_t time_gap(const struct function_change *function)
+{
+    struct time_range before = function->before.self, after = function->after.self;
+
+    if (before.min_ns > after.max_ns)
+        return before.min_ns - after.max_ns;
+    return after.min_ns > before.max_ns ? after.min_ns - before.max_ns : 0;
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+    uint64_t left = time_gap(a), right = time_gap(b);
+
+    return left != right ? (left > right ? -1 : 1) : compare_changes(a, b);
+}
+
+void function_changes_order_by_time(struct function_changes *changes)
+{
+    if (changes->changed)
+        qsort(changes->functions, changes->changed, sizeof(*changes->functions), compare_gaps);
+}
+
 int function_changes_read(const struct change_source *sources, size_t count,
                           struct function_changes *ret_changes, struct error *err)
 {

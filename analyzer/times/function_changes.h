@@ -43,4 +43,9 @@ int function_changes_read(const struct change_source *sources, size_t count,
                           struct function_changes *ret_changes, struct error *err);
 void function_changes_release(struct function_changes *changes);
 
+/* Orders those that have changed by how much the time in them alone differs, in nanoseconds, the most first: what
+ * makes a run slower, where the order above shows what a function does differently. Ranges differ by the gap between
+ * them. */
+void function_changes_order_by_time(struct function_changes *changes);
+
 #endif

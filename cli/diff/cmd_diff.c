@@ -122,6 +122,7 @@ static void report_release(struct diff_report *report)
 {
     diff_verdict_release(&report->verdict);
     function_facts_release(&report->facts);
+    function_changes_release(&report->functions);
     run_comparison_release(&report->comparison);
     for (size_t i = 0; i < report->pair_count; i++) {
         pair_comparison_release(&report->pairs[i].comparison);
@@ -222,6 +223,23 @@ static int rank_threads(struct diff_report *report, struct error *err)
     return r;
 }
 
+/* Of all functions, whatever the loops are made of. */
+static int compare_functions(struct diff_report *report, struct error *err)
+{
+    const struct loops_input *input = report->input;
+    AUTO_FREE struct change_source *sources = calloc(input->count, sizeof(*sources));
+    int r;
+
+    if (!sources)
+        return error_no_memory(err);
+    for (size_t i = 0; i < input->count; i++)
+        sources[i] = (struct change_source){input->sources[i].store, input->runs[i].run_id};
+    r = function_changes_read(sources, input->count, &report->functions, err);
+    if (r >= 0 && report->functions.timed)
+        function_changes_order_by_time(&report->functions);
+    return r;
+}
+
 static int make_report(struct diff_report *report, struct error *err)
 {
     const struct loops_input *input = report->input;
@@ -244,6 +262,8 @@ static int make_report(struct diff_report *report, struct error *err)
     if (r >= 0)
         r = function_facts_read(&input->summary, &input->sources[0], &input->sources[input->count - 1],
                                 &report->facts, err);
+    if (r >= 0)
+        r = compare_functions(report, err);
     if (r >= 0 && diff_verdict_make(&input->summary, &report->comparison, &report->facts, &report->verdict))
         r = error_no_memory(err);
     return r;
@@ -307,6 +327,9 @@ static const struct argp argp = {
         "difference. Loops that are the same, or nearly so, share a line. On a terminal the output uses "
         "the width of the terminal and goes through $PAGER; otherwise it is $COLUMNS or 132 columns "
         "wide. Names that do not fit are shortened and listed in full at the end.\n\n"
+        "If both runs were recorded with --time full, the functions whose calls or times changed come first, "
+        "with calls and times of the baseline -> the candidate: at most 12, those whose own time (SELF) differs most "
+        "first. They are of all calls, whatever --filter says, and do not count for the exit status.\n\n"
         "With --functions, each function is a line with its calls and times, baseline -> candidate; times need "
         "record --time full. A function has changed if its calls, its total or self time, or the 99th "
         "percentile of its durations are outside of what the baseline runs have. With one baseline run, which "

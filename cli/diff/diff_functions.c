@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "analyzer/times/function_changes.h"
 #include "analyzer/times/time_text.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -12,7 +11,7 @@
 #include "cli/common/table.h"
 
 /* Lines of text without --full, heads and totals included. */
-enum { MOST_LINES = 40, OTHER_LINES = 4 };
+enum { MOST_LINES = 40, OTHER_LINES = 4, MOST_LEADING = 12 };
 
 /* ------------------------------------------------------------------------------------------ text */
 
@@ -92,6 +91,24 @@ static int print_text(const struct loops_input *input, const struct function_cha
     return r;
 }
 
+int diff_functions_lead(const struct function_changes *changes, const char *const *runs)
+{
+    size_t count = changes->changed < MOST_LEADING ? changes->changed : MOST_LEADING;
+    int r;
+
+    if (!changes->timed || !changes->changed)
+        return 0;
+    text_print(stdout,
+               "%zu of %zu functions changed in calls or times; those with most time of their own first:\n",
+               changes->changed, changes->count);
+    r = print_table(changes, count);
+    if (r == 0 && count < changes->changed)
+        text_print(stdout, "... and %zu more (tracectl diff --functions %s %s)\n", changes->changed - count,
+                   runs[0], runs[1]);
+    putchar('\n');
+    return r;
+}
+
 /* ------------------------------------------------------------------------------------------ JSON */
 
 static void set_time(json_t *side, const char *exact, const char *least, const char *most,
@@ -116,11 +133,11 @@ static json_t *side_json(const struct change_side *side)
     return json;
 }
 
-static void print_json(const struct loops_input *input, const struct function_changes *changes)
+json_t *diff_functions_json(const struct function_changes *changes, size_t count)
 {
-    AUTO_JSON json_t *functions = json_array();
+    json_t *functions = json_array();
 
-    for (size_t i = 0; i < changes->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct function_change *function = &changes->functions[i];
 
         json_array_append_new(functions,
@@ -129,11 +146,16 @@ static void print_json(const struct loops_input *input, const struct function_ch
                                         cli_json_text(function->image), "change", function->change, "normal",
                                         side_json(&function->before), "faulty", side_json(&function->after)));
     }
+    return functions;
+}
+
+static void print_json(const struct loops_input *input, const struct function_changes *changes)
+{
     AUTO_JSON json_t *document =
-        json_pack("{s:I, s:I, s:b, s:I, s:O, s:o}", "normal", (json_int_t)input->runs[0].run_id, "faulty",
+        json_pack("{s:I, s:I, s:b, s:I, s:o, s:o}", "normal", (json_int_t)input->runs[0].run_id, "faulty",
                   (json_int_t)input->runs[input->count - 1].run_id, "timed", changes->timed, "changed",
-                  (json_int_t)changes->changed, "functions", functions, "completeness",
-                  completeness_json(input->completeness, input->count));
+                  (json_int_t)changes->changed, "functions", diff_functions_json(changes, changes->count),
+                  "completeness", completeness_json(input->completeness, input->count));
     cli_json_print(document);
 }
 

@@ -2,6 +2,7 @@
 /* tracectl --json diff. */
 #include <inttypes.h>
 
+#include "cli/diff/diff_functions.h"
 #include "cli/diff/diff_report.h"
 
 static const char *const sides[] = {"normal", "faulty"};
@@ -220,6 +221,9 @@ void diff_print_json(const struct diff_report *report)
     json_object_set_new(document, "normal", json_integer(summary_run(summary, false)->run_id));
     json_object_set_new(document, "faulty", json_integer(summary_run(summary, true)->run_id));
     json_object_set_new(document, "summary", diff_summary_json(report));
+    json_object_set_new(document, "timed", json_boolean(report->functions.timed));
+    json_object_set_new(document, "functions",
+                        diff_functions_json(&report->functions, report->functions.changed));
     json_object_set_new(document, "suspects", suspects_json(&report->comparison));
     json_object_set_new(document, "diffs", diffs);
     for (size_t i = 0; i < report->shown_count; i++)

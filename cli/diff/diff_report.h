@@ -6,6 +6,7 @@
 #include "analyzer/diff/compare.h"
 #include "analyzer/diff/compare_pair.h"
 #include "analyzer/diff/verdict.h"
+#include "analyzer/times/function_changes.h"
 #include "cli/analysis/loops.h"
 #include "cli/cluster/ranking_input.h"
 
@@ -34,6 +35,7 @@ struct diff_report {
     const struct loops_input *input;
     struct run_comparison comparison;
     struct function_facts facts;
+    struct function_changes functions; /* by the time they take more or less */
     struct diff_verdict verdict;
     size_t *shown; /* indices of the threads whose diffNLR is wanted, in order */
     size_t shown_count;

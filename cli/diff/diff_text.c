@@ -6,6 +6,7 @@
 #include "analyzer/diff/compare_pair.h"
 #include "base/text.h"
 #include "cli/diff/diff_columns.h"
+#include "cli/diff/diff_functions.h"
 #include "cli/diff/diff_report.h"
 
 enum { MOST_SUSPECTS = 20 };
@@ -176,8 +177,10 @@ static int print_all(struct text_output *output)
 {
     const struct diff_report *report = output->report;
     const struct run_comparison *comparison = &report->comparison;
-    int r = print_summary(report);
+    int r = diff_functions_lead(&report->functions, report->arguments->runs);
 
+    if (!r)
+        r = print_summary(report);
     for (size_t i = 0; i < report->shown_count && !r && !cli_output_broken(); i++)
         r = print_thread(output, diff_shown(report, i));
     for (size_t i = 0; i < comparison->count && !r; i++)

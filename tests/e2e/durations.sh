@@ -133,11 +133,31 @@ PY
     (($(wc -l <"$WORK/more") <= 40))
 }
 
+# Functions that changed lead the comparison of two runs, with ranges as ranges; the threads follow.
+diff_leads_with_times() {
+    ("$TRACECTL" diff ranged longer || true) >"$WORK/lead"
+    ("$TRACECTL" --json diff ranged longer || true) >"$WORK/lead.json"
+    sed -n 1p "$WORK/lead" | grep -E '^[0-9]+ of [0-9]+ functions changed in calls or times'
+    sed -n 2p "$WORK/lead" | grep -E '^ *CALLS +TIME +SELF +P99 +FUNCTION$'
+    grep -E '^ *1,360 -> [0-9,]+ .* to .* -> .* to .*  leaf$' "$WORK/lead"
+    grep -E '^1 of 1 thread differs' "$WORK/lead"
+    (($(grep -n '^1 of 1 thread differs' "$WORK/lead" | cut -d: -f1) <= 17)) || fail "the table is too long"
+    python3 - "$WORK/lead.json" <<'PY'
+import json, sys
+
+lead = json.load(open(sys.argv[1]))
+assert lead["timed"] and {"row", "cell", "leaf"} <= {function["function"] for function in lead["functions"]}, lead
+assert all(function["change"] > 0 for function in lead["functions"])
+assert all(function["faulty"]["total_ns"] is None for function in lead["functions"] if function["function"] == "leaf")
+PY
+}
+
 run_case "two runs are recorded" recorded
 run_case "sql: a range is no duration" sql_is_honest
 run_case "top: ranges are null, and written as ranges" top_is_honest
 run_case "calls: ranges are written as ranges, and filters" calls_are_honest
 run_case "slow: the slowest calls, with their callers and callees" slow_is_honest
 run_case "diff: ranges are compared as ranges" diff_is_honest
+run_case "diff: functions that changed come first" diff_leads_with_times
 run_case "export: events have their intervals" exports_are_honest
 finish

@@ -153,3 +153,33 @@ Test(function_changes, are_what_baselines_do_not_have)
     function_changes_release(&changes);
     model_release(&model);
 }
+
+/* Of those that changed, most time of their own first; one that is not called takes none; the others stay behind. */
+Test(function_changes, are_ordered_by_the_time_that_differs)
+{
+    struct function_change functions[] = {
+        {.name = (char *)"fivefold",
+         .change = 0.8,
+         .before = {1, {1, 1}, {1, 1}, {1, 1}},
+         .after = {1, {5, 5}, {5, 5}, {5, 5}}},
+        {.name = (char *)"gone", .change = 1, .before = {1, {60, 60}, {60, 60}, {60, 60}}},
+        {.name = (char *)"long",
+         .change = 0.5,
+         .before = {1, {100, 100}, {100, 100}, {9, 9}},
+         .after = {1, {200, 200}, {200, 200}, {9, 9}}},
+        {.name = (char *)"meets",
+         .change = 0.3,
+         .before = {1, {0, 500}, {0, 500}, {0, 500}},
+         .after = {2, {0, 900}, {400, 900}, {0, 900}}},
+        {.name = (char *)"same",
+         .change = 0,
+         .before = {1, {0, 0}, {0, 0}, {0, 0}},
+         .after = {1, {0, 0}, {900, 900}, {0, 0}}},
+    };
+    struct function_changes changes = {.functions = functions, .count = 5, .changed = 4, .timed = true};
+    static const char *const order[] = {"long", "gone", "fivefold", "meets", "same"};
+
+    function_changes_order_by_time(&changes);
+    for (int i = 0; i < 5; i++)
+        cr_assert_str_eq(functions[i].name, order[i]);
+}
