@@ -54,12 +54,17 @@ static void print_heading(const struct slow_output *output)
 
     text_count(calls->count, shown, sizeof(shown));
     text_count(calls->returned, returned, sizeof(returned));
-    text_print(stdout, "the %s slowest of %s calls of %s", shown, returned, output->function);
-    if (calls->unreturned) {
-        text_count(calls->unreturned, other, sizeof(other));
-        text_print(stdout, "; %s more did not return (tracectl calls %lld --function NAME lists all)", other,
+    text_count(calls->unreturned, other, sizeof(other));
+    if (!calls->returned)
+        text_print(stdout, "no call of %s returned", output->function);
+    else if (calls->count == calls->returned)
+        text_print(stdout, "%s call%s of %s, the slowest first", returned, calls->returned == 1 ? "" : "s",
+                   output->function);
+    else
+        text_print(stdout, "the %s slowest of %s calls of %s", shown, returned, output->function);
+    if (calls->unreturned)
+        text_print(stdout, "; %s did not return (tracectl calls --function NAME %lld lists all)", other,
                    (long long)output->run->run_id);
-    }
     putchar('\n');
     if (calls->unknown) {
         text_count(calls->unknown, other, sizeof(other));
