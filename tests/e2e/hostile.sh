@@ -24,7 +24,7 @@ forms() { # command
         lattice) printf '%s\n' 'text --full NORMAL' 'text --dot --full NORMAL' 'text --dot BYTES' ;;
         esac
         ;;
-    slow) printf '%s\n' 'text NORMAL main' 'text BYTES main' 'json --json NORMAL main' 'json --json BYTES main' ;;
+    slow) printf '%s\n' $'text NORMAL back\rFORGED' $'json --json NORMAL back\rFORGED' 'text BYTES main' 'json --json BYTES main' ;;
     diff) printf '%s\n' 'text NORMAL FAULTY' 'text --full NORMAL BYTES' 'json --json NORMAL FAULTY' 'json --json BYTES FAULTY' ;;
     rank) printf '%s\n' 'text NORMAL FAULTY' 'json --json NORMAL FAULTY' ;;
     report) printf '%s\n' 'html -o - NORMAL' 'html -o - NORMAL FAULTY' 'html -o - BYTES' ;;
