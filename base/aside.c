@@ -22,10 +22,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LIMIT_NS 2000000000u
 #define LIMIT_AFTER_LOSSES_NS 200000000u
 #define LOSSES_IN_PATIENCE 3
-#define MOST_NS (10 * (uint64_t)LIMIT_NS) /* that it may want a processor in vain */
+#define STARVED_MOST_NS 5000000000u /* that it may want a processor in vain */
 #define POLL_MS 50
 #define KEPT ((size_t)1 << 20) /* of the reply's memory from one piece of work to the next */
 
@@ -177,24 +176,50 @@ static bool is_running(pid_t pid)
     return name_end && !strncmp(name_end, ") R", 3);
 }
 
-/* Waits for the answer; the time in which it only waits for a processor does not count. */
-static int await(void)
+/* The processor time that it has had; a fault that is served again and again takes it. */
+static uint64_t used_ns(pid_t pid)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t limit_of(const struct aside_job *job)
+{
+    uint64_t limit = helper.losses < LOSSES_IN_PATIENCE ? ASIDE_LIMIT_NS : LIMIT_AFTER_LOSSES_NS;
+
+    return job->limit_ns && job->limit_ns < limit ? job->limit_ns : limit;
+}
+
+/* Waits for the answer. `*ret_spent`: without the time in which it only waited for a processor. */
+static int await(uint64_t limit, uint64_t *ret_spent)
 {
     struct pollfd answer = {.fd = helper.socket, .events = POLLIN};
-    uint64_t limit = helper.losses < LOSSES_IN_PATIENCE ? LIMIT_NS : LIMIT_AFTER_LOSSES_NS, waited = 0;
-    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), looked_ns = start_ns;
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), looked_ns = start_ns, used = 0, spent = 0;
 
-    for (;;) {
+    for (bool first = true;; first = false) {
         int r = poll(&answer, 1, POLL_MS);
-        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), now_used;
 
+        if (first && r > 0) /* as nearly always */
+            spent = now_ns - start_ns;
+        *ret_spent = spent;
         if (r > 0)
             return 0;
         if (r < 0 && errno != EINTR)
             return -errno;
-        waited += is_running(helper.pid) ? 0 : now_ns - looked_ns;
+        now_used = used_ns(helper.pid);
+        if (!is_running(helper.pid))
+            spent += now_ns - looked_ns;
+        else if (!first && now_used > used)
+            spent += now_used - used;
+        used = now_used;
         looked_ns = now_ns;
-        if (waited >= limit || now_ns - start_ns >= MOST_NS)
+        *ret_spent = spent;
+        if (spent >= limit || now_ns - start_ns - spent >= STARVED_MOST_NS)
             return -ETIMEDOUT;
     }
 }
@@ -221,7 +246,7 @@ static int receive(int *ret_fd)
 }
 
 /* -EPIPE: there is no helper any more, and the work may be tried again. */
-static int try(const struct aside_job *job)
+static int try(const struct aside_job *job, uint64_t *ret_spent)
 {
     int r = is_there() ? 0 : start();
 
@@ -231,7 +256,7 @@ static int try(const struct aside_job *job)
     if (send(helper.socket, (const void *)&job->work, sizeof(job->work), MSG_NOSIGNAL) < 0)
         r = -EPIPE;
     if (!r)
-        r = await();
+        r = await(limit_of(job), ret_spent);
     if (!r)
         return receive(job->ret_fd);
     helper.losses += r == -ETIMEDOUT;
@@ -258,6 +283,7 @@ static int deliver(const struct aside_job *job, struct area *area, size_t size)
 
 int aside_do(const struct aside_job *job)
 {
+    uint64_t spent = 0;
     int r;
 
     if (job->request_size > ASIDE_REQUEST_MOST)
@@ -265,11 +291,13 @@ int aside_do(const struct aside_job *job)
     if (job->ret_fd)
         *job->ret_fd = -1;
     pthread_mutex_lock(&turn);
-    r = try(job);
+    r = try(job, &spent);
     if (r == -EPIPE) {
         leave_behind();
-        r = try(job);
+        r = try(job, &spent);
     }
+    if (job->ret_spent_ns)
+        *job->ret_spent_ns = spent;
     if (r >= 0 && helper.area)
         r = deliver(job, helper.area, (size_t)r);
     else if (is_there() && (r == -ETIMEDOUT || r == -EPIPE))

@@ -11,6 +11,7 @@
 #define TRACECTL_BASE_ASIDE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* One piece of work. It runs in a copy of this process that was made before, maybe in the middle of another
@@ -27,13 +28,18 @@ struct aside_job {
     size_t request_size; /* at most ASIDE_REQUEST_MOST */
     void *reply;         /* gets the first `room` bytes of the reply; NULL: nothing */
     size_t room;
-    char **ret_text; /* gets all of the reply with a NUL behind it, the caller frees it; NULL: not wanted */
-    int *ret_fd;     /* gets the descriptor, close-on-exec, -1 without one; NULL: there is none */
+    char **ret_text;   /* gets all of the reply with a NUL behind it, the caller frees it; NULL: not wanted */
+    int *ret_fd;       /* gets the descriptor, close-on-exec, -1 without one; NULL: there is none */
+    uint64_t limit_ns; /* what it may take at most; 0 or more than ASIDE_LIMIT_NS: that */
+    uint64_t *ret_spent_ns; /* gets what it has taken; NULL: not wanted */
 };
 
-/* Does the work and returns what it returned. -ETIMEDOUT: it has not come back within two seconds of waiting
- * (a fifth of one after three such losses) and was left behind; -ENOMEM, -EMFILE. Calls of several threads
- * take their turns. */
+#define ASIDE_LIMIT_NS 2000000000u
+
+/* Does the work and returns what it returned. -ETIMEDOUT: it has not come back within its limit (a fifth of a
+ * second after three such losses) and was left behind; -ENOMEM, -EMFILE. The limit is for waiting and working;
+ * the time in which the helper only waits for a processor does not count, but is at most five seconds. Calls
+ * of several threads take their turns. */
 int aside_do(const struct aside_job *job);
 
 /* Process `pid` shares all memory and descriptors with this one (CLONE_VM, CLONE_FILES), and so the helper; 0: none does

@@ -18,24 +18,30 @@
 
 #include "base/aside.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "collector/process/process.h"
 
 #define NAME_MOST 64
 #define PIECES_MOST 512
-#define SILENT_MOST 64
+#define SLOW_MOST 64
+#define SLOW_NS 20000000u /* shorter reads do not count */
 #define SILENT_OF_USER 4
+#define FORGIVEN_SHARE 20 /* this part of the time that passes */
 
 /* ------------------------------------------------------------------------------------ processes that do not
  * answer */
 
-static struct silent {
+/* Processes that have kept us waiting. */
+static struct {
     pthread_mutex_t lock;
-    struct silent_process {
+    struct slow_process {
         pid_t pid;
         uid_t uid;
-    } items[SILENT_MOST]; /* the last of them */
+        uint64_t spent_ns, at_ns; /* how long, as of when (CLOCK_MONOTONIC) */
+        bool silent;              /* it may not any more */
+    } items[SLOW_MOST];           /* the last of them */
     size_t count;
-} silent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} slow = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uid_t owner_of(pid_t pid)
 {
@@ -46,42 +52,77 @@ static uid_t owner_of(pid_t pid)
     return stat(path, &folder) ? 0 : folder.st_uid;
 }
 
-static bool is_silent(pid_t pid)
+static struct slow_process *find_slow(pid_t process)
 {
-    pid_t process;
-    uid_t uid;
-    unsigned of_user = 0;
-    bool found = false;
-
-    if (!__atomic_load_n(&silent.count, __ATOMIC_RELAXED))
-        return false;
-    process = process_of_thread(pid);
-    uid = owner_of(pid);
-    pthread_mutex_lock(&silent.lock);
-    for (size_t i = 0; i < silent.count && i < SILENT_MOST; i++) {
-        found |= silent.items[i].pid == process;
-        of_user += silent.items[i].uid == uid;
-    }
-    pthread_mutex_unlock(&silent.lock);
-    return found || (uid && of_user >= SILENT_OF_USER);
+    for (size_t i = 0; i < slow.count && i < SLOW_MOST; i++)
+        if (slow.items[i].pid == process)
+            return &slow.items[i];
+    return NULL;
 }
 
-static void note_silent(pid_t pid)
+/* How long the process may keep us waiting now. */
+static uint64_t patience_with(pid_t process, uid_t uid)
 {
-    struct silent_process item = {process_of_thread(pid), owner_of(pid)};
+    const struct slow_process *known = find_slow(process);
+    unsigned of_user = 0;
 
-    pthread_mutex_lock(&silent.lock);
-    silent.items[silent.count % SILENT_MOST] = item;
-    __atomic_fetch_add(&silent.count, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&silent.lock);
+    for (size_t i = 0; i < slow.count && i < SLOW_MOST; i++)
+        of_user += slow.items[i].silent && slow.items[i].uid == uid;
+    if ((known && known->silent) || (uid && of_user >= SILENT_OF_USER))
+        return 0;
+    return known ? ASIDE_LIMIT_NS - known->spent_ns : ASIDE_LIMIT_NS;
+}
+
+/* What is forgiven in the time that passes. */
+static void forgive(struct slow_process *known, uint64_t now)
+{
+    uint64_t forgiven = (now - known->at_ns) / FORGIVEN_SHARE;
+
+    known->spent_ns -= forgiven < known->spent_ns ? forgiven : known->spent_ns;
+    known->at_ns = now;
+}
+
+static void note_slow(pid_t process, uid_t uid, uint64_t spent, bool silent)
+{
+    struct slow_process *known = find_slow(process);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+    if (!known) {
+        known = &slow.items[slow.count % SLOW_MOST];
+        *known = (struct slow_process){.pid = process, .uid = uid, .at_ns = now};
+        __atomic_fetch_add(&slow.count, 1, __ATOMIC_RELAXED);
+    }
+    forgive(known, now);
+    known->spent_ns += spent;
+    known->silent |= silent || known->spent_ns >= ASIDE_LIMIT_NS;
 }
 
 static int do_for(pid_t pid, const struct aside_job *job)
 {
-    int r = is_silent(pid) ? -ETIMEDOUT : aside_do(job);
+    struct aside_job limited = *job;
+    uint64_t spent = 0;
+    pid_t process;
+    uid_t uid;
+    int r;
 
-    if (r == -ETIMEDOUT && !is_silent(pid))
-        note_silent(pid);
+    limited.ret_spent_ns = &spent;
+    if (__atomic_load_n(&slow.count, __ATOMIC_RELAXED)) {
+        process = process_of_thread(pid);
+        uid = owner_of(pid);
+        pthread_mutex_lock(&slow.lock);
+        limited.limit_ns = patience_with(process, uid);
+        pthread_mutex_unlock(&slow.lock);
+        if (!limited.limit_ns)
+            return -ETIMEDOUT;
+    }
+    r = aside_do(&limited);
+    if (r != -ETIMEDOUT && spent < SLOW_NS)
+        return r;
+    process = process_of_thread(pid);
+    uid = owner_of(pid);
+    pthread_mutex_lock(&slow.lock);
+    note_slow(process, uid, spent, r == -ETIMEDOUT);
+    pthread_mutex_unlock(&slow.lock);
     return r;
 }
 

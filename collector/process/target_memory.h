@@ -4,7 +4,8 @@
  * hold its lock.
  *
  * The program of the process's user may serve its pages (FUSE, userfaultfd) and never answer: everything is
- * read aside (base/aside.h). Of a process that has not answered in time nothing is read any more, nor of any
+ * read aside (base/aside.h). All reads of a process together may keep the caller waiting for two seconds, and
+ * for a twentieth of the time that passes; of one that has taken longer nothing is read any more, nor of any
  * of a user with four of them.
  */
 #ifndef TRACECTL_COLLECTOR_PROCESS_TARGET_MEMORY_H

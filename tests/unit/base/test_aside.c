@@ -29,6 +29,17 @@ static int never(const void *request, void *reply, size_t room, int *ret_fd)
     return 0;
 }
 
+static int spin(const void *request, void *reply, size_t room, int *ret_fd)
+{
+    (void)request;
+    (void)reply;
+    (void)room;
+    (void)ret_fd;
+    for (volatile int i = 0;; i++)
+        ;
+    return 0;
+}
+
 static void expect_repeated(const char *text)
 {
     char *copy = NULL;
@@ -57,5 +68,17 @@ Test(aside, leaves_behind_what_does_not_come_back)
 
     expect_repeated("before");
     cr_assert_eq(aside_do(&job), -ETIMEDOUT);
+    expect_repeated("behind");
+}
+
+/* It is runnable all the time, and works: that is no wait for a processor. */
+Test(aside, leaves_behind_what_only_works)
+{
+    uint64_t spent = 0;
+    const struct aside_job job = {
+        .work = spin, .request = "", .request_size = 1, .limit_ns = 200000000, .ret_spent_ns = &spent};
+
+    cr_assert_eq(aside_do(&job), -ETIMEDOUT);
+    cr_assert_geq(spent, 200000000);
     expect_repeated("behind");
 }
