@@ -7,6 +7,10 @@
  * probes where programs call mprotect (collector/plan/rewrite_gates.h), and a process that makes the code of
  * a file writable is held until the collector has taken the other probes away, as one with new libraries is
  * (bpf/libraries.h): its first write comes after that.
+ *
+ * A program that copies its code and runs the copy would run the probes in it, which kill it. It needs memory
+ * of its own for that which is writable and executable; so one that maps as much of it as the code takes that
+ * maps it is held in the same way. (Most that make code of their own map less, or make it executable later.)
  */
 #ifndef TRACECTL_BPF_REWRITES_H
 #define TRACECTL_BPF_REWRITES_H
@@ -16,14 +20,25 @@
 #include "bpf/probe_cookie.h"
 
 #define PROT_WRITE 2
+#define PROT_EXEC 4
+#define MAP_ANONYMOUS 0x20
 #define VM_EXEC 4
 #define VM_SHARED 8
 
+#define CALL_MMAP 9
 #define CALL_MPROTECT 10
 #define CALL_PKEY_MPROTECT 329
 
+#define PAGE_BYTES 4096
+
 struct mapping_question {
     bool is_code; /* of a file, mapped for this process alone */
+    __u64 size;
+};
+
+struct rewrite_request {
+    __u64 address; /* of what is to become writable; 0: nothing is */
+    __u64 size;    /* of what is to be mapped, writable and executable; 0: nothing is */
 };
 
 static long look_whether_code(struct task_struct *task, struct vm_area_struct *mapping, void *context)
@@ -31,24 +46,27 @@ static long look_whether_code(struct task_struct *task, struct vm_area_struct *m
     struct mapping_question *question = context;
 
     question->is_code = mapping->vm_flags & VM_EXEC && !(mapping->vm_flags & VM_SHARED) && mapping->vm_file;
+    question->size = mapping->vm_end - mapping->vm_start;
     return 0;
 }
 
-/* The address that is to become writable; 0: none is. */
-static __always_inline __u64 asked_for(const struct pt_regs *ctx, __u64 kind)
+static __always_inline struct rewrite_request request_of(const struct pt_regs *ctx, __u64 kind)
 {
-    __u64 arguments[FUNCTION_ARGUMENTS + 1], first, second, third, fourth;
+    const __u64 both = PROT_WRITE | PROT_EXEC;
+    __u64 arguments[FUNCTION_ARGUMENTS + 1], address, size, rights, flags, call;
+    struct rewrite_request request = {};
 
     read_arguments(ctx, arguments);
-    first = arguments[1];
-    second = arguments[2];
-    third = arguments[3];
-    fourth = arguments[4];
-    if (kind == REWRITE_BY_MPROTECT)
-        return third & PROT_WRITE ? first : 0;
-    if (first != CALL_MPROTECT && first != CALL_PKEY_MPROTECT)
-        return 0;
-    return fourth & PROT_WRITE ? second : 0;
+    call = kind == REWRITE_BY_MPROTECT ? CALL_MPROTECT : kind == REWRITE_BY_MMAP ? CALL_MMAP : arguments[1];
+    address = kind == REWRITE_BY_NUMBER ? arguments[2] : arguments[1];
+    size = kind == REWRITE_BY_NUMBER ? arguments[3] : arguments[2];
+    rights = kind == REWRITE_BY_NUMBER ? arguments[4] : arguments[3];
+    flags = kind == REWRITE_BY_NUMBER ? arguments[5] : arguments[4];
+    if ((call == CALL_MPROTECT || call == CALL_PKEY_MPROTECT) && rights & PROT_WRITE)
+        request.address = address;
+    if (call == CALL_MMAP && (rights & both) == both && flags & MAP_ANONYMOUS)
+        request.size = size;
+    return request;
 }
 
 /* While probes are attached or taken away no record is read for so long that only a stop helps. */
@@ -66,6 +84,7 @@ int on_protect(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct mapping_question question = {};
+    struct rewrite_request request;
     struct wire_rewrite *record;
     __u32 tid = (__u32)task->pid;
     __u64 address;
@@ -73,8 +92,11 @@ int on_protect(struct pt_regs *ctx)
 
     if (!process_of(task))
         return 0;
-    address = asked_for(ctx, probe_cookie(ctx));
+    request = request_of(ctx, probe_cookie(ctx));
+    address = request.size ? instruction_pointer(ctx) : request.address;
     if (!address || bpf_find_vma(task, address, look_whether_code, &question, 0) || !question.is_code)
+        return 0;
+    if (request.size && (request.size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES < question.size)
         return 0;
     how = wait_for_removal(task);
     flush_current(task);
@@ -85,7 +107,7 @@ int on_protect(struct pt_regs *ctx)
     }
     record->header.flags = how;
     record->tgid = (__u32)task->tgid;
-    record->unused = 0;
+    record->copies = request.size != 0;
     record->address = address;
     bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
     if (how == WIRE_WAITING)

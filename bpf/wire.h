@@ -30,7 +30,7 @@ enum wire_kind {
     WIRE_OVER_BUDGET = 14,  /* struct wire_over_budget: calls of a function are not recorded from here on */
     WIRE_PACKED = 15,       /* struct wire_packed: calls and returns of a thread, see bpf/predict.h */
     WIRE_CLAIM = 16,        /* struct wire_claim: a thread takes the slots of its inline probes */
-    WIRE_REWRITE = 17,      /* struct wire_rewrite: a program makes its code writable */
+    WIRE_REWRITE = 17,      /* struct wire_rewrite: a program may change or copy its code */
     WIRE_RIGHTS = 18, /* struct wire_rights: a process with inline probes is about to change its rights */
 };
 
@@ -114,14 +114,16 @@ struct wire_rights {
 
 struct wire_rewrite {
     struct wire_header header;
-    __u32 tgid, unused;
+    __u32 tgid;
+    __u32 copies;  /* the code may be copied; 0: it may be changed */
     __u64 address; /* in a mapping of a file */
 };
 
-/* How the arguments of a call lie that makes memory writable: the cookie of the probe on it. */
+/* How the arguments of a call lie that makes memory writable, or maps it: the cookie of the probe on it. */
 enum rewrite_gate_kind {
     REWRITE_BY_MPROTECT = 1, /* address, size, rights */
-    REWRITE_BY_NUMBER = 2,   /* number of the system call, address, size, rights */
+    REWRITE_BY_NUMBER = 2,   /* number of the system call, and its arguments */
+    REWRITE_BY_MMAP = 3,     /* address, size, rights, flags */
 };
 
 struct wire_exit {

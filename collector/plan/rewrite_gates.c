@@ -14,6 +14,9 @@ static const struct gate {
     {"__mprotect", REWRITE_BY_MPROTECT},
     {"pkey_mprotect", REWRITE_BY_MPROTECT},
     {"syscall", REWRITE_BY_NUMBER},
+    {"mmap", REWRITE_BY_MMAP},
+    {"mmap64", REWRITE_BY_MMAP},
+    {"__mmap", REWRITE_BY_MMAP},
 };
 
 /* Whether `name` is that of the gate, or of a stub that leads there. */

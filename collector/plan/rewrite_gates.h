@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a program asks the kernel to let it write to its own code: its stubs of mprotect() and the like, or,
- * in static programs and the C library, these functions themselves. A probe there sees the request before it
- * is made (bpf/rewrites.h).
+ * Where a program asks the kernel to let it write to its own code, or for memory that it could run a copy in:
+ * its stubs of mprotect(), mmap() and the like, or, in static programs and the C library, these functions
+ * themselves. A probe there sees the request before it is made (bpf/rewrites.h).
  *
  * Not seen are requests by system calls of the program's own instructions, by calls without a stub
  * (-fno-plt), and by libraries that are not probed.
@@ -16,7 +16,7 @@
 
 #include "image/functions/functions.h"
 
-#define REWRITE_GATES_MAX 8
+#define REWRITE_GATES_MAX 16
 
 struct rewrite_gates {
     unsigned long offsets[REWRITE_GATES_MAX]; /* in the file */

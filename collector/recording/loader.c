@@ -154,8 +154,9 @@ void loader_replace_thread(struct loader *loader, pid_t pid)
  * are read, any may. One that runs has done so already. */
 static bool is_going_to_move(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
-    return code_mover_can_move(image->elf) &&
-           (loader->options.skip_environment || code_mover_is_configured(pid));
+    return code_mover_moves(image->elf) ||
+           (code_mover_can_move(image->elf) &&
+            (loader->options.skip_environment || code_mover_is_configured(pid)));
 }
 
 /* Probes the program that a process runs. */

@@ -62,10 +62,11 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, stru
  * may have run before they came. */
 int loader_fork(struct loader *loader, pid_t parent, pid_t child, bool *ret_updates, struct error *err);
 
-/* A process is about to change the code at `address`: takes the probes of the image that lies there away,
- * from all processes, permanently, unless its file tells which bytes change, and waits until this one has
- * none. The process stands still. `*ret_left`: there were any. -ENOMEM. */
-int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err);
+/* A process may be about to change the code at an address, or to copy it: takes the probes of the image that
+ * lies there away, from all processes, permanently, unless its file tells which bytes change, and waits until
+ * this one has none. The process stands still. `*ret_left`: there were any. -ENOMEM. */
+int loader_rewrite(struct loader *loader, const struct wire_rewrite *record, bool *ret_left,
+                   struct error *err);
 
 /* Stores a tag "untraced:PATH" for each file that a process maps and that could not be opened, once. */
 int loader_store_unopened(struct loader *loader, struct trace_writer *writer, struct error *err);

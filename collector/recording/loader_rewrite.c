@@ -145,11 +145,15 @@ int loader_translator(struct loader *loader, pid_t pid, struct error *err)
     return r;
 }
 
-int loader_rewrite(struct loader *loader, pid_t pid, uint64_t address, bool *ret_left, struct error *err)
+int loader_rewrite(struct loader *loader, const struct wire_rewrite *record, bool *ret_left,
+                   struct error *err)
 {
-    struct traced_image *image = image_at(loader, pid, address);
+    pid_t pid = (pid_t)record->tgid;
+    struct traced_image *image = image_at(loader, pid, record->address);
+    const char *why = record->copies ? "the program makes memory that it could run a copy of its code in"
+                                     : "the program changes its code";
 
     *ret_left = image && image_is_traced(image) && !image->plan->changes && !image->left_ns &&
                 has_probes(loader, image);
-    return *ret_left ? loader_leave(loader, image, pid, "the program changes its code", err) : 0;
+    return *ret_left ? loader_leave(loader, image, pid, why, err) : 0;
 }

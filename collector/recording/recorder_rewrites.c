@@ -21,13 +21,16 @@ int recorder_note_rewrite(struct recorder *recorder, const struct wire_rewrite *
 static int serve(struct recorder *recorder, const struct wire_rewrite *record, struct error *err)
 {
     bool left, in_time;
-    int r = loader_rewrite(recorder->loader, (pid_t)record->tgid, record->address, &left, err);
+    int r = loader_rewrite(recorder->loader, record, &left, err);
 
     in_time = recorder_let_go(recorder, &record->header, (pid_t)record->tgid);
     return r || !left || in_time
                ? r
                : trace_writer_loss(recorder->writer, clock_ns(CLOCK_REALTIME), 0,
-                                   "a program changed its code before its probes were gone", err);
+                                   record->copies
+                                       ? "a program could copy its code before its probes were gone"
+                                       : "a program changed its code before its probes were gone",
+                                   err);
 }
 
 int recorder_serve_rewrites(struct recorder *recorder, struct error *err)

@@ -148,11 +148,16 @@ static int watch_rights(struct life_cycle_source *source, const struct probe_sit
     return 0;
 }
 
+/* Copies of code are not: most programs that can map memory never do it for that. */
 static int watch_rewrites(struct life_cycle_source *source, const struct probe_sites *sites, pid_t pid,
                           struct error *err)
 {
+    size_t count = 0;
+
     (void)source, (void)pid;
-    return sites->count ? error_say(err, -ENOTSUP, "it may change its code, which ptrace does not see") : 0;
+    for (size_t i = 0; i < sites->count; i++)
+        count += sites->cookies[i] != REWRITE_BY_MMAP;
+    return count ? error_say(err, -ENOTSUP, "it may change its code, which ptrace does not see") : 0;
 }
 
 /* ------------------------------------------------------------------------------------ held processes */

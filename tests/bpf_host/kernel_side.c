@@ -442,12 +442,16 @@ void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie)
     on_libraries(&registers);
 }
 
-void kernel_protect(uint32_t tgid, int threads, uint64_t kind, const uint64_t arguments[4])
+void kernel_protect(uint32_t tgid, int threads, uint64_t kind, const uint64_t arguments[5])
 {
     static char group;
     struct task_struct parent = {.signal = &kernel.signal};
-    struct pt_regs registers = {
-        .di = arguments[0], .si = arguments[1], .dx = arguments[2], .cx = arguments[3]};
+    struct pt_regs registers = {.di = arguments[0],
+                                .si = arguments[1],
+                                .dx = arguments[2],
+                                .cx = arguments[3],
+                                .r8 = arguments[4],
+                                .ip = kernel.mapping.vm_start};
 
     kernel.signal.nr_threads = threads;
     kernel.signal.pids[PIDTYPE_PGID] = (struct pid *)&group;

@@ -69,8 +69,9 @@ struct budget_slot *kernel_budget_slot(uint32_t index);
  * in this turn, of 1 ms; 0: never. */
 void kernel_libraries(uint32_t tgid, uint32_t tid, int threads, uint64_t cookie);
 
-/* The main thread of such a process calls mprotect() or the like; `kind`: enum rewrite_gate_kind. */
-void kernel_protect(uint32_t tgid, int threads, uint64_t kind, const uint64_t arguments[4]);
+/* The main thread of such a process calls mprotect() or the like, at the begin of its mapping; `kind`: enum
+ * rewrite_gate_kind. */
+void kernel_protect(uint32_t tgid, int threads, uint64_t kind, const uint64_t arguments[5]);
 /* The mapping of kernel_set_mapping() has these rights (VM_), and is of a file or not. */
 void kernel_set_code(uint64_t flags, int of_file);
 void kernel_set_let_go(unsigned turn);

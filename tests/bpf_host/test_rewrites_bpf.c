@@ -25,7 +25,7 @@ TestSuite(rewrites, .init = begin);
 
 static void protect(uint64_t address, int rights, int threads)
 {
-    const uint64_t arguments[4] = {address, SIZE, (uint64_t)rights, 0};
+    const uint64_t arguments[5] = {address, SIZE, (uint64_t)rights, 0};
 
     kernel_protect(7, threads, REWRITE_BY_MPROTECT, arguments);
 }
@@ -65,9 +65,9 @@ Test(rewrites, while_probes_are_placed_only_a_stop_is_long_enough)
 
 Test(rewrites, requests_by_the_number_of_the_system_call)
 {
-    const uint64_t write[4] = {SYS_mprotect, CODE, SIZE, PROT_WRITE};
-    const uint64_t read[4] = {SYS_mprotect, CODE, SIZE, PROT_READ};
-    const uint64_t other[4] = {SYS_munmap, CODE, SIZE, PROT_WRITE};
+    const uint64_t write[5] = {SYS_mprotect, CODE, SIZE, PROT_WRITE};
+    const uint64_t read[5] = {SYS_mprotect, CODE, SIZE, PROT_READ};
+    const uint64_t other[5] = {SYS_munmap, CODE, SIZE, PROT_WRITE};
 
     kernel_protect(7, 1, REWRITE_BY_NUMBER, read);
     kernel_protect(7, 1, REWRITE_BY_NUMBER, other);
@@ -92,8 +92,34 @@ Test(rewrites, what_is_no_request_to_write_to_a_files_code)
 
 Test(rewrites, of_a_process_that_is_not_traced)
 {
-    const uint64_t arguments[4] = {CODE, SIZE, PROT_WRITE, 0};
+    const uint64_t arguments[5] = {CODE, SIZE, PROT_WRITE, 0};
 
     kernel_protect(8, 1, REWRITE_BY_MPROTECT, arguments);
     cr_assert_eq(kernel_records(), 0);
+}
+
+static void map(uint64_t size, int rights, int flags, bool by_number)
+{
+    const uint64_t arguments[5] = {0, size, (uint64_t)rights, (uint64_t)flags};
+    const uint64_t with_number[5] = {SYS_mmap, 0, size, (uint64_t)rights, (uint64_t)flags};
+
+    kernel_protect(7, 1, by_number ? REWRITE_BY_NUMBER : REWRITE_BY_MMAP,
+                   by_number ? with_number : arguments);
+}
+
+Test(rewrites, memory_that_a_copy_of_the_code_could_run_in)
+{
+    const int all = PROT_READ | PROT_WRITE | PROT_EXEC, own = MAP_PRIVATE | MAP_ANONYMOUS;
+
+    kernel_set_mapping(CODE, CODE + 2 * SIZE, 0);
+    map(SIZE, all, own, false);
+    map(2 * SIZE, PROT_READ | PROT_WRITE, own, false);
+    map(2 * SIZE, PROT_READ | PROT_EXEC, own, false);
+    map(2 * SIZE, all, MAP_PRIVATE, false);
+    cr_assert_eq(kernel_records(), 0);
+    map(SIZE + 1, all, own, false); /* in whole pages it is as large as the code */
+    cr_assert_eq(only_record()->address, CODE);
+    cr_assert(only_record()->copies);
+    map(2 * SIZE, all, own, true);
+    cr_assert_eq(kernel_records(), 2);
 }

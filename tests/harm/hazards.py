@@ -477,17 +477,26 @@ def own_checksum(here):
     same("afterwards", 0, here.run(program("text_sum"))[0])
 
 
-@case("a copy of code that is probed: the copy has the probe, and dies of it", signal.SIGSEGV)
-@case("a copy of code that is probed: the copy has the uprobe, and dies of it", signal.SIGTRAP, "--backend", "uprobe")
+@case("a copy of code that is made executable later: it has the probe, and dies of it", signal.SIGSEGV)
+@case("a copy of code that is made executable later: it has the uprobe, and dies of it", signal.SIGTRAP, "--backend",
+      "uprobe")
 def copied_code(here, died_of, *options):
-    copies = program("copies_code")
-    same("plain", (0, "result 40\n"), here.run(copies)[:2])
-    same("while recorded", 128 + died_of, here.record(*options, "--", copies)[0])
+    copies = ("env", "COPY_LATER=1", program("copies_code"))
+    same("plain", (0, "result 40\n"), here.run(*copies)[:2])
+    same("while recorded", 128 + died_of, here.record(*options, "--", *copies)[0])
     same("without the copied function", (0, "result 40\n"),
-         here.record("--exclude", "^original$", "--", copies)[:2])
+         here.record("--exclude", "^original$", "--", *copies)[:2])
 
 
 # ------------------------------------------------------------------------------------ copies of the target's code
+
+
+@case("a program that maps memory to run a copy of its code in: its probes go first", "uprobe")
+@case("a program that maps memory to run a copy of its code in: its probes go first, inline", "inline")
+def memory_for_a_copy(here, backend):
+    copies = program("copies_code")
+    same("while recorded", (0, "result 40\n"), here.record("--backend", backend, "--", copies)[:2])
+    check(here.query("SELECT 1 FROM blind WHERE cause LIKE '%run a copy of its code in%'"), "it is not said")
 
 
 @case("valgrind in the recorded command", ())

@@ -47,6 +47,34 @@ Test(code_mover, the_section_of_the_code_that_moves)
     elf_image_free(stays);
 }
 
+/* Whether a program of this source is one that must be expected to move its code. */
+static bool moves(const char *source)
+{
+    char path[] = "/tmp/tracectl-mover-XXXXXX", command[768];
+    struct elf_image *image;
+    bool found;
+
+    close(mkstemp(path));
+    snprintf(command, sizeof(command), "echo '%s' | gcc -w -x c - -o %s", source, path);
+    cr_assert_eq(system(command), 0);
+    cr_assert_eq(elf_image_open(path, &image, NULL), 0);
+    unlink(path);
+    found = code_mover_moves(image);
+    cr_assert(!found || code_mover_can_move(image));
+    elf_image_free(image);
+    return found;
+}
+
+Test(code_mover, a_program_that_moves_memory_and_knows_where_its_code_lies)
+{
+    cr_assert(
+        moves("extern char __executable_start, etext; int main(void) { return mremap(&__executable_start, "
+              "&etext - &__executable_start, 0, 0) != 0; }"));
+    cr_assert_not(moves("int main(void) { return mremap(0, 0, 0, 0) != 0; }"));
+    cr_assert_not(moves(
+        "extern char __executable_start, etext; int main(void) { return &etext - &__executable_start; }"));
+}
+
 /* A program that asks for valgrind's variable, as the core of each of its tools does. */
 static bool translates(const char *flags, const char *kind)
 {
