@@ -44,9 +44,11 @@ static struct traced_thread *thread_of(struct recording *recording)
     return registry_thread(&recording->streams->registry, PID);
 }
 
+static enum stream_times times = STREAM_TIMES_ANCHOR;
+
 static void begin(struct recording *recording, const char *name, uint64_t segment_events)
 {
-    const struct stream_options options = {.times = STREAM_TIMES_ANCHOR, .source = &source};
+    const struct stream_options options = {.times = times, .source = &source};
     const struct trace_run_description run = {.name = "t", .command = "test", .options = "", .started_ns = 1};
     const struct trace_writer_options limits = {.segment_events = segment_events};
     const struct stream_code code = {.start = 0x1000, .end = 0x2000, .image = &image};
@@ -224,8 +226,23 @@ static void place(struct agent_record *records, size_t count)
     }
 }
 
+/* Some records become exits, of one of those before them: the same ones where records come again. */
+static void add_exits(struct agent_record *records, size_t count)
+{
+    for (size_t i = 3; i < count; i++) {
+        const struct agent_record *before = &records[i - 1];
+        uint64_t chosen = agent_record_sp(before) / 16 + before->function * 5;
+
+        if (chosen % 4 || (agent_record_is_exit(before) && agent_record_is_exit(before - 1)))
+            continue;
+        before -= chosen / 4 % 3;
+        records[i].function = before->function | AGENT_EXIT;
+        records[i].sp = (records[i].sp & ~AGENT_SP_MASK) | agent_record_sp(before);
+    }
+}
+
 /* `steady`: few other events come between, and segments are long. Returns how many records came in stretches. */
-static uint64_t compare(uint64_t seed, size_t count, uint32_t variety, bool steady)
+static uint64_t compare(uint64_t seed, size_t count, uint32_t variety, bool steady, bool exits)
 {
     struct generator generator = {seed};
     struct agent_record *records = make_records(&generator, count, variety);
@@ -233,6 +250,8 @@ static uint64_t compare(uint64_t seed, size_t count, uint32_t variety, bool stea
     uint64_t ns = 2 * MS, served = 0;
 
     place(records, count);
+    if (exits)
+        add_exits(records, count);
     begin(&quick, "quick", steady ? 0 : 20000);
     begin(&plain, "plain", steady ? 0 : 20000);
     thread_of(&plain)->paths.rest = UINT32_MAX; /* each call is worked out */
@@ -262,7 +281,7 @@ static uint64_t compare(uint64_t seed, size_t count, uint32_t variety, bool stea
     cr_assert_eq(quick.streams->registry.paths_memory_left + thread_of(&quick)->history.memory +
                      thread_of(&quick)->paths.memory,
                  REGISTRY_PATHS_MEMORY);
-    cr_assert_geq(expect_same(&quick, &plain, steady), count);
+    cr_assert_geq(expect_same(&quick, &plain, steady), exits ? count / 2 : count);
     streams_free(quick.streams);
     streams_free(plain.streams);
     end(&quick);
@@ -275,9 +294,60 @@ Test(inline_history, stretches_make_the_events_of_their_records)
 {
     for (uint64_t seed = 1; seed <= 3; seed++)
         for (uint32_t variety = 3; variety <= 300; variety *= 10) {
-            cr_assert_gt(compare(seed, 100000, variety, true), 30000);
-            compare(seed + 10, 100000, variety, false);
+            cr_assert_gt(compare(seed, 100000, variety, true, false), 30000);
+            compare(seed + 10, 100000, variety, false, false);
         }
+}
+
+Test(inline_history, exits_between_them_change_nothing)
+{
+    for (uint64_t seed = 21; seed <= 22; seed++)
+        for (uint32_t variety = 3; variety <= 300; variety *= 10) {
+            cr_assert_gt(compare(seed, 50000, variety, true, true), 5000);
+            compare(seed + 10, 50000, variety, false, true);
+        }
+}
+
+/* A call that ends where its function returns has both times of its own; not one of a function of which some calls
+ * are not recorded, and not where times are those of ticks. */
+Test(inline_history, an_exit_has_its_time)
+{
+    const struct agent_record records[] = {{1, 0, 1000},
+                                           {2, 0, 900},
+                                           {2 | AGENT_EXIT, 0, 900},
+                                           {3, 0, 900},
+                                           {3 | AGENT_EXIT, 0, 900},
+                                           {1 | AGENT_EXIT, 0, 1000}};
+    static const bool has_time[] = {true, true, true, true, false, true};
+
+    for (times = STREAM_TIMES_ANCHOR; times <= STREAM_TIMES_FULL; times++) {
+        struct recording recording;
+        struct event_iter *events;
+        struct event event;
+        struct error err = {0};
+
+        begin(&recording, "exits", 0);
+        cr_assert_eq(streams_function_missed(recording.streams, 2), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+            take(&recording, &records[i], 1, (i + 2) * MS);
+        cr_assert_eq(thread_of(&recording)->stack.depth, 0);
+        events = events_of(&recording);
+        for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+            bool is_exit = agent_record_is_exit(&records[i]);
+
+            cr_assert_eq(event_iter_next(events, &event, &err), 0, "%s", err.message);
+            cr_assert_eq(event.kind, is_exit ? EVENT_RETURN : EVENT_CALL);
+            if (times == STREAM_TIMES_FULL || !is_exit)
+                cr_assert_eq(event.ns_error == 0, has_time[i], "event %zu", i);
+            if (event.ns_error == 0)
+                cr_assert_eq(event.ns, (i + 2) * MS, "event %zu", i);
+            cr_assert(times == STREAM_TIMES_FULL || !is_exit || event.ns_error > 0, "event %zu", i);
+        }
+        event_iter_free(events);
+        streams_free(recording.streams);
+        end(&recording);
+    }
+    times = STREAM_TIMES_ANCHOR;
 }
 
 /* A record that differs in one bit ends a stretch. */

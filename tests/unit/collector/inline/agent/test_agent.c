@@ -417,6 +417,16 @@ Test(reader, what_was_read_does_not_change)
     end();
 }
 
+Test(reader, a_function_without_exits_has_no_record_of_one)
+{
+    begin();
+    call_agent(1);
+    call_agent(1 | AGENT_EXIT);
+    read_all(0);
+    cr_assert(agent_reader_fault(reader));
+    end();
+}
+
 Test(reader, a_target_cannot_name_chunks)
 {
     begin();
