@@ -141,7 +141,12 @@ struct uprobe_dispatch_data {
 };
 
 /* A tracefs event, with the number of its perf events, and what its file `enable` stands for. */
+struct trace_event {
+    int type; /* its number */
+};
+
 struct trace_event_call {
+    struct trace_event event;
     int perf_refcount;
 };
 

@@ -13,9 +13,11 @@ char LICENSE[] SEC("license") = "GPL";
 
 __u32 reader; /* the process; written by the collector */
 
-/* A record for the reader. What stands in one of another descriptor means nothing. */
+/* A record for the reader. What stands in one of another descriptor means nothing; that it is an event's shows
+ * in its number. */
 struct {
     __u32 fd;
+    __u32 number;
     __u32 users;
 } event_user;
 
@@ -30,6 +32,7 @@ int list_event_users(struct bpf_iter__task_file *ctx)
         return 0;
     event = (const struct trace_event_file *)file->f_inode->i_private;
     event_user.fd = ctx->fd;
+    event_user.number = (__u32)BPF_CORE_READ(event, event_call, event.type);
     event_user.users = (__u32)BPF_CORE_READ(event, event_call, perf_refcount);
     bpf_seq_write(ctx->meta->seq, &event_user, sizeof(event_user));
     return 0;

@@ -28,12 +28,13 @@ DEFINE_CLEANUP(cleanup_event_users, struct event_users_bpf *, event_users_bpf__d
 struct defined {
     char name[32];
     int fd; /* of its file `enable` */
+    uint64_t id;
     bool unused;
 };
 
 /* As the program in bpf/event_users.bpf.c writes them. */
 struct user_record {
-    uint32_t fd, users;
+    uint32_t fd, number, users;
 };
 
 /* The file `enable` of an event, or -1: there is none, or somebody has it written to the trace buffer. */
@@ -60,6 +61,8 @@ static size_t open_events(int folder, struct defined *ret_events, size_t capacit
             continue; /* "enable" is the group's own */
         *event = (struct defined){.fd = open_enable(dirfd(list), entry->d_name)};
         memcpy(event->name, entry->d_name, PROBE_EVENTS_NAME);
+        if (event->fd >= 0 && probe_events_id(folder, event->name, &event->id))
+            close(take_fd(&event->fd));
         count += event->fd >= 0;
     }
     return count;
@@ -74,7 +77,7 @@ static void find_unused(int iterator, struct defined *events, size_t count)
         for (size_t i = 0; i < (size_t)size / sizeof(*records); i++)
             for (size_t k = 0; k < count; k++)
                 if (events[k].fd == (int)records[i].fd)
-                    events[k].unused = !records[i].users;
+                    events[k].unused = records[i].number == events[k].id && !records[i].users;
 }
 
 /* With the lock: no event gets its first user meanwhile. */

@@ -86,7 +86,7 @@ void probe_events_unlock(int events)
 
 /* ------------------------------------------------------------------------------------ events */
 
-static int event_id(int folder, const char *name, uint64_t *ret_id)
+int probe_events_id(int folder, const char *name, uint64_t *ret_id)
 {
     char path[NAME_BYTES + 64], text[32];
     AUTO_CLOSE int fd = -1;
@@ -106,7 +106,7 @@ static int open_event(int folder, const char *name, pid_t pid)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .sample_period = 1};
     uint64_t id = 0;
-    int r = event_id(folder, name, &id);
+    int r = probe_events_id(folder, name, &id);
 
     if (r)
         return r;

@@ -35,6 +35,9 @@ int probe_events_lock(int folder, bool alone);
 /* Gives back what probe_events_lock() has returned. */
 void probe_events_unlock(int events);
 
+/* The number by which the kernel knows an event of the group. Returns 0 or a negative errno. */
+int probe_events_id(int folder, const char *name, uint64_t *ret_id);
+
 /* Deletes a definition without users. */
 void probe_events_undefine(int events, const char *name);
 
