@@ -269,5 +269,5 @@ int tracestore_run_totals(struct tracestore *store, int64_t run_id, struct trace
     AUTO_TOTALS_READER *reader = NULL;
     int code = tracestore_totals_open(store, TRACESTORE_CALLS | TRACESTORE_CATALOG, &reader, err);
 
-    return code ? code : tracestore_totals_read(reader, run_id, ret_totals, err);
+    return reader ? tracestore_totals_read(reader, run_id, ret_totals, err) : code;
 }
