@@ -259,8 +259,22 @@ struct thread_info {
     unsigned long syscall_work; /* by enum syscall_work_bit */
 };
 
+struct action_cache {
+    unsigned long allow_native[8]; /* by the numbers of system calls */
+};
+
+struct seccomp_filter {
+    struct action_cache cache;
+};
+
+struct seccomp {
+    int mode;
+    struct seccomp_filter *filter;
+};
+
 struct task_struct {
     struct thread_info thread_info;
+    struct seccomp seccomp;
     const struct cred *cred;
     struct files_struct *files;
     unsigned int flags;

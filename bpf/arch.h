@@ -22,6 +22,11 @@
 #define FLAG_SIGN 0x80
 #define FLAG_OVERFLOW 0x800
 
+/* Numbers of system calls. */
+#define CALL_FUTEX 202
+#define CALL_RESTART 219
+#define CALL_WORDS 8 /* of 64 numbers each, which the kernel keeps a bit for */
+
 /* ------------------------------------------------------------------------------------------ registers */
 
 static __always_inline __u64 stack_pointer(const struct pt_regs *ctx)

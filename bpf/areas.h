@@ -66,7 +66,7 @@ int on_ask(struct pt_regs *ctx)
     __u32 *area = bpf_map_lookup_elem(&areas, &tgid);
 
     (void)ctx;
-    if (area && system_calls_are_filtered(task))
+    if (area && must_not_wait(task))
         forbid_waiting(*area);
     return 0;
 }

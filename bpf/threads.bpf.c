@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/arch.h"
+#include "bpf/watched_calls.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -38,6 +39,8 @@ struct {
     __u64 registers[UNWIND_REGISTERS];
     __s64 system_call;                   /* its number; -1: the thread came into the kernel another way */
     __u64 is_native;                     /* it was in code of 64 bits */
+    __u64 has_filter;                    /* of seccomp */
+    __u64 allowed[CALL_WORDS];           /* then the numbers of system calls that it allows in any case */
     __u32 replaced_count, replaced_more; /* more: there are others that did not fit */
     struct {
         __u64 slot, address; /* where on the stack, and the true return address */
@@ -60,6 +63,15 @@ static __always_inline void list_replaced(struct task_struct *task)
     thread.replaced_more = instance != 0;
 }
 
+static __always_inline void list_allowed(const struct task_struct *task)
+{
+    const struct seccomp_filter *filter = call_filter(task);
+
+    thread.has_filter = has_call_filter(task);
+    if (!filter || bpf_core_read(thread.allowed, sizeof(thread.allowed), &filter->cache.allow_native))
+        __builtin_memset(thread.allowed, 0, sizeof(thread.allowed));
+}
+
 SEC("iter/task")
 int list_threads(struct bpf_iter__task *ctx)
 {
@@ -79,6 +91,7 @@ int list_threads(struct bpf_iter__task *ctx)
     if (save_registers((struct pt_regs *)bpf_task_pt_regs(task), thread.registers, &thread.system_call,
                        &thread.is_native))
         return 0;
+    list_allowed(task);
     list_replaced(task);
     bpf_seq_write(ctx->meta->seq, &thread, sizeof(thread));
     return 0;

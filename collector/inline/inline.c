@@ -13,12 +13,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "collector/inline/call_filters.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/address_gap.h"
 #include "collector/process/frozen.h"
 #include "collector/process/limits.h"
 #include "collector/ptrace/remote.h"
 
+#define FILTERED 2 /* SECCOMP_MODE_FILTER */
 #define RING_BYTES (32u << 20)
 #define ATTEMPTS \
     3 /* to map the area where there was an address gap a moment ago; to stop a process in the end */
@@ -104,14 +106,14 @@ void inline_remove_member(struct inline_backend *backend, struct member *member)
 /* ------------------------------------------------------------------------------------ attaching */
 
 /* What /proc/PID/status says against it. */
-static const char *status_refusal(const char *line)
+static const char *status_refusal(pid_t pid, const char *line)
 {
     unsigned real, effective;
     int value;
 
     if (sscanf(line, "TracerPid: %d", &value) == 1 && value && value != remote_tracer_pid())
         return "a debugger traces it";
-    if (sscanf(line, "Seccomp: %d", &value) == 1 && value)
+    if (sscanf(line, "Seccomp: %d", &value) == 1 && value && (value != FILTERED || !call_filters_allow(pid)))
         return "seccomp restricts its system calls";
     if (sscanf(line, "Uid: %u %u", &real, &effective) == 2 && real != effective)
         return "it runs with another user's rights (set-user-id)";
@@ -141,7 +143,7 @@ int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **r
         return error_set(err, -ESRCH, NULL, "cannot read %s", path);
     *ret_reason = NULL;
     while (!*ret_reason && fgets(line, sizeof(line), status))
-        *ret_reason = status_refusal(line);
+        *ret_reason = status_refusal(pid, line);
     if (!*ret_reason && process_is_frozen(pid))
         *ret_reason = "its control group is frozen";
     if (!*ret_reason)
@@ -465,6 +467,7 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     if (!backend)
         return error_no_memory(err);
     backend->backend.of = &operations;
+    remote_filtered_by(call_filters_allow_thread);
     backend->agent = agent_file_new();
     r = backend->agent < 0
             ? error_set(err, backend->agent, NULL, "cannot create memory to share with the target")

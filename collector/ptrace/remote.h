@@ -23,6 +23,7 @@
 #ifndef TRACECTL_COLLECTOR_PTRACE_REMOTE_H
 #define TRACECTL_COLLECTOR_PTRACE_REMOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -56,6 +57,9 @@ void remote_trace_by(struct remote_tracer *tracer);
 
 /* The process that traces for this one; 0: none does. */
 pid_t remote_tracer_pid(void);
+
+/* How sessions find out whether a thread with a seccomp filter may make any of their calls; NULL: none may. */
+void remote_filtered_by(bool (*allows)(pid_t tid));
 
 pid_t remote_pid(const struct remote *remote);
 

@@ -26,6 +26,7 @@
 #include "collector/ptrace/remote_state.h"
 
 #define PATIENCE_NS 1000000000ull /* for one call */
+#define FILTERED 2                /* SECCOMP_MODE_FILTER */
 #define RESTART_BLOCK 516         /* the kernel's ERESTART_RESTARTBLOCK */
 
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
@@ -53,6 +54,13 @@ int remote_set_registers(pid_t tid, const struct user_regs_struct *registers)
 
 /* ------------------------------------------------------------------------------------ which thread */
 
+static bool (*filter_allows)(pid_t tid);
+
+void remote_filtered_by(bool (*allows)(pid_t tid))
+{
+    filter_allows = allows;
+}
+
 /* Whether system calls of the thread are restricted, or returns are checked. True when that is unknown. */
 static bool is_restricted(pid_t tid)
 {
@@ -65,7 +73,8 @@ static bool is_restricted(pid_t tid)
     while (status && !restricted && fgets(line, sizeof(line), status)) {
         int mode = 0;
 
-        restricted = (sscanf(line, "Seccomp: %d", &mode) == 1 && mode) ||
+        restricted = (sscanf(line, "Seccomp: %d", &mode) == 1 && mode &&
+                      (mode != FILTERED || !filter_allows || !filter_allows(tid))) ||
                      (!strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk"));
     }
     return !status || restricted;

@@ -22,6 +22,9 @@ _Static_assert(sizeof(((thread_record *)0)->registers) == sizeof(((struct live_t
 _Static_assert(sizeof(((thread_record *)0)->replaced) == sizeof(((struct live_thread *)0)->replaced),
                "both sides count the same return probes");
 
+_Static_assert(sizeof(((thread_record *)0)->allowed) == sizeof(((struct live_thread *)0)->allowed),
+               "allowed calls");
+
 struct live_reader {
     struct threads_bpf *skeleton;
 };
@@ -70,6 +73,8 @@ static void take_record(struct live_thread *thread, const thread_record *record)
     thread->state = record->state;
     thread->system_call = record->system_call;
     thread->is_64_bit = record->is_native;
+    thread->has_filter = record->has_filter;
+    memcpy(thread->allowed, record->allowed, sizeof(thread->allowed));
     thread->switches = record->switches;
     memcpy(thread->registers, record->registers, sizeof(thread->registers));
     thread->thread_block = record->thread_block;

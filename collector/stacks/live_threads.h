@@ -26,6 +26,9 @@ enum {
 /* The kernel nests no more return probes than this on one stack. */
 enum { LIVE_REPLACED = 64 };
 
+/* Numbers of system calls, 64 in a word. */
+enum { LIVE_CALL_WORDS = 8 };
+
 /* A return address that a return probe has replaced. */
 struct live_replaced {
     uint64_t slot;    /* where it stands on the stack */
@@ -39,6 +42,10 @@ struct live_thread {
     uint32_t state; /* task_struct.__state: 0 runs or wants to, else a TASK_... of the kernel's sched.h */
     int64_t system_call; /* the number of the call that it is in; -1: it came into the kernel another way */
     bool is_64_bit;      /* it was in 64-bit code when it entered the kernel */
+    bool has_filter;     /* of seccomp */
+    uint64_t allowed
+        [LIVE_CALL_WORDS]; /* then a bit for each system call that it allows whatever the arguments are; all 0
+                                          before Linux 5.11 */
     uint64_t switches; /* how often it has been taken off a processor: unchanged, it has not run in between */
     uint64_t registers[LIVE_REGISTERS];
     uint64_t thread_block;                    /* fs: at the upper end of its stack, but for the main thread */

@@ -531,6 +531,16 @@ void kernel_set_syscall_work(uint64_t bits)
     kernel.current_task.thread_info.syscall_work = bits;
 }
 
+static struct seccomp_filter filter;
+
+void kernel_set_allowed_calls(const unsigned *numbers, size_t count)
+{
+    memset(&filter, 0, sizeof(filter));
+    for (size_t i = 0; i < count; i++)
+        filter.cache.allow_native[numbers[i] / 64] |= 1ul << numbers[i] % 64;
+    kernel.current_task.seccomp.filter = &filter;
+}
+
 void kernel_set_probe_page(uint64_t address)
 {
     kernel.probe_page.vaddr = address;

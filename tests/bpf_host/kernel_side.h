@@ -46,6 +46,9 @@ int kernel_return(uint32_t tgid, uint32_t tid, uint64_t sp, uint64_t cookie);
 /* The current thread's system calls go elsewhere first: a set of bits by enum syscall_work_bit. */
 void kernel_set_syscall_work(uint64_t bits);
 
+/* And its filter allows calls with these numbers, and no others. */
+void kernel_set_allowed_calls(const unsigned *numbers, size_t count);
+
 /* The process has the kernel's page for probes there; 0: it has none. */
 void kernel_set_probe_page(uint64_t address);
 /* A return probe of somebody has replaced `address` at `slot`; the innermost comes last. At most 16. */

@@ -244,6 +244,25 @@ Test(kernel_side, threads_whose_system_calls_are_filtered_do_not_wait)
 
 #define FILTER (1ul << 0)
 
+/* Where the filter allows to wait (futex, and restart_syscall for waits that are interrupted), they do. */
+Test(kernel_side, threads_wait_under_a_filter_that_allows_it)
+{
+    static const unsigned both[] = {202, 219}, others[] = {201, 203, 218, 220};
+
+    kernel_give_area(7, 1);
+    kernel_set_syscall_work(FILTER);
+    kernel_set_allowed_calls(both, 2);
+    kernel_ask(7, 1);
+    cr_assert(kernel_may_wait(1));
+    kernel_set_allowed_calls(both, 1);
+    kernel_ask(7, 1);
+    cr_assert_not(kernel_may_wait(1), "one that is interrupted could not continue");
+    kernel_give_area(8, 2);
+    kernel_set_allowed_calls(others, 4);
+    kernel_ask(8, 2);
+    cr_assert_not(kernel_may_wait(2));
+}
+
 /* A process that could mark the area of others would make them lose calls. */
 Test(kernel_side, a_process_marks_the_area_that_it_has_and_no_other)
 {
