@@ -50,6 +50,17 @@ static int plan_file(struct image_table *table, const char *path, const char *na
     return image_table_get(table, &source, ret_image, err);
 }
 
+/* What is against inline probes in its program is so in a library. */
+static int plan_library(struct image_table *table, const struct traced_image *program, const char *path,
+                        const char *name, struct traced_image **ret_image, struct error *err)
+{
+    int r = plan_file(table, path, name, IMAGE_LIBRARY, ret_image, err);
+
+    return r || *ret_image == program || !(*ret_image)->inlined || !program->against_inline
+               ? r
+               : image_table_leave_inline(table, *ret_image, program->against_inline, err);
+}
+
 static int plan_command(struct image_table *table, const struct record_arguments *arguments,
                         struct error *err)
 {
@@ -70,7 +81,7 @@ static int plan_command(struct image_table *table, const struct record_arguments
         r = libraries_needed(interpreter, path, &paths, &count, err);
     for (size_t i = 0; i < count; i++) {
         if (!r)
-            r = plan_file(table, paths[i], paths[i], IMAGE_LIBRARY, &library, err);
+            r = plan_library(table, program, paths[i], paths[i], &library, err);
         free(paths[i]);
     }
     free(paths);
@@ -90,7 +101,7 @@ static int consider_process(struct image_table *table, struct traced_image *prog
 static int plan_process(struct image_table *table, pid_t pid, struct error *err)
 {
     AUTO_FREE char *exe = process_exe(pid);
-    struct traced_image *image = NULL;
+    struct traced_image *image = NULL, *library;
     struct code_mapping *mappings = NULL;
     size_t count = 0;
     char link[64];
@@ -103,7 +114,7 @@ static int plan_process(struct image_table *table, pid_t pid, struct error *err)
     if (!r)
         r = process_code_mappings(pid, &mappings, &count, err);
     for (size_t i = 0; !r && i < count; i++)
-        r = plan_file(table, mappings[i].link, mappings[i].path, IMAGE_LIBRARY, &image, err);
+        r = plan_library(table, image, mappings[i].link, mappings[i].path, &library, err);
     code_mappings_free(mappings, count);
     return r;
 }

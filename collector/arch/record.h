@@ -193,6 +193,7 @@ struct agent_head {
     uint64_t times;     /* 0: none are kept; else see agent_time_at() */
     uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
                                                     collector is there */
+    uint64_t first_key; /* address of the key (struct agent_key) that the others in a process follow */
     uint64_t given __attribute__((aligned(64))); /* so many entries of `free` have been made */
     uint64_t alive; /* CLOCK_MONOTONIC, nanoseconds: the collector's last sign of life */
     uint32_t wakes; /* what threads wait on: changes when they are to look for a chunk again */
@@ -221,12 +222,14 @@ struct agent_counts {
 
 #define AGENT_MAGIC "tracectl"
 #define AGENT_DATA_NAME AGENT_MAGIC " rings" /* of the data file */
-/* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. */
+/* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. Where
+ * the head is mapped more than once, for stubs near the program and near libraries, each place has such a
+ * page, and the first of them decides. */
 struct agent_key {
     uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
 };
 
-#define AGENT_VERSION 6
+#define AGENT_VERSION 7
 
 /* A thread that waits for a chunk gives up, and loses calls, this long after the collector's last sign of
  * life. */
@@ -234,8 +237,8 @@ struct agent_key {
 
 /* What is mapped near the code, by offsets from the head: the key's page, that of the kernel side (of a BPF
  * map, if threads may wait), the agent and the stubs behind it. The agent is a private mapping of a file that
- * all areas of a collector have in common, for uprobes are only put into such; head and stubs are of the
- * area's code file. */
+ * all areas of a collector have in common, for uprobes are only put into such; the head is of the area's code
+ * file, the stubs are of a file of their own. */
 #define AGENT_HEAD_BYTES 32768u
 #define AGENT_CHUNKS_MAX 7168u
 #define AGENT_KEY_OFFSET AGENT_HEAD_BYTES

@@ -62,6 +62,10 @@ struct backend_target {
     const struct image_function *functions;
     uint32_t first_function; /* the number of function 0; records say one more */
     uint64_t load_bias;
+    /* A library's file, and what its addresses are more than its offsets; inode 0: it is the program. */
+    dev_t device;
+    ino_t inode;
+    uint64_t delta;
     const bool *out; /* of each function: it begins outside, as after `choose`; NULL: none */
 };
 
@@ -128,10 +132,13 @@ struct backend_operations {
     /* Why a process that runs the image may not get probes: in `ret_reason` if there is a reason, which lives
      * as long as the program. -ESRCH. */
     int (*refusal)(pid_t pid, const struct inline_image *inlined, const char **ret_reason, struct error *err);
-    /* Puts probes into a process, which stands still meanwhile. Fails without having changed anything that
-     * runs. */
+    /* Puts probes of an image into a process, which stands still meanwhile. Fails without having changed
+     * anything that runs; -ESTALE: a library that is not there any more. Returns 1 if it has them already; a
+     * library that was unloaded and has come back gets them again. */
     int (*attach_process)(struct backend *backend, const struct backend_target *target, struct error *err);
+    /* Whether the process has any; and of this image, wherever it is or was loaded. */
     bool (*has)(const struct backend *backend, pid_t pid);
+    bool (*has_image)(const struct backend *backend, pid_t pid, const struct inline_image *inlined);
 
     /* Takes functions of an image out of all processes that have probes, or puts them in again, while each
      * stands still for a moment. -EBUSY and the like: those that were to come in are still out in some
@@ -140,10 +147,10 @@ struct backend_operations {
     int (*choose)(struct backend *backend, const struct inline_image *inlined,
                   const struct backend_choice *choice, struct error *err);
     /* Which functions of a process have lost their probes: something else is there. `*ret_lost` has one
-     * answer for each function of `*ret_inlined`, and the caller frees it; neither is set when the process
-     * has no probes of its own. -ENOMEM. */
-    int (*overwritten)(const struct backend *backend, pid_t pid, const struct inline_image **ret_inlined,
-                       bool **ret_lost);
+     * answer for each function of `*ret_inlined`, the image number `index` that has probes there, and the
+     * caller frees it; neither is set when the process has no more of its own. -ENOMEM. */
+    int (*overwritten)(const struct backend *backend, pid_t pid, size_t index,
+                       const struct inline_image **ret_inlined, bool **ret_lost);
 
     /* The process is to share memory with its parent, or its children, no more: takes its probes out, gives
      * it memory of its own, and hands on the rest of its calls. It may get probes anew afterwards. Returns 1,

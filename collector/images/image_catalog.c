@@ -141,7 +141,7 @@ static int store_backend(const struct traced_image *image, struct trace_writer *
     AUTO_FREE char *key = NULL, *value = NULL;
     int r;
 
-    if (image->kind != IMAGE_MAIN || !image_is_traced(image))
+    if (!image_is_traced(image))
         return 0;
     if (image->inlined)
         r = (value = inline_image_summary(image->inlined, image->plan)) ? 0 : -1;

@@ -125,11 +125,36 @@ static int enter_plan(struct image_table *table, struct traced_image *image, str
     return list_sites(table, image, err);
 }
 
-/* Why no function of the program gets an inline probe; NULL: some may. */
+/* Why no function of the image gets an inline probe; NULL: some may. */
 static const char *refuses_inline(const struct image_table *table, const struct traced_image *image)
 {
-    return table->options.not_inlined ? table->options.not_inlined
-                                      : inline_image_refusal(image->elf, table->options.reports_slot_sharing);
+    const char *refusal = table->options.not_inlined;
+
+    if (!refusal && image->kind == IMAGE_LIBRARY)
+        refusal = inline_library_refusal(image->path);
+    return refusal ? refusal : inline_image_refusal(image->elf, table->options.reports_slot_sharing);
+}
+
+int image_plan_judge(const struct image_table *table, struct traced_image *image, struct error *err)
+{
+    struct image_function *functions = image->functions, *own = NULL;
+    size_t count = image->function_count;
+    int r = 0;
+
+    if (!table->options.inlined || !table->options.want_image || image->kind != IMAGE_MAIN)
+        return 0;
+    if (!functions) {
+        r = image_functions(image->elf, &own, &count, err);
+        functions = own;
+    }
+    if (!r) {
+        image->against_inline =
+            inline_program_refusal(image->elf, functions, count, table->options.reports_slot_sharing);
+        image->may_lock = inline_may_lock(image->elf);
+    }
+    if (own)
+        image_functions_free(own, count);
+    return r;
 }
 
 /* Which functions get inline probes. That none can is an answer. */
@@ -139,7 +164,7 @@ static int plan_inline(const struct image_table *table, struct traced_image *ima
     struct error why = {0};
     int r;
 
-    if (!table->options.inlined || image->kind != IMAGE_MAIN)
+    if (!table->options.inlined)
         return 0;
     if (!refusal) {
         r = inline_image_new(image->elf, image->functions, image->function_count, image->plan,

@@ -109,7 +109,9 @@ static int read_image(struct image_table *table, struct traced_image *image,
                          image->path);
     if (!r && table->options.goroutines && !table->options.go_functions)
         image->chosen &= !elf_image_facts(image->elf)->is_go;
-    return r || !image->chosen ? r : image_plan_make(table, image, err);
+    if (!r && image->chosen)
+        r = image_plan_make(table, image, err);
+    return image->elf && image_plan_judge(table, image, err) ? error_no_memory(err) : r;
 }
 
 /* Errors that say something about the image and not about us. */

@@ -77,6 +77,10 @@ struct traced_image {
     bool tells_rights;            /* the C library: its functions that change rights have been looked for */
     bool patched;                 /* a process has got them */
     char *not_inlined;            /* why not although it was wanted; NULL: nothing to say */
+    /* Of a program, if libraries may be wanted: why processes that run it have no inline probes anywhere, for
+     * as long as the program runs; NULL: nothing is against it. And as in struct inline_image. */
+    const char *against_inline;
+    bool may_lock;
     bool only_inline;             /* functions without one have no probe at all */
     struct caller_frames callers; /* of functions that are not probed */
     struct known_site *sites;     /* places that calls return to; image_table.c's own */

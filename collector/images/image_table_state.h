@@ -35,4 +35,7 @@ struct image_table {
  * the image. */
 int image_plan_make(struct image_table *table, struct traced_image *image, struct error *err);
 
+/* Finds out what a program means for inline probes in the libraries of its processes. -ENOMEM. */
+int image_plan_judge(const struct image_table *table, struct traced_image *image, struct error *err);
+
 #endif

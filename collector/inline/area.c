@@ -67,19 +67,53 @@ static int seal_for_reading(int *fd, unsigned seals)
     return 0;
 }
 
-int agent_file_new(void)
+static int write_piece(int fd, const struct agent_piece *piece)
 {
-    int fd = memory_file("agent of " AGENT_MAGIC, AGENT_CODE_BYTES, true), r;
+    size_t done = 0;
+
+    while (done < piece->size) {
+        ssize_t written =
+            pwrite(fd, piece->bytes + done, piece->size - done, (off_t)(piece->offset + done));
+
+        if (written <= 0)
+            return -ENOMEM;
+        done += (size_t)written;
+    }
+    return 0;
+}
+
+/* A file of code that nobody changes any more. */
+static int code_file(const char *name, size_t bytes, const struct agent_piece *pieces, size_t count)
+{
+    int fd = memory_file(name, bytes, true), r = 0;
 
     if (fd < 0)
         return fd;
-    r = pwrite(fd, agent_code, sizeof(agent_code), 0) == (ssize_t)sizeof(agent_code) ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !r; i++)
+        r = write_piece(fd, &pieces[i]);
     if (!r)
         r = seal_for_reading(&fd, F_SEAL_WRITE);
     if (!r)
         return fd;
     close(fd);
     return r;
+}
+
+int agent_file_new(void)
+{
+    const struct agent_piece code = {.bytes = agent_code, .size = sizeof(agent_code)};
+
+    return code_file("agent of " AGENT_MAGIC, AGENT_CODE_BYTES, &code, 1);
+}
+
+int agent_stubs_new(const struct agent_piece pieces[2], size_t bytes)
+{
+    return code_file(AGENT_MAGIC, bytes, pieces, 2);
+}
+
+size_t agent_near_bytes(size_t stub_bytes)
+{
+    return whole_pages(AGENT_STUBS_OFFSET + stub_bytes);
 }
 
 static void fill_head(struct agent_area *area)
@@ -112,13 +146,13 @@ static int make_files(struct agent_area *area)
 {
     struct stat data;
 
-    area->code_fd = memory_file(AGENT_MAGIC, area->near_bytes, true);
-    if (area->code_fd < 0)
-        return area->code_fd;
+    area->head_fd = memory_file(AGENT_MAGIC, AGENT_HEAD_BYTES, false);
+    if (area->head_fd < 0)
+        return area->head_fd;
     area->data_fd = memory_file(AGENT_DATA_NAME, area->apart_bytes, false);
     if (area->data_fd < 0)
         return area->data_fd;
-    area->head = map_for_writing(area->code_fd, area->near_bytes);
+    area->head = map_for_writing(area->head_fd, AGENT_HEAD_BYTES);
     area->counts = map_for_writing(area->data_fd, area->apart_bytes);
     if (!area->head || !area->counts)
         return -ENOMEM;
@@ -127,11 +161,10 @@ static int make_files(struct agent_area *area)
     area->data_file = data.st_ino;
     if (fcntl(area->data_fd, F_ADD_SEALS, SEAL_SIZE | F_SEAL_SEAL))
         return -errno;
-    return seal_for_reading(&area->code_fd, F_SEAL_FUTURE_WRITE);
+    return seal_for_reading(&area->head_fd, F_SEAL_FUTURE_WRITE);
 }
 
-int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
-                   struct error *err)
+int agent_area_new(size_t ring_bytes, bool timed, struct agent_area **ret_area, struct error *err)
 {
     struct agent_area *area = calloc(1, sizeof(*area));
     size_t rings;
@@ -139,7 +172,7 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agen
 
     if (!area)
         return error_no_memory(err);
-    area->code_fd = area->data_fd = -1;
+    area->head_fd = area->data_fd = -1;
     area->chunk_bytes = AGENT_CHUNK_BYTES;
     area->chunk_count = ring_bytes / area->chunk_bytes;
     if (area->chunk_count > AGENT_CHUNKS_MAX)
@@ -147,14 +180,12 @@ int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agen
     if (area->chunk_count < 2)
         area->chunk_count = 2;
     rings = area->chunk_bytes * area->chunk_count;
-    area->near_bytes = whole_pages(AGENT_STUBS_OFFSET + stub_bytes);
     area->apart_bytes = AGENT_COUNTS_BYTES + rings + (timed ? rings / 2 : 0);
     r = make_files(area);
     if (r) {
         agent_area_free(area);
         return error_set(err, r, NULL, "cannot create memory to share with the target");
     }
-    area->stubs = (uint8_t *)area->head + AGENT_STUBS_OFFSET;
     area->chunks = (uint8_t *)area->counts + AGENT_COUNTS_BYTES;
     if (timed)
         area->times = (uint64_t *)(area->chunks + rings);
@@ -168,11 +199,11 @@ void agent_area_free(struct agent_area *area)
     if (!area)
         return;
     if (area->head)
-        munmap(area->head, area->near_bytes);
+        munmap(area->head, AGENT_HEAD_BYTES);
     if (area->counts)
         munmap(area->counts, area->apart_bytes);
-    if (area->code_fd >= 0)
-        close(area->code_fd);
+    if (area->head_fd >= 0)
+        close(area->head_fd);
     if (area->data_fd >= 0)
         close(area->data_fd);
     free(area);
@@ -180,18 +211,19 @@ void agent_area_free(struct agent_area *area)
 
 int agent_area_fill(struct agent_area *area, struct error *err)
 {
-    int r = madvise(area->head, area->near_bytes, MADV_POPULATE_WRITE) ? -errno : 0;
+    int r = madvise(area->head, AGENT_HEAD_BYTES, MADV_POPULATE_WRITE) ? -errno : 0;
 
     if (!r)
         r = -posix_fallocate(area->data_fd, 0, (off_t)area->apart_bytes);
     return r ? error_say(err, -ENOSPC, "cannot allocate memory for its rings: %s", strerror(-r)) : 0;
 }
 
-void agent_area_placed(struct agent_area *area, uint64_t apart)
+void agent_area_placed(struct agent_area *area, uint64_t apart, uint64_t near)
 {
     uint64_t chunks = apart + AGENT_COUNTS_BYTES;
 
     area->head->chunks = chunks;
+    area->head->first_key = near + AGENT_KEY_OFFSET;
     if (area->times)
         area->head->times = chunks + area->chunk_bytes * area->chunk_count - chunks / 2;
 }

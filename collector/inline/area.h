@@ -5,10 +5,13 @@
  * It is two memory files of the collector's: when a process is killed what it has written stays, and when the
  * collector is killed the process keeps the memory.
  *
- * The code file has the head and the stubs. The collector has it mapped for writing; then it is sealed, so
- * that no process makes another such mapping, or writes in another way, and targets get a descriptor that can
- * only read. So no target makes it writable, for itself or for others who run what stands in it. The file of
- * the agent, which is written once, is sealed altogether.
+ * The head file has the head. The collector has it mapped for writing; then it is sealed, so that no process
+ * makes another such mapping, or writes in another way, and targets get a descriptor that can only read. So no
+ * target changes it, for itself or for others. The files of the agent and of stubs (inline_code.h), which are
+ * written once, are sealed altogether.
+ *
+ * A process has the head near each piece of code that is patched, with the agent and the stubs of that code
+ * behind it (record.h), and the data file once.
  *
  * The data file has the counts and the chunks. It is sealed against changes of its size alone: who cuts a
  * file short kills whoever reads it. What stands in it is the targets' to destroy, so nothing read from it is
@@ -26,10 +29,8 @@
 struct error;
 
 struct agent_area {
-    int code_fd, data_fd;        /* for targets to map: the code for reading and execution only */
-    struct agent_head *head;     /* the whole code file, as the collector has it mapped */
-    uint8_t *stubs;              /* behind the agent's code */
-    size_t near_bytes;           /* up to the end of the stubs: what is mapped near the program's code */
+    int head_fd, data_fd;        /* for targets to map: the head for reading only */
+    struct agent_head *head;     /* the whole head file, as the collector has it mapped */
     struct agent_counts *counts; /* the whole data file, as the collector has it mapped */
     uint8_t *chunks;
     uint64_t *times;    /* behind the chunks, of each 16 bytes of them one word; NULL: none are kept */
@@ -45,17 +46,27 @@ struct agent_area {
  * read. -ENOMEM, -EMFILE. */
 int agent_file_new(void);
 
-/* Makes an area for `stub_bytes` of stubs, and about `ring_bytes` of chunks, all of them free.
- * `timed`: a time is kept of each record. -ENOMEM, -EMFILE. */
-int agent_area_new(size_t stub_bytes, size_t ring_bytes, bool timed, struct agent_area **ret_area,
-                   struct error *err);
+/* The same with two pieces of stubs; it has `bytes`. What is mapped near code is numbered from the head on:
+ * `pieces` lie at offsets from AGENT_STUBS_OFFSET on, and so do the stubs in the file. */
+struct agent_piece {
+    const uint8_t *bytes;
+    size_t offset, size;
+};
+int agent_stubs_new(const struct agent_piece pieces[2], size_t bytes);
+
+/* What is mapped near code that has `stub_bytes` of stubs, in whole pages. */
+size_t agent_near_bytes(size_t stub_bytes);
+
+/* Makes an area of about `ring_bytes` of chunks, all of them free. `timed`: a time is kept of each record.
+ * -ENOMEM, -EMFILE. */
+int agent_area_new(size_t ring_bytes, bool timed, struct agent_area **ret_area, struct error *err);
 
 /* Takes all of its memory now, on this process's account: memory is counted where it is touched first, which
  * would be the target. -ENOSPC. */
 int agent_area_fill(struct agent_area *area, struct error *err);
 
-/* The target has the data file mapped at `apart`. */
-void agent_area_placed(struct agent_area *area, uint64_t apart);
+/* The target has the data file mapped at `apart`, and the head, for the first time, at `near`. */
+void agent_area_placed(struct agent_area *area, uint64_t apart, uint64_t near);
 
 /* The target may keep its own mappings. Accepts NULL. */
 void agent_area_free(struct agent_area *area);

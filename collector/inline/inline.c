@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "collector/inline/call_filters.h"
 #include "collector/inline/stale_patches.h"
-#include "collector/process/address_gap.h"
 #include "collector/process/frozen.h"
 #include "collector/process/limits.h"
 #include "collector/ptrace/remote.h"
@@ -29,13 +28,16 @@
 
 static void family_free(struct family *family)
 {
+    struct patched_image *image;
+
     if (!family)
         return;
     agent_reader_free(family->reader);
-    agent_area_free(family->patch.area);
-    inline_code_release(family->code);
-    free(family->out);
-    free(family->varies);
+    agent_area_free(family->area);
+    while ((image = family->images)) {
+        family->images = image->next;
+        inline_free_image(image);
+    }
     free(family->open_claims);
     free(family);
 }
@@ -82,6 +84,7 @@ static void leave_memory(struct inline_backend *backend, pid_t pid)
         if (member->shares != pid)
             continue;
         member->shares = 0;
+        inline_inherit_images(member); /* without memory the guard takes them out */
         inline_guard_add(&backend->guard, member->pid);
     }
 }
@@ -93,13 +96,14 @@ void inline_remove_member(struct inline_backend *backend, struct member *member)
     HASH_DEL(backend->members, member);
     inline_guard_remove(&backend->guard, member->pid);
     leave_memory(backend, member->pid);
+    free(member->images);
     free(member);
     if (--family->members)
         return;
     backend->unplaced += agent_reader_take_unplaced(family->reader);
     backend->shared += agent_reader_take_shared(family->reader);
     inline_remove_shared_slots(backend, family);
-    pulse_remove(backend->pulse, family->patch.area);
+    pulse_remove(backend->pulse, family->area);
     family_free(family);
 }
 
@@ -122,14 +126,19 @@ static const char *status_refusal(pid_t pid, const char *line)
     return NULL;
 }
 
+const char *inline_lock_refusal(pid_t pid)
+{
+    return process_has_lock_limit(pid)
+               ? "it could lock its memory, which is limited (ulimit -l), and the probes' buffers would be a "
+                 "part of it"
+               : NULL;
+}
+
 const char *inline_memory_refusal(pid_t pid, const struct inline_image *inlined)
 {
     if (process_has_address_limit(pid))
         return "its address space is limited (ulimit -v), and the probes' buffers would be a part of it";
-    if (inlined->may_lock && process_has_lock_limit(pid))
-        return "it could lock its memory, which is limited (ulimit -l), and the probes' buffers would be a "
-               "part of it";
-    return NULL;
+    return inlined->may_lock ? inline_lock_refusal(pid) : NULL;
 }
 
 int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **ret_reason, struct error *err)
@@ -148,46 +157,6 @@ int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **r
         *ret_reason = "its control group is frozen";
     if (!*ret_reason)
         *ret_reason = inline_memory_refusal(pid, inlined);
-    return 0;
-}
-
-/* Code of another family that does for this one as well; or NULL. */
-static struct inline_code *find_code(const struct inline_backend *backend, const struct inline_image *inlined,
-                                     const struct inline_order *order)
-{
-    for (struct member *member = backend->members; member; member = member->hh.next)
-        if (inline_code_is(member->family->code, inlined, order))
-            return member->family->code;
-    return NULL;
-}
-
-/* Makes the stubs and patches for where the process has an address gap. */
-static int prepare(const struct inline_backend *backend, const struct backend_target *target,
-                   struct family *family, struct error *err)
-{
-    const struct inline_image *inlined = target->inlined;
-    struct live_patch *patch = &family->patch;
-    struct inline_order order = {
-        .functions = target->functions,
-        .first_number = 1 + target->first_function,
-        .load_bias = target->load_bias,
-        .timed = patch->area->times != NULL,
-    };
-    int r = address_gap_near(target->pid, inlined->low + target->load_bias, inlined->high + target->load_bias,
-                             patch->area->near_bytes, &order.head, err);
-
-    if (r)
-        return r;
-    inline_code_release(family->code);
-    family->code = inline_code_share(find_code(backend, inlined, &order));
-    r = family->code ? 0 : inline_code_new(inlined, &order, &family->code);
-    if (r == -ENOMEM)
-        return error_no_memory(err);
-    if (r)
-        return error_say(err, r, "its code is too far from free addresses");
-    inline_code_copy(family->code, patch->area->stubs);
-    patch->head = order.head;
-    patch->patches = family->code->patches;
     return 0;
 }
 
@@ -213,7 +182,7 @@ static int make_reader(struct inline_backend *backend, const struct backend_targ
         .begins = backend->times,
     };
 
-    return agent_reader_new(family->patch.area, &sink, &expected, &family->reader);
+    return agent_reader_new(family->area, &sink, &expected, &family->reader);
 }
 
 /* Whether CLOCK_MONOTONIC is the same in the process as here. */
@@ -240,32 +209,29 @@ static void number_area(struct inline_backend *backend, pid_t pid, struct family
 
     if (!numbered)
         family->number = AREAS_THAT_WAIT + backend->unnumbered++;
-    family->patch.area->head->area = family->number;
+    family->area->head->area = family->number;
     numbered &= !inline_set_area(backend, pid, family->number);
-    family->patch.waits = numbered && backend->waits && has_our_clock(pid);
+    family->waits = numbered && backend->waits && has_our_clock(pid);
 }
 
 static int make_area(struct inline_backend *backend, const struct backend_target *target,
                      struct family *family, struct error *err)
 {
     struct stat file;
-    int r = agent_area_new(target->inlined->stub_bytes, backend->ring_bytes, backend->timed,
-                           &family->patch.area, err);
+    int r = agent_area_new(backend->ring_bytes, backend->timed, &family->area, err);
 
     if (!r && process_has_other_cgroups(target->pid))
-        r = agent_area_fill(family->patch.area, err);
+        r = agent_area_fill(family->area, err);
     if (r)
         return r;
-    if (fstat(family->patch.area->code_fd, &file))
+    if (fstat(family->area->head_fd, &file))
         return error_set(err, -errno, NULL, "cannot read the memory file");
     family->inode = file.st_ino;
-    family->patch.agent = backend->agent;
-    family->patch.filtered = backend->filtered;
     r = process_credentials(target->pid, &family->credentials);
     if (r)
         return error_set(err, r, NULL, "cannot read the rights of process %d", (int)target->pid);
     number_area(backend, target->pid, family);
-    family->patch.area->head->tick = agent_tick_word(backend->tick);
+    family->area->head->tick = agent_tick_word(backend->tick);
     return make_reader(backend, target, family) ? error_no_memory(err) : 0;
 }
 
@@ -274,78 +240,100 @@ static int let_wait(struct inline_backend *backend, struct family *family, struc
 {
     int r = 0;
 
-    if (!family->patch.waits)
+    if (!family->waits)
         return 0;
     if (!backend->pulse)
         r = pulse_start(&backend->pulse, err);
     if (r)
         return r;
-    return pulse_add(backend->pulse, family->patch.area) ? error_no_memory(err) : 0;
+    return pulse_add(backend->pulse, family->area) ? error_no_memory(err) : 0;
 }
 
-/* -ENOMEM. */
-static int choose_patches(const struct backend_target *target, struct family *family)
+/* Patches a process that has no area yet. */
+static int begin_family(struct inline_backend *backend, const struct backend_target *target,
+                        struct family *family, struct error *err)
 {
-    struct live_patch *patch = &family->patch;
+    struct patched_image *image = NULL;
+    int r = make_area(backend, target, family, err);
 
-    family->inlined = target->inlined;
-    patch->count = target->inlined->place_count;
-    patch->out = family->out = calloc(patch->count, sizeof(*family->out));
-    patch->varies = family->varies = calloc(patch->count, sizeof(*family->varies));
-    if (!family->out || !family->varies)
-        return -ENOMEM;
-    for (size_t i = 0; target->out && i < patch->count; i++)
-        family->out[i] = family->varies[i] = target->out[target->inlined->places[i].function];
+    if (!r)
+        r = inline_make_image(backend, family, target, &image, err);
+    if (r)
+        return r;
+    inline_add_image(family, image);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = attempt ? inline_place_image(backend, target, image, err) : 0;
+        if (!r)
+            r = live_patch_apply(target->pid, &image->patch, err);
+        if (r != -EEXIST)
+            break;
+    }
+    return r;
+}
+
+/* The process is patched, and the first of its family. */
+static int add_first_member(struct inline_backend *backend, struct family *family, pid_t pid,
+                            struct error *err)
+{
+    const struct live_patch *patch = &family->images->patch;
+    struct member *member;
+    int r = let_wait(backend, family, err);
+
+    if (!r && ((backend->by_notes && inline_note_own_ids(backend, pid)) ||
+               inline_add_member(backend, family, pid, 0, family->area->head->since)))
+        r = error_no_memory(err);
+    if (r) {
+        pulse_remove(backend->pulse, family->area);
+        live_patch_restore(pid, &(struct live_patches){&patch, 1}, NULL);
+        return r;
+    }
+    member = inline_find_member(backend, pid);
+    if (!inline_note_image(member, family->images))
+        return 0;
+    live_patch_restore(pid, &(struct live_patches){&patch, 1}, NULL);
+    inline_remove_member(backend, member); /* and the family */
+    return error_no_memory(err);
+}
+
+/* A process that was forked from a patched one a moment ago. */
+static int adopt(struct inline_backend *backend, struct family *family, pid_t pid, struct error *err)
+{
+    if (inline_add_member(backend, family, pid, 0, 0) ||
+        inline_inherit_images(inline_find_member(backend, pid)))
+        return error_no_memory(err);
     return 0;
 }
 
 static int attach(struct backend *base, const struct backend_target *target, struct error *err)
 {
     struct inline_backend *backend = inline_of(base);
-    CLEANUP(cleanup_family) struct family *family = calloc(1, sizeof(*family));
-    struct family *parents = inline_family_of(backend, target->pid); /* it was forked a moment ago */
-    int r;
+    struct member *member = inline_find_member(backend, target->pid);
+    struct family *parents = member ? NULL : inline_family_of(backend, target->pid); /* forked a moment ago */
+    CLEANUP(cleanup_family) struct family *family = NULL;
+    int r = parents ? adopt(backend, parents, target->pid, err) : 0;
 
-    if (parents)
-        return inline_add_member(backend, parents, target->pid, 0, 0) ? error_no_memory(err) : 0;
-    if (!family || choose_patches(target, family))
+    if (r)
+        return r;
+    if (member || parents)
+        return inline_join(backend, inline_find_member(backend, target->pid), target, err);
+    family = calloc(1, sizeof(*family));
+    if (!family)
         return error_no_memory(err);
     r = stale_patches_clean(target->pid, err);
+    if (!r)
+        r = begin_family(backend, target, family, err);
+    if (!r)
+        r = add_first_member(backend, take_pointer(family), target->pid, err);
     if (r)
-        return r;
-    r = make_area(backend, target, family, err);
-    if (r)
-        return r;
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        r = prepare(backend, target, family, err);
-        if (!r)
-            r = live_patch_apply(target->pid, &family->patch, err);
-        if (r != -EEXIST)
-            break;
-    }
-    if (r) {
         inline_set_area(backend, target->pid, 0);
-        return r;
-    }
-    r = let_wait(backend, family, err);
-    if (!r && ((backend->by_notes && inline_note_own_ids(backend, target->pid)) ||
-               inline_add_member(backend, family, target->pid, 0, family->patch.area->head->since)))
-        r = error_no_memory(err);
-    if (r) {
-        pulse_remove(backend->pulse, family->patch.area);
-        live_patch_restore(target->pid, &family->patch, NULL);
-        inline_set_area(backend, target->pid, 0);
-        return r;
-    }
-    take_pointer(family);
-    return 0;
+    return r;
 }
 
 /* ------------------------------------------------------------------------------------ the end */
 
 static int make_quiet(struct inline_backend *backend, struct family *family)
 {
-    agent_area_quiet(family->patch.area);
+    agent_area_quiet(family->area);
     return 0;
 }
 
@@ -360,11 +348,16 @@ static int end_family(struct inline_backend *backend, struct family *family)
 static int restore_member(const struct member *member, struct error *err)
 {
     const struct timespec pause = {0, 200 * 1000 * 1000};
-    int r = live_patch_restore(member->pid, &member->family->patch, err);
+    AUTO_FREE const struct live_patch **items = inline_patches_of(member);
+    const struct live_patches patches = {items, member->image_count};
+    int r;
 
+    if (!items)
+        return error_no_memory(err);
+    r = live_patch_restore(member->pid, &patches, err);
     for (int attempt = 1; r == -ETIMEDOUT && attempt < ATTEMPTS; attempt++) {
         nanosleep(&pause, NULL);
-        r = live_patch_restore(member->pid, &member->family->patch, err);
+        r = live_patch_restore(member->pid, &patches, err);
     }
     return r;
 }
@@ -380,7 +373,7 @@ int inline_detach(struct backend *base, struct error *err)
     HASH_ITER (hh, backend->members, member, next) {
         struct error why = {0};
 
-        if (member->restored || member->shares)
+        if (member->restored || member->shares || !member->image_count)
             continue;
         member->restored = true;
         r = restore_member(member, &why);
@@ -440,6 +433,7 @@ static const struct backend_operations operations = {
     .refusal = inline_refusal,
     .attach_process = attach,
     .has = has,
+    .has_image = inline_has_image,
     .choose = inline_choose,
     .overwritten = inline_overwritten,
     .separate = inline_separate,

@@ -52,6 +52,9 @@ int inline_refusal(pid_t pid, const struct inline_image *inlined, const char **r
  * none. */
 const char *inline_memory_refusal(pid_t pid, const struct inline_image *inlined);
 
+/* The same for locked memory alone, of a process that could lock all of it. */
+const char *inline_lock_refusal(pid_t pid);
+
 /* The file of the agent, which uprobes are to be placed in at AGENT_CLAIM and, with `waits`, AGENT_ASK. */
 int inline_agent(const struct backend *backend);
 

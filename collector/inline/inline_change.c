@@ -9,73 +9,102 @@
 #include "collector/inline/inline_state.h"
 #include "collector/process/process.h"
 
-/* Changes those patches of a process that `which` says; -ENOMEM, or why they could not be put in. */
-static int change_member(const struct member *member, const bool *which, bool in, struct error *err)
+/* Changes those patches of an image in a process that `which` says (NULL: all); -ENOMEM, or why they could not
+ * be put in. */
+static int change_member(const struct member *member, const struct patched_image *image, const bool *which,
+                         bool in, struct error *err)
 {
-    const struct live_patch *all = &member->family->patch;
+    const struct live_patch *all = &image->patch;
     AUTO_FREE struct inline_patch *patches = calloc(all->count + 1, sizeof(*patches));
     AUTO_FREE bool *varies = calloc(all->count + 1, sizeof(*varies));
-    struct live_patch some = {.area = all->area, .head = all->head, .patches = patches, .varies = varies};
+    struct live_patch some = *all;
     int r;
 
     if (!patches || !varies)
         return error_no_memory(err);
+    some.patches = patches;
+    some.varies = varies;
+    some.out = NULL;
+    some.count = 0;
     for (size_t i = 0; i < all->count; i++) {
-        if (!which[i])
+        if (which && !which[i])
             continue;
         varies[some.count] = true;
         patches[some.count++] = all->patches[i];
     }
     r = some.count ? live_patch_change(member->pid, &some, in, err) : 0;
-    return r == -ESRCH ? 0 : r;
+    return r == -ESRCH || r == -ESTALE ? 0 : r;
 }
 
-int inline_catch_up(const struct member *member, struct error *err)
+/* Which of its patches are to be in. NULL: no memory. The caller frees it. `varied`: of those that have been
+ * out. */
+static bool *wanted(const struct patched_image *image, bool varied)
 {
-    const struct family *family = member->family;
-    AUTO_FREE bool *in = calloc(family->patch.count + 1, sizeof(*in));
+    bool *in = calloc(image->patch.count + 1, sizeof(*in));
+
+    for (size_t i = 0; in && i < image->patch.count; i++)
+        in[i] = !image->out[i] && (!varied || image->varies[i]);
+    return in;
+}
+
+int inline_catch_up(const struct member *member, const struct patched_image *image, struct error *err)
+{
+    AUTO_FREE bool *in = wanted(image, true);
     int r = 0;
 
     if (!in)
         return error_no_memory(err);
-    for (size_t i = 0; i < family->patch.count; i++)
-        in[i] = family->varies[i] && !family->out[i];
-    if (!family->inlined->left)
-        r = change_member(member, in, true, err);
-    if (r != -ENOMEM && change_member(member, family->out, false, NULL) == -ENOMEM)
+    if (!image->inlined->left)
+        r = change_member(member, image, in, true, err);
+    if (r != -ENOMEM && change_member(member, image, image->out, false, NULL) == -ENOMEM)
         return error_no_memory(err);
     return r;
 }
 
-/* Which patches of a family are to change so that those are out that `out` says, by function. Returns whether
+int inline_put_in_again(const struct member *member, const struct patched_image *image, struct error *err)
+{
+    AUTO_FREE bool *in = wanted(image, false);
+
+    if (!in)
+        return error_no_memory(err);
+    return image->inlined->left ? 0 : change_member(member, image, in, true, err);
+}
+
+void inline_take_out_all(const struct member *member, const struct patched_image *image)
+{
+    change_member(member, image, NULL, false, NULL);
+}
+
+/* Which patches of an image are to change so that those are out that `out` says, by function. Returns whether
  * any is. */
-static bool changes(const struct family *family, const bool *out, bool in, bool *ret_which)
+static bool changes(const struct patched_image *image, const bool *out, bool in, bool *ret_which)
 {
     bool any = false;
 
-    for (size_t i = 0; i < family->patch.count; i++) {
-        bool is_out = out[family->inlined->places[i].function];
+    for (size_t i = 0; i < image->patch.count; i++) {
+        bool is_out = out[image->inlined->places[i].function];
 
-        ret_which[i] = in ? family->out[i] && !is_out : !family->out[i] && is_out;
+        ret_which[i] = in ? image->out[i] && !is_out : !image->out[i] && is_out;
         any |= ret_which[i];
     }
     return any;
 }
 
-/* In all members of a family. Those that could not be put into one of them are still out. */
-static int change_family(struct inline_backend *backend, struct family *family, const bool *which, bool in,
-                         struct error *err)
+/* In all members of a family that have the image. Those that could not be put into one of them are still out.
+ */
+static int change_image(struct inline_backend *backend, struct patched_image *image, const bool *which, bool in,
+                        struct error *err)
 {
     struct member *member = NULL, *next = NULL;
     int r = 0;
 
-    for (size_t i = 0; i < family->patch.count; i++)
-        family->varies[i] |= which[i];
+    for (size_t i = 0; i < image->patch.count; i++)
+        image->varies[i] |= which[i];
     HASH_ITER (hh, backend->members, member, next) {
         struct error why = {0};
-        int code = member->family != family || member->shares || member->restored
+        int code = member->shares || member->restored || !inline_has_place(member, image)
                        ? 0
-                       : change_member(member, which, in, &why);
+                       : change_member(member, image, which, in, &why);
 
         if (!code || (!in && code != -ENOMEM) || r)
             continue;
@@ -83,22 +112,22 @@ static int change_family(struct inline_backend *backend, struct family *family, 
         if (err)
             *err = why;
     }
-    for (size_t i = 0; !r && i < family->patch.count; i++)
+    for (size_t i = 0; !r && i < image->patch.count; i++)
         if (which[i])
-            family->out[i] = !in;
-    family->changed_ns = clock_ns(CLOCK_MONOTONIC);
+            image->out[i] = !in;
+    image->changed_ns = clock_ns(CLOCK_MONOTONIC);
     return r;
 }
 
-static int choose_for(struct inline_backend *backend, struct family *family, const bool *out, bool *which,
+static int choose_for(struct inline_backend *backend, struct patched_image *image, const bool *out, bool *which,
                       struct error *err)
 {
     int r = 0;
 
-    if (changes(family, out, false, which))
-        r = change_family(backend, family, which, false, err);
-    if (!r && !family->inlined->left && changes(family, out, true, which))
-        r = change_family(backend, family, which, true, err);
+    if (changes(image, out, false, which))
+        r = change_image(backend, image, which, false, err);
+    if (!r && !image->inlined->left && changes(image, out, true, which))
+        r = change_image(backend, image, which, true, err);
     return r;
 }
 
@@ -117,9 +146,10 @@ int inline_choose(struct backend *base, const struct inline_image *inlined,
     HASH_ITER (hh, backend->members, member, next) {
         bool is_ahead = ahead && ahead->family == member->family;
 
-        if (r == -ENOMEM || member->family->inlined != inlined)
-            continue; /* the first member of a family changes it, and nothing is left for the others */
-        r = choose_for(backend, member->family, is_ahead ? choice->out_ahead : choice->out, which, err);
+        /* The first member of a family changes it, and nothing is left for the others. */
+        for (struct patched_image *image = member->family->images; image && r != -ENOMEM; image = image->next)
+            if (image->inlined == inlined)
+                r = choose_for(backend, image, is_ahead ? choice->out_ahead : choice->out, which, err);
     }
     pulse_resume(backend->pulse);
     return r;
@@ -136,7 +166,7 @@ pid_t inline_busiest(struct backend *base, const struct inline_image *inlined)
     HASH_ITER (hh, backend->members, member, next) {
         uint64_t used, ran;
 
-        if (member->family->inlined != inlined || member->shares)
+        if (member->shares || !inline_has_image(base, member->pid, inlined))
             continue;
         used = process_cpu_ns(member->pid);
         ran = used > member->used_ns ? used - member->used_ns : 0;

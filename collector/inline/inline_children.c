@@ -101,19 +101,24 @@ int inline_end_sharing(struct inline_backend *backend, uint32_t child, uint32_t 
     return !r && ended ? inline_end_owner(backend, family, owner) : r;
 }
 
-static int catch_up(struct inline_backend *backend, pid_t child)
+/* What has changed in the family since a child was born. -ENOMEM, or why it could not be put in. */
+static int catch_up(struct inline_backend *backend, const struct member *child, uint64_t born_ns)
 {
-    int r;
+    int r = 0;
 
-    pulse_hold(backend->pulse);
-    r = inline_catch_up(inline_find_member(backend, child), NULL);
-    pulse_resume(backend->pulse);
+    for (size_t i = 0; r != -ENOMEM && i < child->image_count; i++) {
+        if (born_ns > child->images[i]->changed_ns)
+            continue;
+        pulse_hold(backend->pulse);
+        r = inline_catch_up(child, child->images[i], NULL);
+        pulse_resume(backend->pulse);
+    }
     return r;
 }
 
 int inline_fork(struct inline_backend *backend, const struct inline_birth *birth)
 {
-    struct member *member = inline_find_member(backend, birth->parent);
+    struct member *member = inline_find_member(backend, birth->parent), *child;
     bool shares = birth->shares_memory;
     int r;
 
@@ -123,8 +128,12 @@ int inline_fork(struct inline_backend *backend, const struct inline_birth *birth
         stale_patches_area_of(birth->child, getpid()) != member->family->inode)
         return 0; /* born before its parent was patched */
     r = inline_add_member(backend, member->family, birth->child, shares ? birth->parent : 0, 0);
-    if (!r && !shares && birth->ns <= member->family->changed_ns)
-        r = catch_up(backend, birth->child);
+    if (r || shares)
+        return r;
+    child = inline_find_member(backend, birth->child);
+    r = inline_inherit_images(child);
+    if (!r)
+        r = catch_up(backend, child, birth->ns);
     return r == -ENOMEM ? r : 0;
 }
 

@@ -156,7 +156,7 @@ static int add_open(struct family *family, uint32_t ticket, uint32_t name)
 /* Takes up words that are new. What agents write is theirs to destroy: the worst is that chunks find no thread. */
 static int take_new(struct family *family)
 {
-    const struct agent_counts *counts = family->patch.area->counts;
+    const struct agent_counts *counts = family->area->counts;
     uint32_t last = __atomic_load_n(&counts->tickets, __ATOMIC_ACQUIRE);
     int r = 0;
 

@@ -3,7 +3,35 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/inline/area.h"
+
+/* Writes the stubs into a file of their own. */
+static int emit(struct inline_code *code)
+{
+    const struct inline_image *inlined = code->inlined;
+    AUTO_FREE uint8_t *stubs = calloc(inlined->stub_bytes + 1, 1);
+    struct inline_order order = code->order;
+    struct inline_extent extent;
+    int r;
+
+    if (!stubs)
+        return -ENOMEM;
+    order.stubs = stubs;
+    r = inline_image_emit(inlined, &order, code->patches, &extent);
+    if (!r) {
+        const struct agent_piece pieces[2] = {
+            {stubs, AGENT_STUBS_OFFSET, extent.end},
+            {stubs + inlined->aside_at, AGENT_STUBS_OFFSET + inlined->aside_at,
+             extent.aside_end - inlined->aside_at},
+        };
+
+        r = code->stubs = agent_stubs_new(pieces, agent_near_bytes(inlined->stub_bytes));
+    }
+    return r < 0 ? r : 0;
+}
 
 int inline_code_new(const struct inline_image *inlined, const struct inline_order *order,
                     struct inline_code **ret_code)
@@ -16,10 +44,11 @@ int inline_code_new(const struct inline_image *inlined, const struct inline_orde
     code->inlined = inlined;
     code->order = *order;
     code->users = 1;
-    code->order.stubs = calloc(inlined->stub_bytes + 1, 1);
+    code->order.stubs = NULL;
+    code->stubs = -1;
     code->patches = calloc(inlined->place_count + 1, sizeof(*code->patches));
-    if (code->order.stubs && code->patches)
-        r = inline_image_emit(inlined, &code->order, code->patches, &code->extent);
+    if (code->patches)
+        r = emit(code);
     if (r) {
         inline_code_release(code);
         return r;
@@ -36,13 +65,6 @@ bool inline_code_is(const struct inline_code *code, const struct inline_image *i
            code->order.head == order->head && code->order.timed == order->timed;
 }
 
-void inline_code_copy(const struct inline_code *code, uint8_t *stubs)
-{
-    memcpy(stubs, code->order.stubs, code->extent.end);
-    memcpy(stubs + code->inlined->aside_at, code->order.stubs + code->inlined->aside_at,
-           code->extent.aside_end - code->inlined->aside_at);
-}
-
 struct inline_code *inline_code_share(struct inline_code *code)
 {
     if (code)
@@ -54,7 +76,8 @@ void inline_code_release(struct inline_code *code)
 {
     if (!code || --code->users)
         return;
-    free(code->order.stubs);
+    if (code->stubs >= 0)
+        close(code->stubs);
     free(code->patches);
     free(code);
 }

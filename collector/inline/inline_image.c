@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "collector/arch/record.h"
 #include "collector/plan/rewrite_gates.h"
 #include "image/elf/imports.h"
@@ -45,6 +46,45 @@ const char *inline_image_refusal(struct elf_image *image, bool reports_slot_shar
     if (!reports_slot_sharing && image_imports(image, vforks))
         return "it uses vfork, and this kernel does not tell when the child ends";
     return NULL;
+}
+
+/* Libraries that run where a thread has no control block yet, or that watch over all others' memory, threads and
+ * stacks. */
+static const struct {
+    const char *name; /* how the file's begins */
+    const char *why;
+} unfit[] = {
+    {"ld-", "the dynamic linker: it runs before threads have their control blocks"},
+    {"ld.so", "the dynamic linker: it runs before threads have their control blocks"},
+    {"libc.so", "the C library: it runs where threads have no control blocks"},
+    {"libc-2.", "the C library: it runs where threads have no control blocks"},
+    {"libpthread", "a part of the C library: it runs where threads have no control blocks"},
+    {"libdl.so", "a part of the C library: it runs where threads have no control blocks"},
+    {"libdl-2.", "a part of the C library: it runs where threads have no control blocks"},
+    {"librt.so", "a part of the C library: it runs where threads have no control blocks"},
+    {"librt-2.", "a part of the C library: it runs where threads have no control blocks"},
+    {"libc_malloc_debug", "a part of the C library: it runs where threads have no control blocks"},
+    {"libasan", "the run time of a sanitizer"},
+    {"libtsan", "the run time of a sanitizer"},
+    {"liblsan", "the run time of a sanitizer"},
+    {"libhwasan", "the run time of a sanitizer"},
+    {"libubsan", "the run time of a sanitizer"},
+    {"libclang_rt", "the run time of a sanitizer"},
+};
+
+const char *inline_library_refusal(const char *path)
+{
+    const char *name = path_file_name(path);
+
+    for (size_t i = 0; i < ARRAY_SIZE(unfit); i++)
+        if (!strncmp(name, unfit[i].name, strlen(unfit[i].name)))
+            return unfit[i].why;
+    return NULL;
+}
+
+bool inline_may_lock(struct elf_image *image)
+{
+    return image_imports(image, callers_of_anything) != NULL;
 }
 
 void inline_image_free(struct inline_image *inlined)
@@ -281,6 +321,16 @@ static bool limits_itself(struct elf_image *image, const struct image_function *
     return false;
 }
 
+#define LIMITS_ITSELF "it limits its own address space (RLIMIT_AS)"
+
+const char *inline_program_refusal(struct elf_image *image, const struct image_function *functions,
+                                   size_t count, bool reports_slot_sharing)
+{
+    const char *refusal = inline_image_refusal(image, reports_slot_sharing);
+
+    return refusal || !limits_itself(image, functions, count) ? refusal : LIMITS_ITSELF;
+}
+
 int inline_image_new(struct elf_image *image, const struct image_function *functions, size_t count,
                      const struct plan *plan, struct inline_image **ret_inlined, struct error *err)
 {
@@ -290,9 +340,9 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     if (!inlined)
         return error_no_memory(err);
     if (limits_itself(image, functions, count))
-        return error_say(err, -ENODATA, "it limits its own address space (RLIMIT_AS)");
+        return error_say(err, -ENODATA, LIMITS_ITSELF);
     inlined->count = count;
-    inlined->may_lock = image_imports(image, callers_of_anything) != NULL;
+    inlined->may_lock = inline_may_lock(image);
     inlined->chosen = calloc(count + 1, sizeof(*inlined->chosen));
     if (!inlined->chosen)
         return error_no_memory(err);

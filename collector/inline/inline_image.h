@@ -47,6 +47,17 @@ struct inline_image {
  * `reports_slot_sharing`: inline_share_slots() is called of children by vfork(). */
 const char *inline_image_refusal(struct elf_image *image, bool reports_slot_sharing);
 
+/* Why no process that runs this program may have inline probes in its libraries; NULL: some may. It lives as
+ * long as the program. */
+const char *inline_program_refusal(struct elf_image *image, const struct image_function *functions,
+                                   size_t count, bool reports_slot_sharing);
+
+/* Why no function of a library may be patched because of what it is, by its path: NULL: some may. */
+const char *inline_library_refusal(const char *path);
+
+/* Whether an image can lock all memory without an import that says so. */
+bool inline_may_lock(struct elf_image *image);
+
 /* Chooses among the functions that `plan`, which was made of the same `functions`, has probes for or could
  * not find a place in; those whose ends are known get exits as well if plan->exact. -ENOMEM, -ENODATA: none
  * can or may be patched. */

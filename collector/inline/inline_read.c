@@ -106,7 +106,7 @@ int inline_was_read(struct inline_backend *backend, struct family *family, int r
     if (!fault || family->distrusted)
         return result;
     family->distrusted = true;
-    agent_area_quiet(family->patch.area);
+    agent_area_quiet(family->area);
     for (struct member *member = backend->members; member && !result; member = member->hh.next)
         if (member->family == family)
             result = backend->sink.distrusted(backend->sink.context, member->pid, fault);
@@ -132,7 +132,7 @@ int inline_for_each_family(struct inline_backend *backend,
 
 static int look(struct inline_backend *backend, struct family *family)
 {
-    __atomic_store_n(&family->patch.area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
+    __atomic_store_n(&family->area->head->tick, agent_tick_word(backend->tick), __ATOMIC_RELEASE);
     return inline_was_read(backend, family,
                            agent_reader_sample(family->reader, backend->times[backend->tick]));
 }
@@ -150,7 +150,7 @@ static int freeze(struct inline_backend *backend, struct family *family)
 {
     int r = agent_reader_freeze(family->reader, backend->times[backend->tick]);
 
-    agent_area_quiet(family->patch.area);
+    agent_area_quiet(family->area);
     return inline_was_read(backend, family, r);
 }
 
@@ -166,8 +166,8 @@ static int read_family(struct inline_backend *backend, struct family *family)
     if (!r)
         r = inline_was_read(backend, family, agent_reader_read(family->reader));
 
-    agent_area_starve(family->patch.area, agent_reader_starves(family->reader));
-    backend->awaited |= agent_area_wake(family->patch.area);
+    agent_area_starve(family->area, agent_reader_starves(family->reader));
+    backend->awaited |= agent_area_wake(family->area);
     return r;
 }
 

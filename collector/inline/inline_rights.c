@@ -22,24 +22,32 @@ static int end_threads(struct inline_backend *backend, pid_t pid)
 }
 
 /* -EAGAIN: as live_patch_part(). */
-static int part(struct inline_backend *backend, struct family *family, pid_t pid, struct error *err)
+static int part(struct inline_backend *backend, const struct member *member, struct error *err)
 {
+    AUTO_FREE const struct live_patch **items = inline_patches_of(member);
     int r;
 
+    if (!items)
+        return error_no_memory(err);
+    if (!member->image_count)
+        return 0; /* it has ended */
     pulse_hold(backend->pulse);
-    r = live_patch_part(pid, &family->patch, err);
+    r = live_patch_part(member->pid, &(struct live_patches){items, member->image_count}, err);
     pulse_resume(backend->pulse);
     if (!r || r == -EAGAIN)
-        inline_set_area(backend, pid, 0);
+        inline_set_area(backend, member->pid, 0);
     return r;
 }
 
 /* A child that is not followed has its parent's area all the same. */
 static int part_stranger(struct inline_backend *backend, pid_t pid, struct error *err)
 {
-    struct family *family = inline_family_of(backend, pid);
-    int r = family ? part(backend, family, pid, err) : 0;
+    struct member stranger = {.pid = pid, .family = inline_family_of(backend, pid)};
+    int r = stranger.family ? inline_inherit_images(&stranger) : 0;
 
+    if (!r && stranger.family)
+        r = part(backend, &stranger, err);
+    free(stranger.images);
     return r == -EAGAIN ? 0 : r;
 }
 
@@ -53,7 +61,7 @@ int inline_separate(struct backend *base, pid_t pid, struct error *err)
         return part_stranger(backend, pid, err);
     if (member->shares || member->family->members == 1)
         return 0;
-    parted = part(backend, member->family, pid, err);
+    parted = part(backend, member, err);
     if (parted && parted != -EAGAIN)
         return parted;
     r = end_threads(backend, pid);

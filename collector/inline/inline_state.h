@@ -22,19 +22,28 @@ struct noted_claim {
     unsigned tries;
 };
 
+/* An image at one place in memory, of some or all processes of a family: a program, or a library. */
+struct patched_image {
+    struct live_patch patch;
+    const struct inline_image *inlined;
+    struct inline_code *code; /* with the patches; other families may have it, too */
+    bool *out, *varies;       /* of each patch: it is out; it has been */
+    uint64_t changed_ns;      /* when patches were taken out or put in last; 0: never */
+    struct patched_image *next;
+};
+
 /* A patched program and the children that it has forked. */
 struct family {
-    struct live_patch patch;
+    struct agent_area *area;
     struct agent_reader *reader;
-    const struct inline_image *inlined;
-    struct inline_code *code;       /* with the patches; other families may have it, too */
-    bool *out, *varies;             /* of each patch: it is out; it has been */
-    uint64_t changed_ns;            /* when patches were taken out or put in last; 0: never */
-    uint64_t inode;                 /* of the area's memory file */
+    struct patched_image *images; /* the first is the one that the area was made for; then the youngest */
+    size_t image_count;
+    bool waits;         /* threads may wait for the collector */
+    uint64_t inode;     /* of the area's head file */
     struct credentials credentials; /* of the process that it was made for */
-    uint32_t number;                /* of the area, in its head */
-    uint32_t strangers;             /* threads that were looked up, of processes that are no members */
-    bool distrusted;                /* what is in its area is not believed any more */
+    uint32_t number;    /* of the area, in its head */
+    uint32_t strangers; /* threads that were looked up, of processes that are no members */
+    bool distrusted;    /* what is in its area is not believed any more */
     size_t members;
     uint32_t claims_seen;            /* the last ticket whose word was taken up */
     struct noted_claim *open_claims; /* of threads that are not known yet */
@@ -51,6 +60,8 @@ struct member {
     uint32_t key;      /* by notes: of the process, in its threads' names; 0: not seen yet */
     uint64_t since_ns; /* when it had been patched, CLOCK_MONOTONIC; 0: it was born like that */
     struct family *family;
+    struct patched_image **images; /* those of the family that it has; none of its own if it `shares` */
+    size_t image_count, image_capacity;
     UT_hash_handle hh;
 };
 
@@ -110,6 +121,40 @@ static inline struct inline_backend *inline_of(const struct backend *backend)
     return (struct inline_backend *)((const char *)backend - offsetof(struct inline_backend, backend));
 }
 
+/* ---- images (inline_images.c) */
+
+/* Makes stubs and patches for the target's image where the process has an address gap, for what it has of the
+ * family. -ENOMEM; -ERANGE, -ENOSPC: no free addresses near. */
+int inline_make_image(struct inline_backend *backend, struct family *family,
+                      const struct backend_target *target, struct patched_image **ret_image,
+                      struct error *err);
+void inline_free_image(struct patched_image *image);
+
+/* Finds another place near the code for the stubs of an image that no process has. As above. */
+int inline_place_image(struct inline_backend *backend, const struct backend_target *target,
+                       struct patched_image *image, struct error *err);
+
+/* Puts it behind the first one. */
+void inline_add_image(struct family *family, struct patched_image *image);
+
+/* The process has it from now on. -ENOMEM. */
+int inline_note_image(struct member *member, struct patched_image *image);
+
+bool inline_has_place(const struct member *member, const struct patched_image *image);
+
+/* A process that was forked has those of its family that it has mapped. -ENOMEM. */
+int inline_inherit_images(struct member *member);
+
+/* Whether a process has some place of the image. */
+bool inline_has_image(const struct backend *backend, pid_t pid, const struct inline_image *inlined);
+
+/* Patches an image in a process that has others. As backend_operations.attach_process. */
+int inline_join(struct inline_backend *backend, struct member *member, const struct backend_target *target,
+                struct error *err);
+
+/* All that a process has, for live_patch_restore(). NULL: no memory; the caller frees it. */
+const struct live_patch **inline_patches_of(const struct member *member);
+
 /* NULL: the process is not patched. */
 struct member *inline_find_member(const struct inline_backend *backend, pid_t pid);
 
@@ -144,9 +189,16 @@ void inline_leave_blocks(struct inline_backend *backend, uint32_t tid);
 /* At the end: marks stay, the next recording of a process takes them away with its slots. */
 void inline_forget_blocks(struct inline_backend *backend);
 
-/* Gives a child that was forked before patches were changed, and so has its parent's as they were, those that
- * its parent has now. -ENOMEM, or why some could not be put in. */
-int inline_catch_up(const struct member *member, struct error *err);
+/* Gives a child that was forked before patches of an image were changed, and so has its parent's as they were,
+ * those that its parent has now. -ENOMEM, or why some could not be put in. */
+int inline_catch_up(const struct member *member, const struct patched_image *image, struct error *err);
+
+/* Puts all patches of a library that are not out into a process again, which has loaded it anew at the same
+ * place. As live_patch_change(). */
+int inline_put_in_again(const struct member *member, const struct patched_image *image, struct error *err);
+
+/* Takes all that are in out of a process, as far as that can be done. */
+void inline_take_out_all(const struct member *member, const struct patched_image *image);
 
 /* ---- what the life-cycle source tells (inline_read.c) */
 
@@ -201,8 +253,8 @@ void inline_end_process(struct inline_backend *backend, pid_t pid);
 int inline_note(struct backend *backend, const void *record);
 int inline_choose(struct backend *backend, const struct inline_image *inlined,
                   const struct backend_choice *choice, struct error *err);
-int inline_overwritten(const struct backend *backend, pid_t pid, const struct inline_image **ret_inlined,
-                       bool **ret_lost);
+int inline_overwritten(const struct backend *backend, pid_t pid, size_t index,
+                       const struct inline_image **ret_inlined, bool **ret_lost);
 int inline_separate(struct backend *backend, pid_t pid, struct error *err);
 int inline_changed(struct backend *backend, struct changed_process **ret, size_t *ret_count);
 int inline_share_block(struct backend *backend, const struct wire_fork *record);

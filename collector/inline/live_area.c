@@ -106,10 +106,14 @@ static int receive_descriptor(struct remote *remote, uint64_t page, int socket, 
 
 /* The descriptors that a target has for a moment: it gets the lowest numbers that are free, and closes them
  * should this process be killed. */
+enum file { FILE_HEAD, FILE_AGENT, FILE_STUBS, FILE_DATA, FILE_FILTERED, FILES };
+
 struct descriptors {
-    uint64_t page; /* the target's memory for letters */
-    int free[6];   /* two sockets, and the files */
-    int code, agent, data, filtered;
+    uint64_t page;           /* the target's memory for letters */
+    int free[2 + FILES];     /* two sockets, and the files */
+    size_t count;            /* so many of them are used */
+    int ours[FILES];         /* -1: the target does not get that file */
+    uint64_t theirs[FILES];
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -195,18 +199,14 @@ static int bring_descriptor(struct remote *remote, const struct descriptors *des
     return error_say(err, -EBUSY, "something else opens files in process %d", (int)pid);
 }
 
-static int bring_files(struct remote *remote, const struct live_patch *patch, struct descriptors *descriptors,
-                       struct error *err)
+static int bring_files(struct remote *remote, const struct descriptors *descriptors, struct error *err)
 {
-    int r = bring_descriptor(remote, descriptors, patch->area->code_fd, descriptors->code, err);
+    int r = 0;
 
-    if (!r)
-        r = bring_descriptor(remote, descriptors, patch->agent, descriptors->agent, err);
-    if (!r)
-        r = bring_descriptor(remote, descriptors, patch->area->data_fd, descriptors->data, err);
-    return r || !patch->waits
-               ? r
-               : bring_descriptor(remote, descriptors, patch->filtered, descriptors->filtered, err);
+    for (size_t i = 0; !r && i < FILES; i++)
+        if (descriptors->ours[i] >= 0)
+            r = bring_descriptor(remote, descriptors, descriptors->ours[i], (int)descriptors->theirs[i], err);
+    return r;
 }
 
 static int make_sockets(struct remote *remote, const struct descriptors *descriptors, struct error *err)
@@ -226,10 +226,10 @@ static int make_sockets(struct remote *remote, const struct descriptors *descrip
     return 0;
 }
 
-/* The page that forked children have zeros in. */
-static int map_key(struct remote *remote, const struct live_patch *patch, struct error *err)
+/* The page that forked children have zeros in. `key`: what it has at first. */
+static int map_key(struct remote *remote, const struct live_patch *patch, const struct agent_key *key,
+                   struct error *err)
 {
-    const struct agent_key first = {.key = 1u << AGENT_KEY_SHIFT};
     uint64_t page = patch->head + AGENT_KEY_OFFSET;
     int64_t result;
     int r = call(remote, "cannot map the key", &result, err, SYS_mmap, page, AGENT_KEY_BYTES,
@@ -238,92 +238,157 @@ static int map_key(struct remote *remote, const struct live_patch *patch, struct
     if (!r)
         r = call(remote, "cannot have the key wiped", &result, err, SYS_madvise, page, AGENT_KEY_BYTES,
                  MADV_WIPEONFORK, 0, 0, 0);
-    if (!r && remote_write(remote, page, &first, sizeof(first)))
+    if (!r && remote_write(remote, page, key, sizeof(*key)))
         r = error_say(err, -EIO, "cannot write to process %d", (int)remote_pid(remote));
     return r;
 }
 
-/* Stubs and head cannot be made writable: see area.h. The rings go where the kernel puts whatever a program
- * maps: elsewhere they may be in the way of memory that it wants at addresses of its own choice (the shadow
- * of sanitizers, reserved heaps). */
-static int map_area(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
-                    struct error *err)
+static void unmap_near(struct remote *remote, uint64_t start, size_t bytes)
 {
-    struct agent_area *area = patch->area;
-    int64_t stubs = 0, rings = 0, ignored;
-    int r = call(remote, "cannot map the stubs", &stubs, err, SYS_mmap, patch->head, area->near_bytes,
-                 PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)files->code, 0);
+    int64_t ignored;
+
+    call(remote, "cannot unmap the stubs", &ignored, NULL, SYS_munmap, start, bytes, 0, 0, 0, 0);
+}
+
+/* A part of what lies near the code, by offsets from the head. */
+struct part {
+    const char *what; /* could not be done */
+    uint64_t at;
+    size_t bytes;
+    unsigned rights, flags;
+    uint64_t offset; /* in its file */
+};
+
+/* Maps a file over it. */
+static int map_part(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
+                    enum file file, const struct part *part, struct error *err)
+{
+    int64_t ignored;
+
+    return call(remote, part->what, &ignored, err, SYS_mmap, patch->head + part->at, part->bytes, part->rights,
+                part->flags | MAP_FIXED, files->theirs[file], part->offset);
+}
+
+/* Head and stubs cannot be made writable: see area.h. The whole place is the head's at first: it is found by
+ * that, should this process be killed. */
+static int map_near(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
+                    const struct agent_key *key, struct error *err)
+{
+    const struct part agent = {"cannot map the agent",   AGENT_SLOW_OFFSET, AGENT_CODE_BYTES,
+                               PROT_READ | PROT_EXEC, MAP_PRIVATE,       0};
+    const struct part stubs = {"cannot map the stubs",
+                               AGENT_STUBS_OFFSET,
+                               patch->near_bytes - AGENT_STUBS_OFFSET,
+                               PROT_READ | PROT_EXEC,
+                               MAP_SHARED,
+                               AGENT_STUBS_OFFSET};
+    const struct part marks = {"cannot map the kernel side's marks",
+                               AGENT_FILTERED_OFFSET,
+                               AGENT_FILTERED_BYTES,
+                               PROT_READ,
+                               MAP_SHARED,
+                               0};
+    int64_t place;
+    int r = call(remote, "cannot map the head", &place, err, SYS_mmap, patch->head, patch->near_bytes,
+                 PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, files->theirs[FILE_HEAD], 0);
 
     if (r)
         return r;
-    if ((uint64_t)stubs != patch->head)
+    if ((uint64_t)place != patch->head)
         r = error_say(err, -EEXIST, "process %d has other memory there", (int)remote_pid(remote));
     if (!r)
-        r = call(remote, "cannot map the head", &ignored, err, SYS_mprotect, patch->head, AGENT_HEAD_BYTES,
-                 PROT_READ, 0, 0, 0);
+        r = map_key(remote, patch, key, err);
     if (!r)
-        r = map_key(remote, patch, err);
+        r = map_part(remote, patch, files, FILE_AGENT, &agent, err);
     if (!r)
-        r = call(remote, "cannot map the agent", &ignored, err, SYS_mmap, patch->head + AGENT_SLOW_OFFSET,
-                 AGENT_CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, (uint64_t)files->agent, 0);
-    if (!r && patch->waits)
-        r = call(remote, "cannot map the kernel side's marks", &ignored, err, SYS_mmap,
-                 patch->head + AGENT_FILTERED_OFFSET, AGENT_FILTERED_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED,
-                 (uint64_t)files->filtered, 0);
-    if (!r)
-        r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, area->apart_bytes,
-                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)files->data, 0);
+        r = map_part(remote, patch, files, FILE_STUBS, &stubs, err);
+    if (!r && files->ours[FILE_FILTERED] >= 0)
+        r = map_part(remote, patch, files, FILE_FILTERED, &marks, err);
     if (r)
-        call(remote, "cannot unmap the stubs", &ignored, NULL, SYS_munmap, (uint64_t)stubs, area->near_bytes,
-             0, 0, 0, 0);
-    else
-        agent_area_placed(area, (uint64_t)rings);
+        unmap_near(remote, (uint64_t)place, patch->near_bytes);
     return r;
 }
 
-/* Finds out which numbers the descriptors will have, and prepares their closing. */
-static int expect_descriptors(struct remote *remote, struct descriptors *ret_descriptors, struct error *err)
+/* The rings go where the kernel puts whatever a program maps: elsewhere they may be in the way of memory that
+ * it wants at addresses of its own choice (the shadow of sanitizers, reserved heaps). */
+static int map_rings(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
+                     struct error *err)
 {
-    struct descriptors descriptors = {0};
+    int64_t rings = 0;
+    int r = call(remote, "cannot map the rings", &rings, err, SYS_mmap, 0, patch->area->apart_bytes,
+                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, files->theirs[FILE_DATA], 0);
+
+    if (r)
+        unmap_near(remote, patch->head, patch->near_bytes);
+    else
+        agent_area_placed(patch->area, (uint64_t)rings, patch->head);
+    return r;
+}
+
+/* The key that the process has by now. */
+static int read_key(struct remote *remote, const struct live_patch *patch, struct agent_key *ret_key,
+                    struct error *err)
+{
+    return remote_read(remote, patch->area->head->first_key, ret_key, sizeof(*ret_key))
+               ? error_say(err, -EIO, "cannot read process %d", (int)remote_pid(remote))
+               : 0;
+}
+
+static int map_area(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
+                    bool joins, struct error *err)
+{
+    struct agent_key key = {.key = 1u << AGENT_KEY_SHIFT};
+    int r = joins ? read_key(remote, patch, &key, err) : 0;
+
+    if (!r)
+        r = map_near(remote, patch, files, &key, err);
+    return r || joins ? r : map_rings(remote, patch, files, err);
+}
+
+/* Which files the target gets. */
+static void list_files(const struct live_patch *patch, bool joins, struct descriptors *descriptors)
+{
+    descriptors->ours[FILE_HEAD] = patch->area->head_fd;
+    descriptors->ours[FILE_AGENT] = patch->agent;
+    descriptors->ours[FILE_STUBS] = patch->stubs;
+    descriptors->ours[FILE_DATA] = joins ? -1 : patch->area->data_fd;
+    descriptors->ours[FILE_FILTERED] = patch->waits ? patch->filtered : -1;
+}
+
+/* Finds out which numbers the descriptors will have. */
+static int expect_descriptors(struct remote *remote, struct descriptors *descriptors, struct error *err)
+{
     pid_t pid = remote_pid(remote), tid = 0;
-    int r = remote_caller(remote, &tid, &descriptors.page, err);
+    int r = remote_caller(remote, &tid, &descriptors->page, err);
 
     if (r)
         return r;
     if (shares_descriptors(pid, tid))
         return error_say(err, -EBUSY, "process %d shares its descriptors with another process", (int)pid);
-    r = find_free(pid, tid, descriptors.free, ARRAY_SIZE(descriptors.free));
+    r = find_free(pid, tid, descriptors->free, ARRAY_SIZE(descriptors->free));
     if (r)
         return error_set(err, r, NULL, "cannot read the descriptors of process %d", (int)pid);
-    descriptors.code = descriptors.free[2];
-    descriptors.agent = descriptors.free[3];
-    descriptors.data = descriptors.free[4];
-    descriptors.filtered = descriptors.free[5];
-    *ret_descriptors = descriptors;
+    descriptors->count = 2;
+    for (size_t i = 0; i < FILES; i++)
+        if (descriptors->ours[i] >= 0)
+            descriptors->theirs[i] = (uint64_t)descriptors->free[descriptors->count++];
     return 0;
 }
 
-/* So many descriptors of `free` are used. */
-static size_t wanted(const struct live_patch *patch, const struct descriptors *descriptors)
-{
-    return ARRAY_SIZE(descriptors->free) - !patch->waits;
-}
-
 /* Has the target open the files. It has all of the descriptors then, or none. */
-static int open_files(struct remote *remote, const struct live_patch *patch, struct descriptors *descriptors,
-                      struct error *err)
+static int open_files(struct remote *remote, const struct descriptors *descriptors, struct error *err)
 {
     size_t prepared = 0;
     int r = 0;
 
-    while (!r && prepared < wanted(patch, descriptors)) {
+    while (!r && prepared < descriptors->count) {
         r = will_close(remote, descriptors->free[prepared], err);
         prepared += !r;
     }
     if (!r)
         r = make_sockets(remote, descriptors, err);
     if (!r)
-        r = bring_files(remote, patch, descriptors, err);
+        r = bring_files(remote, descriptors, err);
     while (r && prepared)
         close_in_target(remote, descriptors->free[--prepared]);
     return r;
@@ -346,19 +411,21 @@ static int check_locking(struct remote *remote, const struct live_patch *patch, 
     return r;
 }
 
-int live_area_bring(struct remote *remote, const struct live_patch *patch, struct error *err)
+int live_area_bring(struct remote *remote, const struct live_patch *patch, bool joins, struct error *err)
 {
     struct descriptors descriptors = {0};
-    int r = expect_descriptors(remote, &descriptors, err);
+    int r;
 
+    list_files(patch, joins, &descriptors);
+    r = expect_descriptors(remote, &descriptors, err);
     if (!r)
-        r = open_files(remote, patch, &descriptors, err);
+        r = open_files(remote, &descriptors, err);
     if (r)
         return r;
-    r = check_locking(remote, patch, descriptors.code, err);
+    r = check_locking(remote, patch, (int)descriptors.theirs[FILE_HEAD], err);
     if (!r)
-        r = map_area(remote, patch, &descriptors, err);
-    for (size_t i = wanted(patch, &descriptors); i-- > 0;)
+        r = map_area(remote, patch, &descriptors, joins, err);
+    for (size_t i = descriptors.count; i-- > 0;)
         close_in_target(remote, descriptors.free[i]);
     return r;
 }

@@ -7,9 +7,10 @@
 #include "collector/ptrace/remote.h"
 
 /* Maps the patch's area into the process of a session: its head, agent and stubs at `patch->head`, its rings
- * where the kernel chooses. All of it or nothing. -EEXIST: there is something at `head` by now; -ENOTSUP:
- * what it maps is locked in memory; -ENOSPC: no address gap; -EMFILE and the like. */
-int live_area_bring(struct remote *remote, const struct live_patch *patch, struct error *err);
+ * where the kernel chooses, unless (`joins`) the process has them. All of it or nothing. -EEXIST: there is
+ * something at `head` by now; -ENOTSUP: what it maps is locked in memory; -ENOSPC: no address gap; -EMFILE and
+ * the like. */
+int live_area_bring(struct remote *remote, const struct live_patch *patch, bool joins, struct error *err);
 
 /* Puts memory of the process's own wherever it has the data file of the area mapped. Errors: it still has it.
  */

@@ -39,6 +39,48 @@ static size_t patch_behind(const struct live_patch *patch, uint64_t address)
     return low;
 }
 
+/* Whether each patch lies in a mapping of the file, at its place. Both are in ascending order. */
+static bool lies_in(const struct live_patch *patch, const struct code_mapping *mappings, size_t count)
+{
+    const struct live_file *file = &patch->file;
+    size_t at = 0;
+
+    for (size_t i = 0; i < patch->count; i++) {
+        uint64_t address = patch->patches[i].address;
+
+        while (at < count && (mappings[at].end < address + DISPLACE_JUMP || mappings[at].device != file->device ||
+                              mappings[at].inode != file->inode ||
+                              mappings[at].start - mappings[at].offset != file->delta))
+            at++;
+        if (at == count || mappings[at].start > address)
+            return false;
+    }
+    return true;
+}
+
+bool live_patch_is_there(pid_t pid, const struct live_patch *patch)
+{
+    struct code_mapping *mappings = NULL;
+    size_t count = 0;
+    bool there;
+
+    if (!patch->file.inode)
+        return true;
+    if (process_code_mappings(pid, &mappings, &count, NULL))
+        return false;
+    there = lies_in(patch, mappings, count);
+    code_mappings_free(mappings, count);
+    return there;
+}
+
+/* -ESTALE. */
+static int check_place(const struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    return live_patch_is_there(remote_pid(remote), patch)
+               ? 0
+               : error_say(err, -ESTALE, "the library is not mapped any more");
+}
+
 /* Where a thread goes on that stands in bytes that are about to change: where it is if it does not. 0: it
  * stands where no instruction begins. */
 static uint64_t way_out(const struct remote *remote, size_t thread, const struct live_patch *patch)
@@ -164,6 +206,17 @@ static int change_code(struct remote *remote, const struct live_patch *patch, bo
 
 /* ------------------------------------------------------------------------------------ the threads' slots */
 
+/* A program gets its patches before its first instruction, and runs none of them before its threads have
+ * control blocks; the functions of a library may run at once. */
+static int check_blocks(const struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    for (size_t i = 0; patch->file.inode && i < remote_thread_count(remote); i++)
+        if (!registers_thread_block(remote_registers(remote, i)))
+            return error_say(err, -EBUSY, "thread %d has no thread control block yet",
+                             (int)remote_tid(remote, i));
+    return 0;
+}
+
 /* Empties the slots of all threads; an earlier recording may have left something there. A thread that has no
  * control block yet will get one with zeros. */
 static int clear_slots(struct remote *remote, struct error *err)
@@ -187,33 +240,60 @@ static int clear_slots(struct remote *remote, struct error *err)
 
 /* ------------------------------------------------------------------------------------ the whole */
 
-static int apply(void *context, struct remote *remote, struct error *err)
+struct application {
+    const struct live_patch *patch;
+    bool joins;
+};
+
+/* Whether the process may be patched as it stands. */
+static int check_all(struct remote *remote, const struct live_patch *patch, struct error *err)
 {
-    const struct live_patch *patch = context;
     int r = stale_patches_check_vfork_children(remote, err);
 
+    if (!r)
+        r = check_place(remote, patch, err);
     if (!r)
         r = check_code(remote, patch, err);
     if (!r)
         r = check_threads(remote, patch, err);
-    if (!r)
+    return r ? r : check_blocks(remote, patch, err);
+}
+
+static int apply(void *context, struct remote *remote, struct error *err)
+{
+    const struct application *application = context;
+    const struct live_patch *patch = application->patch;
+    int r = check_all(remote, patch, err);
+
+    if (!r && !application->joins)
         r = clear_slots(remote, err);
     if (!r)
-        r = live_area_bring(remote, patch, err);
+        r = live_area_bring(remote, patch, application->joins, err);
     if (!r)
         r = move_threads(remote, patch, err);
     if (!r && change_code(remote, patch, false)) {
         change_code(remote, patch, true);
         r = error_say(err, -EIO, "its code cannot be written");
     }
-    patch->area->head->since = clock_ns(CLOCK_MONOTONIC);
+    if (!application->joins)
+        patch->area->head->since = clock_ns(CLOCK_MONOTONIC);
     return r;
 }
 
 int live_patch_apply(pid_t pid, const struct live_patch *patch, struct error *err)
 {
+    struct application application = {.patch = patch};
+
     debug_log("process %d: %zu functions are patched", (int)pid, patch->count);
-    return remote_session(pid, apply, (void *)patch, err);
+    return remote_session(pid, apply, &application, err);
+}
+
+int live_patch_join(pid_t pid, const struct live_patch *patch, struct error *err)
+{
+    struct application application = {.patch = patch, .joins = true};
+
+    debug_log("process %d: %zu functions of a library are patched", (int)pid, patch->count);
+    return remote_session(pid, apply, &application, err);
 }
 
 /* Which pages of a mapping have a patch, or a part of one. NULL: no memory. The caller frees it. */
@@ -273,6 +353,8 @@ static int change(void *context, struct remote *remote, struct error *err)
     if (stale_patches_on_parents_memory(remote))
         return 0; /* its parent's code is changed with the parent */
     r = stale_patches_check_vfork_children(remote, err);
+    if (!r)
+        r = check_place(remote, change->some, err);
     if (!r && change->in)
         r = check_code(remote, change->some, err);
     if (!r && change->in)
@@ -296,27 +378,65 @@ int live_patch_change(pid_t pid, const struct live_patch *some, bool in, struct 
     return remote_session(pid, change, &context, err);
 }
 
-/* Returns 1 when the area is unmapped, too, 0 when a thread may be in it. */
-static int take_out(const struct live_patch *patch, struct remote *remote, struct error *err)
+/* Whether jumps of a library that is not there any more are: it was copied, or may not be executed at present.
+ */
+static bool has_copies(struct remote *remote, const struct live_patch *patch)
 {
-    const uint64_t apart = patch->area->head->chunks - AGENT_COUNTS_BYTES;
-    const struct stale_area addresses = {
-        .near_start = patch->head,
-        .near_end = patch->head + patch->area->near_bytes,
-        .apart_start = apart,
-        .apart_end = apart + patch->area->apart_bytes,
-    };
-    int others, r;
+    uint8_t place[DISPLACE_JUMP];
 
-    r = stale_patches_check_vfork_children(remote, err);
-    if (r)
-        return r;
+    for (size_t i = 0; i < patch->count; i++)
+        if (!remote_read(remote, patch->patches[i].address, place, sizeof(place)) &&
+            !memcmp(place, patch->patches[i].new, sizeof(place)))
+            return true;
+    return false;
+}
+
+/* Takes one image's patches out. Returns how many places have something else, or a failure. */
+static int take_out_one(struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    int others;
+
+    if (!live_patch_is_there(remote_pid(remote), patch))
+        return has_copies(remote, patch);
     others = change_code(remote, patch, true);
     if (others < 0)
         return error_say(err, others, "cannot write the code of process %d", (int)remote_pid(remote));
     give_pages_back(remote, patch);
+    return others;
+}
+
+/* Returns 1 when it is unmapped, 0 when a thread may be in it. */
+static int unmap_area(struct remote *remote, const struct live_patches *patches, struct error *err)
+{
+    const struct agent_area *area = patches->items[0]->area;
+    uint64_t apart = area->head->chunks - AGENT_COUNTS_BYTES;
+    AUTO_FREE struct stale_area *places = calloc(patches->count, sizeof(*places));
+
+    if (!places)
+        return error_no_memory(err);
+    for (size_t i = 0; i < patches->count; i++)
+        places[i] = (struct stale_area){
+            .near_start = patches->items[i]->head,
+            .near_end = patches->items[i]->head + patches->items[i]->near_bytes,
+            .apart_start = apart,
+            .apart_end = apart + area->apart_bytes,
+        };
+    return stale_patches_unmap(remote, places, patches->count);
+}
+
+/* Returns 1 when the area is unmapped, too, 0 when a thread may be in it. */
+static int take_out(const struct live_patches *patches, struct remote *remote, struct error *err)
+{
+    int others = 0, r = stale_patches_check_vfork_children(remote, err);
+
+    for (size_t i = 0; r >= 0 && i < patches->count; i++) {
+        r = take_out_one(remote, patches->items[i], err);
+        others += r > 0 ? r : 0;
+    }
+    if (r < 0)
+        return r;
     if (!others)
-        return stale_patches_unmap(remote, &addresses);
+        return unmap_area(remote, patches, err);
     return error_say(err, -EBUSY, "%d places in process %d were changed by something else", others,
                      (int)remote_pid(remote));
 }
@@ -333,24 +453,24 @@ static int restore(void *context, struct remote *remote, struct error *err)
 
 static int part(void *context, struct remote *remote, struct error *err)
 {
-    const struct live_patch *patch = context;
-    int out = take_out(patch, remote, err), r;
+    const struct live_patches *patches = context;
+    int out = take_out(patches, remote, err), r;
 
     if (out < 0 && out != -EBUSY)
         return out;
-    r = live_area_part(remote, patch->area, err);
+    r = live_area_part(remote, patches->items[0]->area, err);
     if (r || out > 0)
         return r;
     return out ? -EAGAIN
                : error_say(err, -EAGAIN, "a thread of process %d may be in a stub", (int)remote_pid(remote));
 }
 
-int live_patch_part(pid_t pid, const struct live_patch *patch, struct error *err)
+int live_patch_part(pid_t pid, const struct live_patches *patches, struct error *err)
 {
-    return remote_session(pid, part, (void *)patch, err);
+    return remote_session(pid, part, (void *)patches, err);
 }
 
-int live_patch_restore(pid_t pid, const struct live_patch *patch, struct error *err)
+int live_patch_restore(pid_t pid, const struct live_patches *patches, struct error *err)
 {
-    return remote_session(pid, restore, (void *)patch, err);
+    return remote_session(pid, restore, (void *)patches, err);
 }

@@ -26,14 +26,15 @@
 
 struct agent_reader;
 
-/* What a record can say. */
+/* What a record can say of one image. */
 struct agent_expected {
     uint32_t first;        /* the number of function 0 in records */
     size_t functions;      /* so many are there */
     const bool *has_stub;  /* of each; NULL: all have one */
     const bool *has_exits; /* of each: returns are recorded, too; NULL: of none */
     const uint64_t
-        *begins; /* of each tick by its low 16 bits: when it began, 0: it has not; NULL: any can be */
+        *begins; /* of each tick by its low 16 bits: when it began, 0: it has not; NULL: any can be; the
+                    first image says it for all */
 };
 
 #define READER_PATIENCE_NS 1000000000ull
@@ -55,6 +56,9 @@ struct agent_sink {
 int agent_reader_new(struct agent_area *area, const struct agent_sink *sink,
                      const struct agent_expected *expected, struct agent_reader **ret_reader);
 void agent_reader_free(struct agent_reader *reader);
+
+/* Records may be of one more image. -ENOMEM. */
+int agent_reader_expect(struct agent_reader *reader, const struct agent_expected *expected);
 
 /* What was found in the area that stubs cannot have written, as a clause; NULL: nothing so far. From then on
  * nothing is read there: all functions below do nothing and return 0. */

@@ -65,16 +65,41 @@ int reader_check_chunk(struct agent_reader *reader, const struct reader_thread *
     return 0;
 }
 
-static int check_record(struct agent_reader *reader, const struct agent_record *record)
+static bool is_of(const struct agent_expected *expected, const struct agent_record *record)
 {
-    const struct agent_expected *expected = &reader->expected;
     uint32_t function = (record->function & ~AGENT_EXIT) - expected->first;
 
-    if (function >= expected->functions || (expected->has_stub && !expected->has_stub[function]))
+    return function < expected->functions && (!expected->has_stub || expected->has_stub[function]);
+}
+
+static bool has_exits(const struct agent_expected *expected, const struct agent_record *record)
+{
+    return expected->has_exits && expected->has_exits[(record->function & ~AGENT_EXIT) - expected->first];
+}
+
+/* Most calls are of the image that the one before was of. */
+static bool is_expected(struct agent_reader *reader, const struct agent_record *record)
+{
+    if (is_of(&reader->expected[reader->expected_last], record))
+        return true;
+    for (size_t i = 0; i < reader->expected_count; i++) {
+        if (!is_of(&reader->expected[i], record))
+            continue;
+        reader->expected_last = i;
+        return true;
+    }
+    return false;
+}
+
+static int check_record(struct agent_reader *reader, const struct agent_record *record)
+{
+    const uint64_t *begins = reader->expected[0].begins;
+
+    if (!is_expected(reader, record))
         return reader_find_fault(reader, "a record names a function that has no inline probe");
-    if (agent_record_is_exit(record) && !(expected->has_exits && expected->has_exits[function]))
+    if (agent_record_is_exit(record) && !has_exits(&reader->expected[reader->expected_last], record))
         return reader_find_fault(reader, "a record is of the return of a function that has no such probe");
-    if (expected->begins && !expected->begins[record->sp >> AGENT_TICK_SHIFT])
+    if (begins && !begins[record->sp >> AGENT_TICK_SHIFT])
         return reader_find_fault(reader, "a record has a time that has not been");
     return 0;
 }

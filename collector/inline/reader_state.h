@@ -49,7 +49,9 @@ struct nameless_chunk {
 struct agent_reader {
     struct agent_area *area;
     struct agent_sink sink;
-    struct agent_expected expected;
+    struct agent_expected *expected; /* of each image */
+    size_t expected_count, expected_capacity;
+    size_t expected_last; /* the one that the last record was of */
     const char *fault; /* NULL: the area is believed */
     uint64_t since;    /* CLOCK_MONOTONIC when it was made */
     struct reader_thread *threads;

@@ -16,9 +16,20 @@ int agent_reader_new(struct agent_area *area, const struct agent_sink *sink,
         return -ENOMEM;
     reader->area = area;
     reader->sink = *sink;
-    reader->expected = *expected;
     reader->since = clock_ns(CLOCK_MONOTONIC);
+    if (agent_reader_expect(reader, expected)) {
+        free(reader);
+        return -ENOMEM;
+    }
     *ret_reader = reader;
+    return 0;
+}
+
+int agent_reader_expect(struct agent_reader *reader, const struct agent_expected *expected)
+{
+    if (array_reserve(&reader->expected, &reader->expected_capacity, reader->expected_count + 1))
+        return -ENOMEM;
+    reader->expected[reader->expected_count++] = *expected;
     return 0;
 }
 
@@ -50,6 +61,7 @@ void agent_reader_free(struct agent_reader *reader)
     HASH_ITER (hh, reader->threads, thread, next)
         reader_thread_remove(reader, thread);
     reader_tickets_remove(reader, 0);
+    free(reader->expected);
     free(reader->nameless);
     free(reader);
 }

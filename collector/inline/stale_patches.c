@@ -34,12 +34,13 @@
 #define STACK_MAX (16u << 20) /* more of a stack than that is not looked through */
 #define JUMP DISPLACE_JUMP
 
+/* One place where an area is mapped near code. */
 struct found_area {
-    uint64_t inode;
+    uint64_t inode; /* of its head */
     struct stale_area addresses;
 };
 
-/* The code file; that with the rings has another name, and the head says which it is. */
+/* Head and stubs; the rings have another name, and the head says which they are. */
 static bool is_area(const struct map_line *mapping)
 {
     return !strcmp(mapping->name, "/memfd:" AGENT_MAGIC " (deleted)");
@@ -59,7 +60,8 @@ static bool is_made_by_recorder(pid_t pid, const struct map_line *mapping)
     return r == -EPERM || (!r && file.st_ino == mapping->inode && file.st_uid == geteuid());
 }
 
-/* The areas that a process has mapped near its code; the caller frees them. */
+/* The areas that a process has mapped near its code, each place of each; the caller frees them. A place begins
+ * with the head, and each piece of it behind that lies at its offset. */
 static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_count)
 {
     AUTO_MAP_LINES struct map_lines maps = {0};
@@ -70,15 +72,13 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
     if (map_lines_open(pid, &maps))
         return -ESRCH;
     while (map_lines_next(&maps, &mapping)) {
-        bool found = is_area(&mapping) && is_made_by_recorder(pid, &mapping);
-        struct found_area *area = NULL;
+        struct stale_area *last = count ? &areas[count - 1].addresses : NULL;
 
-        for (size_t i = 0; i < count && found; i++)
-            if (areas[i].inode == mapping.inode)
-                area = &areas[i];
-        if (area && mapping.start - area->addresses.near_start == mapping.offset) {
-            area->addresses.near_end = mapping.end;
-        } else if (!area && found && !mapping.offset) {
+        if (!is_area(&mapping) || !is_made_by_recorder(pid, &mapping))
+            continue;
+        if (last && mapping.offset && mapping.start - last->near_start == mapping.offset) {
+            last->near_end = mapping.end;
+        } else if (!mapping.offset) {
             if (array_reserve(&areas, &capacity, count + 1))
                 return -ENOMEM;
             areas[count++] =
@@ -148,9 +148,12 @@ static bool is_alive(const struct found_area *area, pid_t collector)
 
 /* ------------------------------------------------------------------------------------ threads inside */
 
-static bool is_in(uint64_t address, const struct stale_area *area)
+static bool is_in(uint64_t address, const struct stale_area *areas, size_t count)
 {
-    return address >= area->near_start && address < area->near_end;
+    for (size_t i = 0; i < count; i++)
+        if (address >= areas[i].near_start && address < areas[i].near_end)
+            return true;
+    return false;
 }
 
 /* The end of the mapping that `address` lies in, or 0. */
@@ -179,20 +182,21 @@ static bool is_sigreturn(const struct remote *remote, uint64_t address)
 
 /* Who is not in the area comes back to it only from signal handlers. Other words on a stack that name places
  * there are what stubs have left behind. True also when the stack cannot be read. */
-static bool may_be_inside(const struct remote *remote, size_t thread, const struct stale_area *area)
+static bool may_be_inside(const struct remote *remote, size_t thread, const struct stale_area *areas,
+                          size_t area_count)
 {
     const struct user_regs_struct *registers = remote_registers(remote, thread);
     uint64_t start = registers_stack(registers) & ~7ull, end = mapping_end(remote_pid(remote), start);
     size_t count = (end - start) / sizeof(uint64_t);
     AUTO_FREE uint64_t *words = NULL;
 
-    if (is_in(registers_pc(registers), area) || end <= start || end - start > STACK_MAX)
+    if (is_in(registers_pc(registers), areas, area_count) || end <= start || end - start > STACK_MAX)
         return true;
     words = malloc(end - start);
     if (!words || remote_read(remote, start, words, end - start))
         return true;
     for (size_t i = 0; i + INTERRUPTED_WORDS < count; i++)
-        if (is_in(words[i + INTERRUPTED_WORDS], area) && is_sigreturn(remote, words[i]))
+        if (is_in(words[i + INTERRUPTED_WORDS], areas, area_count) && is_sigreturn(remote, words[i]))
             return true;
     return false;
 }
@@ -206,13 +210,14 @@ static void unmap(struct remote *remote, uint64_t start, uint64_t end)
         remote_call(remote, SYS_munmap, arguments, &ignored, NULL);
 }
 
-bool stale_patches_unmap(struct remote *remote, const struct stale_area *area)
+bool stale_patches_unmap(struct remote *remote, const struct stale_area *areas, size_t count)
 {
     for (size_t i = 0; i < remote_thread_count(remote); i++)
-        if (may_be_inside(remote, i, area))
+        if (may_be_inside(remote, i, areas, count))
             return false;
-    unmap(remote, area->apart_start, area->apart_end);
-    unmap(remote, area->near_start, area->near_end); /* last: the area is found by it */
+    unmap(remote, areas[0].apart_start, areas[0].apart_end);
+    for (size_t i = 0; i < count; i++) /* last: the area is found by them */
+        unmap(remote, areas[i].near_start, areas[i].near_end);
     return true;
 }
 
@@ -231,7 +236,7 @@ static bool leads_to_area(const struct cleaning *cleaning, uint64_t address, con
     if (!code_is_jump(jump))
         return false;
     for (size_t i = 0; i < cleaning->count; i++)
-        if (is_in(code_call_target(jump, address), &cleaning->areas[i].addresses))
+        if (is_in(code_call_target(jump, address), &cleaning->areas[i].addresses, 1))
             return true;
     return false;
 }
@@ -301,7 +306,8 @@ static int look_again(struct cleaning *cleaning, const struct remote *remote, st
         return error_set(err, r, NULL, "cannot read the memory of process %d", (int)cleaning->pid);
     for (size_t i = 0; i < cleaning->count; i++) {
         for (size_t k = 0; k < count; k++) {
-            if (now[k].inode != cleaning->areas[i].inode)
+            if (now[k].inode != cleaning->areas[i].inode ||
+                now[k].addresses.near_start != cleaning->areas[i].addresses.near_start)
                 continue;
             if (!remote_read(remote, now[k].addresses.near_start, &head, sizeof(head)))
                 stale_patches_find_rings(cleaning->pid, head.data_file, &now[k].addresses);
@@ -311,6 +317,27 @@ static int look_again(struct cleaning *cleaning, const struct remote *remote, st
     }
     cleaning->count = kept;
     return process_code_mappings(cleaning->pid, &cleaning->mappings, &cleaning->mapping_count, err);
+}
+
+/* Unmaps the places of each area together. -ENOMEM. */
+static int unmap_areas(struct remote *remote, const struct cleaning *cleaning)
+{
+    AUTO_FREE struct stale_area *places = calloc(cleaning->count + 1, sizeof(*places));
+
+    if (!places)
+        return -ENOMEM;
+    for (size_t i = 0; i < cleaning->count; i++) {
+        size_t count = 0, first = 0;
+
+        while (cleaning->areas[first].inode != cleaning->areas[i].inode)
+            first++;
+        for (size_t k = i; first == i && k < cleaning->count; k++)
+            if (cleaning->areas[k].inode == cleaning->areas[i].inode)
+                places[count++] = cleaning->areas[k].addresses;
+        if (count)
+            stale_patches_unmap(remote, places, count);
+    }
+    return 0;
 }
 
 static int clean(void *context, struct remote *remote, struct error *err)
@@ -328,9 +355,7 @@ static int clean(void *context, struct remote *remote, struct error *err)
     if (r)
         return error_set(err, r, NULL, "cannot remove the probes of an earlier recording from process %d",
                          (int)cleaning->pid);
-    for (size_t i = 0; i < cleaning->count; i++)
-        stale_patches_unmap(remote, &cleaning->areas[i].addresses);
-    return 0;
+    return unmap_areas(remote, cleaning) ? error_no_memory(err) : 0;
 }
 
 static bool has_areas(pid_t pid)

@@ -27,7 +27,7 @@ int stale_patches_clean(pid_t pid, struct error *err);
  * run it. */
 int stale_patches_clean_all(dev_t device, ino_t inode, struct error *err);
 
-/* The inode of an area that `collector` has put into the process, 0: there is none. A child that has just
+/* The inode of the head file of an area that `collector` has put into the process, 0: there is none. A child that has just
  * been forked has those of its parent. */
 uint64_t stale_patches_area_of(pid_t pid, pid_t collector);
 
@@ -44,13 +44,13 @@ bool stale_patches_on_parents_memory(const struct remote *remote);
  * that stands still, and which cannot be stopped itself). In a session of the process. */
 int stale_patches_check_vfork_children(const struct remote *remote, struct error *err);
 
-/* Unmaps an area if no thread is inside. Addresses in the target; in a session of it. Returns whether it has.
- */
+/* Unmaps what belongs to one area, all of it or nothing: that is left if a thread is inside. Addresses in the
+ * target; in a session of it. Returns whether it has. */
 struct stale_area {
-    uint64_t near_start, near_end;   /* head, agent and stubs */
-    uint64_t apart_start, apart_end; /* counts and chunks; 0: not known */
+    uint64_t near_start, near_end;   /* head, agent and stubs of one place */
+    uint64_t apart_start, apart_end; /* counts and chunks, which all places have in common; 0: not known */
 };
-bool stale_patches_unmap(struct remote *remote, const struct stale_area *area);
+bool stale_patches_unmap(struct remote *remote, const struct stale_area *areas, size_t count);
 
 /* Where a process has a data file mapped, by its inode number: the first place if there are more. False:
  * nowhere.

@@ -13,6 +13,7 @@
 #define LOWEST 0x10000ull            /* vm.mmap_min_addr as it is nearly everywhere */
 #define HIGHEST 0x7ffffffff000ull    /* the end of user space */
 #define REACH ((1ull << 31) - 65536) /* of a 32-bit distance, with room for the instruction itself */
+#define HEAP_GROWS (1ull << 40) /* no heap (brk) gets so large */
 #define GUARD 65536ull               /* kept free on either side, for stacks and guard pages that grow */
 
 static int open_maps(pid_t pid, struct map_lines *ret_lines, struct error *err)
@@ -61,10 +62,14 @@ struct gap {
  * False: nothing. */
 static bool leave_usable(struct gap *gap, uint64_t start, uint64_t end, uint64_t heap)
 {
-    if (gap->behind_heap || gap->below_stack)
+    if (gap->below_stack)
         return false;
-    if (heap >= gap->low && heap < gap->high)
-        gap->high = heap; /* there is none yet */
+    if (gap->behind_heap)
+        gap->low += HEAP_GROWS;
+    if (heap >= gap->low && heap < gap->high && start > heap + HEAP_GROWS)
+        gap->low = heap + HEAP_GROWS; /* there is none yet */
+    else if (heap >= gap->low && heap < gap->high)
+        gap->high = heap;
     return gap->high > gap->low && within_reach(start, end, &gap->low, &gap->high);
 }
 

@@ -11,7 +11,7 @@ struct error;
 
 /* Where `bytes` (whole pages) could be mapped so that 32-bit distances reach between there and all of
  * `start` to `end`: below it if there is a gap, else above. Never where the heap (brk) or the main thread's
- * stack would grow: their gaps stay as they were. -ENOSPC: nowhere. -ESRCH. */
+ * stack would grow: the stack's gap stays as it was, and so do the first TiB behind the heap. -ENOSPC: nowhere. -ESRCH. */
 int address_gap_near(pid_t pid, uint64_t start, uint64_t end, size_t bytes, uint64_t *ret_address,
                      struct error *err);
 

@@ -163,6 +163,7 @@ static bool is_going_to_move(const struct loader *loader, const struct traced_im
 static int probe_program(struct loader *loader, struct traced_image *image, pid_t pid, bool starting,
                          struct error *err)
 {
+    bool placed;
     int r;
 
     if (image->translates && starting)
@@ -171,7 +172,7 @@ static int probe_program(struct loader *loader, struct traced_image *image, pid_
         return 0;
     if (starting && is_going_to_move(loader, image, pid))
         return loader_leave(loader, image, pid, "the program moves its code to other memory", err);
-    r = loader_attach_inline(loader, image, pid, err);
+    r = loader_attach_inline(loader, image, pid, NULL, &placed, err);
     return r || loader_is_attached(loader, image, pid) ? r
                                                        : loader_attach(loader, image, pid, !starting, err);
 }
@@ -256,21 +257,48 @@ static int fork_sync(struct loader *loader, pid_t parent, pid_t child, bool *ret
     return r;
 }
 
+/* Gives a process inline probes in the libraries that it has mapped. */
+static int give_to_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
+{
+    struct code_mapping *mappings;
+    size_t count;
+    int r = 0;
+
+    if (!loader->options.libraries || process_code_mappings(pid, &mappings, &count, NULL))
+        return 0;
+    for (size_t i = 0; !r && i < count; i++) {
+        struct traced_image *image;
+        struct stat file;
+        bool placed;
+
+        image = foreign_file_stat(mappings[i].link, &file) ? NULL
+                                                           : image_table_known(loader->options.images, &file);
+        if (!image || !image->inlined || image->kind != IMAGE_LIBRARY)
+            continue;
+        r = loader_attach_inline(loader, image, pid, &mappings[i], &placed, err);
+        *ret_updates |= placed;
+    }
+    code_mappings_free(mappings, count);
+    return r == -ESRCH ? 0 : r;
+}
+
 int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
 {
     struct traced_image *image;
     struct stat program;
+    bool placed = false;
     char link[64];
-    int r;
+    int r = 0;
 
-    if (!loader->options.in_processes || backend_has(loader->options.in_processes, pid))
+    if (!loader->options.in_processes)
         return 0;
     process_exe_link(pid, link, sizeof(link));
     image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->options.images, &program);
-    if (!image || !image->inlined)
-        return 0;
-    r = loader_attach_inline(loader, image, pid, err);
-    *ret_updates |= loader_has_inline(loader, pid);
+    if (image && image->inlined)
+        r = loader_attach_inline(loader, image, pid, NULL, &placed, err);
+    *ret_updates |= placed;
+    if (!r)
+        r = give_to_libraries(loader, pid, ret_updates, err);
     return r == -ESRCH ? 0 : r;
 }
 

@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "base/error.h"
+#include "base/foreign_file.h"
+#include "collector/inline/inline.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/memory/code_mover.h"
 #include "collector/plan/rewrite_gates.h"
@@ -66,6 +68,13 @@ static unsigned processes_probed(const struct loader *loader, const struct trace
 bool loader_has_inline(const struct loader *loader, pid_t pid)
 {
     return backend_has(loader->options.in_processes, pid);
+}
+
+bool loader_has_inline_in(const struct loader *loader, const struct traced_image *image, pid_t pid)
+{
+    const struct backend *backend = loader->options.in_processes;
+
+    return backend && image->inlined && backend->of->has_image(backend, pid, image->inlined);
 }
 
 /* Before an image's uprobes go into all processes that run it, and before the code of these is compared with
@@ -147,7 +156,7 @@ static int compare_one(struct loader *loader, struct traced_image *image, pid_t 
                        struct error *err)
 {
     bool first = !image->compared, any = false;
-    int r = loader_has_inline(loader, pid) ? 0 : text_check_process(image, pid, first, &any, err);
+    int r = loader_has_inline_in(loader, image, pid) ? 0 : text_check_process(image, pid, first, &any, err);
 
     image->compared = true;
     *ret_differs = any && !first;
@@ -160,8 +169,8 @@ static int attach_shared(struct loader *loader, struct traced_image *image, pid_
     bool differs, gated;
     int r;
 
-    if (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
-        loader_closing(loader) > LOADER_CLOSING_MAX) {
+    if (image->site_count && (processes_probed(loader, image) >= LIBRARY_PROCESSES_MAX ||
+                              loader_closing(loader) > LOADER_CLOSING_MAX)) {
         loader->skipped = true;
         return 0;
     }
@@ -191,7 +200,7 @@ int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, 
     AUTO_CLOSE int lock = PLACE_LOCK_NONE;
     int r;
 
-    if (image->kind == IMAGE_MAIN && !image->everywhere &&
+    if ((image->kind == IMAGE_MAIN || image->inlined) && !image->everywhere &&
         place_lock(image->file.st_dev, image->file.st_ino, false, PATCHING_MS, &lock))
         return error_say(err, -EBUSY, "cannot probe %s: another recording is putting inline probes into it",
                          image->path);
@@ -208,8 +217,50 @@ int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, 
                                   : image_table_attach(loader->options.in_files, image, 0, err);
 }
 
-/* Why a process that runs `image` cannot be patched, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
-static int patch(struct loader *loader, const struct traced_image *image, pid_t pid, struct error *ret_why,
+/* What is against it in the process, whatever its other images are; NULL: nothing. -ESRCH. */
+static int find_refusal(const struct loader *loader, const struct traced_image *image, pid_t pid,
+                        const char **ret_reason, struct error *err)
+{
+    const struct traced_image *program;
+    struct stat file;
+    char link[64];
+    int r = loader->options.in_processes->of->refusal(pid, image->inlined, ret_reason, err);
+
+    if (r || *ret_reason || image->kind == IMAGE_MAIN)
+        return r;
+    process_exe_link(pid, link, sizeof(link));
+    program = foreign_file_stat(link, &file) ? NULL : image_table_known(loader->options.images, &file);
+    if (!program)
+        *ret_reason = "its program is not known";
+    else if (program->against_inline)
+        *ret_reason = program->against_inline;
+    else if (program->may_lock)
+        *ret_reason = inline_lock_refusal(pid);
+    return 0;
+}
+
+/* Where the image is in the process. -ENOENT. */
+static int find_place(const struct traced_image *image, pid_t pid, const struct code_mapping *mapping,
+                      struct backend_target *target)
+{
+    uint64_t start, offset;
+    int r = 0;
+
+    if (mapping) {
+        start = mapping->start;
+        offset = mapping->offset;
+        target->device = mapping->device;
+        target->inode = mapping->inode;
+        target->delta = start - offset;
+    } else {
+        r = process_exe_mapping(pid, &start, &offset);
+    }
+    return r ? r : elf_image_load_bias(image->elf, start, offset, &target->load_bias);
+}
+
+/* Why the image cannot be patched in a process, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
+static int patch(struct loader *loader, const struct traced_image *image, pid_t pid,
+                 const struct code_mapping *mapping, bool *ret_placed, struct error *ret_why,
                  struct error *err)
 {
     AUTO_FREE bool *out = calloc(image->function_count + 1, sizeof(*out));
@@ -220,25 +271,22 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
         .first_function = image->first_function,
         .out = out,
     };
-    uint64_t start, offset;
     const char *reason;
     int r;
 
     if (!out)
         return error_no_memory(err);
-    r = loader->options.in_processes->of->refusal(pid, image->inlined, &reason, err);
+    r = find_refusal(loader, image, pid, &reason, err);
     if (r)
         return r;
     if (reason)
         return error_say(ret_why, -ENOTSUP, "%s", reason), 0;
-    r = process_exe_mapping(pid, &start, &offset);
-    if (!r)
-        r = elf_image_load_bias(image->elf, start, offset, &target.load_bias);
-    if (r)
+    if (find_place(image, pid, mapping, &target))
         return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
     if (loader->options.budget)
         budget_inline_excluded(loader->options.budget, image, out);
     r = loader->options.in_processes->of->attach_process(loader->options.in_processes, &target, ret_why);
+    *ret_placed = !r;
     if (r != -ESRCH && r != -ENOMEM)
         return 0;
     if (err)
@@ -246,13 +294,21 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
     return r;
 }
 
-int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err)
+/* Whether any process has uprobes of the image. */
+static bool has_uprobes(const struct loader *loader, const struct traced_image *image)
+{
+    return image->everywhere || processes_probed(loader, image);
+}
+
+int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid,
+                         const struct code_mapping *mapping, bool *ret_placed, struct error *err)
 {
     AUTO_CLOSE int lock = PLACE_LOCK_NONE;
     struct error why = {0};
     int r = 0;
 
-    if (!image->inlined || backend_has(loader->options.in_processes, pid))
+    *ret_placed = false;
+    if (!image->inlined || (!mapping && loader_has_inline_in(loader, image, pid)))
         return 0;
     if (place_lock(image->file.st_dev, image->file.st_ino, true, PLACING_MS, &lock))
         error_say(&why, -EBUSY, "another recording is placing probes in the program");
@@ -261,13 +317,13 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
     if (r || !image->inlined || image->left_ns)
         return r;
     if (!why.code)
-        r = patch(loader, image, pid, &why, err);
+        r = patch(loader, image, pid, mapping, ret_placed, &why, err);
     image->patched |= !r && !why.code;
     debug_log("process %d: inline probes in %s: %s", (int)pid, image->path,
-              why.code ? why.message : "placed");
-    if (r || !why.code)
+              why.code ? why.message : *ret_placed ? "placed" : "there already");
+    if (r || !why.code || why.code == -ESTALE) /* it was unloaded meanwhile */
         return r;
-    if (!image->patched && !image->everywhere)
+    if (!image->patched && !has_uprobes(loader, image))
         return image_table_leave_inline(loader->options.images, image, why.message, err);
     loader->unpatched = true;
     return 0;

@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "collector/images/linkers.h"
+#include "collector/process/maps.h"
 #include "collector/recording/loader.h"
 
 /* The probes of an image, or the one on a dynamic linker, in one process. */
@@ -70,16 +71,19 @@ int loader_add_attachment(struct loader *loader, uint32_t number, struct traced_
                           struct error *err);
 /* Whether the image's uprobes are in the process. */
 bool loader_is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid);
-/* Whether the process has inline probes. */
+/* Whether the process has inline probes; any of this image. */
 bool loader_has_inline(const struct loader *loader, pid_t pid);
+bool loader_has_inline_in(const struct loader *loader, const struct traced_image *image, pid_t pid);
 
 /* Attaches an image that `pid` maps and that is not probed there yet. `running`: the process runs it as its
  * program, and has done so for a while. */
 int loader_attach(struct loader *loader, struct traced_image *image, pid_t pid, bool running,
                   struct error *err);
-/* Gives the program its inline probes, or gives them up: for all processes that run it, if none of them has
- * been patched (a uprobe would be written over a jump, in children of a patched one too). */
-int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid, struct error *err);
+/* Gives an image its inline probes in a process, or gives them up: for all processes that have it, if none of
+ * them has been patched (a uprobe would be written over a jump, in children of a patched one too). `mapping`:
+ * of a library's code; NULL: it is the program. `*ret_placed`: it had none until now. */
+int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_t pid,
+                         const struct code_mapping *mapping, bool *ret_placed, struct error *err);
 
 /* Takes all probes of an image away, from all processes, permanently, and waits until `pid`, which stands
  * still, has none; or makes sure that it gets none. -ENOMEM. */

@@ -104,6 +104,17 @@ static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *im
     return r;
 }
 
+/* The inline probes of a library. */
+static int survey_inline(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
+                         struct traced_image *image, struct survey *survey, struct error *err)
+{
+    bool placed;
+    int r = loader_attach_inline(loader, image, pid, mapping, &placed, err);
+
+    survey->updates |= placed;
+    return r;
+}
+
 static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
                           const struct stat *program, struct survey *survey, struct error *err)
 {
@@ -121,6 +132,10 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
     if (r == -EMFILE || r == -ENFILE)
         return loader_note_unopened(loader, mapping->path, r, err);
     if (r || !image->elf)
+        return r;
+    if (image_is_traced(image) && kind == IMAGE_LIBRARY && image->inlined)
+        r = survey_inline(loader, pid, mapping, image, survey, err);
+    if (r)
         return r;
     if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
         survey->updates = true;
@@ -176,7 +191,8 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
         state.flags |= PROCESS_WATCHED;
     if (loader_has_inline(loader, pid))
         state.flags |= PROCESS_INLINE;
-    if (survey->own_probes)
+    /* Children are watched each on its own, and may load a library at once. */
+    if (survey->own_probes || (loader->options.libraries && loader->options.in_processes))
         state.flags |= PROCESS_OWN_PROBES;
     if (starting)
         state.flags |= PROCESS_STARTING;

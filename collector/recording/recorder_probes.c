@@ -168,18 +168,20 @@ static int look_at_link(void *context, const struct placed_probes *placed)
 
 /* ------------------------------------------------------------------------------------ inline probes */
 
-static int look_at_jumps(struct look *look)
+/* Of one image in the process. 1: there are no more. */
+static int look_at_jumps(struct look *look, size_t index)
 {
     struct recorder *recorder = look->recorder;
+    const struct backend *backend = recorder->in_processes;
     AUTO_FREE bool *lost = NULL;
     const struct inline_image *inlined;
     bool any = false;
-    int r = recorder->in_processes
-                ? recorder->in_processes->of->overwritten(recorder->in_processes, look->pid, &inlined, &lost)
-                : 0;
+    int r = backend ? backend->of->overwritten(backend, look->pid, index, &inlined, &lost) : 0;
 
     if (r)
         return error_no_memory(look->err);
+    if (!lost)
+        return 1;
     for (struct traced_image *image = image_table_images(recorder->images); lost && image && !r;
          image = image->next)
         for (size_t i = 0; image->inlined == inlined && i < inlined->count && !r; i++) {
@@ -203,7 +205,9 @@ static int look_at(struct recorder *recorder, pid_t pid, struct error *err)
     read_program(pid, &look.program);
     r = recorder->in_files->of->placed(recorder->in_files, look_at_link, &look);
     text_sites_close(&look.code);
-    return r ? r : look_at_jumps(&look);
+    for (size_t i = 0; !r; i++)
+        r = look_at_jumps(&look, i);
+    return r < 0 ? r : 0;
 }
 
 /* The list of all processes, to go through. */

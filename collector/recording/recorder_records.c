@@ -165,6 +165,19 @@ static int handle_rights(struct recorder *recorder, const void *record, size_t s
     return recorder_handle_rights(recorder, record);
 }
 
+/* A library may have been loaded, called and unloaded again before it could be looked at: its uprobes would have
+ * been there since it was loaded first, its inline probes are not. */
+static const char *library_loss(const struct recorder *recorder, bool updates)
+{
+    const struct traced_image *image = image_table_images(recorder->images);
+
+    while (image && !(image->kind == IMAGE_LIBRARY && image->patched))
+        image = image->next;
+    if (updates)
+        return "a library ran before its probes";
+    return image ? "a library may have run before its probes" : NULL;
+}
+
 static int handle_libraries(struct recorder *recorder, const void *data, size_t size)
 {
     const struct wire_libraries *record = data;
@@ -174,7 +187,7 @@ static int handle_libraries(struct recorder *recorder, const void *data, size_t 
     int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &updates, &why);
 
     in_time = recorder_let_go(recorder, &record->header, pid);
-    return looked_at(recorder, pid, r, &why, updates && !in_time ? "a library ran before its probes" : NULL);
+    return looked_at(recorder, pid, r, &why, in_time ? NULL : library_loss(recorder, updates));
 }
 
 static int handle_rewrite(struct recorder *recorder, const void *record, size_t size)

@@ -128,9 +128,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = 0;
 
     begins[1] = 1;
-    if (agent_area_new(16, RINGS, next(&script, 1) & 1, &area, NULL))
+    if (agent_area_new(RINGS, next(&script, 1) & 1, &area, NULL))
         return 0;
-    agent_area_placed(area, (uint64_t)area->counts);
+    agent_area_placed(area, (uint64_t)area->counts, 0);
     if (agent_reader_new(area, &sink, &expected, &reader))
         abort();
     while (!r && script.left)

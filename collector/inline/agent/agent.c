@@ -80,18 +80,28 @@ static inline int swap_cursor(int64_t from, int64_t to)
 
 /* In a child that has just been forked, and has one thread, the slots are its parent's, by a name that could
  * be its own with the next key but so many. Signal handlers may come here at any point, too. */
-static uint32_t key(void)
+static uint32_t first_key(struct agent_key *first)
 {
     uint32_t none = 0, given;
 
-    if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED)) {
+    if (!__atomic_load_n(&first->key, __ATOMIC_RELAXED)) {
         set_owners(0);
         set_slot_ticket(0, 0);
         slot_set_u32(AGENT_SHARED, 0);
         given = __atomic_fetch_add(&counts()->keys, 1, __ATOMIC_RELAXED) % AGENT_KEYS + 1;
-        __atomic_compare_exchange_n(&agent_key.key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
+        __atomic_compare_exchange_n(&first->key, &none, given << AGENT_KEY_SHIFT, 0, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
     }
+    return __atomic_load_n(&first->key, __ATOMIC_RELAXED);
+}
+
+/* The stubs of this place compare with its own key, which has been wiped with the first one. */
+static uint32_t key(void)
+{
+    struct agent_key *first = (struct agent_key *)agent_head.first_key;
+
+    if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED))
+        __atomic_store_n(&agent_key.key, first_key(first ? first : &agent_key), __ATOMIC_RELAXED);
     return __atomic_load_n(&agent_key.key, __ATOMIC_RELAXED);
 }
 

@@ -62,9 +62,9 @@ static void begin_with(const struct agent_sink *sink, bool timed)
     void *apart;
 
     told_count = told_tickets = 0;
-    cr_assert_eq(agent_area_new(16, RINGS, timed, &area, NULL), 0);
+    cr_assert_eq(agent_area_new(RINGS, timed, &area, NULL), 0);
     cr_assert_eq(agent_reader_new(area, sink, &expected, &reader), 0);
-    head = mmap(NULL, area->near_bytes, PROT_READ | PROT_EXEC, MAP_SHARED, area->code_fd, 0);
+    head = mmap(NULL, AGENT_STUBS_OFFSET, PROT_READ, MAP_SHARED, area->head_fd, 0);
     cr_assert_neq(head, MAP_FAILED);
     cr_assert_neq(mmap(head + AGENT_SLOW_OFFSET, AGENT_CODE_BYTES, PROT_READ | PROT_EXEC,
                        MAP_PRIVATE | MAP_FIXED, agent, 0),
@@ -74,9 +74,12 @@ static void begin_with(const struct agent_sink *sink, bool timed)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
                   MAP_FAILED);
     cr_assert_eq(madvise(head + AGENT_KEY_OFFSET, AGENT_KEY_BYTES, MADV_WIPEONFORK), 0);
+    cr_assert_neq(mmap(head + AGENT_FILTERED_OFFSET, AGENT_FILTERED_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+                  MAP_FAILED);
     apart = mmap(NULL, area->apart_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area->data_fd, 0);
     cr_assert_neq(apart, MAP_FAILED);
-    agent_area_placed(area, (uint64_t)apart);
+    agent_area_placed(area, (uint64_t)apart, (uint64_t)head);
     clear_slots();
 }
 
@@ -89,7 +92,7 @@ static void end(void)
 {
     clear_slots();
     munmap((void *)(area->head->chunks - AGENT_COUNTS_BYTES), area->apart_bytes);
-    munmap(head, area->near_bytes);
+    munmap(head, AGENT_STUBS_OFFSET);
     agent_reader_free(reader);
     agent_area_free(area);
 }

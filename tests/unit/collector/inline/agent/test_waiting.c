@@ -140,7 +140,7 @@ Test(waiting, it_does_not_wait_where_it_must_not_make_system_calls)
 {
     begin_waiting();
     area->head->area = 3;
-    ((uint64_t *)((uint8_t *)area->head + AGENT_FILTERED_OFFSET))[3] = 1;
+    ((uint64_t *)(head + AGENT_FILTERED_OFFSET))[3] = 1;
     fill_all();
     agent_area_alive(area, now() + AN_HOUR);
     call_agent(1);
