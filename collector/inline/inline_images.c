@@ -293,7 +293,7 @@ int inline_join(struct inline_backend *backend, struct member *member, const str
     if (!target->inode && inline_has_image(&backend->backend, member->pid, target->inlined))
         return 1; /* the program */
     if (member->shares)
-        return error_say(err, -EBUSY, "it runs on its parent's memory");
+        return 1; /* its parent's; or it has executed another program, which is not told yet */
     r = put_in_known(member, target, err);
     return r == -ENOENT ? put_in_new(backend, member, target, err) : r;
 }

@@ -259,12 +259,24 @@ static int check_all(struct remote *remote, const struct live_patch *patch, stru
     return r ? r : check_blocks(remote, patch, err);
 }
 
+/* A process that has executed another program since has the area no more. -ESTALE. */
+static int check_rings(const struct remote *remote, const struct live_patch *patch, struct error *err)
+{
+    struct stale_area rings;
+    bool there = stale_patches_find_rings(remote_pid(remote), patch->area->data_file, &rings) &&
+                 rings.apart_start == patch->area->head->chunks - AGENT_COUNTS_BYTES;
+
+    return there ? 0 : error_say(err, -ESTALE, "the probes' buffers are not mapped any more");
+}
+
 static int apply(void *context, struct remote *remote, struct error *err)
 {
     const struct application *application = context;
     const struct live_patch *patch = application->patch;
     int r = check_all(remote, patch, err);
 
+    if (!r && application->joins)
+        r = check_rings(remote, patch, err);
     if (!r && !application->joins)
         r = clear_slots(remote, err);
     if (!r)

@@ -294,7 +294,7 @@ int loader_give_inline(struct loader *loader, pid_t pid, bool *ret_updates, stru
         return 0;
     process_exe_link(pid, link, sizeof(link));
     image = foreign_file_stat(link, &program) ? NULL : image_table_known(loader->options.images, &program);
-    if (image && image->inlined)
+    if (image && image->inlined && !loader_has_inline(loader, pid)) /* else it has executed another program */
         r = loader_attach_inline(loader, image, pid, NULL, &placed, err);
     *ret_updates |= placed;
     if (!r)
