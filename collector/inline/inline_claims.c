@@ -94,7 +94,7 @@ static enum ownership ownership_of(struct member *member, uint32_t name)
 
     if (member->shares)
         return ANOTHER;
-    if (!member->key && target_memory_read(member->pid, member->family->patch.head + AGENT_KEY_OFFSET, &key,
+    if (!member->key && target_memory_read(member->pid, member->family->area->head->first_key, &key,
                                            sizeof(key)) != sizeof(key))
         return UNKNOWN;
     if (!member->key)

@@ -261,7 +261,7 @@ static int put_in_new(struct inline_backend *backend, struct member *member,
         .first = 1 + target->first_function,
         .functions = target->inlined->count,
         .has_stub = target->inlined->chosen,
-        .has_exits = target->inlined->has_exits,
+        .has_exits = target->inlined->exact,
     };
     struct family *family = member->family;
     struct patched_image *image;
