@@ -191,7 +191,7 @@ struct agent_head {
     uint64_t data_file; /* inode number of the data file */
     uint64_t since;     /* CLOCK_MONOTONIC when the process was patched and stood still */
     uint64_t times;     /* 0: none are kept; else see agent_time_at() */
-    uint64_t tick __attribute__((aligned(64)));  /* agent_tick_word() of the tick, which counts up while the
+    uint64_t tick __attribute__((aligned(64))); /* agent_tick_word() of the tick, which counts up while the
                                                     collector is there */
     uint64_t first_key; /* address of the key (struct agent_key) that the others in a process follow */
     uint64_t given __attribute__((aligned(64))); /* so many entries of `free` have been made */

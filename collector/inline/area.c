@@ -72,8 +72,7 @@ static int write_piece(int fd, const struct agent_piece *piece)
     size_t done = 0;
 
     while (done < piece->size) {
-        ssize_t written =
-            pwrite(fd, piece->bytes + done, piece->size - done, (off_t)(piece->offset + done));
+        ssize_t written = pwrite(fd, piece->bytes + done, piece->size - done, (off_t)(piece->offset + done));
 
         if (written <= 0)
             return -ENOMEM;

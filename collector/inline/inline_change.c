@@ -92,8 +92,8 @@ static bool changes(const struct patched_image *image, const bool *out, bool in,
 
 /* In all members of a family that have the image. Those that could not be put into one of them are still out.
  */
-static int change_image(struct inline_backend *backend, struct patched_image *image, const bool *which, bool in,
-                        struct error *err)
+static int change_image(struct inline_backend *backend, struct patched_image *image, const bool *which,
+                        bool in, struct error *err)
 {
     struct member *member = NULL, *next = NULL;
     int r = 0;
@@ -119,8 +119,8 @@ static int change_image(struct inline_backend *backend, struct patched_image *im
     return r;
 }
 
-static int choose_for(struct inline_backend *backend, struct patched_image *image, const bool *out, bool *which,
-                      struct error *err)
+static int choose_for(struct inline_backend *backend, struct patched_image *image, const bool *out,
+                      bool *which, struct error *err)
 {
     int r = 0;
 

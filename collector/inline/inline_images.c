@@ -200,7 +200,8 @@ static bool is_in_place(const struct member *member, const struct patched_image 
     while (i < image->patch.count && image->varies[i])
         i++;
     return i < image->patch.count &&
-           target_memory_read(member->pid, image->patch.patches[i].address, now, sizeof(now)) == sizeof(now) &&
+           target_memory_read(member->pid, image->patch.patches[i].address, now, sizeof(now)) ==
+               sizeof(now) &&
            !memcmp(now, image->patch.patches[i].new, sizeof(now));
 }
 

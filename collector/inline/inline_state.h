@@ -38,12 +38,12 @@ struct family {
     struct agent_reader *reader;
     struct patched_image *images; /* the first is the one that the area was made for; then the youngest */
     size_t image_count;
-    bool waits;         /* threads may wait for the collector */
-    uint64_t inode;     /* of the area's head file */
+    bool waits;                     /* threads may wait for the collector */
+    uint64_t inode;                 /* of the area's head file */
     struct credentials credentials; /* of the process that it was made for */
-    uint32_t number;    /* of the area, in its head */
-    uint32_t strangers; /* threads that were looked up, of processes that are no members */
-    bool distrusted;    /* what is in its area is not believed any more */
+    uint32_t number;                /* of the area, in its head */
+    uint32_t strangers;             /* threads that were looked up, of processes that are no members */
+    bool distrusted;                /* what is in its area is not believed any more */
     size_t members;
     uint32_t claims_seen;            /* the last ticket whose word was taken up */
     struct noted_claim *open_claims; /* of threads that are not known yet */

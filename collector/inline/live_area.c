@@ -109,10 +109,10 @@ static int receive_descriptor(struct remote *remote, uint64_t page, int socket, 
 enum file { FILE_HEAD, FILE_AGENT, FILE_STUBS, FILE_DATA, FILE_FILTERED, FILES };
 
 struct descriptors {
-    uint64_t page;           /* the target's memory for letters */
-    int free[2 + FILES];     /* two sockets, and the files */
-    size_t count;            /* so many of them are used */
-    int ours[FILES];         /* -1: the target does not get that file */
+    uint64_t page;       /* the target's memory for letters */
+    int free[2 + FILES]; /* two sockets, and the files */
+    size_t count;        /* so many of them are used */
+    int ours[FILES];     /* -1: the target does not get that file */
     uint64_t theirs[FILES];
 };
 
@@ -265,8 +265,8 @@ static int map_part(struct remote *remote, const struct live_patch *patch, const
 {
     int64_t ignored;
 
-    return call(remote, part->what, &ignored, err, SYS_mmap, patch->head + part->at, part->bytes, part->rights,
-                part->flags | MAP_FIXED, files->theirs[file], part->offset);
+    return call(remote, part->what, &ignored, err, SYS_mmap, patch->head + part->at, part->bytes,
+                part->rights, part->flags | MAP_FIXED, files->theirs[file], part->offset);
 }
 
 /* Head and stubs cannot be made writable: see area.h. The whole place is the head's at first: it is found by
@@ -274,14 +274,11 @@ static int map_part(struct remote *remote, const struct live_patch *patch, const
 static int map_near(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
                     const struct agent_key *key, struct error *err)
 {
-    const struct part agent = {"cannot map the agent",   AGENT_SLOW_OFFSET, AGENT_CODE_BYTES,
-                               PROT_READ | PROT_EXEC, MAP_PRIVATE,       0};
-    const struct part stubs = {"cannot map the stubs",
-                               AGENT_STUBS_OFFSET,
-                               patch->near_bytes - AGENT_STUBS_OFFSET,
-                               PROT_READ | PROT_EXEC,
-                               MAP_SHARED,
-                               AGENT_STUBS_OFFSET};
+    const struct part agent = {"cannot map the agent", AGENT_SLOW_OFFSET, AGENT_CODE_BYTES,
+                               PROT_READ | PROT_EXEC,  MAP_PRIVATE,       0};
+    const struct part stubs = {
+        "cannot map the stubs", AGENT_STUBS_OFFSET, patch->near_bytes - AGENT_STUBS_OFFSET,
+        PROT_READ | PROT_EXEC,  MAP_SHARED,         AGENT_STUBS_OFFSET};
     const struct part marks = {"cannot map the kernel side's marks",
                                AGENT_FILTERED_OFFSET,
                                AGENT_FILTERED_BYTES,

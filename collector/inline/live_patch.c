@@ -48,9 +48,9 @@ static bool lies_in(const struct live_patch *patch, const struct code_mapping *m
     for (size_t i = 0; i < patch->count; i++) {
         uint64_t address = patch->patches[i].address;
 
-        while (at < count && (mappings[at].end < address + DISPLACE_JUMP || mappings[at].device != file->device ||
-                              mappings[at].inode != file->inode ||
-                              mappings[at].start - mappings[at].offset != file->delta))
+        while (at < count &&
+               (mappings[at].end < address + DISPLACE_JUMP || mappings[at].device != file->device ||
+                mappings[at].inode != file->inode || mappings[at].start - mappings[at].offset != file->delta))
             at++;
         if (at == count || mappings[at].start > address)
             return false;

@@ -52,8 +52,8 @@ struct agent_reader {
     struct agent_expected *expected; /* of each image */
     size_t expected_count, expected_capacity;
     size_t expected_last; /* the one that the last record was of */
-    const char *fault; /* NULL: the area is believed */
-    uint64_t since;    /* CLOCK_MONOTONIC when it was made */
+    const char *fault;    /* NULL: the area is believed */
+    uint64_t since;       /* CLOCK_MONOTONIC when it was made */
     struct reader_thread *threads;
     struct ticket *tickets;
     struct nameless_chunk *nameless;

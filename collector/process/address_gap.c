@@ -13,7 +13,7 @@
 #define LOWEST 0x10000ull            /* vm.mmap_min_addr as it is nearly everywhere */
 #define HIGHEST 0x7ffffffff000ull    /* the end of user space */
 #define REACH ((1ull << 31) - 65536) /* of a 32-bit distance, with room for the instruction itself */
-#define HEAP_GROWS (1ull << 40) /* no heap (brk) gets so large */
+#define HEAP_GROWS (1ull << 40)      /* no heap (brk) gets so large */
 #define GUARD 65536ull               /* kept free on either side, for stacks and guard pages that grow */
 
 static int open_maps(pid_t pid, struct map_lines *ret_lines, struct error *err)

@@ -320,7 +320,9 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
         r = patch(loader, image, pid, mapping, ret_placed, &why, err);
     image->patched |= !r && !why.code;
     debug_log("process %d: inline probes in %s: %s", (int)pid, image->path,
-              why.code ? why.message : *ret_placed ? "placed" : "there already");
+              why.code      ? why.message
+              : *ret_placed ? "placed"
+                            : "there already");
     if (r || !why.code || why.code == -ESTALE) /* it was unloaded meanwhile */
         return r;
     if (!image->patched && !has_uprobes(loader, image))
