@@ -241,7 +241,7 @@ static uint64_t fork_target(void)
 static bool is_patched(pid_t pid, size_t function)
 {
     uint64_t address = world.functions[function].address;
-    uint8_t code[DISPLACE_JUMP] = {0};
+    uint8_t code[2 * DISPLACE_JUMP] = {0}; /* an instruction may stay in front of the jump */
     char path[64];
     size_t size;
     FILE *memory;
