@@ -34,7 +34,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_STACK = 23,
     BPF_MAP_TYPE_RINGBUF = 27,
 };
-enum { BPF_ANY = 0 };
+enum { BPF_ANY = 0, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
@@ -280,6 +280,7 @@ struct task_struct {
     unsigned int flags;
     unsigned int ptrace;
     unsigned int __state; /* 0: it runs or wants to */
+    unsigned long jobctl;
     int on_cpu;
     unsigned long nvcsw;
     unsigned long nivcsw;

@@ -6,7 +6,9 @@
  * A process whose new libraries are to be probed waits there, and so does every program when it starts. One
  * that has a single thread is stopped, as at
  * its exec. In others all threads would see the stop (epoll_wait and others return EINTR after one): there
- * only the thread that loads the library waits, here, for at most LIBRARY_WAIT_NS.
+ * only the thread that loads the library waits, here, for at most LIBRARY_WAIT_NS. A tracer that stops all threads,
+ * to put inline probes into the library, ends the wait: the thread stands still before it runs any of its code, and
+ * goes on when the tracer is done.
  *
  * Another process does not wait: until the collector has looked at them, calls out
  * of them are taken for callbacks out of code that can throw (bpf/callers.h).
@@ -19,7 +21,7 @@
 #include "bpf/probe_cookie.h"
 
 /* The collector deletes the entry to let the thread go; a thread that has waited too long deletes it itself,
- * so that the collector sees that it came too late. */
+ * so that the collector sees that it came too late. The value is a wait_state. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, MAX_WAITING);
@@ -30,23 +32,41 @@ struct {
 struct wait {
     __u64 until;
     __u32 tid;
+    bool ends_by_stop;
 };
+
+/* JOBCTL_TRAP_STOP of include/linux/sched/jobctl.h: PTRACE_INTERRUPT was asked for. */
+#define STOP_ASKED_FOR (1ul << 19)
+
+static __always_inline bool is_to_stop(void)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+
+    return task->jobctl & STOP_ASKED_FOR;
+}
 
 static long wait_a_little(__u64 turn, void *context)
 {
     struct wait *wait = context;
 
-    return !bpf_map_lookup_elem(&waiting, &wait->tid) || bpf_ktime_get_ns() > wait->until;
+    return !bpf_map_lookup_elem(&waiting, &wait->tid) || bpf_ktime_get_ns() > wait->until ||
+           (wait->ends_by_stop && is_to_stop());
 }
 
 #define TURNS (1u << 23) /* the most that bpf_loop takes; each takes some 50 ns */
 
-static __always_inline void wait_until_let_go(__u32 tid)
+/* `ends_by_stop`: the thread may go on once a tracer has stopped it. */
+static __always_inline void wait_until_let_go(__u32 tid, bool ends_by_stop)
 {
-    struct wait wait = {.until = bpf_ktime_get_ns() + LIBRARY_WAIT_NS, .tid = tid};
+    struct wait wait = {
+        .until = bpf_ktime_get_ns() + LIBRARY_WAIT_NS, .tid = tid, .ends_by_stop = ends_by_stop};
+    __u32 stopped = WAIT_STOPPED;
 
     bpf_loop(TURNS, wait_a_little, &wait, 0);
-    bpf_map_delete_elem(&waiting, &tid);
+    if (ends_by_stop && is_to_stop())
+        bpf_map_update_elem(&waiting, &tid, &stopped, BPF_EXIST);
+    else
+        bpf_map_delete_elem(&waiting, &tid);
 }
 
 #define RT_CONSISTENT 0 /* of struct r_debug, which <link.h> describes */
@@ -67,13 +87,13 @@ static __always_inline bool is_before_change(const struct pt_regs *ctx, __u64 co
 /* How the process waits, as a flag of the record; 0: it does not. */
 static __always_inline __u8 begin_wait(struct task_struct *task, const struct process_state *state)
 {
-    __u32 tid = (__u32)task->pid, one = 1;
+    __u32 tid = (__u32)task->pid, waits = WAIT_GOES_ON;
 
     if (phase != PHASE_RECORDING || !(state->flags & (PROCESS_WATCHED | PROCESS_STARTING)))
         return 0;
     if (task->signal->nr_threads == 1 && hold(task))
         return WIRE_HELD;
-    return bpf_map_update_elem(&waiting, &tid, &one, BPF_ANY) ? 0 : WIRE_WAITING;
+    return bpf_map_update_elem(&waiting, &tid, &waits, BPF_ANY) ? 0 : WIRE_WAITING;
 }
 
 SEC("uprobe.multi")
@@ -101,10 +121,10 @@ int on_libraries(struct pt_regs *ctx)
     }
     record->header.flags = how;
     record->tgid = (__u32)task->tgid;
-    record->unused = 0;
+    record->starting = (state->flags & PROCESS_STARTING) != 0;
     bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
     if (how == WIRE_WAITING)
-        wait_until_let_go(tid);
+        wait_until_let_go(tid, true);
     return 0;
 }
 

@@ -72,11 +72,11 @@ static __always_inline struct rewrite_request request_of(const struct pt_regs *c
 /* While probes are attached or taken away no record is read for so long that only a stop helps. */
 static __always_inline __u8 wait_for_removal(struct task_struct *task)
 {
-    __u32 tid = (__u32)task->pid, one = 1;
+    __u32 tid = (__u32)task->pid, waits = WAIT_GOES_ON;
 
     if ((task->signal->nr_threads == 1 || phase != PHASE_RECORDING) && hold_in_any_phase(task))
         return WIRE_HELD;
-    return bpf_map_update_elem(&waiting, &tid, &one, BPF_ANY) ? 0 : WIRE_WAITING;
+    return bpf_map_update_elem(&waiting, &tid, &waits, BPF_ANY) ? 0 : WIRE_WAITING;
 }
 
 SEC("uprobe.multi")
@@ -111,7 +111,7 @@ int on_protect(struct pt_regs *ctx)
     record->address = address;
     bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
     if (how == WIRE_WAITING)
-        wait_until_let_go(tid);
+        wait_until_let_go(tid, false);
     return 0;
 }
 

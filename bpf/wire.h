@@ -99,9 +99,16 @@ struct wire_exec {
     __u32 old_tid, unused;     /* the thread that called exec */
 };
 
+/* Values in the map of threads that wait (bpf/libraries.h). */
+enum wait_state {
+    WAIT_GOES_ON = 1,
+    WAIT_STOPPED = 2, /* a tracer has asked the thread to stop, and it goes on when that one is done */
+};
+
 struct wire_libraries {
     struct wire_header header;
-    __u32 tgid, unused;
+    __u32 tgid;
+    __u32 starting; /* they are the first ones since an exec: 1, else 0 */
 };
 
 /* Numbers of areas of inline probes by which they can be marked (bpf/areas.h): below this. */

@@ -186,7 +186,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     struct traced_image *image = NULL;
     struct background *background;
     char link[64], root[32];
-    bool updates;
+    struct loader_updates updates;
     int r;
 
     program.exe = process_exe(pid);
@@ -218,19 +218,22 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.starting = starting;
     *ret_main = image;
     r = streams_set_program(loader->options.streams, pid, &program, err);
-    return r ? r : loader_survey(loader, pid, &image->file, starting, &updates, err);
+    return r ? r
+             : loader_survey(loader, pid, &image->file, starting ? SURVEY_EXEC : SURVEY_PRESENT, &updates,
+                             err);
 }
 
-int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err)
+int loader_libraries(struct loader *loader, pid_t pid, bool starting, struct loader_updates *ret_updates,
+                     struct error *err)
 {
     struct stat program;
     char link[64];
 
-    *ret_updates = false;
+    *ret_updates = (struct loader_updates){0};
     process_exe_link(pid, link, sizeof(link));
     if (foreign_file_stat(link, &program))
         return 0; /* it has ended */
-    return loader_survey(loader, pid, &program, false, ret_updates, err);
+    return loader_survey(loader, pid, &program, starting ? SURVEY_PRESENT : SURVEY_LOADED, ret_updates, err);
 }
 
 /* The image of a mapping that is probed in `pid` alone; NULL: none is. */

@@ -51,8 +51,15 @@ void loader_free(struct loader *loader);
 int loader_program(struct loader *loader, pid_t pid, bool starting, const struct traced_image **ret_main,
                    struct error *err);
 
-/* The same for libraries only; `*ret_updates` tells whether there was something new to trace. */
-int loader_libraries(struct loader *loader, pid_t pid, bool *ret_updates, struct error *err);
+/* Images that are new to trace in a process. */
+struct loader_updates {
+    unsigned images;
+    unsigned stopped_for; /* of these: by inline probes, for which the process stood still */
+};
+
+/* The same for libraries only. `starting`: they are those that the program starts with; `*ret_updates`: what is new. */
+int loader_libraries(struct loader *loader, pid_t pid, bool starting, struct loader_updates *ret_updates,
+                     struct error *err);
 
 /* Gives inline probes to a process that has none, though it runs a program that has: one that was born before
  * its parent was patched, or that was parted from it. `*ret_updates`: it has got them. */

@@ -258,6 +258,19 @@ static int find_place(const struct traced_image *image, pid_t pid, const struct 
     return r ? r : elf_image_load_bias(image->elf, start, offset, &target->load_bias);
 }
 
+/* The source has to know before the process makes its first call with them: a child by vfork works on its parent's
+ * slots, and it has to be told whose calls these are. */
+static void announce_inline(const struct loader *loader, pid_t pid)
+{
+    struct life_cycle_source *source = loader->options.source;
+    struct process_state state;
+
+    if (!source->of->process(source, pid, &state) || state.flags & PROCESS_INLINE)
+        return;
+    state.flags |= PROCESS_INLINE;
+    source->of->set_process(source, pid, &state);
+}
+
 /* Why the image cannot be patched in a process, or an error: -ESRCH, -ENOMEM. Patches it if it can. */
 static int patch(struct loader *loader, const struct traced_image *image, pid_t pid,
                  const struct code_mapping *mapping, bool *ret_placed, struct error *ret_why,
@@ -285,6 +298,7 @@ static int patch(struct loader *loader, const struct traced_image *image, pid_t 
         return error_say(ret_why, -ENOENT, "its code is not mapped"), 0;
     if (loader->options.budget)
         budget_inline_excluded(loader->options.budget, image, out);
+    announce_inline(loader, pid); /* a process that is not traced any more has ended */
     r = loader->options.in_processes->of->attach_process(loader->options.in_processes, &target, ret_why);
     *ret_placed = !r;
     if (r != -ESRCH && r != -ENOMEM)

@@ -102,11 +102,12 @@ static int report_to_streams(struct loader *loader, const struct traced_image *i
     return r ? error_no_memory(err) : streams_returns_unseen(loader->options.streams, unseen, count, err);
 }
 
-static void wait_for_removal(const struct traced_image *image, pid_t pid)
+/* Memory that cannot be read in time shows no breakpoints: removals that are under way count, too. */
+static void wait_for_removal(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
 
-    while (text_check_has_probes(image, pid) && clock_ns(CLOCK_MONOTONIC) < until)
+    while ((loader_closing(loader) || text_check_has_probes(image, pid)) && clock_ns(CLOCK_MONOTONIC) < until)
         usleep(LOADER_POLL_US);
 }
 
@@ -126,7 +127,7 @@ int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, c
     if (!r && had)
         r = report_to_streams(loader, image, err);
     if (had)
-        wait_for_removal(image, pid);
+        wait_for_removal(loader, image, pid);
     return r;
 }
 

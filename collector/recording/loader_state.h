@@ -52,10 +52,17 @@ static inline bool loader_probes_libraries(const struct loader *loader)
     return loader->options.libraries || loader->options.sync;
 }
 
+/* Why a process is looked at. */
+enum survey_reason {
+    SURVEY_EXEC,    /* it begins to run the program */
+    SURVEY_PRESENT, /* it has the libraries that it starts with, or runs since before the recording */
+    SURVEY_LOADED,  /* it has loaded libraries since, or unloaded them */
+};
+
 /* Goes through all that a process has mapped, whose program is the file `program`, and probes what is wanted;
- * `starting`, `*ret_updates`: see loader_program(), loader_libraries(). */
-int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
-                  bool *ret_updates, struct error *err);
+ * `*ret_updates`: see loader_libraries(). */
+int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, enum survey_reason reason,
+                  struct loader_updates *ret_updates, struct error *err);
 
 /* Watches the dynamic linker that a process has now, once. 1: it is watched; 0: that is not possible. */
 int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapping *mappings, size_t count,

@@ -49,7 +49,9 @@ int loader_watch_linker(struct loader *loader, pid_t pid, const struct code_mapp
 struct survey {
     struct stream_code *code;
     size_t count;
-    bool can_throw, reads_stacks, probes_returns, own_probes, watched, updates;
+    bool can_throw, reads_stacks, probes_returns, own_probes, watched;
+    enum survey_reason reason;
+    struct loader_updates updates;
 };
 
 static void survey_release(struct survey *survey)
@@ -98,21 +100,34 @@ static int survey_sync(struct loader *loader, pid_t pid, struct traced_image *im
     struct sync_survey sync = {0};
     int r = sync_probes_image(loader->options.sync, image, pid, &sync, err);
 
-    survey->updates |= sync.updates;
+    survey->updates.images += sync.updates;
     survey->own_probes |= sync.own;
     loader->skipped |= sync.skipped;
     return r;
 }
 
-/* The inline probes of a library. */
+/* The inline probes of a library. One that a program loads later may be unloaded, and come back while other threads
+ * run: the kernel's probes are there again by then, inline ones may come too late. */
 static int survey_inline(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
                          struct traced_image *image, struct survey *survey, struct error *err)
 {
     bool placed;
-    int r = loader_attach_inline(loader, image, pid, mapping, &placed, err);
+    int r;
 
-    survey->updates |= placed;
+    if (survey->reason == SURVEY_LOADED && !image->patched)
+        return image_table_leave_inline(loader->options.images, image, "it was loaded while the program ran",
+                                        err);
+    r = loader_attach_inline(loader, image, pid, mapping, &placed, err);
+    survey->updates.images += placed;
+    survey->updates.stopped_for += placed;
     return r;
+}
+
+/* Whether the program is not probed yet because that it was executed is not told yet: uprobes beside inline probes that
+ * are still to come, or to be refused, would take their places. */
+static bool awaits_exec(const struct traced_image *image, enum image_kind kind)
+{
+    return kind == IMAGE_MAIN && image->inlined;
 }
 
 static int survey_mapping(struct loader *loader, pid_t pid, const struct code_mapping *mapping,
@@ -137,8 +152,9 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
         r = survey_inline(loader, pid, mapping, image, survey, err);
     if (r)
         return r;
-    if (image_is_traced(image) && !loader_is_attached(loader, image, pid)) {
-        survey->updates = true;
+    if (image_is_traced(image) && !awaits_exec(image, kind) &&
+        !loader_is_attached(loader, image, pid)) {
+        survey->updates.images++;
         r = loader_attach(loader, image, pid, false, err);
         if (r == -EMFILE || r == -ENFILE)
             return loader_note_unopened(loader, mapping->path, r, err);
@@ -181,7 +197,7 @@ static void list_quiet_ranges(const struct survey *survey, struct process_state 
 }
 
 /* Tells the kernel side and the streams what has been found. */
-static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool starting, struct error *err)
+static int tell(struct loader *loader, pid_t pid, struct survey *survey, struct error *err)
 {
     struct process_state state = {.flags = PROCESS_TRACED};
 
@@ -194,7 +210,7 @@ static int tell(struct loader *loader, pid_t pid, struct survey *survey, bool st
     /* Children are watched each on its own, and may load a library at once. */
     if (survey->own_probes || (loader->options.libraries && loader->options.in_processes))
         state.flags |= PROCESS_OWN_PROBES;
-    if (starting)
+    if (survey->reason == SURVEY_EXEC)
         state.flags |= PROCESS_STARTING;
     if (survey->probes_returns && (survey->can_throw || !survey->watched))
         state.flags |= PROCESS_CHECK_CALLERS;
@@ -214,10 +230,10 @@ static bool translates(const struct loader *loader, const struct stat *program)
     return image && image->translates;
 }
 
-int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, bool starting,
-                  bool *ret_updates, struct error *err)
+int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, enum survey_reason reason,
+                  struct loader_updates *ret_updates, struct error *err)
 {
-    CLEANUP(survey_release) struct survey survey = {0};
+    CLEANUP(survey_release) struct survey survey = {.reason = reason};
     struct code_mapping *mappings;
     size_t count;
     int r = process_code_mappings(pid, &mappings, &count, err);
@@ -244,5 +260,5 @@ int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, 
     *ret_updates = survey.updates;
     for (size_t i = 0; r >= 0 && loader_has_inline(loader, pid) && i < survey.count; i++)
         r = is_c_library(survey.code[i].image) ? loader_watch_rights(loader, survey.code[i].image, err) : 0;
-    return r < 0 ? r : tell(loader, pid, &survey, starting, err);
+    return r < 0 ? r : tell(loader, pid, &survey, err);
 }

@@ -9,16 +9,25 @@
 #include "collector/recording/recorder_rewrites.h"
 #include "collector/recording/recorder_rights.h"
 
-bool recorder_let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid)
+/* `*ret_stopped`: see life_cycle_source.h. */
+static bool let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid, bool *ret_stopped)
 {
     struct life_cycle_source *source = recorder->source;
     bool in_time = false;
 
+    *ret_stopped = false;
     if (header->flags & WIRE_HELD)
         in_time = source->of->release(source, pid);
     if (header->flags & WIRE_WAITING)
-        in_time = source->of->end_wait(source, (pid_t)header->tid);
+        in_time = source->of->end_wait(source, (pid_t)header->tid, ret_stopped);
     return in_time;
+}
+
+bool recorder_let_go(struct recorder *recorder, const struct wire_header *header, pid_t pid)
+{
+    bool stopped;
+
+    return let_go(recorder, header, pid, &stopped);
 }
 
 /* A stretch that was not seen, of unknown length. */
@@ -182,12 +191,15 @@ static int handle_libraries(struct recorder *recorder, const void *data, size_t 
 {
     const struct wire_libraries *record = data;
     pid_t pid = (pid_t)record->tgid;
-    bool updates = false, in_time;
+    bool in_time, stopped;
     struct error why = {0};
-    int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, &updates, &why);
+    struct loader_updates updates = {0};
+    int r = recorder->closing ? 0 : loader_libraries(recorder->loader, pid, record->starting, &updates, &why);
 
-    in_time = recorder_let_go(recorder, &record->header, pid);
-    return looked_at(recorder, pid, r, &why, in_time ? NULL : library_loss(recorder, updates));
+    /* A thread that was stopped for one image's inline probes has not waited for others. */
+    in_time = let_go(recorder, &record->header, pid, &stopped) &&
+              (!stopped || (updates.images == updates.stopped_for && updates.images <= 1));
+    return looked_at(recorder, pid, r, &why, in_time ? NULL : library_loss(recorder, updates.images != 0));
 }
 
 static int handle_rewrite(struct recorder *recorder, const void *record, size_t size)

@@ -204,9 +204,10 @@ static bool release(struct life_cycle_source *source, pid_t pid)
     return tracer_ask(tracer_of(source), release_held, &pid) > 0;
 }
 
-static bool end_wait(struct life_cycle_source *source, pid_t tid)
+static bool end_wait(struct life_cycle_source *source, pid_t tid, bool *ret_stopped)
 {
     (void)source, (void)tid; /* no thread waits by itself */
+    *ret_stopped = false;
     return false;
 }
 

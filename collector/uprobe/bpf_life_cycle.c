@@ -36,7 +36,7 @@ static int set_process(struct life_cycle_source *source, pid_t pid, const struct
 
     if (process(source, pid, &before)) {
         after.worker = before.worker;
-        after.flags |= before.flags & PROCESS_SHARES_SLOTS;
+        after.flags |= before.flags & (PROCESS_SHARES_SLOTS | PROCESS_SHARES_AREA);
     }
     return update_process(uprobe_of_life_cycle(source), pid, &after, BPF_EXIST);
 }
@@ -223,11 +223,13 @@ static bool release(struct life_cycle_source *source, pid_t pid)
     return stood;
 }
 
-static bool end_wait(struct life_cycle_source *source, pid_t tid)
+static bool end_wait(struct life_cycle_source *source, pid_t tid, bool *ret_stopped)
 {
-    uint32_t key = (uint32_t)tid;
+    int map = bpf_map__fd(uprobe_of_life_cycle(source)->skeleton->maps.waiting);
+    uint32_t key = (uint32_t)tid, state = 0;
 
-    return !bpf_map_delete_elem(bpf_map__fd(uprobe_of_life_cycle(source)->skeleton->maps.waiting), &key);
+    *ret_stopped = !bpf_map_lookup_elem(map, &key, &state) && state == WAIT_STOPPED;
+    return !bpf_map_delete_elem(map, &key);
 }
 
 const struct life_cycle_operations bpf_life_cycle_operations = {

@@ -53,17 +53,30 @@ by_inline() { # run's name, library
         grep '^[1-9][0-9]* functions by inline probes' >/dev/null
 }
 
-# The program's own counts are those of the recording.
-counts() { # run's name, images, command...
+# The programs' own counts are those of the recording.
+same_counts() { # run's name, images, command...
     local run=$1 images=$2
     shift 2
-    record "$run" --backend auto --when-behind wait --images "$images" -- "$@" >"$WORK/$run.said"
+    record "$run" --exit-status --backend auto --when-behind wait --images "$images" -- "$@" >"$WORK/$run.printed"
+    awk '/^library_/ { calls[$1] += $2 } END { for (name in calls) print name, calls[name] }' "$WORK/$run.printed" |
+        sort >"$WORK/$run.said"
     no_loss "$run"
-    by_inline "$run" libnumbers.so
     q "SELECT f.name || ' ' || count(*) AS line FROM events e JOIN functions f USING (function_id)
        WHERE e.run_id = $(run_id "$run") AND e.kind = 'call' AND f.name IN ('library_leaf', 'library_work')
        GROUP BY f.name" | sort >"$WORK/$run.recorded"
     diff "$WORK/$run.said" "$WORK/$run.recorded"
+}
+
+counts() {
+    same_counts "$@"
+    by_inline "$1" libnumbers.so
+}
+
+# A library that a program loads while it runs has the kernel's probes: they are there whenever it comes back.
+counts_by_uprobes() {
+    same_counts "$@"
+    q "SELECT value FROM tags WHERE run_id = $(run_id "$1") AND key LIKE 'backend:%/libnumbers.so'" |
+        grep "^the kernel's probes: it was loaded while the program ran" >/dev/null
 }
 
 # Each call of the library is inside the call of the program that it comes from.
@@ -151,12 +164,20 @@ run_case "a library that the program is linked with" counts linked '*libnumbers*
 run_case "with the program's own functions" counts both 'main,*libnumbers*' "$WORK/linked"
 run_case "and its callers are known" nested both
 run_case "a library that is bound lazily" counts lazy 'main,*libnumbers*' "$WORK/linked_lazy"
-run_case "threads and children" counts threads 'main,*libnumbers*' "$PROGRAMS/uses_library" threads "$LIBRARY"
+present=(env LD_PRELOAD="$LIBRARY" "$PROGRAMS/uses_library")
+run_case "threads and children" counts threads 'main,*libnumbers*' "${present[@]}" threads "$LIBRARY"
 run_case "threads and children of a program that is not recorded" \
-    counts threads_alone '*libnumbers*' "$PROGRAMS/uses_library" threads "$LIBRARY"
-run_case "a library that is opened and closed" counts reload 'main,*libnumbers*' "$PROGRAMS/uses_library" reload "$LIBRARY"
-run_case "all libraries" counts reload_all all "$PROGRAMS/uses_library" reload "$LIBRARY"
-run_case "two copies of a library" counts copies 'main,*libnumbers*' "$PROGRAMS/uses_library" copies "$LIBRARY"
+    counts threads_alone '*libnumbers*' "${present[@]}" threads "$LIBRARY"
+for use in threads reload copies; do
+    run_case "a library that is loaded later: $use" \
+        counts_by_uprobes "later_$use" 'main,*libnumbers*' "$PROGRAMS/uses_library" "$use" "$LIBRARY"
+done
+# Another process has started with it: in this one, too, its probes are inline.
+# shellcheck disable=SC2016 # for the other shell
+after_another=(sh -c '"$0" && exec "$@"' "$WORK/linked" "$PROGRAMS/uses_library")
+run_case "a library that is opened and closed" counts reload 'main,*libnumbers*' "${after_another[@]}" reload "$LIBRARY"
+run_case "all libraries" counts reload_all all "${after_another[@]}" reload "$LIBRARY"
+run_case "two copies of a library" counts copies 'main,*libnumbers*' "${after_another[@]}" copies "$LIBRARY"
 run_case "what --dry-run and the tags say" what_it_says
 run_case "what rules them out in the program" refused_for_the_program
 run_case "a running process, five times, and its library is as before" attach_and_detach

@@ -47,7 +47,7 @@ def tree_is_right(here, name, build, path):
     """The calls are those of the instrumented build of `name`; `path` is what the catalog calls the program `build`."""
     wanted = truth_of((program(name + ".instrumented"),))
     difference = truth.compare(wanted.streams, here.streams(wanted.known, {str(path): program(build)}), "tree")
-    check(not difference, difference)
+    check(not difference, f"{difference}\nlosses: {here.losses()}")
 
 
 def only_child(pid):
