@@ -56,7 +56,7 @@ static int plan_library(struct image_table *table, const struct traced_image *pr
 {
     int r = plan_file(table, path, name, IMAGE_LIBRARY, ret_image, err);
 
-    return r || *ret_image == program || !(*ret_image)->inlined || !program->against_inline
+    return r || *ret_image == program || !program || !(*ret_image)->inlined || !program->against_inline
                ? r
                : image_table_leave_inline(table, *ret_image, program->against_inline, err);
 }

@@ -265,7 +265,7 @@ static int put_in_new(struct inline_backend *backend, struct member *member,
         .has_exits = target->inlined->exact,
     };
     struct family *family = member->family;
-    struct patched_image *image;
+    struct patched_image *image = NULL;
     int r;
 
     if (family->image_count >= IMAGES_MAX)

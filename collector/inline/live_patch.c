@@ -422,7 +422,7 @@ static int unmap_area(struct remote *remote, const struct live_patches *patches,
 {
     const struct agent_area *area = patches->items[0]->area;
     uint64_t apart = area->head->chunks - AGENT_COUNTS_BYTES;
-    AUTO_FREE struct stale_area *places = calloc(patches->count, sizeof(*places));
+    AUTO_FREE struct stale_area *places = calloc(patches->count + 1, sizeof(*places));
 
     if (!places)
         return error_no_memory(err);

@@ -33,7 +33,7 @@ launched() { # life cycle, namespaces' program...
     same "all of them have ended well" "$(cat "$WORK/out")"
     # By ptrace it may be open which of two ended processes had a thread with that id: its calls are lost, and counted.
     [[ $life_cycle == bpf ]] || may_be_lost=2
-    each_has_its_own "$name" $may_be_lost
+    each_has_its_own "$name" "$may_be_lost"
 }
 
 # By the number that the host knows it by.
@@ -64,10 +64,10 @@ backend_of() { # run's name, program
 
 in_a_container() {
     local name=container
-    record $name --backend inline --budget none --exit-status -- \
+    record "$name" --backend inline --budget none --exit-status -- \
         unshare --map-root-user --user "${ONE[@]:1}" "$PROGRAMS/filtered" container "$PROGRAMS/contained" >"$WORK/out"
     same "all of them have ended well" "$(cat "$WORK/out")"
-    each_has_its_own $name 0
+    each_has_its_own "$name" 0
 }
 
 # Far more calls than there is memory for at once: threads wait, which the filter allows.
