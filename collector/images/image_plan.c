@@ -167,6 +167,7 @@ static int plan_inline(const struct image_table *table, struct traced_image *ima
     if (!table->options.inlined)
         return 0;
     if (!refusal) {
+        image->plan->ungated = table->options.only_inline;
         r = inline_image_new(image->elf, image->functions, image->function_count, image->plan,
                              &image->inlined, &why);
         if (r && r != -ENODATA) {

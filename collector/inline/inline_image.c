@@ -111,7 +111,8 @@ static void choose(struct inline_image *inlined, const struct image_function *fu
     for (size_t i = 0; i < plan->refusal_count; i++)
         inlined->chosen[plan->refusals[i].function] = true;
     for (size_t i = 0; i < inlined->count; i++)
-        inlined->chosen[i] &= inlined->sites[i].refusal == DISPLACE_OK && !rewrite_gate_is(&functions[i]);
+        inlined->chosen[i] &=
+            inlined->sites[i].refusal == DISPLACE_OK && (plan->ungated || !rewrite_gate_is(&functions[i]));
 }
 
 static size_t patched_bytes(const struct displace_site *site)

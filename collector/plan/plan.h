@@ -115,8 +115,9 @@ struct plan {
                                         refusal_count */
     size_t by_kind[PLAN_SITE_KINDS]; /* probes */
     bool exact;                      /* PLAN_RETURNS_EXACT is wanted */
-    bool changes;                    /* the file tells which bytes of its code change in memory */
-    size_t moved;                    /* probes whose sp_offset is not 0 */
+    bool ungated; /* nothing watches changes of code: functions that make them may have inline probes */
+    bool changes; /* the file tells which bytes of its code change in memory */
+    size_t moved; /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];
     size_t by_no_return[PLAN_NO_RETURNS]; /* functions */
 };
