@@ -271,7 +271,7 @@ static int begin_family(struct inline_backend *backend, const struct backend_tar
     return r;
 }
 
-/* The process is patched, and the first of its family. */
+/* The process is patched, and the first of its family, which is freed if it cannot be noted. */
 static int add_first_member(struct inline_backend *backend, struct family *family, pid_t pid,
                             struct error *err)
 {
@@ -285,6 +285,7 @@ static int add_first_member(struct inline_backend *backend, struct family *famil
     if (r) {
         pulse_remove(backend->pulse, family->area);
         live_patch_restore(pid, &(struct live_patches){&patch, 1}, NULL);
+        family_free(family);
         return r;
     }
     member = inline_find_member(backend, pid);
