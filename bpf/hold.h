@@ -56,21 +56,27 @@ static __always_inline bool hold(struct task_struct *task)
     return phase == PHASE_RECORDING && hold_in_any_phase(task);
 }
 
+/* Stops the process of another task, if it is on the list then and can be continued. */
+static __always_inline bool hold_other(struct task_struct *task)
+{
+    __u64 since = bpf_ktime_get_ns();
+    __u32 tgid = (__u32)task->tgid;
+
+    if (phase != PHASE_RECORDING || !bpf_ksym_exists(bpf_send_signal_task) ||
+        (!can_continue_all && task->cred->uid.val != collector_user) ||
+        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
+        return false;
+    if (!bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0))
+        return true;
+    bpf_map_delete_elem(&held, &tgid);
+    return false;
+}
+
 /* Stops a child that has not run yet. One with a terminal is not stopped: it is unknown yet whether it will be
  * a job. */
 static __always_inline bool hold_newborn(struct task_struct *child)
 {
-    __u64 since = bpf_ktime_get_ns();
-    __u32 tgid = (__u32)child->tgid;
-
-    if (phase != PHASE_RECORDING || !may_hold || !bpf_ksym_exists(bpf_send_signal_task) ||
-        child->signal->tty || (!can_continue_all && child->cred->uid.val != collector_user) ||
-        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
-        return false;
-    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
-        return true;
-    bpf_map_delete_elem(&held, &tgid);
-    return false;
+    return may_hold && !child->signal->tty && hold_other(child);
 }
 
 /* The same so that it can be given probes. */
@@ -82,18 +88,9 @@ static __always_inline bool hold_child(struct task_struct *child, const struct p
 /* The same with a thread that works on its maker's slots: its process, until the block is marked. */
 static __always_inline bool hold_sharer(struct task_struct *parent, struct task_struct *child)
 {
-    __u64 since = bpf_ktime_get_ns();
-    __u32 tgid = (__u32)child->tgid;
     bool may = may_hold || (__u32)parent->real_parent->tgid == collector;
 
-    if (phase != PHASE_RECORDING || !may || is_job(parent) || !bpf_ksym_exists(bpf_send_signal_task) ||
-        (!can_continue_all && child->cred->uid.val != collector_user) ||
-        bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
-        return false;
-    if (!bpf_send_signal_task(child, SIGSTOP, PIDTYPE_TGID, 0))
-        return true;
-    bpf_map_delete_elem(&held, &tgid);
-    return false;
+    return may && !is_job(parent) && hold_other(child);
 }
 
 #endif
