@@ -15,8 +15,8 @@
 #include "collector/recording/loader_state.h"
 #include "collector/recording/text_check.h"
 
-/* The kernel takes some 40 ms to remove probes, many times that on a busy machine; a process stands still meanwhile,
- * for with a breakpoint in what it changes or translates it would die. */
+/* The kernel takes some 40 ms to remove probes, and many times that on a busy machine. The process stands still
+ * meanwhile: with a breakpoint in what it changes, copies or translates it would die. */
 #define REMOVAL_MOST_NS 10000000000u
 
 /* The image that a process has mapped at `address`, whatever it may do with it at present; NULL: none that is
@@ -102,12 +102,11 @@ static int report_to_streams(struct loader *loader, const struct traced_image *i
     return r ? error_no_memory(err) : streams_returns_unseen(loader->options.streams, unseen, count, err);
 }
 
-/* Memory that cannot be read in time shows no breakpoints: removals that are under way count, too. */
-static void wait_for_removal(const struct loader *loader, const struct traced_image *image, pid_t pid)
+static void wait_for_removal(const struct traced_image *image, pid_t pid)
 {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOVAL_MOST_NS;
 
-    while ((loader_closing(loader) || text_check_has_probes(image, pid)) && clock_ns(CLOCK_MONOTONIC) < until)
+    while (text_check_has_probes(image, pid) && clock_ns(CLOCK_MONOTONIC) < until)
         usleep(LOADER_POLL_US);
 }
 
@@ -127,7 +126,7 @@ int loader_leave(struct loader *loader, struct traced_image *image, pid_t pid, c
     if (!r && had)
         r = report_to_streams(loader, image, err);
     if (had)
-        wait_for_removal(loader, image, pid);
+        wait_for_removal(image, pid);
     return r;
 }
 

@@ -135,11 +135,13 @@ int text_check_process(struct traced_image *image, pid_t pid, bool mark, bool *r
 bool text_check_has_probes(const struct traced_image *image, pid_t pid)
 {
     AUTO_TEXT_DIFF struct text_diff diff = {0};
+    int r = text_diff_read(pid, image->file.st_dev, image->file.st_ino, &diff);
 
-    if (text_diff_read(pid, image->file.st_dev, image->file.st_ino, &diff))
-        return false;
+    if (r)
+        return r != -ESRCH;
     for (size_t i = 0; i < image->site_count; i++)
-        if (text_stretches_overlap(&diff.breakpoints, image->offsets[i], image->offsets[i] + 1))
+        if (text_stretches_overlap(&diff.breakpoints, image->offsets[i], image->offsets[i] + 1) ||
+            text_stretches_overlap(&diff.different, image->offsets[i], image->offsets[i] + 1))
             return true;
     return false;
 }

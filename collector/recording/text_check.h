@@ -29,7 +29,8 @@ void text_check_settle(const struct traced_image *image, uint64_t most_ns);
 /* As text_check_all() for one process; nothing is marked without `mark`. A process that is gone has no differences. */
 int text_check_process(struct traced_image *image, pid_t pid, bool mark, bool *ret_any, struct error *err);
 
-/* Whether the process has a breakpoint where the image has probes. */
+/* Whether the process has a breakpoint where the image has probes; true as well where that cannot be read, or is not
+ * the file's code. */
 bool text_check_has_probes(const struct traced_image *image, pid_t pid);
 
 #endif

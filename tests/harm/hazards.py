@@ -494,7 +494,7 @@ def copied_code(here, died_of, *options):
 @case("a program that maps memory to run a copy of its code in: its probes go first", "uprobe")
 @case("a program that maps memory to run a copy of its code in: its probes go first, inline", "inline")
 def memory_for_a_copy(here, backend):
-    copies = program("copies_code")
+    copies = copy(here, "copies_code", "target")  # uprobes are in all processes of a program: another case records it, too
     same("while recorded", (0, "result 40\n"), here.record("--backend", backend, "--", copies)[:2])
     check(here.query("SELECT 1 FROM blind WHERE cause LIKE '%run a copy of its code in%'"), "it is not said")
 
