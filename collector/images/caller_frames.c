@@ -106,6 +106,8 @@ uint64_t caller_frames_depth(struct caller_frames *frames, struct elf_image *ima
 
 /* An image has fewer places that call back; addresses that a target makes up are not all kept. */
 #define TOLD_MOST 65536
+/* Bytes; no frame is larger than most stacks. */
+#define FRAME_MOST (8u << 20)
 
 /* The CFA is the stack pointer before the caller was called (System V ABI for AMD64, 3.7); as the stack pointer at the
  * call plus a number. */
@@ -115,7 +117,8 @@ static uint64_t told_depth(Dwarf_Frame *frame)
     size_t count;
 
     if (dwarf_frame_cfa(frame, &operations, &count) || count != 1 || operations->atom != DW_OP_bregx ||
-        operations->number != DWARF_STACK_REGISTER || operations->number2 < CALL_PUSHES)
+        operations->number != DWARF_STACK_REGISTER || operations->number2 < CALL_PUSHES ||
+        operations->number2 > FRAME_MOST)
         return 0;
     return operations->number2 - CALL_PUSHES;
 }
