@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/process/target_memory.h"
 #include "image/elf/imports.h"
@@ -42,46 +41,36 @@ bool code_mover_translates(struct elf_image *image)
     return found;
 }
 
-/* Whether the image's table of symbols has all of these; NULL ends the list, of at most 32. */
-static bool has_symbols(struct elf_image *image, const char *const *names)
+/* Whether the image's table of symbols has both a name of where its code begins and one of where it ends. A linker defines
+ * them only for a program that asks for them. */
+static bool knows_its_code(struct elf_image *image)
 {
+    Elf *elf = elf_image_elf(image);
     Elf_Scn *section = NULL;
-    uint32_t missing = 0;
+    bool begins = false, ends = false;
     GElf_Shdr header;
 
-    for (size_t i = 0; names[i]; i++)
-        missing |= 1u << i;
-    while (missing && (section = elf_nextscn(elf_image_elf(image), section))) {
+    while (!(begins && ends) && (section = elf_nextscn(elf, section))) {
         Elf_Data *data = gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB && header.sh_entsize
                              ? elf_getdata(section, NULL)
                              : NULL;
         size_t count = data ? data->d_size / header.sh_entsize : 0;
         GElf_Sym symbol;
 
-        for (size_t i = 0; missing && i < count && i <= INT_MAX; i++) {
-            const char *name = gelf_getsym(data, (int)i, &symbol)
-                                   ? elf_strptr(elf_image_elf(image), header.sh_link, symbol.st_name)
-                                   : NULL;
+        for (size_t i = 0; i < count && i <= INT_MAX; i++) {
+            const char *name =
+                gelf_getsym(data, (int)i, &symbol) ? elf_strptr(elf, header.sh_link, symbol.st_name) : NULL;
 
-            for (size_t k = 0; name && names[k]; k++)
-                if (!strcmp(name, names[k]))
-                    missing &= ~(1u << k);
+            begins |= name && !strcmp(name, "__executable_start");
+            ends |= name && (!strcmp(name, "etext") || !strcmp(name, "_etext") || !strcmp(name, "__etext"));
         }
     }
-    return !missing;
+    return begins && ends;
 }
 
 bool code_mover_moves(struct elf_image *image)
 {
-    static const char *const ends[][3] = {
-        {"__executable_start", "etext"}, {"__executable_start", "_etext"}, {"__executable_start", "__etext"}};
-    bool found = false;
-
-    if (!image_imports(image, (const char *const[]){"mremap", NULL}))
-        return false;
-    for (size_t i = 0; !found && i < ARRAY_SIZE(ends); i++)
-        found = has_symbols(image, ends[i]);
-    return found;
+    return image_imports(image, (const char *const[]){"mremap", NULL}) && knows_its_code(image);
 }
 
 static bool has_mover(struct elf_image *image)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Programs that run a copy of code instead of the code: breakpoints would be copied with it, and the copies
- * are no probes of the kernel's any more but traps that kill the program. Of these three kinds can be told
+ * are not the kernel's probes any more but traps that kill the program. Three kinds of such programs are recognised
  * beforehand:
  *
  * - translators, which map other programs and run what they make of them (valgrind's tools);
- * - programs that move their own code to huge pages when they are told to (node --use-largepages);
+ * - programs that move their own code to huge pages if an option says so (node --use-largepages);
  * - programs that move memory (mremap) and know where their code begins and ends (ClickHouse): by the symbols
  *   that a linker defines only for who asks for them. Their configuration is not known.
  *
