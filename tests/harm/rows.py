@@ -9,6 +9,7 @@ OPTIONS = {
     "default": [],
     "timed": ["--time", "full"],
     "none": ["--returns", "none"],
+    "exact": ["--returns", "exact"],
     "all images": ["--images", "all"],
     "no hold": ["--no-hold"],
     "uprobe": ["--backend", "uprobe"],
