@@ -6,9 +6,9 @@
  * A process whose new libraries are to be probed waits there, and so does every program when it starts. One
  * that has a single thread is stopped, as at
  * its exec. In others all threads would see the stop (epoll_wait and others return EINTR after one): there
- * only the thread that loads the library waits, here, for at most LIBRARY_WAIT_NS. A tracer that stops all threads,
- * to put inline probes into the library, ends the wait: the thread stands still before it runs any of its code, and
- * goes on when the tracer is done.
+ * only the thread that loads the library waits, here, for at most LIBRARY_WAIT_NS. A tracer that stops all threads
+ * to put inline probes into the library ends the wait: the thread stops before it runs any code of the library, and
+ * continues when the tracer detaches.
  *
  * Another process does not wait: until the collector has looked at them, calls out
  * of them are taken for callbacks out of code that can throw (bpf/callers.h).
@@ -55,7 +55,7 @@ static long wait_a_little(__u64 turn, void *context)
 
 #define TURNS (1u << 23) /* the most that bpf_loop takes; each takes some 50 ns */
 
-/* `ends_by_stop`: the thread may go on once a tracer has stopped it. */
+/* `ends_by_stop`: a stop by a tracer ends the wait. */
 static __always_inline void wait_until_let_go(__u32 tid, bool ends_by_stop)
 {
     struct wait wait = {

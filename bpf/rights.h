@@ -7,7 +7,7 @@
  * kernel asks whether it may (Linux 6.14). A child that is made with a user namespace of its own is reported
  * as it is made. Until its next fork a process needs no other memory.
  *
- * What is left (unshare(CLONE_NEWUSER) without the C library, older kernels) the collector finds by itself.
+ * The collector looks for the rest once a second: unshare(CLONE_NEWUSER) without the C library, older kernels.
  */
 #ifndef TRACECTL_BPF_RIGHTS_H
 #define TRACECTL_BPF_RIGHTS_H

@@ -102,7 +102,7 @@ struct wire_exec {
 /* Values in the map of threads that wait (bpf/libraries.h). */
 enum wait_state {
     WAIT_GOES_ON = 1,
-    WAIT_STOPPED = 2, /* a tracer has asked the thread to stop, and it goes on when that one is done */
+    WAIT_STOPPED = 2, /* a tracer stops the thread, which continues when the tracer detaches */
 };
 
 struct wire_libraries {

@@ -128,8 +128,8 @@ struct life_cycle_operations {
     size_t (*held)(const struct life_cycle_source *source, pid_t *pids, size_t capacity);
     /* Lets a process go; false: it had stood too long and runs already. */
     bool (*release)(struct life_cycle_source *source, pid_t pid);
-    /* The same of a thread that waits. `*ret_stopped`: a tracer has stopped it meanwhile, and it went on when that
-     * one was done. */
+    /* The same of a thread that waits. `*ret_stopped`: a tracer has stopped it meanwhile, and it continued when
+     * the tracer detached. */
     bool (*end_wait)(struct life_cycle_source *source, pid_t tid, bool *ret_stopped);
 };
 

@@ -65,8 +65,8 @@ static enum displace_refusal collect(struct disasm *disasm, const struct displac
     return refusal;
 }
 
-/* Whether the function's first instruction may stay in front of the jump; what it does is no loss then, for it always
- * goes on to the next. */
+/* Whether the function's first instruction may stay in front of the jump: every call that executes it then reaches the
+ * jump. */
 static bool can_stay(const struct instruction *first, struct displacement *ret_displacement)
 {
     int64_t moved;

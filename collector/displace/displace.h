@@ -19,11 +19,11 @@
  * - They lie in one page. Pages are written one after the other, and the writer may be killed.
  *
  * A function whose own code leads back to its first instruction would count every turn as a call: refused, as
- * for uprobes. The first instruction stays where it is, and what follows is patched, if it always goes on to the
- * next one (instruction_only_computes()): the kernel's uprobes of other tools replace one byte at the entry by
- * a breakpoint, execute the instruction that the file has there, and go on behind it, whatever is in memory.
- * Of a jump at the entry they would leave the last four bytes. ENDBR64 stays in any case, for indirect branches must
- * land on it.
+ * for uprobes. The first instruction stays where it is, and the jump replaces what follows, if the next instruction
+ * is always reached from it (instruction_only_computes()). A uprobe of another tool at the entry replaces one byte
+ * by a breakpoint; at a hit the kernel executes the file's first instruction and continues behind it, whatever is in
+ * memory there. Of a jump at the entry that would be the last bytes. ENDBR64 always stays, since indirect branches
+ * must land on it.
  *
  * An instruction that faults does so in the stub. Who catches SIGSEGV and compares the place with a list of
  * its own instructions does not find it there; compilers make no such code, some virtual machines do.

@@ -51,7 +51,7 @@ int inline_overwritten(const struct backend *backend, pid_t pid, size_t index,
     lost = calloc(image->inlined->count + 1, sizeof(*lost));
     if (!lost || look(pid, image, lost))
         return -ENOMEM;
-    /* A library that has been unloaded, or loaded anew, has taken its probes with it: that is told elsewhere. */
+    /* A library that is unloaded takes its probes with it; that is no loss of its own. */
     if (!live_patch_is_there(pid, &image->patch))
         memset(lost, false, image->inlined->count * sizeof(*lost));
     *ret_inlined = image->inlined;

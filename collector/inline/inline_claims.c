@@ -53,7 +53,7 @@ int inline_note_own_ids(struct inline_backend *backend, pid_t pid)
 
     for (size_t i = 0; !r && i < count; i++)
         r = inline_note_own_id(backend, pid, (uint32_t)tids[i], (uint32_t)pid_namespace_innermost(tids[i]));
-    return r == -ENOMEM ? r : 0; /* a process that is gone is told of later */
+    return r == -ENOMEM ? r : 0; /* the end of a process is reported later */
 }
 
 void inline_forget_own_id(struct inline_backend *backend, uint32_t tid)

@@ -275,7 +275,7 @@ static int put_in_new(struct inline_backend *backend, struct member *member,
     r = inline_make_image(backend, family, target, &image, err);
     if (r)
         return r;
-    inline_add_image(family, image); /* for good, whatever comes of it */
+    inline_add_image(family, image); /* it stays listed if the next steps fail */
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         r = attempt ? inline_place_image(backend, target, image, err) : 0;
         if (!r)
@@ -294,7 +294,7 @@ int inline_join(struct inline_backend *backend, struct member *member, const str
     if (!target->inode && inline_has_image(&backend->backend, member->pid, target->inlined))
         return 1; /* the program */
     if (member->shares)
-        return 1; /* its parent's; or it has executed another program, which is not told yet */
+        return 1; /* it has its parent's; or it runs another program, whose record is still to come */
     r = put_in_known(member, target, err);
     return r == -ENOENT ? put_in_new(backend, member, target, err) : r;
 }

@@ -111,7 +111,7 @@ enum file { FILE_HEAD, FILE_AGENT, FILE_STUBS, FILE_DATA, FILE_FILTERED, FILES }
 struct descriptors {
     uint64_t page;       /* the target's memory for letters */
     int free[2 + FILES]; /* two sockets, and the files */
-    size_t count;        /* so many of them are used */
+    size_t count;        /* how many of them are used */
     int ours[FILES];     /* -1: the target does not get that file */
     uint64_t theirs[FILES];
 };

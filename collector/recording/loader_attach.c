@@ -97,8 +97,7 @@ static int make_way(struct loader *loader, struct traced_image *image, struct er
     return r;
 }
 
-/* Who has asked for the right to change code before that is watched has got it by then, or has not had a processor for
- * so long. */
+/* How long to wait for threads that may be changing code already when the gates are placed. */
 #define UNDER_WAY_NS 2000000000u
 
 /* Watches whether the image's code is about to be changed, unless its file tells where. Before its other

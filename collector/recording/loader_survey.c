@@ -123,8 +123,8 @@ static int survey_inline(struct loader *loader, pid_t pid, const struct code_map
     return r;
 }
 
-/* Whether the program is not probed yet because that it was executed is not told yet: uprobes beside inline probes that
- * are still to come, or to be refused, would take their places. */
+/* Whether the process has just executed this program, and its exec record is still to come: inline probes are placed or
+ * refused then, and uprobes now would count as all that the program can have. */
 static bool awaits_exec(const struct traced_image *image, enum image_kind kind)
 {
     return kind == IMAGE_MAIN && image->inlined;
@@ -152,8 +152,7 @@ static int survey_mapping(struct loader *loader, pid_t pid, const struct code_ma
         r = survey_inline(loader, pid, mapping, image, survey, err);
     if (r)
         return r;
-    if (image_is_traced(image) && !awaits_exec(image, kind) &&
-        !loader_is_attached(loader, image, pid)) {
+    if (image_is_traced(image) && !awaits_exec(image, kind) && !loader_is_attached(loader, image, pid)) {
         survey->updates.images++;
         r = loader_attach(loader, image, pid, false, err);
         if (r == -EMFILE || r == -ENFILE)

@@ -85,8 +85,8 @@ static bool switches_stacks(const struct call_stack *stack, size_t depth, const 
 static uint64_t gone_at(const struct call_evidence *call)
 {
     uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
-    /* From this call's return address up to where the caller's own lies, and that too (rule 5): a call with the same
-     * entry pointer was made by the caller's caller before, or has left its frame to the caller. */
+    /* From this call's return address up to and including the caller's own (rule 5): a call with that entry pointer
+     * has returned, or has left its frame to the caller by a tail call. */
     uint64_t inside = call->sp + call->caller_depth + sizeof(uint64_t);
 
     return !call->caller_depth || gone > inside ? gone : inside;
