@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/images/caller_frames.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <stdlib.h>
 #include <uthash.h>
 
 #include "image/arch/disasm.h"
-#include "image/arch/registers.h"
 #include "image/flow/call_depth.h"
 
 /* A function whose calls have been read. */
@@ -17,7 +14,7 @@ struct known_caller_function {
 };
 
 struct known_call {
-    uint64_t return_address, depth; /* depth 0: not known */
+    uint64_t return_address, depth;
     UT_hash_handle hh;
 };
 
@@ -53,7 +50,6 @@ static void add_call(struct caller_frames *frames, const struct call_depth *dept
     call->return_address = depth->return_address;
     call->depth = depth->bytes;
     HASH_ADD(hh, frames->calls, return_address, sizeof(call->return_address), call);
-    frames->call_count++;
 }
 
 static void read_function(struct caller_frames *frames, struct elf_image *image,
@@ -102,43 +98,4 @@ uint64_t caller_frames_depth(struct caller_frames *frames, struct elf_image *ima
     read_function(frames, image, functions, count, function);
     call = find_call(frames, return_address);
     return call ? call->depth : 0;
-}
-
-/* An image has fewer places that call back; addresses that a target makes up are not all kept. */
-#define TOLD_MOST 65536
-/* Bytes; no frame is larger than most stacks. */
-#define FRAME_MOST (8u << 20)
-
-/* The CFA is the stack pointer before the caller was called (System V ABI for AMD64, 3.7); as the stack pointer at the
- * call plus a number. */
-static uint64_t told_depth(Dwarf_Frame *frame)
-{
-    Dwarf_Op *operations;
-    size_t count;
-
-    if (dwarf_frame_cfa(frame, &operations, &count) || count != 1 || operations->atom != DW_OP_bregx ||
-        operations->number != DWARF_STACK_REGISTER || operations->number2 < CALL_PUSHES ||
-        operations->number2 > FRAME_MOST)
-        return 0;
-    return operations->number2 - CALL_PUSHES;
-}
-
-uint64_t caller_frames_told_depth(struct caller_frames *frames, struct elf_image *image,
-                                  uint64_t return_address)
-{
-    const struct known_call *known = find_call(frames, return_address);
-    struct call_depth depth = {.return_address = return_address};
-    AUTO_FREE Dwarf_Frame *frame = NULL;
-    Dwarf_CFI *information;
-
-    if (known)
-        return known->depth;
-    information = dwarf_getcfi_elf(elf_image_elf(image));
-    if (information && !dwarf_cfi_addrframe(information, return_address - 1, &frame))
-        depth.bytes = told_depth(frame);
-    if (information)
-        dwarf_cfi_end(information);
-    if (frames->call_count < TOLD_MOST)
-        add_call(frames, &depth);
-    return depth.bytes;
 }

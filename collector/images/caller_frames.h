@@ -4,7 +4,6 @@
 #ifndef TRACECTL_COLLECTOR_IMAGES_CALLER_FRAMES_H
 #define TRACECTL_COLLECTOR_IMAGES_CALLER_FRAMES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "image/elf/elf_image.h"
@@ -14,7 +13,6 @@
 struct caller_frames {
     struct known_caller_function *functions;
     struct known_call *calls;
-    size_t call_count;
 };
 
 void caller_frames_release(struct caller_frames *frames);
@@ -24,10 +22,5 @@ void caller_frames_release(struct caller_frames *frames);
  * which takes about a microsecond for ten instructions. */
 uint64_t caller_frames_depth(struct caller_frames *frames, struct elf_image *image,
                              const struct image_function *functions, size_t count, uint64_t return_address);
-
-/* The same of any image, from its call frame information (.eh_frame; DWARF 5, 6.4), where that gives the frame by the stack
- * pointer. The image's file should be one of somebody trusted: what it says is believed. */
-uint64_t caller_frames_told_depth(struct caller_frames *frames, struct elf_image *image,
-                                  uint64_t return_address);
 
 #endif

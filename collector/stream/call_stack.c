@@ -85,9 +85,8 @@ static bool switches_stacks(const struct call_stack *stack, size_t depth, const 
 static uint64_t gone_at(const struct call_evidence *call)
 {
     uint64_t gone = call->gone > call->sp ? call->gone : call->sp;
-    /* From this call's return address up to and including the caller's own (rule 5): a call with that entry pointer
-     * has returned, or has left its frame to the caller by a tail call. */
-    uint64_t inside = call->sp + call->caller_depth + sizeof(uint64_t);
+    /* From this call's return address up to where the caller's own lies (rule 5). */
+    uint64_t inside = call->sp + call->caller_depth + sizeof(uint64_t) - 1;
 
     return !call->caller_depth || gone > inside ? gone : inside;
 }

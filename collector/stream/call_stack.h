@@ -14,8 +14,8 @@
  *      and all inside it have returned. That is later than it happened, so it says nothing where calls that
  *      the kernel side has not seen may have come in between (inline probes).
  *   5. If the depth of the caller's frame at the call is known, so is where that frame begins: the calls with
- *      entry pointers up to there were made by the same activation of the caller, or by one that is gone, and
- *      have returned (or made a tail call of the caller, as in rule 1).
+ *      entry pointers below were made by the same activation of the caller, or by one that is gone, and have
+ *      returned.
  *   6. A handler on an alternate signal stack has its own range of pointers, compared only among themselves;
  *      anything that happens on the ordinary stack means that all calls on the signal stack are gone.
  *

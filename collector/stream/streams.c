@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -146,23 +144,12 @@ uint32_t streams_caller_of(const struct streams *streams, const struct traced_pr
     return caller == NO_FUNCTION ? CALL_STACK_NO_CALLER : caller;
 }
 
-/* Whether nobody but root or ourselves can have written the file. */
-static bool is_trusted(const struct stat *file)
-{
-    return (!file->st_uid || file->st_uid == geteuid()) && !(file->st_mode & (S_IWGRP | S_IWOTH));
-}
-
 uint64_t streams_caller_depth(const struct traced_process *process, uint64_t return_address)
 {
     const struct stream_code *code = return_address ? process_code_find(process, return_address - 1) : NULL;
 
-    if (!code || !code->image->elf || elf_image_facts(code->image->elf)->is_go)
+    if (!code || !image_is_traced(code->image) || elf_image_facts(code->image->elf)->is_go)
         return 0;
-    if (!image_is_traced(code->image))
-        return is_trusted(&code->image->file)
-                   ? caller_frames_told_depth(&code->image->callers, code->image->elf,
-                                              return_address - code->load_bias)
-                   : 0;
     return caller_frames_depth(&code->image->callers, code->image->elf, code->image->functions,
                                code->image->function_count, return_address - code->load_bias);
 }

@@ -43,7 +43,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 static void ask_sources(struct elf_image *image, const struct image_function *functions, size_t count)
 {
-    CLEANUP(caller_frames_release) struct caller_frames callers = {0}, told = {0};
+    CLEANUP(caller_frames_release) struct caller_frames callers = {0};
 
     for (size_t i = 0; i < count && i < LOOKED_AT; i++) {
         const struct image_function *function = &functions[i * (count / LOOKED_AT + 1) % count];
@@ -57,7 +57,6 @@ static void ask_sources(struct elf_image *image, const struct image_function *fu
         for (size_t frame = image_source_frames(image, function->address + 1, frames, 8); frame--;)
             read_length = frames[frame].function ? strlen(frames[frame].function) : 0;
         caller_frames_depth(&callers, image, functions, count, function->address + function->size / 2);
-        caller_frames_told_depth(&told, image, function->address + function->size / 2);
     }
 }
 
