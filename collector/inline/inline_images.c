@@ -273,7 +273,7 @@ static int put_in_new(struct inline_backend *backend, struct member *member,
     if (!is_expected(family, target->inlined) && agent_reader_expect(family->reader, &expected))
         return error_no_memory(err);
     r = inline_make_image(backend, family, target, &image, err);
-    if (r)
+    if (!image)
         return r;
     inline_add_image(family, image); /* it stays listed if the next steps fail */
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
