@@ -281,7 +281,9 @@ bool process_is_running(pid_t pid)
 {
     char state = state_of(pid);
 
-    return state && state != 'Z' && state != 'X';
+    if (state == 'Z') /* so is a first thread that has ended before the others */
+        return status_number(pid, "\nThreads:") > 1;
+    return state && state != 'X';
 }
 
 bool process_has_memory(pid_t pid)

@@ -361,5 +361,7 @@ int remote_session(pid_t pid, remote_work work, void *context, struct error *err
 {
     int r;
 
+    if (!process_is_running(pid)) /* a short-lived one may be gone by the time that its birth is read */
+        return error_set(err, -ESRCH, NULL, "process %d has ended", (int)pid);
     return visit_traced(pid, work, context, &r, err) ? r : session_apart(pid, work, context, err);
 }
