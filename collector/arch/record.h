@@ -24,6 +24,9 @@
  * seen. Where no BPF program can be loaded the agent's own word is taken for it (agent_counts.claims), whose
  * key tells which process that is; a program that changes it mixes up calls of its own threads.
  *
+ * Where children are not recorded (agent_head.first_only) that page says which process is the first: all others
+ * take no chunk. Their stubs count in their own slots what nobody reads.
+ *
  * Threads that share one thread control block (CLONE_VM without CLONE_SETTLS) cannot be told from each other
  * by what they see of themselves. The kernel side tells of them when they are made; the collector marks the
  * block, and their calls are counted, not recorded.
@@ -200,6 +203,7 @@ struct agent_head {
     uint32_t waits; /* threads may wait */
     uint32_t
         starved; /* every chunk is in use by a thread, and none will be put back before one of them ends */
+    uint32_t first_only; /* processes that are forked from the first one are not recorded */
     uint32_t free[] __attribute__((aligned(64))); /* numbers of chunks, entry i at i % chunk_count */
 };
 
@@ -226,10 +230,11 @@ struct agent_counts {
  * the head is mapped more than once, for stubs near the program and near libraries, each place has such a
  * page, and the first of them decides. */
 struct agent_key {
-    uint32_t key; /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
+    uint32_t key;   /* from 1 << AGENT_KEY_SHIFT on; 0: no call here since the process was forked */
+    uint32_t first; /* 0: the process was forked since the area was made */
 };
 
-#define AGENT_VERSION 7
+#define AGENT_VERSION 8
 
 /* A thread that waits for a chunk gives up, and loses calls, this long after the collector's last sign of
  * life. */

@@ -138,19 +138,26 @@ void self_test_run(const char *store_folder, struct self_test *ret_test)
     probe_costs_measure(&ret_test->costs);
     check_costs(add_check(ret_test, "recorder", false, "see the checks above"), &ret_test->costs);
     probe_events_sweep(); /* of the checks' own probes */
-    check_store(add_check(ret_test, "store", false, "choose another location with -d, or free some space"),
+    check_store(add_check(ret_test, "store", false,
+                          "choose another folder with -d, or create this one, make it writable, or "
+                          "free some space in it"),
                 store_folder);
     for (size_t i = 0; i < ret_test->count; i++)
         if (ret_test->checks[i].ok)
             ret_test->checks[i].remedy = NULL;
 }
 
-bool self_test_can_trace(const struct self_test *test)
+static bool is_ok(const struct self_test *test, const char *name)
 {
     for (size_t i = 0; i < test->count; i++)
-        if (!strcmp(test->checks[i].name, "tracer"))
+        if (!strcmp(test->checks[i].name, name))
             return test->checks[i].ok;
     return false;
+}
+
+bool self_test_can_trace(const struct self_test *test)
+{
+    return is_ok(test, "tracer") && is_ok(test, "store");
 }
 
 bool self_test_can_record(const struct self_test *test)

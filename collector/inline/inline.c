@@ -231,6 +231,7 @@ static int make_area(struct inline_backend *backend, const struct backend_target
     if (r)
         return error_set(err, r, NULL, "cannot read the rights of process %d", (int)target->pid);
     number_area(backend, target->pid, family);
+    family->area->head->first_only = backend->first_only;
     family->area->head->tick = agent_tick_word(backend->tick);
     return make_reader(backend, target, family) ? error_no_memory(err) : 0;
 }
@@ -477,6 +478,7 @@ int inline_backend_new(const struct inline_options *options, const struct backen
     backend->timed = options->timed;
     backend->by_notes = options->by_notes;
     backend->waits = options->waits;
+    backend->first_only = options->first_only;
     backend->filtered = options->filtered;
     backend->number_area = options->number_area;
     backend->set_area = options->set_area;

@@ -28,6 +28,7 @@ struct inline_options {
     bool by_notes;     /* there is no kernel side: agents tell whose slots are whose */
     bool waits;        /* a thread whose buffer is full waits for the collector, and loses no calls while
                           that lives */
+    bool first_only;   /* the children that a patched process forks are not recorded */
     int filtered;      /* then the file, to be mapped, where the kernel side marks at AGENT_ASK which threads
                           may not */
     /* As in struct life_cycle_operations; `context` is the sink's. Where one fails, or is NULL, the process's

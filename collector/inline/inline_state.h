@@ -104,6 +104,7 @@ struct inline_backend {
     int agent;                 /* agent_file_new() */
     bool timed;
     bool waits;                                               /* as in the options */
+    bool first_only;                                          /* the same */
     int filtered;                                             /* the same */
     int (*number_area)(void *context, uint32_t *ret_area);    /* the same */
     int (*set_area)(void *context, pid_t pid, uint32_t area); /* the same */

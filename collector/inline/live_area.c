@@ -334,7 +334,7 @@ static int read_key(struct remote *remote, const struct live_patch *patch, struc
 static int map_area(struct remote *remote, const struct live_patch *patch, const struct descriptors *files,
                     bool joins, struct error *err)
 {
-    struct agent_key key = {.key = 1u << AGENT_KEY_SHIFT};
+    struct agent_key key = {.key = 1u << AGENT_KEY_SHIFT, .first = 1};
     int r = joins ? read_key(remote, patch, &key, err) : 0;
 
     if (!r)

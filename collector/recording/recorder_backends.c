@@ -119,6 +119,7 @@ static int open_inline(struct recorder *recorder, struct error *err)
         .ring_bytes = recorder->options.limits.ring_bytes,
         .timed = recorder->options.content.times == STREAM_TIMES_FULL,
         .waits = recorder->options.probes.waits,
+        .first_only = !recorder->options.targets.follow_children,
         .filtered = recorder->source->of->filtered(recorder->source),
         .number_area = number_area,
         .set_area = set_area,

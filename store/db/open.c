@@ -98,6 +98,15 @@ static char *folder_of(const char *path)
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+/* A path that begins in the working folder leads nowhere when that has been deleted, though the kernel still
+ * follows ".." from there. */
+static bool begins_nowhere(const char *path)
+{
+    struct stat status;
+
+    return *path != '/' && stat(".", &status) == 0 && !status.st_nlink;
+}
+
 /* SQLite takes some names for something else than a file, and would forget what is written there. */
 static int check_name(const char *path, struct error *err)
 {
@@ -106,6 +115,9 @@ static int check_name(const char *path, struct error *err)
     if (!strcmp(path, ":memory:") || !strncmp(path, "file:", strlen("file:")))
         return fail(err, path, -EINVAL, "not the name of a file",
                     "name a file with -d; with ./ before it any name is one");
+    if (begins_nowhere(path))
+        return fail(err, path, -ENOENT, "the working folder has been deleted",
+                    "change to one that exists, or name a file by its full path with -d");
     return 0;
 }
 
@@ -123,9 +135,6 @@ static int check_folder(const char *path, struct error *err)
                    : fail(err, path, -errno, strerrordesc_np(errno), "name another file with -d");
     if (!S_ISDIR(status.st_mode))
         return fail(err, path, -ENOTDIR, "its folder is a file", "name another file with -d");
-    if (!status.st_nlink)
-        return fail(err, path, -ENOENT, "the working folder has been deleted",
-                    "change to one that exists, or name a file elsewhere with -d");
     if (access(folder, W_OK | X_OK))
         return errno == EROFS
                    ? fail(err, path, -EROFS, "its file system is read-only", "name a file elsewhere with -d")

@@ -51,6 +51,16 @@ not_followed() {
     id=$(run_id "$name")
     same 10 "$(count "$id" step)"
     same 1 "$(q "SELECT count(*) AS n FROM processes WHERE run_id = $id")"
+    same "" "$(q "SELECT cause FROM losses WHERE run_id = $id")"
+}
+
+many_not_followed() { # more than there are buffers; options of record...
+    # shellcheck disable=SC2016 # the traced shell expands it
+    timeout 120 "$TRACECTL" -q record -n many --no-follow "$@" -- \
+        sh -c 'i=0; while [ $i -lt 2500 ]; do (:); i=$((i + 1)); done; echo finished' >"$WORK/out"
+    same finished "$(<"$WORK/out")"
+    same "" "$(q "SELECT cause FROM losses WHERE run_id = $(run_id many)")"
+    same 1 "$(q "SELECT count(*) AS n FROM threads WHERE run_id = $(run_id many)")"
 }
 
 jobs_of_a_shell() { # a stop would look like Ctrl-Z to the shell
@@ -79,6 +89,9 @@ run_case "five-byte nops at the entries do not kill fork children" children_are_
 run_case "--no-follow leaves children alone" not_followed ""
 run_case "--no-follow with inline probes: what a child by vfork calls is not its parent's" not_followed _inline \
     --backend inline
+run_case "--no-follow by ptrace" not_followed _ptrace --life-cycle ptrace
+run_case "thousands of children that are not followed take no buffers" many_not_followed
+run_case "nor by ptrace" many_not_followed --life-cycle ptrace
 run_case "programs started by a shell" through_a_shell
 run_case "jobs of an interactive shell are not stopped" jobs_of_a_shell
 finish

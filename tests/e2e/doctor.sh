@@ -55,6 +55,14 @@ as_text() {
     fi
 }
 
+without_a_folder() { # for the store: then nothing records, by ptrace neither
+    local status=0
+    "$TRACECTL" -d "$WORK/missing/x.db" doctor >"$WORK/doctor.txt" || status=$?
+    same 3 "$status"
+    grep -q "^store .* no .*$WORK/missing: " "$WORK/doctor.txt"
+    grep -qx 'recording does not work' "$WORK/doctor.txt"
+}
+
 unprivileged() {
     examine as_nobody none "$WORK/tracectl"
     same 3 "$status"
@@ -99,6 +107,7 @@ pid_namespace() {
 
 run_case "doctor --json" as_json
 run_case "doctor" as_text
+run_case "a store without a folder" without_a_folder
 if ((EUID == 0)); then
     run_case "without privileges doctor finds what is missing" unprivileged
     run_case "without CAP_PERFMON" one_capability bpf CAP_PERFMON

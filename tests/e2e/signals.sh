@@ -187,8 +187,16 @@ file:$WORK/x.db not the name of a file
 empty without a name
 LIST
     mkdir "$WORK/deleted"
-    (cd "$WORK/deleted" && rmdir "$WORK/deleted" && fails_with 3 "$TRACECTL" record -d x.db -- touch "$WORK/touched")
-    grep -q 'working folder has been deleted' "$WORK/fails.err"
+    (
+        cd "$WORK/deleted" && rmdir "$WORK/deleted"
+        for store in x.db ../x.db; do # the kernel still follows ".."
+            fails_with 3 "$TRACECTL" record -d "$store" -- touch "$WORK/touched"
+            grep -q 'working folder has been deleted' "$WORK/fails.err"
+            fails_with 3 "$TRACECTL" runs -d "$store"
+            grep -q 'working folder has been deleted' "$WORK/fails.err"
+        done
+        "$TRACECTL" -q record -d "$WORK/full_path.db" -- true
+    )
     printf '#!/missing/interpreter\n' >"$WORK/script"
     chmod +x "$WORK/script"
     fails_with 3 "$TRACECTL" record --exit-status -- "$WORK/script"

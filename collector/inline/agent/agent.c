@@ -95,14 +95,26 @@ static uint32_t first_key(struct agent_key *first)
     return __atomic_load_n(&first->key, __ATOMIC_RELAXED);
 }
 
-/* The stubs of this place compare with its own key, which has been wiped with the first one. */
-static uint32_t key(void)
+/* What the keys of all places follow. */
+static struct agent_key *leading_key(void)
 {
     struct agent_key *first = (struct agent_key *)agent_head.first_key;
 
+    return first ? first : &agent_key;
+}
+
+/* The stubs of this place compare with its own key, which has been wiped with the first one. */
+static uint32_t key(void)
+{
     if (!__atomic_load_n(&agent_key.key, __ATOMIC_RELAXED))
-        __atomic_store_n(&agent_key.key, first_key(first ? first : &agent_key), __ATOMIC_RELAXED);
+        __atomic_store_n(&agent_key.key, first_key(leading_key()), __ATOMIC_RELAXED);
     return __atomic_load_n(&agent_key.key, __ATOMIC_RELAXED);
+}
+
+/* Whether the process is a child that is not to be recorded. */
+static int is_left(void)
+{
+    return agent_head.first_only && !__atomic_load_n(&leading_key()->first, __ATOMIC_RELAXED);
 }
 
 /* Says that the slots are the thread's own. The collector may have marked them as shared meanwhile. */
@@ -263,6 +275,12 @@ static int next_chunk(void)
 
 /* ------------------------------------------------------------------------------------ losing calls */
 
+/* Counts what nobody asks for. */
+static uint64_t *unread_counter(void)
+{
+    return (uint64_t *)slot_block() + AGENT_UNCOUNTED / sizeof(uint64_t);
+}
+
 /* Where a call that did not fit is counted, for the collector to find it at the right place: behind the
  * last record that did fit. Only the thread and its signal handlers write there: one instruction
  * that need not be locked. NULL: the thread never had a chunk. */
@@ -272,7 +290,15 @@ static uint64_t *loss_counter(void)
 
     if (!agent_head.quiet)
         return last ? &last->lost_after : 0;
-    return (uint64_t *)slot_block() + AGENT_UNCOUNTED / sizeof(uint64_t);
+    return unread_counter();
+}
+
+/* From now on, up to the next tick, the thread's stubs count there. */
+static void count_here(uint32_t name, uint64_t *counter, uint64_t tick)
+{
+    slot_set_u64(AGENT_LOST_AT, (uint64_t)counter);
+    slot_set_u64(AGENT_LOST_IN, tick);
+    own((uint64_t)name << 32);
 }
 
 /* Counts a call that did not fit. From now on the thread's stubs count for themselves, up to the next tick:
@@ -286,9 +312,7 @@ static void lose(uint32_t name, uint64_t tick)
         return;
     }
     count_one(counter);
-    slot_set_u64(AGENT_LOST_AT, (uint64_t)counter);
-    slot_set_u64(AGENT_LOST_IN, tick);
-    own((uint64_t)name << 32);
+    count_here(name, counter, tick);
     if (has_room(cursor())) /* a handler has got a chunk */
         own(name);
 }
@@ -303,10 +327,15 @@ void agent_slow(uint32_t function, const uint32_t *stack)
     uint32_t tid = slot_u32(AGENT_TID), name, place;
 
     if (!tid || !slot_is_block()) {
-        __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
+        if (!is_left())
+            __atomic_fetch_add(&counts()->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
     name = tid + key();
+    if (is_left()) {
+        count_here(name, unread_counter(), tick);
+        return;
+    }
     if (!claim(name)) {
         __atomic_fetch_add(&counts()->shared, 1, __ATOMIC_RELAXED);
         return;

@@ -230,6 +230,40 @@ Test(agent, slots_of_another_thread_are_not_used)
     end();
 }
 
+/* However many calls it makes: it takes nothing that the first process needs. */
+Test(agent, a_child_that_is_not_recorded_takes_no_chunk)
+{
+    int status;
+    pid_t pid;
+
+    begin();
+    area->head->first_only = 1;
+    ((struct agent_key *)(head + AGENT_KEY_OFFSET))->first = 1;
+    call_agent(1);
+    pid = fork();
+    if (pid == 0) {
+        call_agent(100);
+        if (!lose_call())
+            _exit(1);
+        area->head->tick += agent_tick_word(1);
+        if (lose_call())
+            _exit(2);
+        call_agent(101);
+        if (!lose_call())
+            _exit(3);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert_eq(status, 0);
+    call_agent(2);
+    read_all(0);
+    expect_told(1, 2);
+    cr_assert_eq(area->counts->taken, 1);
+    cr_assert_eq(area->counts->tickets, 1);
+    cr_assert_eq(agent_reader_take_unplaced(reader), 0);
+    end();
+}
+
 /* The C library still says that the child is its parent. */
 Test(agent, a_child_by_a_system_call_of_its_own_has_slots_of_its_own)
 {
