@@ -8,8 +8,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define MIN_SLOTS 64u
-
 /* ------------------------------------------------------------------------------------------ kinds */
 
 const char *attribute_kind_name(struct attribute_kind kind)
@@ -63,7 +61,7 @@ int attribute_kind_parse(const char *text, struct attribute_kind *ret_kind)
 void attribute_table_release(struct attribute_table *table)
 {
     free(table->attributes);
-    free(table->slots);
+    hash_index_release(&table->index);
     *table = (struct attribute_table){0};
 }
 
@@ -95,52 +93,20 @@ static bool same_attribute(const struct attribute *a, const struct attribute *b)
            a->frequency == b->frequency;
 }
 
-/* The slot of the attribute, or the free slot where it belongs. */
-static size_t find_slot(const struct attribute_table *table, const struct attribute *attribute)
-{
-    size_t mask = table->slot_count - 1, slot = (size_t)hash_of(attribute) & mask;
-
-    while (table->slots[slot] && !same_attribute(&table->attributes[table->slots[slot] - 1], attribute))
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
-/* Keeps the index at most half full. */
-static int grow_index(struct attribute_table *table)
-{
-    size_t wanted = table->slot_count ? table->slot_count * 2 : MIN_SLOTS;
-    uint32_t *slots;
-
-    if ((table->count + 1) * 2 <= table->slot_count)
-        return 0;
-    slots = calloc(wanted, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    free(table->slots);
-    table->slots = slots;
-    table->slot_count = wanted;
-    for (size_t id = 0; id < table->count; id++)
-        table->slots[find_slot(table, &table->attributes[id])] = (uint32_t)id + 1;
-    return 0;
-}
-
 int attribute_table_add(struct attribute_table *table, const struct attribute *attribute, uint32_t *ret_id)
 {
-    size_t slot;
-    int r = grow_index(table);
+    struct hash_walk walk = hash_index_walk(&table->index, hash_of(attribute));
 
-    if (r < 0)
-        return r;
-    slot = find_slot(table, attribute);
-    if (!table->slots[slot]) {
-        if (table->count >= UINT32_MAX - 1)
-            return -EOVERFLOW;
-        if (array_reserve(&table->attributes, &table->capacity, table->count + 1))
-            return -ENOMEM;
-        table->attributes[table->count] = *attribute;
-        table->slots[slot] = (uint32_t)++table->count;
-    }
-    *ret_id = table->slots[slot] - 1;
+    while (hash_walk_next(&walk, ret_id))
+        if (same_attribute(&table->attributes[*ret_id], attribute))
+            return 0;
+    if (table->count >= UINT32_MAX - 1)
+        return -EOVERFLOW;
+    if (array_reserve(&table->attributes, &table->capacity, table->count + 1) ||
+        hash_index_add(&table->index, hash_of(attribute), (uint32_t)table->count))
+        return -ENOMEM;
+    table->attributes[table->count] = *attribute;
+    *ret_id = (uint32_t)table->count++;
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #define TRACECTL_ANALYZER_CLUSTER_ATTRIBUTES_H
 
 #include "analyzer/loops/loop_table.h"
+#include "base/hash_index.h"
 
 enum attribute_unit {
     ATTRIBUTE_SINGLE, /* each entry */
@@ -52,8 +53,7 @@ struct attribute {
 struct attribute_table {
     struct attribute *attributes; /* by id */
     size_t count, capacity;
-    uint32_t *slots; /* open addressing, id + 1, 0: free */
-    size_t slot_count;
+    struct hash_index index;
 };
 
 void attribute_table_release(struct attribute_table *table);

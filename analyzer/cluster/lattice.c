@@ -26,8 +26,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define MIN_SLOTS 64u
-
 void lattice_release(struct lattice *lattice)
 {
     for (size_t i = 0; i < lattice->count; i++) {
@@ -37,57 +35,28 @@ void lattice_release(struct lattice *lattice)
     }
     free(lattice->concepts);
     free(lattice->concept_of);
-    free(lattice->slots);
+    hash_index_release(&lattice->by_intent);
     id_set_release(&lattice->room);
     *lattice = (struct lattice){0};
 }
 
 /* ------------------------------------------------------------------------------------------ by intent */
 
-static size_t find_slot(const struct lattice *lattice, const struct id_set *intent)
-{
-    size_t mask = lattice->slot_count - 1, slot = (size_t)id_set_hash(intent) & mask;
-
-    while (lattice->slots[slot] && !id_set_equal(&lattice->concepts[lattice->slots[slot] - 1].intent, intent))
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
 /* The concept with this intent, in `*ret_concept`; the bottom is not among them. */
 static bool find_concept(const struct lattice *lattice, const struct id_set *intent, uint32_t *ret_concept)
 {
-    size_t slot;
+    struct hash_walk walk = hash_index_walk(&lattice->by_intent, id_set_hash(intent));
 
-    if (!lattice->slot_count)
-        return false;
-    slot = find_slot(lattice, intent);
-    *ret_concept = lattice->slots[slot] - 1;
-    return lattice->slots[slot];
+    while (hash_walk_next(&walk, ret_concept))
+        if (id_set_equal(&lattice->concepts[*ret_concept].intent, intent))
+            return true;
+    return false;
 }
 
-/* Keeps the index at most half full. */
-static int grow_index(struct lattice *lattice)
-{
-    size_t old_count = lattice->slot_count, wanted = old_count ? old_count * 2 : MIN_SLOTS;
-    uint32_t *old = lattice->slots, *slots;
-
-    if ((lattice->count + 1) * 2 <= old_count)
-        return 0;
-    slots = calloc(wanted, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    lattice->slots = slots;
-    lattice->slot_count = wanted;
-    for (size_t i = 0; i < old_count; i++)
-        if (old[i])
-            slots[find_slot(lattice, &lattice->concepts[old[i] - 1].intent)] = old[i];
-    free(old);
-    return 0;
-}
-
+/* There is room for it, see new_concept(). */
 static void index_concept(struct lattice *lattice, uint32_t concept)
 {
-    lattice->slots[find_slot(lattice, &lattice->concepts[concept].intent)] = concept + 1;
+    hash_index_add(&lattice->by_intent, id_set_hash(&lattice->concepts[concept].intent), concept);
 }
 
 /* ------------------------------------------------------------------------------------------ concepts */
@@ -98,7 +67,8 @@ static int new_concept(struct lattice *lattice, struct id_set *intent, uint32_t 
 {
     if (lattice->count >= lattice->limit || lattice->count >= UINT32_MAX - 1)
         return -E2BIG;
-    if (grow_index(lattice) || array_reserve(&lattice->concepts, &lattice->capacity, lattice->count + 1))
+    if (hash_index_reserve(&lattice->by_intent, lattice->count + 1) ||
+        array_reserve(&lattice->concepts, &lattice->capacity, lattice->count + 1))
         return -ENOMEM;
     lattice->concepts[lattice->count] =
         (struct lattice_concept){.intent = *intent, .intent_size = id_set_count(intent)};
@@ -360,7 +330,8 @@ static int concept_for(struct lattice *lattice, struct id_set *attributes, uint3
     return add_intent(lattice, attributes, ret_concept);
 }
 
-int lattice_add(struct lattice *lattice, const struct attribute_set *attributes)
+/* Adds an object. After an error the lattice can only be released. */
+static int add_object(struct lattice *lattice, const struct attribute_set *attributes)
 {
     CLEANUP(id_set_release) struct id_set set = {0};
     uint32_t concept = 0;
@@ -382,7 +353,7 @@ int lattice_of_sets(const struct attribute_set *sets, size_t count, size_t limit
     struct lattice lattice = {.limit = limit};
 
     for (size_t i = 0; i < count; i++) {
-        int r = lattice_add(&lattice, &sets[i]);
+        int r = add_object(&lattice, &sets[i]);
 
         if (r < 0) {
             lattice_release(&lattice);

@@ -17,6 +17,7 @@
 
 #include "analyzer/cluster/attributes.h"
 #include "analyzer/cluster/id_set.h"
+#include "base/hash_index.h"
 
 #define LATTICE_DEFAULT_LIMIT 100000u
 
@@ -37,20 +38,15 @@ struct lattice {
     uint32_t *concept_of; /* by object: the lowest concept that has it in its extent */
     size_t object_count, object_capacity;
 
-    uint32_t *slots; /* of all concepts but the bottom, by intent: open addressing, id + 1, 0: free */
-    size_t slot_count;
-    struct id_set room; /* for an intersection */
+    struct hash_index by_intent; /* all concepts but the bottom */
+    struct id_set room;          /* for an intersection */
     size_t room_capacity;
 };
 
 void lattice_release(struct lattice *lattice);
 
-/* Adds an object with these attributes. -E2BIG: the lattice would have more concepts than its limit; lattices
- * can be as large as two to the power of their objects. After an error it is good for lattice_release only.
- */
-int lattice_add(struct lattice *lattice, const struct attribute_set *attributes);
-
-/* The lattice of `count` objects; release what a success returned. -E2BIG as above. */
+/* The lattice of `count` objects; release what a success returned. -E2BIG: it would have more than `limit`
+ * concepts; lattices can be as large as two to the power of their objects. */
 int lattice_of_sets(const struct attribute_set *sets, size_t count, size_t limit,
                     struct lattice *ret_lattice);
 

@@ -11,6 +11,7 @@
 
 #include "analyzer/cluster/similarity_rows.h"
 #include "base/cleanup.h"
+#include "base/hash_index.h"
 
 #define DENSE_SHARE 8u /* an attribute that one set in eight has is a bit */
 #define NOWHERE UINT32_MAX
@@ -52,32 +53,34 @@ static uint64_t hash_set(const struct attribute_set *set)
     return hash;
 }
 
+/* Gives the set number i its class. */
+static int classify(struct classes *classes, struct hash_index *index, const struct attribute_set *set,
+                    size_t i)
+{
+    struct hash_walk walk = hash_index_walk(index, hash_set(set));
+
+    while (hash_walk_next(&walk, &classes->of[i]))
+        if (same_set(classes->sets[classes->of[i]], set))
+            return 0;
+    classes->of[i] = (uint32_t)classes->count++;
+    classes->sets[classes->of[i]] = set;
+    classes->sizes[classes->of[i]] = set->count;
+    return hash_index_add(index, hash_set(set), classes->of[i]);
+}
+
 static int classes_of(const struct attribute_set *sets, size_t count, struct classes *classes)
 {
-    AUTO_FREE uint32_t *slots = NULL;
-    size_t slot_count = 16;
+    CLEANUP(hash_index_release) struct hash_index index = {0};
+    int r = 0;
 
-    while (slot_count < 2 * count)
-        slot_count *= 2;
-    slots = calloc(slot_count, sizeof(*slots)); /* class + 1, 0: free */
     classes->of = malloc((count + 1) * sizeof(*classes->of));
     classes->sets = malloc((count + 1) * sizeof(*classes->sets));
     classes->sizes = malloc((count + 1) * sizeof(*classes->sizes));
-    if (!slots || !classes->of || !classes->sets || !classes->sizes)
+    if (!classes->of || !classes->sets || !classes->sizes)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        size_t slot = (size_t)hash_set(&sets[i]) & (slot_count - 1);
-
-        while (slots[slot] && !same_set(classes->sets[slots[slot] - 1], &sets[i]))
-            slot = (slot + 1) & (slot_count - 1);
-        if (!slots[slot]) {
-            classes->sets[classes->count] = &sets[i];
-            classes->sizes[classes->count] = sets[i].count;
-            slots[slot] = (uint32_t)++classes->count;
-        }
-        classes->of[i] = slots[slot] - 1;
-    }
-    return 0;
+    for (size_t i = 0; i < count && !r; i++)
+        r = classify(classes, &index, &sets[i], i);
+    return r;
 }
 
 /* ------------------------------------------------------------------------------------------ bits and lists

@@ -8,44 +8,42 @@
 #include "analyzer/diff/myers.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash_index.h"
 
 /* ----------------------------------------------------------------------------------- numbers for elements */
 
 /* Gives equal elements equal numbers, from 0 on. */
 struct numbering {
     struct nlr_element *elements; /* by number */
-    uint32_t *slots;              /* open addressing, number + 1 */
-    size_t mask, count;
+    struct hash_index index;
+    size_t count;
 };
 
 static void numbering_release(struct numbering *numbering)
 {
     free(numbering->elements);
-    free(numbering->slots);
+    hash_index_release(&numbering->index);
 }
 
 static int numbering_init(struct numbering *numbering, size_t most)
 {
-    size_t slots = 16;
-
-    while (slots < most * 2)
-        slots *= 2;
-    numbering->mask = slots - 1;
-    numbering->slots = calloc(slots, sizeof(*numbering->slots));
     numbering->elements = malloc((most + 1) * sizeof(*numbering->elements));
-    return numbering->slots && numbering->elements ? 0 : -ENOMEM;
+    return numbering->elements ? hash_index_reserve(&numbering->index, most) : -ENOMEM;
 }
 
 static uint32_t number_of(struct numbering *numbering, const struct nlr_element *element)
 {
-    size_t slot = (size_t)nlr_hash_element(*element) & numbering->mask;
+    uint64_t hash = nlr_hash_element(*element);
+    struct hash_walk walk = hash_index_walk(&numbering->index, hash);
+    uint32_t number;
 
-    for (; numbering->slots[slot]; slot = (slot + 1) & numbering->mask)
-        if (nlr_same(&numbering->elements[numbering->slots[slot] - 1], element, 1))
-            return numbering->slots[slot] - 1;
-    numbering->elements[numbering->count] = *element;
-    numbering->slots[slot] = (uint32_t)++numbering->count;
-    return numbering->slots[slot] - 1;
+    while (hash_walk_next(&walk, &number))
+        if (nlr_same(&numbering->elements[number], element, 1))
+            return number;
+    number = (uint32_t)numbering->count++;
+    numbering->elements[number] = *element;
+    hash_index_add(&numbering->index, hash, number); /* numbering_init() has made room */
+    return number;
 }
 
 /* ------------------------------------------------------------------------------------------ the two sides */

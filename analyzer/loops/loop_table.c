@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of loop bodies: an arena of elements, an array of bodies, and an open-addressing index by hash.
- */
+/* The table of loop bodies: an arena of elements, an array of bodies, and an index by hash. */
 #include "analyzer/loops/loop_table.h"
 
 #include <errno.h>
@@ -22,66 +21,25 @@ void loop_table_release(struct loop_table *table)
 {
     free(table->bodies);
     free(table->elements);
-    free(table->slots);
+    hash_index_release(&table->index);
     free(table->numbers);
     free(table->numbered);
     *table = (struct loop_table){0};
 }
 
-/* The slot of the body, or the free slot where it belongs. The length takes part, so that one hash of
- * different lengths does not make a cluster. */
-static size_t find_slot(const struct loop_table *table, const struct nlr_element *elements, uint32_t length,
-                        uint64_t hash)
-{
-    size_t mask = table->slot_count - 1;
-    size_t slot = (size_t)(hash ^ hash >> 32 ^ length) & mask;
-
-    for (; table->slots[slot]; slot = (slot + 1) & mask) {
-        uint32_t id = table->slots[slot] - 1;
-        const struct loop_body *body = &table->bodies[id];
-
-        if (elements && body->hash == hash && body->length == length &&
-            nlr_same(loop_table_elements(table, id), elements, length))
-            return slot;
-    }
-    return slot;
-}
-
 bool loop_table_find(const struct loop_table *table, const struct nlr_element *elements, uint32_t length,
                      uint64_t hash, uint32_t *ret_id)
 {
-    size_t slot;
+    struct hash_walk walk = hash_index_walk(&table->index, hash ^ length);
 
-    if (!table->slot_count)
-        return false;
-    slot = find_slot(table, elements, length, hash);
-    if (!table->slots[slot])
-        return false;
-    *ret_id = table->slots[slot] - 1;
-    return true;
-}
+    while (hash_walk_next(&walk, ret_id)) {
+        const struct loop_body *body = &table->bodies[*ret_id];
 
-/* Keeps the index at most half full. */
-static int grow_index(struct loop_table *table)
-{
-    size_t wanted = table->slot_count ? table->slot_count * 2 : 64;
-    uint32_t *slots;
-
-    if ((table->count + 1) * 2 <= table->slot_count)
-        return 0;
-    slots = calloc(wanted, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    free(table->slots);
-    table->slots = slots;
-    table->slot_count = wanted;
-    for (size_t id = 0; id < table->count; id++) {
-        const struct loop_body *body = &table->bodies[id];
-
-        /* No elements to compare with: the bodies are different, the first free slot is the place. */
-        table->slots[find_slot(table, NULL, body->length, body->hash)] = (uint32_t)id + 1;
+        if (body->hash == hash && body->length == length &&
+            nlr_same(loop_table_elements(table, *ret_id), elements, length))
+            return true;
     }
-    return 0;
+    return false;
 }
 
 int loop_table_add(struct loop_table *table, const struct nlr_element *elements, uint32_t length,
@@ -93,15 +51,15 @@ int loop_table_add(struct loop_table *table, const struct nlr_element *elements,
         return 0;
     if (table->count >= UINT32_MAX - 2)
         return -EOVERFLOW;
-    if (grow_index(table) || array_reserve(&table->bodies, &table->capacity, table->count + 1) ||
-        array_reserve(&table->elements, &table->element_capacity, table->element_count + length))
+    if (array_reserve(&table->bodies, &table->capacity, table->count + 1) ||
+        array_reserve(&table->elements, &table->element_capacity, table->element_count + length) ||
+        hash_index_add(&table->index, hash ^ length, (uint32_t)table->count))
         return -ENOMEM;
     body = &table->bodies[table->count];
     *body = (struct loop_body){.hash = hash, .first = table->element_count, .length = length};
     body->events = nlr_events(table, elements, length);
     memcpy(table->elements + table->element_count, elements, length * sizeof(*elements));
     table->element_count += length;
-    table->slots[find_slot(table, NULL, length, hash)] = (uint32_t)table->count + 1;
     *ret_id = (uint32_t)table->count++;
     return 0;
 }

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hash_index.h"
+
 enum nlr_kind {
     NLR_SYMBOL = 0, /* a function call or a return: id is a symbol, count is 1 */
     NLR_LOOP = 1,   /* a loop: id is a body in the loop table, count its iterations (two or more) */
@@ -74,8 +76,7 @@ struct loop_table {
     size_t count, capacity;
     struct nlr_element *elements; /* all bodies, one behind the other */
     size_t element_count, element_capacity;
-    uint32_t *slots; /* open addressing, id + 1, 0: free */
-    size_t slot_count;
+    struct hash_index index;
     uint64_t lost; /* serial numbers given to lost elements */
 
     uint32_t *numbers;  /* by id: the N of "LN", or LOOP_UNNUMBERED (see loop_table_number) */

@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define TABLE_SIZE (1u << 19) /* slots: twice FLAME_NODES_MAX or more */
-
 /* What flame_tree_add gives to the walk of a run. */
 struct adding {
     struct flame_tree *tree;
@@ -43,39 +41,36 @@ static const char *intern(struct flame_tree *tree, const char *name)
 
 /* ------------------------------------------------------------------------------------------ nodes */
 
-static uint32_t hash(uint32_t parent, const char *name)
+static uint64_t hash(uint32_t parent, const char *name)
 {
-    uint64_t key = ((uint64_t)parent << 40) ^ (uint64_t)(uintptr_t)name;
-
-    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 45); /* 19 bits: TABLE_SIZE */
+    return ((uint64_t)parent << 40) ^ (uint64_t)(uintptr_t)name;
 }
 
 /* The child of that name; 0: there is none and no room for it. */
 static uint32_t child(struct flame_tree *tree, uint32_t parent, const char *name)
 {
-    uint32_t slot = hash(parent, name);
+    struct hash_walk walk = hash_index_walk(&tree->index, hash(parent, name));
+    uint32_t number;
 
-    for (; tree->table[slot]; slot = (slot + 1) % TABLE_SIZE) {
-        const struct flame_node *node = &tree->nodes[tree->table[slot] - 1];
-
-        if (node->parent == parent && node->name == name)
-            return tree->table[slot] - 1;
-    }
+    while (hash_walk_next(&walk, &number))
+        if (tree->nodes[number].parent == parent && tree->nodes[number].name == name)
+            return number;
     if (tree->count == FLAME_NODES_MAX)
         return 0;
-    tree->nodes[tree->count] = (struct flame_node){.name = name, .parent = parent};
-    tree->table[slot] = (uint32_t)++tree->count;
-    return (uint32_t)(tree->count - 1);
+    number = (uint32_t)tree->count++;
+    tree->nodes[number] = (struct flame_node){.name = name, .parent = parent};
+    hash_index_add(&tree->index, hash(parent, name), number); /* flame_tree_init() has made room */
+    return number;
 }
 
 int flame_tree_init(struct flame_tree *tree)
 {
     *tree = (struct flame_tree){
         .nodes = malloc(FLAME_NODES_MAX * sizeof(*tree->nodes)),
-        .table = calloc(TABLE_SIZE, sizeof(*tree->table)),
+        .order = malloc(FLAME_NODES_MAX * sizeof(*tree->order)),
         .count = 1,
     };
-    if (!tree->nodes || !tree->table)
+    if (!tree->nodes || !tree->order || hash_index_reserve(&tree->index, FLAME_NODES_MAX))
         return -ENOMEM;
     tree->nodes[0] = (struct flame_node){.name = "all"};
     return 0;
@@ -85,7 +80,8 @@ void flame_tree_release(struct flame_tree *tree)
 {
     tdestroy(tree->names, free);
     free(tree->nodes);
-    free(tree->table);
+    free(tree->order);
+    hash_index_release(&tree->index);
     *tree = (struct flame_tree){0};
 }
 
@@ -155,7 +151,7 @@ static int compare_nodes(const void *left, const void *right, void *context)
 
 void flame_tree_finish(struct flame_tree *tree)
 {
-    uint32_t *order = tree->table; /* no longer needed, and long enough */
+    uint32_t *order = tree->order;
 
     for (uint32_t i = (uint32_t)tree->count; i-- > 1;)
         for (int side = 0; side < FLAME_SIDES; side++)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hash_index.h"
 #include "store/export/stack_tree.h"
 
 /* Which run a value is of. */
@@ -26,9 +27,10 @@ struct flame_tree {
     bool shortened; /* paths were added to their last frame that there was room for */
 
     /* Private. */
-    uint32_t *table;     /* node + 1 by parent and name; 0: free */
-    void *names;         /* of tsearch() */
-    const char **frames; /* of the run being added: names by frame */
+    struct hash_index index; /* by parent and name */
+    uint32_t *order;         /* of the nodes by name, for flame_tree_finish() */
+    void *names;             /* of tsearch() */
+    const char **frames;     /* of the run being added: names by frame */
 };
 
 /* 0 or -ENOMEM. Free with flame_tree_release, after a failure too. */

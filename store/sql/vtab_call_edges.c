@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/hash_index.h"
 #include "store/sql/vtab_scan.h"
 #include "store/sql/vtab_table.h"
 
@@ -23,12 +25,13 @@ static const struct vtab_column columns[] = {
 /* Calls of `function` by `caller` (0: none). */
 struct edge {
     uint32_t caller, function;
-    uint64_t calls; /* 0: this slot of the table is free */
+    uint64_t calls;
 };
 
 struct edge_table {
-    struct edge *edges; /* open addressing while counting, then the first `count` in order */
-    size_t size, count; /* size is a power of two, or 0 */
+    struct edge *edges;
+    size_t count, capacity;
+    struct hash_index index; /* by caller and function */
 };
 
 struct edges_cursor {
@@ -40,44 +43,24 @@ struct edges_cursor {
 
 /* ------------------------------------------------------------------------------------------ counting */
 
-static struct edge *find_slot(const struct edge_table *table, uint32_t caller, uint32_t function)
-{
-    uint64_t hash = ((uint64_t)caller << 32 | function) * 0x9e3779b97f4a7c15u;
-    size_t slot = (size_t)(hash >> 32) & (table->size - 1);
-
-    while (table->edges[slot].calls &&
-           (table->edges[slot].caller != caller || table->edges[slot].function != function))
-        slot = (slot + 1) & (table->size - 1);
-    return &table->edges[slot];
-}
-
-static int grow(struct edge_table *table)
-{
-    struct edge_table larger = {.size = table->size ? 2 * table->size : 64};
-
-    larger.edges = calloc(larger.size, sizeof(*larger.edges));
-    if (!larger.edges)
-        return -ENOMEM;
-    for (size_t i = 0; i < table->size; i++)
-        if (table->edges[i].calls)
-            *find_slot(&larger, table->edges[i].caller, table->edges[i].function) = table->edges[i];
-    larger.count = table->count;
-    free(table->edges);
-    *table = larger;
-    return 0;
-}
-
 static int count_call(struct edge_table *table, uint32_t caller, uint32_t function)
 {
-    struct edge *edge;
+    uint64_t hash = (uint64_t)caller << 32 | function;
+    struct hash_walk walk = hash_index_walk(&table->index, hash);
+    uint32_t number;
 
-    if (4 * (table->count + 1) > 3 * table->size && grow(table) < 0)
+    while (hash_walk_next(&walk, &number)) {
+        struct edge *edge = &table->edges[number];
+
+        if (edge->caller == caller && edge->function == function) {
+            edge->calls++;
+            return 0;
+        }
+    }
+    if (table->count == UINT32_MAX || array_reserve(&table->edges, &table->capacity, table->count + 1) ||
+        hash_index_add(&table->index, hash, (uint32_t)table->count))
         return -ENOMEM;
-    edge = find_slot(table, caller, function);
-    table->count += !edge->calls;
-    edge->caller = caller;
-    edge->function = function;
-    edge->calls++;
+    table->edges[table->count++] = (struct edge){caller, function, 1};
     return 0;
 }
 
@@ -85,8 +68,6 @@ static int compare_edges(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
 
-    if (!a->calls != !b->calls)
-        return a->calls ? -1 : 1;
     if (a->caller != b->caller)
         return a->caller < b->caller ? -1 : 1;
     return a->function < b->function ? -1 : a->function > b->function;
@@ -122,8 +103,7 @@ static int count_thread(struct edges_cursor *cursor, struct error *err)
     int r;
 
     cursor->table.count = 0;
-    if (cursor->table.edges)
-        memset(cursor->table.edges, 0, cursor->table.size * sizeof(*cursor->table.edges));
+    hash_index_clear(&cursor->table.index);
     if (scan->constraints.has_functions)
         range.functions = &scan->constraints.functions;
     r = vtab_scan_open_events(scan, &range, err);
@@ -133,7 +113,7 @@ static int count_thread(struct edges_cursor *cursor, struct error *err)
             r = error_no_memory(err);
     }
     if (r > 0 && cursor->table.count)
-        qsort(cursor->table.edges, cursor->table.size, sizeof(*cursor->table.edges), compare_edges);
+        qsort(cursor->table.edges, cursor->table.count, sizeof(*cursor->table.edges), compare_edges);
     return r < 0 ? r : 0;
 }
 
@@ -155,6 +135,7 @@ static int edges_close(sqlite3_vtab_cursor *base)
 
     vtab_scan_stop(&cursor->scan);
     free(cursor->table.edges);
+    hash_index_release(&cursor->table.index);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
