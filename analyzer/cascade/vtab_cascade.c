@@ -11,11 +11,6 @@
 #include "base/error.h"
 #include "store/sql/vtab_table.h"
 
-struct cascade_table {
-    sqlite3_vtab base;
-    struct tracestore *store;
-};
-
 struct run_cursor {
     struct vtab_cursor head;
     struct recorded_run run;
@@ -27,24 +22,9 @@ struct cascades_cursor {
     struct cascade_result result;
 };
 
-static int connect_to(sqlite3 *db, void *store, const char *declaration, sqlite3_vtab **ret_table)
-{
-    struct cascade_table *table;
-    int r = sqlite3_declare_vtab(db, declaration);
-
-    if (r != SQLITE_OK)
-        return r;
-    table = sqlite3_malloc64(sizeof(*table));
-    if (!table)
-        return SQLITE_NOMEM;
-    *table = (struct cascade_table){.store = store};
-    *ret_table = &table->base;
-    return SQLITE_OK;
-}
-
 static struct tracestore *store_of(const sqlite3_vtab_cursor *cursor)
 {
-    return ((struct cascade_table *)cursor->pVtab)->store;
+    return vtab_of(cursor->pVtab);
 }
 
 /* The columns must be given, with =; they become argv in this order. */
@@ -138,10 +118,11 @@ static void result_thread(sqlite3_context *context, const struct recorded_run *r
 static int hb_edges_connect(sqlite3 *db, void *store, int argc, const char *const *argv,
                             sqlite3_vtab **ret_table, char **ret_message)
 {
-    return connect_to(db, store,
-                      "CREATE TABLE hb_edges(run_id INTEGER, kind TEXT, from_thread TEXT, from_ns INTEGER, "
-                      "from_event TEXT, to_thread TEXT, to_ns INTEGER, to_event TEXT)",
-                      ret_table);
+    return vtab_connect_to(
+        db, store,
+        "CREATE TABLE hb_edges(run_id INTEGER, kind TEXT, from_thread TEXT, from_ns INTEGER, "
+        "from_event TEXT, to_thread TEXT, to_ns INTEGER, to_event TEXT)",
+        ret_table);
 }
 
 /* Edges of nodes that stand for no event are the graph's own affair. */
@@ -190,7 +171,7 @@ static int hb_edges_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
 static int critical_sections_connect(sqlite3 *db, void *store, int argc, const char *const *argv,
                                      sqlite3_vtab **ret_table, char **ret_message)
 {
-    return connect_to(
+    return vtab_connect_to(
         db, store,
         "CREATE TABLE critical_sections(run_id INTEGER, thread TEXT, resource TEXT, lock INTEGER, "
         "shared INTEGER, tried INTEGER, ns INTEGER, end_ns INTEGER, function TEXT, file TEXT, "
@@ -243,7 +224,7 @@ enum { CASCADES_RUNS = 7, CASCADES_SINK };
 static int cascades_connect(sqlite3 *db, void *store, int argc, const char *const *argv,
                             sqlite3_vtab **ret_table, char **ret_message)
 {
-    return connect_to(
+    return vtab_connect_to(
         db, store,
         "CREATE TABLE cascades(severity TEXT, source TEXT, step TEXT, kind TEXT, links INTEGER, "
         "chain TEXT, times INTEGER, runs TEXT HIDDEN, sink TEXT HIDDEN)",

@@ -47,18 +47,10 @@ static bool can_wait(const struct go_action *action)
     case GO_OP_CHAN_RANGE:
     case GO_OP_SELECT:
         return !(action->flags & GO_FLAG_TRY);
-    case GO_OP_MUTEX_LOCK:
-    case GO_OP_RWMUTEX_LOCK:
     case GO_OP_RWMUTEX_UNLOCK: /* for the Mutex in it */
-    case GO_OP_RWMUTEX_RLOCK:
-    case GO_OP_WAITGROUP_WAIT:
-    case GO_OP_COND_WAIT:
-    case GO_OP_ONCE_DO:
-    case GO_OP_SLEEP:
-    case GO_OP_BLOCK:
         return true;
     default:
-        return false;
+        return go_op_can_wait(action->operation);
     }
 }
 

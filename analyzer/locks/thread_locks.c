@@ -35,20 +35,6 @@ struct thread_locks {
     bool lost;
 };
 
-int thread_locks_new(struct thread_locks **ret_locks)
-{
-    struct thread_locks *locks = calloc(1, sizeof(*locks));
-
-    if (!locks)
-        return -ENOMEM;
-    if (lock_order_new(&locks->order)) {
-        free(locks);
-        return -ENOMEM;
-    }
-    *ret_locks = locks;
-    return 0;
-}
-
 static void forget_threads(struct thread_locks *locks)
 {
     struct lock_thread *thread = NULL, *next = NULL;
@@ -60,13 +46,10 @@ static void forget_threads(struct thread_locks *locks)
     }
 }
 
-void thread_locks_free(struct thread_locks *locks)
+static void release(struct thread_locks *locks)
 {
-    if (!locks)
-        return;
     forget_threads(locks);
     lock_order_free(locks->order);
-    free(locks);
 }
 
 /* NULL: no memory. */
@@ -184,7 +167,7 @@ static int life(struct thread_locks *locks, struct lock_thread *thread, const st
     }
 }
 
-int thread_locks_event(struct thread_locks *locks, const struct process_event *event)
+static int add_event(struct thread_locks *locks, const struct process_event *event)
 {
     struct lock_thread *thread = thread_of(locks, event->thread);
     int r = 0;
@@ -226,8 +209,8 @@ int thread_locks_event(struct thread_locks *locks, const struct process_event *e
     }
 }
 
-int thread_locks_end(struct thread_locks *locks, struct lock_cycle **ret_cycles, size_t *ret_count,
-                     bool *ret_complete)
+static int find_cycles(struct thread_locks *locks, struct lock_cycle **ret_cycles, size_t *ret_count,
+                       bool *ret_complete)
 {
     struct lock_thread *thread = NULL, *next = NULL;
     int r = 0;
@@ -239,16 +222,15 @@ int thread_locks_end(struct thread_locks *locks, struct lock_cycle **ret_cycles,
     return r ? r : lock_order_cycles(locks->order, ret_cycles, ret_count);
 }
 
-DEFINE_CLEANUP(cleanup_locks, struct thread_locks *, thread_locks_free)
 DEFINE_CLEANUP(cleanup_iter, struct process_event_iter *, process_event_iter_free)
 
 int thread_locks_cycles(struct tracestore *store, int64_t process_id, struct lock_cycle **ret_cycles,
                         size_t *ret_count, bool *ret_complete, struct error *err)
 {
-    CLEANUP(cleanup_locks) struct thread_locks *locks = NULL;
+    CLEANUP(release) struct thread_locks locks = {0};
     CLEANUP(cleanup_iter) struct process_event_iter *iter = NULL;
     struct process_event event;
-    int r = thread_locks_new(&locks);
+    int r = lock_order_new(&locks.order);
 
     if (r)
         return error_no_memory(err), -ENOMEM;
@@ -256,9 +238,9 @@ int thread_locks_cycles(struct tracestore *store, int64_t process_id, struct loc
     if (r)
         return r;
     while ((r = process_event_iter_next(iter, &event, err)) == 0)
-        if (thread_locks_event(locks, &event))
+        if (add_event(&locks, &event))
             return error_no_memory(err), -ENOMEM;
     if (r < 0)
         return r;
-    return thread_locks_end(locks, ret_cycles, ret_count, ret_complete) ? (error_no_memory(err), -ENOMEM) : 0;
+    return find_cycles(&locks, ret_cycles, ret_count, ret_complete) ? (error_no_memory(err), -ENOMEM) : 0;
 }

@@ -21,13 +21,4 @@
 int thread_locks_cycles(struct tracestore *store, int64_t process_id, struct lock_cycle **ret_cycles,
                         size_t *ret_count, bool *ret_complete, struct error *err);
 
-/* The same of events that come from elsewhere. */
-struct thread_locks;
-int thread_locks_new(struct thread_locks **ret_locks);
-void thread_locks_free(struct thread_locks *locks); /* accepts NULL */
-int thread_locks_event(struct thread_locks *locks, const struct process_event *event);
-/* Behind the last event. -ENOMEM, as the others. */
-int thread_locks_end(struct thread_locks *locks, struct lock_cycle **ret_cycles, size_t *ret_count,
-                     bool *ret_complete);
-
 #endif

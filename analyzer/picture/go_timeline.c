@@ -83,15 +83,22 @@ static void widen(double *width, const char *text)
         *width = wanted;
 }
 
+/* What stands above and below a column. */
+static int words_of(const struct drawing *drawing, const struct go_timeline_column *column, char **ret_head,
+                    char **ret_end)
+{
+    int r = go_timeline_head(column, drawing->places, ret_head);
+
+    return r ? r : go_timeline_end_words(drawing->timeline, column, drawing->places, drawing->file, ret_end);
+}
+
 static int measure_column(struct drawing *drawing, size_t at)
 {
     const struct go_timeline_column *column = &drawing->timeline->columns[at];
     AUTO_FREE char *head = NULL;
     AUTO_FREE char *end = NULL;
-    int r = go_timeline_head(column, drawing->places, &head);
+    int r = words_of(drawing, column, &head, &end);
 
-    if (!r)
-        r = go_timeline_end_words(drawing->timeline, column, drawing->places, drawing->file, &end);
     if (r < 0)
         return r;
     drawing->width[at] = NARROWEST;
@@ -266,10 +273,8 @@ static int draw_column_ends(const struct drawing *drawing, size_t at)
     const struct go_timeline_column *column = &drawing->timeline->columns[at];
     AUTO_FREE char *head = NULL;
     AUTO_FREE char *end = NULL;
-    int r = go_timeline_head(column, drawing->places, &head);
+    int r = words_of(drawing, column, &head, &end);
 
-    if (!r)
-        r = go_timeline_end_words(drawing->timeline, column, drawing->places, drawing->file, &end);
     if (r < 0)
         return r;
     draw_box(drawing, drawing->left[at], drawing->width[at], MARGIN + HEAD - ROW / 2, LOOK_LIFE, head,

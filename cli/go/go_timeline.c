@@ -93,33 +93,13 @@ static const struct argp argp = {
 
 /* ------------------------------------------------------------------------------------------ json */
 
-static json_t *place_json(const struct go_judged *judged, uint32_t site)
-{
-    struct go_place place = go_judged_place(judged, site);
-
-    return json_pack("{s:o, s:o, s:o}", "function",
-                     *place.function ? cli_json_text(place.function) : json_null(), "file",
-                     *place.file ? cli_json_text(place.file) : json_null(), "line",
-                     place.line ? json_integer(place.line) : json_null());
-}
-
-static json_t *goroutine_json(const struct go_judged *judged, uint64_t goroutine)
-{
-    char label[LABEL_SIZE];
-
-    if (!goroutine)
-        return json_null();
-    go_judged_label(judged, goroutine, label, sizeof(label));
-    return cli_json_text(label);
-}
-
 static json_t *row_json(const struct go_judged *judged, const struct go_timeline *timeline,
                         const struct go_timeline_row *row)
 {
     static const char *const moments[GO_MOMENTS] = {
         "begins", "operates", "blocks", "continues", "delayed",           "test",
         "panics", "fatal",    "exits",  "ends",      "events are missing"};
-    json_t *item = place_json(judged, row->site);
+    json_t *item = go_place_json(judged, row->site);
     AUTO_FREE char *text = NULL;
     char object[32];
 
@@ -127,12 +107,12 @@ static json_t *row_json(const struct go_judged *judged, const struct go_timeline
     if (go_timeline_words(timeline, row, go_places_source(judged->places), NULL, &text) < 0)
         text = NULL;
     json_object_set_new(item, "ns", cli_json_count(row->ns - timeline->from_ns));
-    json_object_set_new(item, "goroutine", goroutine_json(judged, row->goroutine));
+    json_object_set_new(item, "goroutine", go_label_json(judged, row->goroutine));
     json_object_set_new(item, "moment", json_string(moments[row->moment]));
     json_object_set_new(item, "operation",
                         row->operation ? json_string(go_op_name(row->operation)) : json_null());
     json_object_set_new(item, "object", row->object ? json_string(object) : json_null());
-    json_object_set_new(item, "other", goroutine_json(judged, row->other));
+    json_object_set_new(item, "other", go_label_json(judged, row->other));
     json_object_set_new(item, "blocked", json_boolean(row->blocked));
     json_object_set_new(item, "result", row->has_result ? json_integer(row->result) : json_null());
     json_object_set_new(item, "text", cli_json_text(text ? text : ""));
@@ -149,10 +129,10 @@ static json_t *timeline_json(const struct go_judged *judged, const struct go_tim
         const struct go_timeline_column *column = &timeline->columns[i];
 
         json_array_append_new(goroutines, json_pack("{s:o, s:o, s:o, s:o, s:s, s:b}", "goroutine",
-                                                    goroutine_json(judged, column->goroutine), "begins_with",
-                                                    place_json(judged, column->function), "created",
-                                                    place_json(judged, column->created_at), "parent",
-                                                    goroutine_json(judged, column->parent), "state",
+                                                    go_label_json(judged, column->goroutine), "begins_with",
+                                                    go_place_json(judged, column->function), "created",
+                                                    go_place_json(judged, column->created_at), "parent",
+                                                    go_label_json(judged, column->parent), "state",
                                                     go_state_text(column->state), "stuck", column->stuck));
     }
     for (size_t i = 0; i < timeline->row_count; i++)

@@ -66,16 +66,6 @@ static const struct argp argp = {
 
 /* ------------------------------------------------------------------------------------------ json */
 
-static json_t *place_json(const struct go_judged *judged, uint32_t site)
-{
-    struct go_place place = go_judged_place(judged, site);
-
-    return json_pack("{s:o, s:o, s:o}", "function",
-                     *place.function ? cli_json_text(place.function) : json_null(), "file",
-                     *place.file ? cli_json_text(place.file) : json_null(), "line",
-                     place.line ? json_integer(place.line) : json_null());
-}
-
 static json_t *held_json(const struct go_judged *judged, const struct go_goroutine *goroutine)
 {
     json_t *array = json_array();
@@ -86,7 +76,7 @@ static json_t *held_json(const struct go_judged *judged, const struct go_gorouti
         snprintf(object, sizeof(object), "0x%" PRIx64, goroutine->held[i].object);
         json_array_append_new(array, json_pack("{s:s, s:b, s:o}", "object", object, "shared",
                                                goroutine->held[i].shared, "since",
-                                               place_json(judged, goroutine->held[i].site)));
+                                               go_place_json(judged, goroutine->held[i].site)));
     }
     return array;
 }
@@ -97,7 +87,7 @@ static json_t *last_json(const struct go_judged *judged, const struct go_node *n
 
     if (!node->has_last)
         return json_null();
-    last = place_json(judged, node->last_site);
+    last = go_place_json(judged, node->last_site);
     json_object_set_new(last, "operation", json_string(go_op_name(node->last_operation)));
     return last;
 }
@@ -112,8 +102,8 @@ static json_t *node_json(const struct go_judged *judged, const struct go_node *n
     go_judged_label(judged, goroutine->goroutine, label, sizeof(label));
     go_action_object(waits, object, sizeof(object));
     return json_pack("{s:o, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:b}", "goroutine", cli_json_text(label),
-                     "depth", (int)node->depth, "begins_with", place_json(judged, goroutine->function),
-                     "created", place_json(judged, goroutine->created_at), "state",
+                     "depth", (int)node->depth, "begins_with", go_place_json(judged, goroutine->function),
+                     "created", go_place_json(judged, goroutine->created_at), "state",
                      go_state_text(goroutine->state), "wait_reason",
                      *reason && goroutine->state == GO_STATE_BLOCKED ? cli_json_text(reason) : json_null(),
                      "object", *object ? cli_json_text(object) : json_null(), "last", last_json(judged, node),

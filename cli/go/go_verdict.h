@@ -58,6 +58,10 @@ json_t *go_verdict_json(const struct go_judged_run *run);
 struct go_place go_judged_place(const struct go_judged *judged, uint32_t function_id);
 /* "0.g7" */
 void go_judged_label(const struct go_judged *judged, uint64_t goroutine, char *text, size_t size);
+/* "0.g7"; null for goroutine 0. */
+json_t *go_label_json(const struct go_judged *judged, uint64_t goroutine);
+/* {"function", "file", "line"}, each null where it is not known. */
+json_t *go_place_json(const struct go_judged *judged, uint32_t site);
 /* "moby.go:21", "?" */
 void go_place_text(const struct go_place *place, char *text, size_t size);
 /* "mutex 0xc000012340", "select of 2 channels"; "" when nothing is known. */

@@ -10,7 +10,7 @@ static json_t *text_or_null(const char *text)
     return *text ? cli_json_text(text) : json_null();
 }
 
-static json_t *label_json(const struct go_judged *judged, uint64_t goroutine)
+json_t *go_label_json(const struct go_judged *judged, uint64_t goroutine)
 {
     char label[LABEL_SIZE];
 
@@ -31,6 +31,14 @@ static json_t *place_json(const struct go_judged *judged, uint32_t site)
     return cli_json_text(text);
 }
 
+json_t *go_place_json(const struct go_judged *judged, uint32_t site)
+{
+    struct go_place place = go_judged_place(judged, site);
+
+    return json_pack("{s:o, s:o, s:o}", "function", text_or_null(place.function), "file",
+                     text_or_null(place.file), "line", place.line ? json_integer(place.line) : json_null());
+}
+
 /* ------------------------------------------------------------------------------------------ a goroutine */
 
 /* From the goroutine up to the main one: where each was made. */
@@ -41,10 +49,10 @@ static json_t *chain_json(const struct go_judged *judged, const struct go_gorout
     while (goroutine && goroutine->parent) {
         struct go_place place = go_judged_place(judged, goroutine->created_at);
 
-        json_array_append_new(chain,
-                              json_pack("{s:o, s:o, s:o}", "goroutine", label_json(judged, goroutine->parent),
-                                        "function", text_or_null(place.function), "place",
-                                        place_json(judged, goroutine->created_at)));
+        json_array_append_new(chain, json_pack("{s:o, s:o, s:o}", "goroutine",
+                                               go_label_json(judged, goroutine->parent), "function",
+                                               text_or_null(place.function), "place",
+                                               place_json(judged, goroutine->created_at)));
         goroutine = go_replay_parent(judged->replay, goroutine);
     }
     return chain;
@@ -58,7 +66,7 @@ static json_t *holders_json(const struct go_judged *judged, const struct go_acti
     json_t *array = json_array();
 
     for (size_t i = 0; i < count && i < MOST_HOLDERS; i++)
-        json_array_append_new(array, label_json(judged, holders[i]));
+        json_array_append_new(array, go_label_json(judged, holders[i]));
     return array;
 }
 
@@ -75,7 +83,7 @@ static json_t *users_json(const struct go_judged *judged, const struct go_gorout
         if (user->goroutine == goroutine->goroutine)
             continue;
         json_array_append_new(
-            array, json_pack("{s:o, s:s, s:o, s:o}", "goroutine", label_json(judged, user->goroutine),
+            array, json_pack("{s:o, s:s, s:o, s:o}", "goroutine", go_label_json(judged, user->goroutine),
                              "operation", go_op_name(user->operation), "place",
                              place_json(judged, user->site), "at", cli_json_time(user->ns)));
     }
@@ -93,13 +101,13 @@ static json_t *goroutine_json(const struct go_judged *judged, const struct go_ou
     go_action_object(waits, object, sizeof(object));
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "goroutine",
-        label_json(judged, goroutine->goroutine), "state", go_state_text(goroutine->state), "wait_reason",
+        go_label_json(judged, goroutine->goroutine), "state", go_state_text(goroutine->state), "wait_reason",
         text_or_null(go_judged_reason(judged, goroutine)), "object", text_or_null(object), "operation",
         goroutine->action_count ? json_string(go_op_name(goroutine->actions[0].operation)) : json_null(),
         "function", text_or_null(place.function), "file", text_or_null(place.file), "line",
         place.line ? json_integer(place.line) : json_null(), "created_by", text_or_null(made.function),
         "created_at", place_json(judged, goroutine->created_at), "parent",
-        label_json(judged, goroutine->parent), "chain", chain_json(judged, goroutine), "held_by",
+        go_label_json(judged, goroutine->parent), "chain", chain_json(judged, goroutine), "held_by",
         holders_json(judged, waits), "used_by", users_json(judged, goroutine, waits), "since",
         cli_json_time(goroutine->since_ns));
 }
@@ -110,7 +118,7 @@ static json_t *outcome_json(const struct go_judged *judged, const struct go_outc
 
     if (outcome->fate == GO_FATE_UNFINISHED) {
         json_object_set_new(object, "reason", json_string(go_hope_text(outcome->hope)));
-        json_object_set_new(object, "released_by", label_json(judged, outcome->by));
+        json_object_set_new(object, "released_by", go_label_json(judged, outcome->by));
     }
     return object;
 }
@@ -136,9 +144,9 @@ static void add_cycle(const struct go_judged *judged, json_t *array)
         snprintf(object, sizeof(object), "0x%llx", (unsigned long long)edge->object);
         json_array_append_new(array,
                               json_pack("{s:o, s:s, s:o, s:o, s:s, s:o}", "goroutine",
-                                        label_json(judged, edge->goroutine), "object", object, "at",
+                                        go_label_json(judged, edge->goroutine), "object", object, "at",
                                         place_json(judged, go_goroutine_site(goroutine)), "waits_for",
-                                        label_json(judged, edge->on), "because", go_tie_text(edge->tie),
+                                        go_label_json(judged, edge->on), "because", go_tie_text(edge->tie),
                                         "since", place_json(judged, edge->site)));
     }
 }
@@ -150,7 +158,7 @@ static void add_tests(const struct go_judged *judged, json_t *array)
         struct go_place place = go_judged_place(judged, test->test);
 
         json_array_append_new(array, json_pack("{s:o, s:o, s:s}", "test", text_or_null(place.function),
-                                               "goroutine", label_json(judged, test->goroutine), "verdict",
+                                               "goroutine", go_label_json(judged, test->goroutine), "verdict",
                                                go_verdict_name(test->kind)));
     }
 }
@@ -163,9 +171,9 @@ static json_t *program_json(const struct go_judged *judged)
                      cli_json_text(judged->program->label), "image", cli_json_text(judged->program->image),
                      "version", cli_json_text(judged->program->version), "verdict",
                      go_verdict_name(judged->verdict.kind), "crashed",
-                     label_json(judged, judged->verdict.crashed), "signal", judged->verdict.signal, "created",
-                     cli_json_count(totals->created), "ended", cli_json_count(totals->ended), "lost",
-                     cli_json_count(totals->lost), "from_start", judged->program->from_start);
+                     go_label_json(judged, judged->verdict.crashed), "signal", judged->verdict.signal,
+                     "created", cli_json_count(totals->created), "ended", cli_json_count(totals->ended),
+                     "lost", cli_json_count(totals->lost), "from_start", judged->program->from_start);
 }
 
 json_t *go_verdict_json(const struct go_judged_run *run)

@@ -211,16 +211,8 @@ static int compare_pids(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-static bool runs(pid_t pid, dev_t device, ino_t inode)
-{
-    struct stat file;
-    char link[64];
-
-    process_exe_link(pid, link, sizeof(link));
-    return !foreign_file_stat(link, &file) && file.st_dev == device && file.st_ino == inode;
-}
-
-int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count)
+int processes_that(bool (*wanted)(void *context, pid_t pid), void *context, pid_t **ret_pids,
+                   size_t *ret_count)
 {
     AUTO_FREE pid_t *pids = NULL;
     size_t count = 0, capacity = 0;
@@ -229,7 +221,7 @@ int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_cou
 
     proc_numbers_open(&numbers, "/proc");
     while ((pid = proc_numbers_next(&numbers)) > 0) {
-        if (!runs(pid, device, inode))
+        if (!wanted(context, pid))
             continue;
         if (array_reserve(&pids, &capacity, count + 1))
             return -ENOMEM;
@@ -240,6 +232,24 @@ int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_cou
     *ret_pids = take_pointer(pids);
     *ret_count = count;
     return 0;
+}
+
+static bool runs(void *context, pid_t pid)
+{
+    const struct stat *program = context;
+    struct stat file;
+    char link[64];
+
+    process_exe_link(pid, link, sizeof(link));
+    return !foreign_file_stat(link, &file) && file.st_dev == program->st_dev &&
+           file.st_ino == program->st_ino;
+}
+
+int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count)
+{
+    struct stat program = {.st_dev = device, .st_ino = inode};
+
+    return processes_that(runs, &program, ret_pids, ret_count);
 }
 
 bool process_may_have_breakpoints(pid_t pid)

@@ -44,6 +44,10 @@ uint64_t process_cpu_ns(pid_t pid);
  * frees them. */
 int process_children(pid_t pid, pid_t **ret_pids, size_t *ret_count, struct error *err);
 
+/* The processes for which `wanted` is true, in ascending order. The caller frees them. -ENOMEM. */
+int processes_that(bool (*wanted)(void *context, pid_t pid), void *context, pid_t **ret_pids,
+                   size_t *ret_count);
+
 /* The processes that run the program in that file, in ascending order. The caller frees them. -ENOMEM. */
 int process_runners(dev_t device, ino_t inode, pid_t **ret_pids, size_t *ret_count);
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/path.h"
@@ -66,39 +65,18 @@ bool process_name_matches(const struct process_name *name, const char *pattern)
            one_matches(name->argument, pattern);
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static bool is_found(pid_t pid, const char *pattern)
+static bool is_found(void *context, pid_t pid)
 {
     struct process_name name;
 
+    if (pid == getpid())
+        return false;
     process_name_read(pid, NULL, &name);
-    return process_name_matches(&name, pattern) && process_has_memory(pid);
+    return process_name_matches(&name, context) && process_has_memory(pid);
 }
 
 int processes_named(const char *pattern, pid_t **ret_pids, size_t *ret_count, struct error *err)
 {
-    AUTO_FREE pid_t *pids = NULL;
-    size_t count = 0, capacity = 0;
-    AUTO_PROC_NUMBERS numbers;
-    pid_t pid;
-
-    proc_numbers_open(&numbers, "/proc");
-    while ((pid = proc_numbers_next(&numbers)) > 0) {
-        if (pid == getpid() || !is_found(pid, pattern))
-            continue;
-        if (array_reserve(&pids, &capacity, count + 1))
-            return error_no_memory(err);
-        pids[count++] = pid;
-    }
-    if (count)
-        qsort(pids, count, sizeof(*pids), compare_pids);
-    *ret_pids = take_pointer(pids);
-    *ret_count = count;
-    return 0;
+    return processes_that(is_found, (void *)(uintptr_t)pattern, ret_pids, ret_count) ? error_no_memory(err)
+                                                                                     : 0;
 }

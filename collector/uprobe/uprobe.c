@@ -22,21 +22,28 @@ static bool packs(const struct uprobe_options *options)
     return options->packed && !options->full_time && !options->trigger_share && !options->count_only;
 }
 
-/* Loads the skeleton, with the session program only if return probes are wanted. */
-static int load(struct uprobe_backend *backend, const struct uprobe_options *options)
+/* Which programs are loaded: the session program only if return probes are wanted. */
+static void choose_programs(struct tracectl_bpf *skeleton, const struct uprobe_options *options)
 {
-    struct tracectl_bpf *skeleton = tracectl_bpf__open();
-    int r;
-
-    if (!skeleton)
-        return -errno;
     bpf_program__set_autoload(skeleton->progs.on_session, options->returns);
     bpf_program__set_autoload(skeleton->progs.on_go, options->goroutines);
-    placement_prepare(skeleton->obj);
-    skeleton->rodata->probes_are_events = kernel_probe_way() == PROBE_WAY_EVENTS;
     if (options->returns)
         bpf_program__set_expected_attach_type(skeleton->progs.on_session,
                                               (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+    bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
+    bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_ask, options->asked);
+    bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
+    bpf_program__set_autoload(skeleton->progs.on_capability, options->inlined && kernel_reports_rights());
+    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, options->inlined && kernel_reports_slots());
+}
+
+/* Maps that the recording does not need have one entry, the least that there can be. */
+static void size_maps(struct tracectl_bpf *skeleton, const struct uprobe_options *options)
+{
     if (options->ring_bytes)
         bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
     if (!options->goroutines)
@@ -49,26 +56,19 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
         bpf_map__set_max_entries(skeleton->maps.budget_slots, 1);
     if (!options->trigger_share)
         bpf_map__set_max_entries(skeleton->maps.trigger_windows, 1);
-    bpf_program__set_autoload(skeleton->progs.on_sync, options->sync);
-    bpf_program__set_autoload(skeleton->progs.on_sys_enter, options->sync);
-    bpf_program__set_autoload(skeleton->progs.on_sys_exit, options->sync);
-    bpf_program__set_autoload(skeleton->progs.on_claim, options->inlined);
-    bpf_program__set_autoload(skeleton->progs.on_ask, options->asked);
-    bpf_program__set_autoload(skeleton->progs.on_new_task, options->inlined);
-    bpf_program__set_autoload(skeleton->progs.on_rights, options->inlined);
-    bpf_program__set_autoload(skeleton->progs.on_capability, options->inlined && kernel_reports_rights());
     if (!options->inlined)
         bpf_map__set_max_entries(skeleton->maps.areas, 1);
-    skeleton->rodata->reports_slots = options->inlined && kernel_reports_slots();
-    bpf_program__set_autoload(skeleton->progs.on_prepare_exec, skeleton->rodata->reports_slots);
-    skeleton->bss->budget_ns = options->budget_ns;
-    skeleton->bss->count_only = options->count_only;
-    skeleton->bss->trigger_share = options->trigger_share;
-    skeleton->rodata->packs = packs(options);
     if (!packs(options)) {
         bpf_map__set_max_entries(skeleton->maps.packed_slots, 1);
         bpf_map__set_max_entries(skeleton->maps.slot_memories, 1);
     }
+}
+
+static void set_variables(struct tracectl_bpf *skeleton, const struct uprobe_options *options)
+{
+    skeleton->rodata->probes_are_events = kernel_probe_way() == PROBE_WAY_EVENTS;
+    skeleton->rodata->reports_slots = options->inlined && kernel_reports_slots();
+    skeleton->rodata->packs = packs(options);
     skeleton->rodata->with_time = options->with_time;
     skeleton->rodata->full_time = options->full_time;
     skeleton->rodata->follow_children = options->follow_children;
@@ -76,6 +76,22 @@ static int load(struct uprobe_backend *backend, const struct uprobe_options *opt
     skeleton->rodata->collector = (uint32_t)getpid();
     skeleton->rodata->can_continue_all = options->can_continue_all;
     skeleton->rodata->collector_user = (uint32_t)getuid();
+    skeleton->bss->budget_ns = options->budget_ns;
+    skeleton->bss->count_only = options->count_only;
+    skeleton->bss->trigger_share = options->trigger_share;
+}
+
+static int load(struct uprobe_backend *backend, const struct uprobe_options *options)
+{
+    struct tracectl_bpf *skeleton = tracectl_bpf__open();
+    int r;
+
+    if (!skeleton)
+        return -errno;
+    placement_prepare(skeleton->obj);
+    choose_programs(skeleton, options);
+    size_maps(skeleton, options);
+    set_variables(skeleton, options);
     r = tracectl_bpf__load(skeleton);
     if (r) {
         tracectl_bpf__destroy(skeleton);

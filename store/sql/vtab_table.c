@@ -8,10 +8,10 @@
 
 struct connected_table {
     sqlite3_vtab base;
-    sqlite3 *db;
+    void *of;
 };
 
-int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table)
+int vtab_connect_to(sqlite3 *db, void *of, const char *declaration, sqlite3_vtab **ret_table)
 {
     struct connected_table *table;
     int r = sqlite3_declare_vtab(db, declaration);
@@ -21,9 +21,14 @@ int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table)
     table = sqlite3_malloc64(sizeof(*table));
     if (!table)
         return SQLITE_NOMEM;
-    *table = (struct connected_table){.db = db};
+    *table = (struct connected_table){.of = of};
     *ret_table = &table->base;
     return SQLITE_OK;
+}
+
+int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table)
+{
+    return vtab_connect_to(db, db, declaration, ret_table);
 }
 
 int vtab_disconnect(sqlite3_vtab *table)
@@ -32,9 +37,9 @@ int vtab_disconnect(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-sqlite3 *vtab_db(sqlite3_vtab *table)
+void *vtab_of(sqlite3_vtab *table)
 {
-    return ((struct connected_table *)table)->db;
+    return ((struct connected_table *)table)->of;
 }
 
 int vtab_fail(sqlite3_vtab *table, int code, const struct error *err)

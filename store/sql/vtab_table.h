@@ -20,10 +20,17 @@ struct vtab_cursor {
     bool end;
 };
 
-/* xConnect of a table without arguments, declared by `declaration`. */
+/* xConnect of a table without arguments, declared by `declaration`. vtab_of() returns `of`; vtab_connect()
+ * keeps the database for vtab_db(). */
+int vtab_connect_to(sqlite3 *db, void *of, const char *declaration, sqlite3_vtab **ret_table);
 int vtab_connect(sqlite3 *db, const char *declaration, sqlite3_vtab **ret_table);
 int vtab_disconnect(sqlite3_vtab *table);
-sqlite3 *vtab_db(sqlite3_vtab *table);
+void *vtab_of(sqlite3_vtab *table);
+
+static inline sqlite3 *vtab_db(sqlite3_vtab *table)
+{
+    return vtab_of(table);
+}
 
 /* xOpen: a cursor of `size` bytes, all zero, at its end. To be freed by sqlite3_free. */
 int vtab_open(size_t size, sqlite3_vtab_cursor **ret_cursor);
