@@ -225,6 +225,7 @@ struct agent_counts {
 #define AGENT_COUNTS_BYTES 36864u
 
 #define AGENT_MAGIC "tracectl"
+#define AGENT_CODE_NAME "agent of " AGENT_MAGIC
 #define AGENT_DATA_NAME AGENT_MAGIC " rings" /* of the data file */
 /* In the key's page: memory of the process's own behind the head, which a forked child has zeros in. Where
  * the head is mapped more than once, for stubs near the program and near libraries, each place has such a

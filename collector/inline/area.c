@@ -102,7 +102,7 @@ int agent_file_new(void)
 {
     const struct agent_piece code = {.bytes = agent_code, .size = sizeof(agent_code)};
 
-    return code_file("agent of " AGENT_MAGIC, AGENT_CODE_BYTES, &code, 1);
+    return code_file(AGENT_CODE_NAME, AGENT_CODE_BYTES, &code, 1);
 }
 
 int agent_stubs_new(const struct agent_piece pieces[2], size_t bytes)

@@ -48,16 +48,22 @@ static bool is_area(const struct map_line *mapping)
 
 /* Whether a memory file with that name was made by a recorder: any program can give the name, but its owner
  * is its maker, and code files are sealed. Who may not look takes it for one. */
-static bool is_made_by_recorder(pid_t pid, const struct map_line *mapping)
+static bool is_made_by_recorder(pid_t pid, uint64_t start, uint64_t end, uint64_t inode)
 {
     struct stat file;
     char link[96];
     int r;
 
-    snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
-             mapping->end);
+    snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start, end);
     r = foreign_file_stat(link, &file);
-    return r == -EPERM || (!r && file.st_ino == mapping->inode && file.st_uid == geteuid());
+    return r == -EPERM || (!r && file.st_ino == inode && file.st_uid == geteuid());
+}
+
+bool stale_patches_has_probe_code(pid_t pid, const struct code_mapping *mapping)
+{
+    return (!strcmp(mapping->path, "/memfd:" AGENT_MAGIC) ||
+            !strcmp(mapping->path, "/memfd:" AGENT_CODE_NAME)) &&
+           is_made_by_recorder(pid, mapping->start, mapping->end, mapping->inode);
 }
 
 /* The areas that a process has mapped near its code, each place of each; the caller frees them. A place begins
@@ -74,7 +80,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
     while (map_lines_next(&maps, &mapping)) {
         struct stale_area *last = count ? &areas[count - 1].addresses : NULL;
 
-        if (!is_area(&mapping) || !is_made_by_recorder(pid, &mapping))
+        if (!is_area(&mapping) || !is_made_by_recorder(pid, mapping.start, mapping.end, mapping.inode))
             continue;
         if (last && mapping.offset && mapping.start - last->near_start == mapping.offset) {
             last->near_end = mapping.end;

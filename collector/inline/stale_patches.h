@@ -15,6 +15,7 @@
 
 #include "collector/ptrace/remote.h"
 
+struct code_mapping;
 struct error;
 
 /* Takes jumps out and unmaps areas, as far as no thread is inside; what the calling process itself has put
@@ -26,6 +27,9 @@ int stale_patches_clean(pid_t pid, struct error *err);
 /* The same for every process that has areas and maps the file: before uprobes are put into all processes that
  * run it. */
 int stale_patches_clean_all(dev_t device, ino_t inode, struct error *err);
+
+/* Whether what is mapped there is a recorder's: stubs, or the agent that they call. */
+bool stale_patches_has_probe_code(pid_t pid, const struct code_mapping *mapping);
 
 /* The inode of the head file of an area that `collector` has put into the process, 0: there is none. A child that has just
  * been forked has those of its parent. */

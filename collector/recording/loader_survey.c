@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/path.h"
+#include "collector/inline/stale_patches.h"
 #include "collector/process/maps.h"
 #include "collector/process/target_file.h"
 #include "collector/recording/loader_state.h"
@@ -250,7 +251,8 @@ int loader_survey(struct loader *loader, pid_t pid, const struct stat *program, 
         return error_no_memory(err);
     }
     for (size_t i = 0; !r && i < count; i++)
-        r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
+        if (!stale_patches_has_probe_code(pid, &mappings[i]))
+            r = survey_mapping(loader, pid, &mappings[i], program, &survey, err);
     if (!r && (loader_probes_libraries(loader) || survey.probes_returns || loader_has_inline(loader, pid))) {
         r = loader_watch_linker(loader, pid, mappings, count, err);
         survey.watched = r > 0;

@@ -92,6 +92,8 @@ what_it_says() {
     grep '/libnumbers.so: [1-9][0-9]* functions by inline probes' "$WORK/plan" >/dev/null
     grep 'libc.so.6: no inline probes: the C library' "$WORK/plan" >/dev/null
     record says --backend auto --images all -- "$WORK/linked" >/dev/null
+    # The recorder's own code in the program is none of its images.
+    same "" "$(q "SELECT key FROM tags WHERE run_id = $(run_id says) AND key LIKE 'untraced:/memfd:%'")"
     q "SELECT value FROM tags WHERE run_id = $(run_id says) AND key LIKE 'backend:%/libc.so.6'" |
         grep "^the kernel's probes: the C library" >/dev/null
     q "SELECT value FROM tags WHERE run_id = $(run_id says) AND key LIKE 'backend:%/ld-linux%'" |
