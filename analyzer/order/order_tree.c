@@ -353,6 +353,26 @@ uint32_t order_tree_branching(const struct order_tree *order)
     return node;
 }
 
+bool order_comparable(const struct sample_set *set)
+{
+    bool several = false;
+
+    for (size_t i = 0; i < set->thread_count; i++) {
+        if (set->threads[i].rank != SAMPLE_NO_RANK)
+            return true;
+        several |= set->threads[i].process != set->threads[0].process;
+    }
+    return !several;
+}
+
+static void forget_ranks(struct order_tree *order)
+{
+    order->decided = order->last = PREFIX_NONE;
+    for (uint32_t i = 0; i < order->tree->node_count; i++)
+        order->nodes[i].flags &=
+            ~(unsigned)(ORDER_NODE_RANKED | ORDER_NODE_LEAST | ORDER_NODE_MOST | ORDER_NODE_ASSUMED);
+}
+
 /* ---------------------------------------------------------------------------------------------- life */
 
 int order_tree_new(const struct sample_set *set, const struct order_source *source, bool everything,
@@ -377,8 +397,12 @@ int order_tree_new(const struct sample_set *set, const struct order_source *sour
     if (r < 0)
         return r == -ENOMEM ? (error_no_memory(err), -ENOMEM)
                             : error_set(err, r, NULL, "cannot order the threads");
-    find_decided(order);
-    find_last(order);
+    if (order_comparable(set)) {
+        find_decided(order);
+        find_last(order);
+    } else {
+        forget_ranks(order);
+    }
     find_apart(order);
     *ret_tree = take_pointer(order);
     return 0;

@@ -85,6 +85,10 @@ void order_tree_free(struct order_tree *order);
 DEFINE_CLEANUP(cleanup_order_tree, struct order_tree *, order_tree_free)
 #define AUTO_ORDER_TREE CLEANUP(cleanup_order_tree)
 
+/* Whether threads of the set may be expected to do the same: they are of one process, or of a job with ranks. The
+ * processes of a service (a server and its workers) have different tasks: none of them is behind. */
+bool order_comparable(const struct sample_set *set);
+
 /* How two threads of the set (by their numbers) relate: where their paths part, as order_compare() says.
  * ORDER_SAME: they do not part; ORDER_UNKNOWN too where the tree is not refined. -ENOMEM, or 0. */
 int order_tree_compare(const struct order_tree *order, uint32_t a, uint32_t b,

@@ -305,6 +305,25 @@ static int write_decided(FILE *out, const struct order_tree *order)
     return r;
 }
 
+/* Whether all stacks are whole, and their outermost functions are not the same. */
+static bool began_differently(const struct order_tree *order)
+{
+    const struct prefix_node *root = &order->tree->nodes[0];
+    const char *first = NULL;
+    bool differ = false;
+
+    for (size_t i = 0; i < order->set->thread_count; i++)
+        if (order->set->threads[i].flags & SAMPLE_INCOMPLETE)
+            return false;
+    for (uint32_t i = 0; root->first_child != PREFIX_NONE && i < root->child_count; i++) {
+        const char *name = sample_text(order->set, order_tree_place(order, root->first_child + i)->function);
+
+        differ |= first && strcmp(first, name) != 0;
+        first = name;
+    }
+    return differ;
+}
+
 static int write_undecided(FILE *out, const struct order_tree *order)
 {
     uint32_t node = order_tree_branching(order);
@@ -316,6 +335,15 @@ static int write_undecided(FILE *out, const struct order_tree *order)
     if (order->tree->nodes[node].child_count == 0) {
         write_class(out, order, node);
         fputs(order->tree->nodes[node].count > 1 ? ", all at the same place" : "", out);
+        return 0;
+    }
+    if (!order_comparable(order->set)) {
+        fputs("no order: the processes are not ranks of one job", out);
+        return 0;
+    }
+    if (began_differently(order)) {
+        fprintf(out, "no order: the %ss began in different functions",
+                strchr(sample_text(order->set, order->set->threads[0].label), 'g') ? "goroutine" : "thread");
         return 0;
     }
     fputs("no order found: ", out);

@@ -29,16 +29,22 @@ static json_t *exact_json(const struct function_time *time, struct time_range ra
     return time_range_is_exact(range) ? bound_json(time, range.min_ns) : json_null();
 }
 
+static json_t *estimate_json(double number)
+{
+    return number > 0 ? json_real(number) : json_null();
+}
+
 json_t *top_row_json(const struct top_row *row, uint64_t all)
 {
     const struct function_time *time = &row->time;
     bool exact = function_time_is_exact(time);
     json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:o, s:I, s:I, s:f, s:I, s:b, s:I, s:b}", "function", cli_json_text(row->name),
-        "name", cli_json_text(row->name), "image", cli_json_text(row->image), "file",
-        cli_json_text(row->file), "line", (json_int_t)row->line, "calls", (json_int_t)row->calls, "percent",
-        all ? 100.0 * (double)row->calls / (double)all : 0.0, "threads", (json_int_t)row->threads, "muted",
-        row->muted, "returned", (json_int_t)time->returned, "exact", exact);
+        "{s:o, s:o, s:o, s:o, s:I, s:I, s:f, s:I, s:b, s:o, s:o, s:I, s:b}", "function",
+        cli_json_text(row->name), "name", cli_json_text(row->name), "image", cli_json_text(row->image),
+        "file", cli_json_text(row->file), "line", (json_int_t)row->line, "calls", (json_int_t)row->calls,
+        "percent", all ? 100.0 * (double)row->calls / (double)all : 0.0, "threads", (json_int_t)row->threads,
+        "muted", row->muted, "missed_calls", estimate_json(row->missed), "missed_per_second",
+        estimate_json(row->missed_per_second), "returned", (json_int_t)time->returned, "exact", exact);
 
     json_object_set_new(json, "total_ns", exact_json(time, time->total));
     json_object_set_new(json, "self_ns", exact_json(time, time->self));
@@ -137,6 +143,10 @@ void top_row_print(const struct top_row *row)
         puts("  times     unknown: the run has no times, or no call returned");
         return;
     }
+    if (row->missed > 0)
+        text_print(stdout,
+                   "  %-10sabout %'" PRIu64 " more calls were not recorded; times are of those that were\n",
+                   "", (uint64_t)row->missed);
     print_time("total", time->total);
     print_time("self", time->self);
     print_time("shortest", time->shortest);

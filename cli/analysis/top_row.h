@@ -13,12 +13,15 @@ struct top_row {
     int64_t line, threads;
     uint64_t calls;
     bool muted;                /* not all calls were recorded */
+    double missed;             /* how many more there were, estimated; 0: unknown, or none */
+    double missed_per_second;  /* the rate when it was last measured; 0: unknown */
     struct function_time time; /* its durations are those of the function_times that it was read from */
 };
 
 void top_row_release(struct top_row *row);
 
-/* {"function", "name", "image", "file", "line", "calls", "percent", "threads", "muted", "returned", "exact"} and
+/* {"function", "name", "image", "file", "line", "calls", "percent", "threads", "muted", "missed_calls",
+ * "missed_per_second" (estimates, null: unknown or none), "returned", "exact"} and
  * the times: null where they are not exact. "min_ns" and "max_ns" are the shortest and the longest call where
  * times are exact, and else the bounds of what all calls took together; "total_min_ns", "total_max_ns",
  * "self_min_ns" and "self_max_ns" are bounds in any case. `all`: the calls of the run. */

@@ -7,7 +7,9 @@
 
 #include "analyzer/times/time_text.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/analysis/top_row.h"
 #include "cli/common/command.h"
 #include "cli/common/completeness.h"
@@ -44,14 +46,21 @@ bool top_run_parse_sort(const char *text, enum time_order *ret_sort)
 
 /* ------------------------------------------------------------------------------------------ rows */
 
-/* By function and not by name: two functions of one name are two rows. */
+/* By function and not by name: two functions of one name are two rows. Of calls that were not recorded some were
+ * counted; how many the others were is estimated from the rate that was measured before the probe was removed. */
 static const char rows_sql[] =
-    "SELECT c.name, sum(c.calls) AS calls, count(DISTINCT c.thread_id), i.path, coalesce(f.file, ''), "
-    "coalesce(f.line, 0), EXISTS (SELECT 1 FROM blind b WHERE b.run_id = c.run_id AND b.function_id = "
-    "c.function_id), c.function_id, f.name "
-    "FROM call_counts c JOIN functions f ON f.function_id = c.function_id "
-    "JOIN images i ON i.image_id = f.image_id WHERE c.run_id = ?1 GROUP BY c.function_id "
-    "ORDER BY calls DESC, c.name, c.function_id LIMIT ?2";
+    "WITH recorded AS (SELECT function_id, sum(calls) AS calls, count(DISTINCT thread_id) AS threads "
+    "FROM call_counts WHERE run_id = ?1 GROUP BY function_id), "
+    "missed AS (SELECT function_id, max(calls_per_second) AS rate, sum(coalesce(calls_missed, "
+    "calls_per_second * max(0, coalesce(to_ns, ?3) - max(from_ns, ?4)) / 1e9)) AS calls "
+    "FROM blind WHERE run_id = ?1 GROUP BY function_id), "
+    "either AS (SELECT function_id FROM recorded UNION SELECT function_id FROM missed WHERE calls > 0) "
+    "SELECT coalesce(f.demangled, f.name), coalesce(r.calls, 0) AS calls, coalesce(r.threads, 0), i.path, "
+    "coalesce(f.file, ''), coalesce(f.line, 0), m.function_id IS NOT NULL, f.function_id, f.name, m.rate, "
+    "m.calls FROM either e JOIN functions f ON f.function_id = e.function_id "
+    "JOIN images i ON i.image_id = f.image_id LEFT JOIN recorded r ON r.function_id = e.function_id "
+    "LEFT JOIN missed m ON m.function_id = e.function_id "
+    "ORDER BY coalesce(r.calls, 0) + coalesce(m.calls, 0) DESC, 1, f.function_id LIMIT ?2";
 
 enum row_column {
     ROW_NAME,
@@ -62,8 +71,20 @@ enum row_column {
     ROW_LINE,
     ROW_BLIND,
     ROW_ID,
-    ROW_SPELLED
+    ROW_SPELLED,
+    ROW_RATE,
+    ROW_MISSED
 };
+
+/* A store may have been made by somebody who wants a reader to fail. */
+#define ESTIMATE_MOST 1e18
+
+static double estimate(sqlite3_stmt *row, int column)
+{
+    double number = sqlite3_column_double(row, column);
+
+    return number > 0 ? (number < ESTIMATE_MOST ? number : ESTIMATE_MOST) : 0;
+}
 
 static bool is_wanted(const struct top *top, sqlite3_stmt *row)
 {
@@ -91,6 +112,8 @@ static int add_row(struct top *top, sqlite3_stmt *statement)
         .threads = sqlite3_column_int64(statement, ROW_THREADS),
         .calls = (uint64_t)sqlite3_column_int64(statement, ROW_CALLS),
         .muted = sqlite3_column_int(statement, ROW_BLIND),
+        .missed = estimate(statement, ROW_MISSED),
+        .missed_per_second = estimate(statement, ROW_RATE),
     };
     if (time)
         row->time = *time;
@@ -109,10 +132,12 @@ static int read_rows(struct top *top, struct error *err)
     AUTO_STATEMENT *row = NULL;
     enum time_order order = options->sort;
     bool all = options->function || order != TIME_ORDER_CALLS || !options->limit;
-    int r = cli_prepare(top->store, &row, err, rows_sql, 2, top->run->run_id,
-                        all ? (int64_t)-1 : (int64_t)options->limit);
+    uint64_t ended_ns = top->run->ended_ns ? top->run->ended_ns : clock_ns(CLOCK_REALTIME);
+    int r = cli_prepare(top->store, &row, err, rows_sql, 4, top->run->run_id,
+                        all ? (int64_t)-1 : (int64_t)options->limit, (int64_t)ended_ns,
+                        (int64_t)top->run->started_ns);
 
-    while (r == 0 && (r = cli_step(row, "tnntti-it", err)) == 0)
+    while (r == 0 && (r = cli_step(row, "tnntti-itDD", err)) == 0)
         if (is_wanted(top, row) && add_row(top, row))
             r = error_no_memory(err);
     if (r < 0)
@@ -152,13 +177,32 @@ static void cell_time(struct table *table, const struct function_time *time, str
     table_cell(table, text);
 }
 
+static void add_name(struct table *table, const struct top_row *row)
+{
+    char missed[32], rate[32];
+
+    if (!row->muted || !(row->missed > 0)) {
+        table_cell_format(table, "%s%s", row->name, row->muted ? " (undercounted)" : "");
+        return;
+    }
+    text_count((uint64_t)(row->missed + 0.5), missed, sizeof(missed));
+    text_count((uint64_t)(row->missed_per_second + 0.5), rate, sizeof(rate));
+    if (row->missed_per_second > 0)
+        table_cell_format(table, "%s (not recorded: ~%s calls more, ~%s/s)", row->name, missed, rate);
+    else
+        table_cell_format(table, "%s (not recorded: %s calls more)", row->name, missed);
+}
+
 static void add_line(struct table *table, const struct top *top, const struct top_row *row)
 {
     const struct function_time *time = &row->time;
     uint64_t all = top->totals.calls;
 
     table_cell_count(table, row->calls);
-    table_cell_format(table, "%.1f%%", all ? 100.0 * (double)row->calls / (double)all : 0.0);
+    if (row->missed > 0)
+        table_cell(table, "?");
+    else
+        table_cell_format(table, "%.1f%%", all ? 100.0 * (double)row->calls / (double)all : 0.0);
     if (top->timed) {
         cell_time(table, time, time->total);
         cell_time(table, time, time->self);
@@ -167,8 +211,7 @@ static void add_line(struct table *table, const struct top *top, const struct to
         cell_time(table, time, time->longest);
     }
     table_cell_count(table, (uint64_t)row->threads);
-    table_cell_format(table, "%s%s", row->name,
-                      row->muted ? " (undercounted: probe removed at times to stay within budget)" : "");
+    add_name(table, row);
 }
 
 static int print_text(const struct top *top, size_t count, struct error *err)

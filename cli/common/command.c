@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cli/common/progress_line.h"
 #include "cli/common/suggestion.h"
 #include "collector/uprobe/bpf_messages.h"
 
@@ -190,6 +191,7 @@ void cli_help(const struct command *command)
 
 int cli_fail(const struct error *err)
 {
+    progress_line_end();
     text_print(stderr, "tracectl: %s\n", err->message[0] ? err->message : "failed for an unknown reason");
     return EXIT_FAILED;
 }

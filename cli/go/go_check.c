@@ -52,6 +52,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                        "-- COMMAND)");
         if (arguments->service.duration_ns && !arguments->service.pids.count)
             argp_error(state, "--duration needs -p");
+        if (arguments->session.command)
+            go_session_check_command(arguments->session.command, "go check", state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

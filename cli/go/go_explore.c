@@ -74,6 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!arguments->session.command)
             argp_error(state, "no command given (go explore -- COMMAND)");
+        go_session_check_command(arguments->session.command, "go explore", state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

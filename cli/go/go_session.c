@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "cli/common/command.h"
 #include "cli/common/signals.h"
 #include "cli/record/record_arguments.h"
@@ -68,6 +69,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp go_session_argp = {.options = session_options, .parser = parse};
+
+void go_session_check_command(char *const *command, const char *own, struct argp_state *state)
+{
+    AUTO_FREE char *rest = NULL;
+    bool runs;
+
+    if (!command[1] || strcmp(path_file_name(command[0]), "go") != 0)
+        return;
+    runs = !strcmp(command[1], "run");
+    if (!runs && strcmp(command[1], "test") != 0)
+        return;
+    rest = join_words(command + 2, " ");
+    argp_error(
+        state,
+        "the go command would be recorded, and not what it builds and runs: use go %s -exec 'tracectl %s --' %s",
+        command[1], own,
+        rest && *rest ? rest
+        : runs        ? "."
+                      : "./...");
+}
 
 /* ------------------------------------------------------------------------------------ the session */
 

@@ -59,6 +59,10 @@ uint32_t go_session_hits(const struct go_session *session, uint32_t index, unsig
 /* Ends the run. Fails with -ENOTSUP, and a reason, when no goroutines of any program could be recorded. */
 int go_session_close(struct go_session *session, int64_t *ret_run_id, struct error *err);
 
+/* A usage error if the command is the go tool itself, which would be recorded instead of the tests or the program that
+ * it builds and runs; `own` is the command's name, "go check". */
+void go_session_check_command(char *const *command, const char *own, struct argp_state *state);
+
 /* Accepts NULL. */
 void go_session_free(struct go_session *session);
 

@@ -8,7 +8,7 @@
 
 #include "analyzer/order/order_tree.h"
 
-/* A sentence, and the tree: a line for calls that all threads of a node share, its branches below it, the
+/* A sentence, and where it names no order the stacks (stat_stacks.h); else the tree: a line for calls that all threads of a node share, its branches below it, the
  * least progressed first. Nodes that the order was not asked of are shown up to their first branching; with
  * `everything`, to their end. -ENOMEM, or 0. */
 int stat_order_text(FILE *out, const struct order_tree *order, bool everything);

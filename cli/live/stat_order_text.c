@@ -6,6 +6,7 @@
 #include "analyzer/order/order_words.h"
 #include "base/text.h"
 #include "cli/live/stat_order.h"
+#include "cli/live/stat_stacks.h"
 
 enum { RANGES_SHOWN = 6, DEEPEST_INDENT = 30 };
 
@@ -26,6 +27,14 @@ static int write_branch(FILE *out, const struct order_tree *order, const struct 
     return 0;
 }
 
+/* Without an order the branches of the tree tell less than the stacks do. */
+static bool shows_stacks(const struct order_tree *order, bool everything)
+{
+    uint32_t node = order_tree_branching(order);
+
+    return order->decided == PREFIX_NONE && !everything && order->tree->nodes[node].child_count > 0;
+}
+
 int stat_order_text(FILE *out, const struct order_tree *order, bool everything)
 {
     AUTO_FREE char *words = NULL, *legend = NULL;
@@ -37,6 +46,8 @@ int stat_order_text(FILE *out, const struct order_tree *order, bool everything)
         order_branches(order, everything, &branches, &count) < 0)
         return -ENOMEM;
     text_print(out, "%s\n\n", words);
+    if (shows_stacks(order, everything))
+        return stat_stacks_text(out, order->set);
     for (size_t i = 0; i < count; i++) {
         r = write_branch(out, order, &branches[i], everything);
         if (r < 0)

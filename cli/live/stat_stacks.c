@@ -79,6 +79,11 @@ static void print_place(FILE *out, const struct sample_set *set, const struct sa
                place->flags & SAMPLE_AFTER_GAP ? " (calls may be missing here)" : "");
 }
 
+static bool of_several(const struct sample_set *set)
+{
+    return set->thread_count && set->threads[0].process != set->threads[set->thread_count - 1].process;
+}
+
 static void print_group(FILE *out, const struct ordered *first, const struct ordered *members)
 {
     const struct sample_set *set = first->set;
@@ -93,6 +98,8 @@ static void print_group(FILE *out, const struct ordered *first, const struct ord
 
         text_print(out, " %s%s%s%s", sample_text(set, member->label), *name ? " (" : "", name,
                    *name ? ")" : "");
+        if (of_several(set))
+            text_print(out, " pid %d", (int)member->process);
     }
     text_print(out, "%s  %s%s\n", first->same > LABELS_SHOWN ? " ..." : "", sample_text(set, thread->state),
                thread->flags & SAMPLE_MOVED ? ", moving" : "");

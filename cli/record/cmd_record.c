@@ -12,9 +12,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
+#include "cli/common/progress_line.h"
 #include "cli/common/signals.h"
 #include "cli/record/record_arguments.h"
 #include "cli/record/record_flight.h"
@@ -78,9 +80,11 @@ static void print_ptrace(const struct recorder *recorder)
 {
     const char *why = recorder_why_ptrace(recorder);
 
-    if (why && cli.verbosity >= 0)
-        text_print(stderr, "tracectl: note: recording by ptrace, with inline probes only%s%s\n",
-                   *why ? ": " : "", why);
+    if (!why || cli.verbosity < 0)
+        return;
+    progress_line_clear();
+    text_print(stderr, "tracectl: note: recording by ptrace, with inline probes only%s%s\n", *why ? ": " : "",
+               why);
 }
 
 static int start_targets(struct recorder *recorder, const struct record_arguments *arguments,
@@ -104,6 +108,8 @@ static int start_targets(struct recorder *recorder, const struct record_argument
     return r;
 }
 
+#define QUIET_AT_THE_END_NS 1000000000u /* of a command, whose output is shown last */
+
 static int record(struct tracestore *store, struct recorder *recorder,
                   const struct record_arguments *arguments, struct error *err)
 {
@@ -111,11 +117,15 @@ static int record(struct tracestore *store, struct recorder *recorder,
     int r;
 
     signals_stop(recorder, arguments->command != NULL); /* putting probes in takes seconds */
+    if (arguments->command)
+        progress_line_leave_terminal(); /* to the command */
     r = start_targets(recorder, arguments, err);
     if (r)
         return r;
     r = recorder_run(recorder, arguments->duration_ns, err);
     signals_ignore(); /* the rest is short and must not be cut off */
+    if (arguments->command)
+        progress_line_begin(QUIET_AT_THE_END_NS);
     if (!r && !arguments->recorder.storage.flight)
         stacks = record_stacks_take(arguments);
     if (!r && !record_selection_check(recorder, arguments, NULL))
@@ -326,16 +336,24 @@ static void note_emulation(const struct record_arguments *arguments)
                    recorder_inline_refusal(&arguments->recorder));
 }
 
+static void begin_progress(void)
+{
+    progress_line_begin(0);
+    progress("loading the recorder into the kernel", PROGRESS_UNKNOWN);
+}
+
 static int record_into(struct tracestore *store, struct record_arguments *arguments, struct error *err)
 {
     uint64_t begun = clock_ns(CLOCK_MONOTONIC);
     struct recorder *recorder;
     int r;
 
+    begin_progress();
     r = recorder_open(store, &arguments->recorder, &recorder, err);
     if (r)
         return r;
     r = record(store, recorder, arguments, err);
+    progress_line_end();
     if (!r)
         note_emulation(arguments);
     if (r)
@@ -393,10 +411,12 @@ static int fly(struct record_arguments *arguments, struct flight_log *log, struc
     int r, finished;
 
     signals_commit();
+    begin_progress();
     r = recorder_open(flight_store(flight), &arguments->recorder, &recorder, err);
     if (r)
         return r;
     r = record(flight_store(flight), recorder, arguments, err);
+    progress_line_end();
     if (r)
         recorder_detach(recorder); /* what it has stays in the window */
     finished = flight_finish(flight, r && recorder_counts(recorder).stored_threads, r ? NULL : err);

@@ -375,7 +375,7 @@ void record_arguments_release(struct record_arguments *arguments)
     free(arguments->declarations);
 }
 
-char *join_words(char **words, const char *separator)
+char *join_words(char *const *words, const char *separator)
 {
     char *text = NULL;
     size_t size = 0;

@@ -38,6 +38,6 @@ void record_arguments_init(struct record_arguments *arguments);
 void record_arguments_release(struct record_arguments *arguments);
 
 /* `words` with `separator` between them; NULL: no memory. The caller frees it. */
-char *join_words(char **words, const char *separator);
+char *join_words(char *const *words, const char *separator);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"
+#include "cli/common/progress_line.h"
 
 static double seconds_of(const struct flight_report *report)
 {
@@ -20,6 +21,7 @@ void flight_log_add(void *context, const struct flight_report *report)
 
     if (!array_reserve(&log->reports, &log->capacity, log->count + 1))
         log->reports[log->count++] = *report;
+    progress_line_clear();
     if (*report->error)
         text_print(stderr, "tracectl: the flight recorder's window could not be stored as a run (%s): %s\n",
                    report->trigger, report->error);

@@ -55,12 +55,24 @@ static void put_omitted(FILE *out, size_t count, size_t shown)
                        shown, html_count(count, all));
 }
 
+/* What of its calls was not recorded. */
+static void put_missed(FILE *out, const json_t *function)
+{
+    double missed = json_number_value(json_object_get(function, "missed_calls"));
+    char text[32];
+
+    if (missed > 0)
+        fprintf(out, " <span class=\"note\">(not recorded: about %s calls more)</span>",
+                html_count((uint64_t)missed, text));
+    else if (json_is_true(json_object_get(function, "muted")))
+        fputs(" <span class=\"note\">(undercounted)</span>", out);
+}
+
 static void put_name_cell(FILE *out, const json_t *function)
 {
     fputs("<th scope=\"row\">", out);
     page_text(out, page_member(function, "name"));
-    if (json_is_true(json_object_get(function, "muted")))
-        fputs(" <span class=\"note\">(undercounted)</span>", out);
+    put_missed(out, function);
     fputs("</th>", out);
 }
 
@@ -86,13 +98,21 @@ static bool has_times(const json_t *top)
 
 static const char *const keys[] = {"calls", "total_ns", "self_ns", "p50_ns", "p99_ns"};
 
+/* With the calls that were not recorded. */
+static int64_t value_of(const json_t *function, enum route_sort sort)
+{
+    double missed = sort == SORT_CALLS ? json_number_value(json_object_get(function, "missed_calls")) : 0;
+
+    return page_number(function, keys[sort], -1) + (int64_t)missed;
+}
+
 /* Most first, unknown last; names from A to Z. */
 static int compare_functions(const void *a, const void *b, void *context)
 {
     const json_t *first = *(const json_t *const *)a, *second = *(const json_t *const *)b;
     enum route_sort sort = *(const enum route_sort *)context;
-    int64_t x = sort == SORT_NAME ? 0 : page_number(first, keys[sort], -1);
-    int64_t y = sort == SORT_NAME ? 0 : page_number(second, keys[sort], -1);
+    int64_t x = sort == SORT_NAME ? 0 : value_of(first, sort);
+    int64_t y = sort == SORT_NAME ? 0 : value_of(second, sort);
 
     return x != y ? (x < y) - (x > y) : strcmp(page_member(first, "name"), page_member(second, "name"));
 }
@@ -236,6 +256,11 @@ static int add(const struct print *print, const json_t *top, bool is_after, json
     return 0;
 }
 
+static bool is_undercounted(const json_t *function)
+{
+    return json_is_true(json_object_get(function, "muted"));
+}
+
 static void put_change(FILE *out, const struct change *change, bool timed)
 {
     int64_t before = calls_of(change->before), after = calls_of(change->after);
@@ -244,7 +269,9 @@ static void put_change(FILE *out, const struct change *change, bool timed)
     put_name_cell(out, either(change));
     page_count_cell(out, (uint64_t)before);
     page_count_cell(out, (uint64_t)after);
-    if (before == after)
+    if (is_undercounted(change->before) || is_undercounted(change->after))
+        fputs("<td class=\"right\">?</td>", out);
+    else if (before == after)
         fputs("<td class=\"right\">same</td>", out);
     else if (!before || !after)
         fprintf(out, "<td class=\"right\">%s</td>", before ? "gone" : "new");

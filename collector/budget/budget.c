@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "collector/budget/budget_state.h"
 #include "collector/budget/stack_profile.h"
 
@@ -180,6 +181,7 @@ static int add_groups(struct budget *budget, size_t index, bool running, struct 
         double share_before = budget->ramp_up.share;
 
         for (size_t at = first, next; !r && at < end; at = next) {
+            progress("placing probes", (double)at / (double)sites);
             next = running ? at + budget_piece(budget, size, end - at) : end;
             r = add_places(budget, index, at, next, running, err);
         }
@@ -194,6 +196,7 @@ static int choose_initial(struct budget *budget, struct budget_image *image, str
 {
     int r = budget_sample_pages(budget, image, clock_ns(CLOCK_MONOTONIC));
 
+    progress("finding out which functions are called often", PROGRESS_UNKNOWN);
     if (r >= 0)
         r = let_hot_wait(budget, image->image, clock_ns(CLOCK_MONOTONIC), err);
     if (r >= 0)

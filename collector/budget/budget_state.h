@@ -103,6 +103,8 @@ void budget_scale_trials(struct budget *budget, uint64_t cpu_ns);
 
 /* Waits. False: the recording is to end. */
 bool budget_pause(const struct budget *budget, double ns);
+/* The same for a long time that the program is to run: what is left of it is reported (base/progress.h). */
+void budget_let_run(const struct budget *budget, double ns);
 
 /* Before anything is recorded, the newest group has its probes since `from_ns` in a program that runs:
  * excludes functions that are called too often, and waits until the cost of that is within the budget. */

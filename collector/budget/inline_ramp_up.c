@@ -155,7 +155,7 @@ static void make_up(const struct budget *budget, double spread)
     double pause = cost / part - elapsed;
 
     if (ran > BUSY_PART * elapsed && pause > 0)
-        budget_pause(budget, pause < spread ? pause : spread);
+        budget_let_run(budget, pause < spread ? pause : spread);
 }
 
 struct budget_exposure budget_exposure_of(double calls_span, double ran, double ran_span)

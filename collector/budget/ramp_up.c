@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
 #include "collector/budget/budget_state.h"
 
 #define STEP_NS 2000000.0
+#define REPORT_NS 200000000.0 /* a long wait is reported so often */
 #define SPREAD_NS 16e9 /* what the kernel does for a busy program's probes is spread over so much at most */
 #define PAUSE_NS 500000000.0   /* after each group: the longest wait for the next */
 #define LONGEST_NS 200000000.0 /* to observe a group */
@@ -49,6 +51,19 @@ bool budget_pause(const struct budget *budget, double ns)
     struct pollfd stop = {.fd = budget->options.stop, .events = POLLIN};
 
     return ppoll(&stop, 1, &time, NULL) <= 0;
+}
+
+void budget_let_run(const struct budget *budget, double ns)
+{
+    double done = 0, part;
+
+    while (done < ns) {
+        part = ns - done < REPORT_NS ? ns - done : REPORT_NS;
+        progress("letting the program make up for its probes", done / ns);
+        if (!budget_pause(budget, part))
+            return;
+        done += part;
+    }
 }
 
 /* attachment_join(): the context is the budget. */

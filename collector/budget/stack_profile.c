@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "bpf/stacks.skel.h"
 #include "bpf/wire.h"
 #include "collector/process/process.h"
@@ -191,6 +192,7 @@ static int sample_for_a_while(struct stack_profile *profile)
     while (!r && profile->link_count && profile->samples < ENOUGH &&
            passed < (profile->samples ? LONGEST_NS : IDLE_NS)) {
         usleep(ROUND_US);
+        progress("finding out which functions are called often", (double)passed / LONGEST_NS);
         ring_buffer__consume(profile->ring);
         passed = clock_ns(CLOCK_MONOTONIC) - begun;
     }

@@ -8,6 +8,7 @@
 #include "base/debug.h"
 #include "base/error.h"
 #include "base/foreign_file.h"
+#include "base/progress.h"
 #include "collector/inline/inline.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/memory/code_mover.h"
@@ -329,6 +330,7 @@ int loader_attach_inline(struct loader *loader, struct traced_image *image, pid_
         r = compare_all(loader, image, err);
     if (r || !image->inlined || image->left_ns)
         return r;
+    progress("placing probes", PROGRESS_UNKNOWN);
     if (!why.code)
         r = patch(loader, image, pid, mapping, ret_placed, &why, err);
     image->patched |= !r && !why.code;

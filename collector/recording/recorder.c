@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "collector/launch/privileges.h"
 #include "collector/recording/go_detail.h"
 #include "collector/recording/recorder_backends.h"
@@ -388,6 +389,7 @@ int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *
         recorder_release_forgotten(recorder);
         r = recorder_serve_rewrites(recorder, err);
         now = clock_ns(CLOCK_MONOTONIC);
+        progress("recording", duration_ns ? (double)(now - begun) / (double)duration_ns : PROGRESS_UNKNOWN);
         recorder_release_images(recorder, now);
         recorder_commands_signal(recorder, now);
         if (!r)

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/process.h"
 #include "collector/recording/recorder_flight.h"
@@ -181,6 +182,7 @@ int recorder_attach(struct recorder *recorder, pid_t pid, struct error *err)
         return 0; /* the child of another one that was named */
     if (!r)
         r = stale_patches_clean(pid, err);
+    progress("reading the program's functions", PROGRESS_UNKNOWN);
     recorder->source->of->enter(recorder->source, PHASE_ATTACHING);
     if (!r && recorder->options.storage.flight && recorder_flight_name(recorder, pid))
         r = error_no_memory(err);

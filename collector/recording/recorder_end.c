@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "collector/recording/recorder_backends.h"
 #include "collector/recording/recorder_probes.h"
 #include "collector/recording/recorder_sweep.h"
@@ -130,6 +131,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     struct live_stacks *stacks = NULL;
     int r;
 
+    progress("removing the probes", PROGRESS_UNKNOWN);
     recorder->source->of->want_all(recorder->source);
     r = recorder_consume(recorder, err);
     if (r >= 0)
@@ -137,6 +139,7 @@ int recorder_close(struct recorder *recorder, struct error *err)
     if (!r)
         r = stop_and_look(recorder, &stacks, err);
     let_go_and_detach(recorder);
+    progress("writing what was recorded", PROGRESS_UNKNOWN);
     if (!r)
         r = drain(recorder, err);
     if (!r)
