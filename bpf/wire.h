@@ -43,6 +43,7 @@ enum wire_flags {
     WIRE_OF_FUNCTION = 32, /* SYNC: of a function, not of a system call */
     WIRE_WAITING = 16,     /* LIBRARIES, REWRITE: the thread waits, for a moment, until it is let go */
     WIRE_LEFT_BEHIND = 64, /* EXIT, EXEC: the thread's slot holds what did not fit and comes before */
+    WIRE_UNFOLLOWED = 128, /* EXIT: it runs on, unseen, in a program whose file gives it other rights */
 };
 
 /* Starts every record. `ns` is 0 where no time was taken: the clock is the dearest part of a probe, and one

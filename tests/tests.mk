@@ -176,6 +176,8 @@ helpers_of = $(patsubst %.c,$(O)/%.o,$(foreach h,$(test_helpers),$(if $(filter $
 
 # tests/unit/mutated has the whole tool inside, and stores as the tests of store/ make them.
 helpers_mutated = $(L)/tracectl_main.o $(O)/tests/unit/store/fixture.o $(O)/tests/unit/store/go_fixture.o
+# SQLite's shell loads it there.
+$(O)/tests/unit/mutated/test_mutated_stores: | $(O)/tracestore.so
 # Times are computed of stores as the tests of store/ make them.
 helpers_analyzer = $(O)/tests/unit/store/model.o
 $(L)/tracectl_main.o: $(O)/cli/main.o

@@ -79,10 +79,15 @@ static int nothing_selected(const struct recorder *recorder, const struct record
                      all ? " that matches " : "", all ? all : "", image->function_count, image->path, others);
 }
 
-static int no_image(const struct record_arguments *arguments, size_t images, struct error *err)
+static int no_image(const struct recorder *recorder, const struct record_arguments *arguments, size_t images,
+                    struct error *err)
 {
     AUTO_FREE char *globs = asked_text(&arguments->choice.asked, ASKED_IMAGES, true);
+    size_t left_out;
+    const struct recorder_excluded *others = recorder_excluded(recorder, &left_out);
 
+    if (!images && left_out)
+        return error_say(err, -ENOTSUP, "nothing was recorded: %s", others[0].why);
     if (!images)
         return error_say(err, -ENOTSUP, "nothing was recorded: no program ran");
     return error_say(err, -ENOTSUP, "no image matches %s (of %zu images)", globs ? globs : "the filter",
@@ -104,7 +109,7 @@ int record_selection_check(const struct recorder *recorder, const struct record_
                                                       : untraced.refused->refusal);
     if (untraced.unselected)
         return nothing_selected(recorder, arguments, untraced.unselected, err);
-    return no_image(arguments, untraced.images, err);
+    return no_image(recorder, arguments, untraced.images, err);
 }
 
 int record_selection_report(struct recorder *recorder, const struct record_arguments *arguments,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/recording/recorder_records.h"
 
+#include <errno.h>
+
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -150,6 +152,18 @@ static int handle_exec(struct recorder *recorder, const void *data, size_t size)
                   : looked_at(recorder, pid, r, &why, NULL);
 }
 
+/* Recording it would have taken its rights from it. */
+static int leave_to_its_rights(struct recorder *recorder, const struct wire_exit *record)
+{
+    struct error why;
+
+    error_say(&why, -EPERM,
+              "%.*s runs with the rights of its file (set-user-id, capabilities), which a tracer of "
+              "an ordinary user would take from it",
+              (int)sizeof(record->comm), record->comm);
+    return recorder_pass_over(recorder, (pid_t)record->tgid, -EPERM, &why, &recorder->failure);
+}
+
 static int handle_exit(struct recorder *recorder, const void *data, size_t size)
 {
     const struct wire_exit *record = data;
@@ -164,7 +178,7 @@ static int handle_exit(struct recorder *recorder, const void *data, size_t size)
     if (recorder->options.storage.flight)
         recorder_flight_ended(recorder, pid, (int)record->exit_code);
     loader_end(recorder->loader, pid);
-    return r;
+    return r || !(record->header.flags & WIRE_UNFOLLOWED) ? r : leave_to_its_rights(recorder, record);
 }
 
 /* ------------------------------------------------------------------------------------ their code */

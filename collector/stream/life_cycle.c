@@ -152,6 +152,8 @@ int streams_exit(struct streams *streams, const struct wire_exit *record)
     if (!r && thread)
         r = end_thread(streams, thread, record->header.ns);
     if (!r && process && record->header.flags & WIRE_LAST_THREAD)
-        r = end_process(streams, process, record->header.ns, wait_status_code((int)record->exit_code));
+        r = end_process(streams, process, record->header.ns,
+                        record->header.flags & WIRE_UNFOLLOWED ? -1
+                                                               : wait_status_code((int)record->exit_code));
     return r;
 }

@@ -9,8 +9,8 @@
  * and of job control are stops still. If this process or the tracer is killed, at whatever moment, the kernel lets all
  * of them go: a signal that was on its way arrives, since its stop is looked at, not taken (WNOWAIT).
  *
- * What it cannot see: calls of mprotect() and setuid(), and what the dynamic linker maps. Set-user-id programs that
- * targets execute run without the file's rights, as under strace.
+ * What it cannot see: calls of mprotect() and setuid(), and what the dynamic linker maps. Programs whose files give
+ * rights run with these, untraced (file_rights.h): they are reported as WIRE_EXIT with WIRE_UNFOLLOWED.
  */
 #ifndef TRACECTL_COLLECTOR_TRACER_TRACER_H
 #define TRACECTL_COLLECTOR_TRACER_TRACER_H

@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/user.h>
 #include <uthash.h>
 
 #include "collector/ptrace/remote.h"
@@ -29,6 +30,7 @@ struct traced_process {
     bool stopping; /* for work on it: its threads stop where they are */
     size_t threads;
     struct lent_slots lent;
+    struct user_regs_struct *regains; /* it executes its program again, untraced, with these: file_rights.h */
     UT_hash_handle hh;
 };
 

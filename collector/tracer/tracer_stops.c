@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "collector/process/process.h"
 #include "collector/ptrace/passed_signal.h"
+#include "collector/tracer/file_rights.h"
 #include "collector/tracer/stop_kind.h"
 #include "collector/tracer/tracer_state.h"
 
@@ -81,7 +82,8 @@ void tracer_release_overdue(struct tracer *tracer, uint64_t now)
 
 /* ------------------------------------------------------------------------------------ ends and execs */
 
-static void put_exit(struct tracer *tracer, const struct traced_thread *thread, int status, const char *name)
+static void put_exit(struct tracer *tracer, const struct traced_thread *thread, int status, const char *name,
+                     unsigned flags)
 {
     struct wire_exit record = {
         .header = {.kind = WIRE_EXIT, .tid = (uint32_t)thread->tid, .ns = clock_ns(CLOCK_MONOTONIC)},
@@ -89,7 +91,7 @@ static void put_exit(struct tracer *tracer, const struct traced_thread *thread, 
         .exit_code = (uint32_t)status,
     };
 
-    record.header.flags = thread->process->threads == 1 ? WIRE_LAST_THREAD : 0;
+    record.header.flags = (uint8_t)(flags | (thread->process->threads == 1 ? WIRE_LAST_THREAD : 0));
     memcpy(record.comm, name, strnlen(name, sizeof(record.comm) - 1));
     record_queue_put(&tracer->queue, &record, sizeof(record));
 }
@@ -119,7 +121,7 @@ static void on_end(struct tracer *tracer, pid_t tid)
     if (thread->process->lent.parent && thread->process->threads == 1)
         tracer_end_lending(tracer, thread->process);
     if (!thread->process->left)
-        put_exit(tracer, thread, status, name);
+        put_exit(tracer, thread, status, name, 0);
     tracer_remove_thread(tracer, thread);
 }
 
@@ -142,9 +144,37 @@ static void end_others(struct tracer *tracer, struct traced_process *process, pi
     HASH_ITER (hh, tracer->threads, thread, next) {
         if (thread->process != process || thread->tid == caller)
             continue;
-        put_exit(tracer, thread, 0, "");
+        put_exit(tracer, thread, 0, "", 0);
         tracer_remove_thread(tracer, thread);
     }
+}
+
+/* On its way to a program that has not got the rights of its file, because it is traced: the process stops once
+ * more, where it can be given registers. Until then it runs nothing of its own. */
+static bool begin_to_regain(struct traced_thread *thread)
+{
+    struct user_regs_struct registers, *kept;
+
+    if (!file_rights_are_missed(thread->tid, &registers) || !(kept = malloc(sizeof(*kept))))
+        return false;
+    *kept = registers;
+    thread->process->regains = kept;
+    thread->parked = false;
+    ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+    ptrace(PTRACE_CONT, thread->tid, NULL, NULL);
+    return true;
+}
+
+/* If the tracer is killed before or behind any of these, the program runs: with its rights if it has the registers. */
+static void regain(struct tracer *tracer, struct traced_thread *thread)
+{
+    char name[16] = "";
+
+    read_name(thread->tid, name);
+    if (!ptrace(PTRACE_SETREGS, thread->tid, NULL, thread->process->regains))
+        put_exit(tracer, thread, 0, name, WIRE_UNFOLLOWED);
+    ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
+    tracer_remove_thread(tracer, thread);
 }
 
 static void on_exec(struct tracer *tracer, pid_t tid)
@@ -177,6 +207,8 @@ static void on_exec(struct tracer *tracer, pid_t tid)
         else
             tracer_remove_thread(tracer, caller);
     }
+    if (begin_to_regain(thread))
+        return;
     pthread_mutex_lock(&tracer->table);
     process->state =
         (struct process_state){.flags = PROCESS_TRACED | PROCESS_STARTING, .worker = process->state.worker};
@@ -210,7 +242,7 @@ static void on_unknown(struct tracer *tracer, pid_t tid)
 /* Its process is to stand still: it will, once it has got the signal. */
 static void interrupt_if_wanted(const struct traced_thread *thread)
 {
-    if (thread->process->stopping)
+    if (thread->process->stopping || thread->process->regains)
         ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
 }
 
@@ -240,6 +272,10 @@ static void on_stop(struct tracer *tracer, pid_t tid, int status)
         passed_signal_go_on(tid, status);
     } else if (kind == STOP_TRAP || kind == STOP_GROUP) {
         take(tid);
+        if (thread->process->regains) {
+            regain(tracer, thread);
+            return;
+        }
         thread->parked = true;
         thread->grouped = kind == STOP_GROUP;
         tracer_go_on(thread);

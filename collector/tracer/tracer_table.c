@@ -58,6 +58,7 @@ void tracer_forget_process(struct tracer *tracer, struct traced_process *process
     pthread_mutex_lock(&tracer->table);
     HASH_DEL(tracer->processes, process);
     pthread_mutex_unlock(&tracer->table);
+    free(process->regains);
     free(process);
 }
 

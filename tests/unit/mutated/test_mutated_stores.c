@@ -6,7 +6,8 @@
  * ended it.
  *
  * TRACECTL_MUTATIONS: how many stores (12), TRACECTL_MUTATIONS_FROM: the number of the first one;
- * TRACECTL_MUTATED: a store to change instead of the one that is made here. What fails is kept in
+ * TRACECTL_MUTATED: a store to change instead of the one that is made here; TRACECTL_MUTATED_COMMAND: only commands
+ * that begin so. What fails is kept in
  * /tmp/tracectl-mutated-NUMBER.db.
  */
 #include <criterion/criterion.h>
@@ -108,7 +109,13 @@ static const char *const commands[] = {
     "query SELECT*FROM\tjournal_functions",
     "query SELECT*FROM\thb_edges\tWHERE\trun_id=1",
     "query SELECT*FROM\tcascades('1','f3')",
+    "slow 1 f3",
+    "slow --json 2 f3",
+    "merge -o merged.db mutated.db good.db",
     "extension",
+    "sqlite3",
+    "export -f chrome -o chrome.json 1",
+    "import -f chrome chrome.json -n again",
     "recover -o new.db",
     "verify -d new.db",
     "recover -d window.db",
@@ -205,19 +212,87 @@ static void copy_file(const char *from, const char *to)
         cr_assert_eq(write(out, bytes, (size_t)size), size);
 }
 
+/* Statements on the tables that the extension adds. */
+static const char *const tables[] = {"SELECT * FROM calls",
+                                     "SELECT * FROM events",
+                                     "SELECT * FROM call_counts",
+                                     "SELECT * FROM call_edges",
+                                     "SELECT * FROM loops",
+                                     "SELECT * FROM goroutines",
+                                     "SELECT * FROM go_events",
+                                     "SELECT * FROM go_blocks",
+                                     "SELECT * FROM sync_events",
+                                     "SELECT * FROM function_calls",
+                                     "SELECT * FROM segment_functions",
+                                     "SELECT * FROM journal_functions",
+                                     "SELECT * FROM open_calls"};
+
 /* What tracestore.so does in a program with SQLite, and then some queries. */
 static void use_extension(const char *path)
 {
-    static const char *const queries[] = {"SELECT * FROM calls", "SELECT * FROM call_counts",
-                                          "SELECT * FROM loops", "SELECT * FROM goroutines",
-                                          "SELECT * FROM sync_events"};
     sqlite3 *db;
 
     if (sqlite3_open(path, &db) == SQLITE_OK && tracestore_register_in(db, NULL) == SQLITE_OK &&
         loops_register_vtab(db) == SQLITE_OK)
-        for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
-            sqlite3_exec(db, queries[i], NULL, NULL, NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+            sqlite3_exec(db, tables[i], NULL, NULL, NULL);
     sqlite3_close(db);
+}
+
+/* The sanitizer that is part of this program, which has to come first where the extension is loaded. */
+static void preload_sanitizer(void)
+{
+    AUTO_FCLOSE FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512], *path;
+
+    while (maps && fgets(line, sizeof(line), maps))
+        if ((path = strchr(line, '/')) && strstr(path, "/libasan.")) {
+            path[strcspn(path, "\n")] = '\0';
+            setenv("LD_PRELOAD", path, 1);
+            return;
+        }
+}
+
+/* What SQLite's own shell is told, with tracestore.so of this build: it goes on behind statements that fail. */
+static void write_script(const char *path)
+{
+    AUTO_FCLOSE FILE *script = fopen(path, "we");
+    char program[256], *end;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+    cr_assert(script && length > 0);
+    program[length] = '\0';
+    for (int up = 0; up < 4 && (end = strrchr(program, '/')); up++) /* tests/unit/mutated/PROGRAM */
+        *end = '\0';
+    fprintf(script, ".load %s/tracestore.so\nSELECT count(*) FROM call_graph;\n", program);
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        fprintf(script, "%s;\n", tables[i]);
+}
+
+static void execute_shell(void)
+{
+    const struct rlimit seconds = {MOST_SECONDS, MOST_SECONDS};
+    int script = open("shell.sql", O_RDONLY);
+
+    dup2(script, STDIN_FILENO);
+    setenv("ASAN_OPTIONS", __asan_default_options(), 1);
+    setenv("UBSAN_OPTIONS", __ubsan_default_options(), 1);
+    preload_sanitizer();
+    setrlimit(RLIMIT_CPU, &seconds);
+    execlp("sqlite3", "sqlite3", "mutated.db", NULL);
+    _exit(EXIT_SANITIZER);
+}
+
+static void use_shell(void)
+{
+    int status = 0;
+    pid_t shell = fork();
+
+    if (!shell)
+        execute_shell();
+    if (shell < 0 || waitpid(shell, &status, 0) != shell || WIFSIGNALED(status) ||
+        WEXITSTATUS(status) == EXIT_SANITIZER)
+        _exit(EXIT_SANITIZER);
 }
 
 static void run_command(const char *text)
@@ -233,6 +308,10 @@ static void run_command(const char *text)
             *tab = ' ';
     if (!strcmp(text, "extension")) {
         use_extension("mutated.db");
+        return;
+    }
+    if (!strcmp(text, "sqlite3")) {
+        use_shell();
         return;
     }
     if (!strcmp(text,
@@ -254,12 +333,15 @@ static double seconds_since(const struct timespec *began)
 static void run_commands(size_t from)
 {
     const struct itimerval limit = {.it_value = {.tv_sec = MOST_SECONDS}};
+    const char *only = getenv("TRACECTL_MUTATED_COMMAND");
     int out = open("/dev/null", O_RDWR), err = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
     dup2(out, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
     for (size_t i = from; i < ARRAY_SIZE(commands); i++) {
+        if (only && strncmp(commands[i], only, strlen(only)) != 0)
+            continue;
         progress->command = i;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &progress->began);
         setitimer(ITIMER_PROF, &limit, NULL);
@@ -303,6 +385,7 @@ static size_t try_store(uint64_t number, long *largest)
     copy_file(base, "mutated.db");
     store_mutate("mutated.db", number);
     copy_file("mutated.db", "before.db");
+    copy_file(base, "good.db");
     for (size_t from = 0; from < ARRAY_SIZE(commands); from = progress->command + 1) {
         struct rusage usage;
         int status;
@@ -324,7 +407,7 @@ static size_t try_store(uint64_t number, long *largest)
     nftw("otf2", remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     for (const char *const *file =
              (const char *const[]){"mutated.db", "mutated.db-wal", "mutated.db-shm", "new.db", "window.db",
-                                   "window.db-flight-9999999-1", NULL};
+                                   "good.db", "merged.db", "chrome.json", "window.db-flight-9999999-1", NULL};
          *file; file++)
         unlink(*file);
     return findings;
@@ -348,6 +431,7 @@ Test(mutated_stores, no_command_dies, .timeout = 14400)
     cr_assert_eq(chdir(fixture.folder), 0);
     snprintf(base, sizeof(base), "%s",
              getenv("TRACECTL_MUTATED") ? getenv("TRACECTL_MUTATED") : fixture.path);
+    write_script("shell.sql");
     progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert(progress != MAP_FAILED);
     for (uint64_t i = 0; i < count; i++)
