@@ -103,7 +103,9 @@ static int compare_id(const void *key, const void *item)
 static const char *name_of(const struct names *names, uint32_t function)
 {
     const struct tracestore_function *found =
-        bsearch(&function, names->functions, names->count, sizeof(*names->functions), compare_id);
+        names->count
+            ? bsearch(&function, names->functions, names->count, sizeof(*names->functions), compare_id)
+            : NULL;
 
     return found ? found->demangled : "(unknown function)";
 }

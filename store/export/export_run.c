@@ -176,7 +176,9 @@ size_t export_function_index(struct export_run *run, uint32_t function_id)
     if (!function_id)
         return run->function_count;
     if (run->cache[slot].id != function_id) {
-        found = bsearch(&function_id, run->functions, run->function_count, sizeof(*found), compare_id);
+        found = run->function_count
+                    ? bsearch(&function_id, run->functions, run->function_count, sizeof(*found), compare_id)
+                    : NULL;
         run->cache[slot].id = function_id;
         run->cache[slot].index = (uint32_t)(found ? (size_t)(found - run->functions) : run->function_count);
     }

@@ -69,6 +69,9 @@ static int insert_run(struct trace_writer *writer, const struct trace_run_descri
     return code;
 }
 
+/* Numbers of a run are counted on from the largest one there is: far more than were ever given. */
+#define NUMBER_MOST (INT64_MAX / 2)
+
 /* Of each kind the numbers go on behind the largest id. */
 static int start_numbers(struct trace_writer *writer, struct error *err)
 {
@@ -86,6 +89,10 @@ static int start_numbers(struct trace_writer *writer, struct error *err)
 
         if (code)
             return code;
+        if (largest > NUMBER_MOST)
+            return error_say(err, -EBADMSG,
+                             "cannot begin a run in store %s: it has no numbers left (verify tells more)",
+                             writer->store->path);
         numbering_init(&writer->numberings[kind], largest);
     }
     return 0;

@@ -67,7 +67,7 @@ static void say(const char *who)
 static int child(unsigned long parents)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    const struct __user_cap_data_struct none[2] = {0};
+    struct __user_cap_data_struct none[2] = {0};
 
     if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()) ||
         capset(&header, none))
