@@ -8,16 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "collector/daemon/state.h"
 
 /* ------------------------------------------------------------------------------------ status */
 
-static json_t *text_or_unknown(const char *text)
+/* Names and paths are any bytes. */
+static json_t *text_json(const char *text)
 {
-    json_t *string = json_string(text);
+    AUTO_FREE char *valid = text_valid(text);
 
-    return string ? string : json_string("?"); /* not UTF-8 */
+    return json_string(valid ? valid : "?"); /* no memory */
 }
 
 static json_t *hot_functions(const struct worker_figures *figures)
@@ -25,10 +28,9 @@ static json_t *hot_functions(const struct worker_figures *figures)
     json_t *list = json_array();
 
     for (size_t i = 0; i < figures->hot_count; i++)
-        json_array_append_new(list,
-                              json_pack("{s:o, s:f, s:s}", "name", text_or_unknown(figures->hot[i].name),
-                                        "calls_per_second", figures->hot[i].calls_per_second, "state",
-                                        record_state_name(figures->hot[i].state)));
+        json_array_append_new(list, json_pack("{s:o, s:f, s:s}", "name", text_json(figures->hot[i].name),
+                                              "calls_per_second", figures->hot[i].calls_per_second, "state",
+                                              record_state_name(figures->hot[i].state)));
     return list;
 }
 
@@ -38,7 +40,7 @@ static json_t *recording(const struct worker *worker, uint64_t now)
 
     return json_pack("{s:s, s:I, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "target",
                      worker->target, "pid", (json_int_t)worker->process.pid, "path",
-                     text_or_unknown(worker->process.path), "recorder", (json_int_t)worker->pid, "run",
+                     text_json(worker->process.path), "recorder", (json_int_t)worker->pid, "run",
                      (json_int_t)figures->run, "seconds", (double)(now - worker->begun_ns) / 1e9, "processes",
                      (json_int_t)figures->process_count, "calls", (json_int_t)figures->recorded,
                      "missed_calls", (json_int_t)figures->missed, "functions_out",

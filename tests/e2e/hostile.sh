@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Names that a traced program chose do nothing to a terminal and break no format, whichever command prints them.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/go_lib.sh"
 needs_capture
 
 # What to run of each command, a line for each form of its output: "FORM ARGUMENT...". Runs are NORMAL and FAULTY, and
-# BYTES of a program with names that are no UTF-8. A command of `tracectl --help` that is not here is a failure.
+# BYTES and TIMED, with the times of calls, of a program with names that are no UTF-8. A command of `tracectl --help` that is not here is a failure.
 forms() { # command
     local run
     case $1 in
@@ -17,7 +18,7 @@ forms() { # command
         done
         ;;
     show | calls | top | nlr | jsm | cluster | lattice | stat)
-        printf '%s\n' 'text NORMAL' 'text BYTES' 'json --json NORMAL' 'json --json BYTES'
+        printf '%s\n' 'text NORMAL' 'text BYTES' 'text TIMED' 'json --json NORMAL' 'json --json BYTES' 'json --json TIMED'
         case $1 in
         calls) printf '%s\n' 'text --raw NORMAL' 'text --raw BYTES' ;;
         jsm) echo 'csv --csv NORMAL' ;;
@@ -25,17 +26,23 @@ forms() { # command
         esac
         ;;
     slow) printf '%s\n' $'text NORMAL back\rFORGED' $'json --json NORMAL back\rFORGED' 'text BYTES main' 'json --json BYTES main' ;;
-    diff) printf '%s\n' 'text NORMAL FAULTY' 'text --full NORMAL BYTES' 'json --json NORMAL FAULTY' 'json --json BYTES FAULTY' ;;
+    diff)
+        printf '%s\n' 'text NORMAL FAULTY' 'text --full NORMAL BYTES' 'json --json NORMAL FAULTY' 'json --json BYTES FAULTY' \
+            'text --functions --full NORMAL FAULTY' 'text --functions BYTES TIMED' 'json --json --functions BYTES TIMED'
+        ;;
     rank) printf '%s\n' 'text NORMAL FAULTY' 'json --json NORMAL FAULTY' ;;
     report) printf '%s\n' 'html -o - NORMAL' 'html -o - NORMAL FAULTY' 'html -o - BYTES' ;;
     serve)
         printf '%s\n' 'html --print=/' 'html --print=/live' 'html --print=/sql?q=SELECT*FROM+functions' \
-            'html --print=/compare/1/2' 'html --print=/runs/1' 'html --print=/runs/1/loops' 'json --print=/api/v1/runs'
+            'html --print=/compare/1/2' 'html --print=/runs/1' 'html --print=/runs/1/loops' 'json --print=/api/v1/runs' \
+            'html --print=/runs/4' 'html --print=/compare/3/4' 'json --print=/api/v1/runs/4/top' \
+            'json --print=/api/v1/compare/3/4' 'text --print=/metrics'
         ;;
     export)
-        for run in NORMAL BYTES; do
+        for run in NORMAL BYTES TIMED; do
             printf "%s $run\n" 'json --format=chrome' 'csv --format=csv' 'text --format=folded' 'text --format=dot' \
-                'json --format=json'
+                'json --format=json' 'xml --format=flamegraph' 'xml --format=flamegraph --weight=time' \
+                'json --format=speedscope' 'text --format=callgrind'
         done
         ;;
     # These need events of other kinds, which no name can be in.
@@ -107,6 +114,70 @@ while_recording() { # what record says itself; the run's name, its tags and its 
     "$TRACECTL" query "SELECT name FROM functions" | grep -F '\x1b[31mred'
 }
 
+pictures() { # in files of their own
+    "$TRACECTL" -q diff BYTES TIMED --svg "$WORK/out/xml.columns" --flamegraph "$WORK/out/xml.flames" >"$WORK/unused" || true
+    "$TRACECTL" -q stat BYTES --svg "$WORK/out/xml.stacks" >"$WORK/unused"
+    for picture in columns flames stacks; do
+        echo "$picture" >"$WORK/out/xml.$picture.why"
+    done
+    check
+}
+
+from_a_folder() { # whose name, and the program's, would do something; what all that runs says of them
+    local program=$WORK/$'d\e[31mir\nFORGED/p\e]0;x\a\nFORGED\xff' how
+    mkdir "${program%/p*}"
+    cp "$PROGRAMS/hostile_names" "$program"
+    for how in '' '--backend uprobe --images all' '--life-cycle ptrace' '--sync' '--flight 1m --flight-on end'; do
+        # shellcheck disable=SC2086 # words
+        "$TRACECTL" -v -v record -n folder $how -- "$program" >"$WORK/ready" 2>"$WORK/out/text.said"
+        echo "record -v -v $how" >"$WORK/out/text.said.why"
+        check
+        print text -v show folder
+    done
+    print text -v record --dry-run -- "$program"
+    check
+    of_the_daemon "$program"
+}
+
+of_the_daemon() { # program
+    printf '%s\n' '[daemon]' "store = $WORK/d.db" "socket = $WORK/d.socket" '[target a]' 'name = *FORGED*' >"$WORK/d.conf"
+    spawn "$1" 60 >"$WORK/ready"
+    wait_until 10 grep -q ready "$WORK/ready"
+    spawn "$TRACECTL" -v daemon -c "$WORK/d.conf" 2>"$WORK/out/text.log"
+    echo 'log of the daemon' >"$WORK/out/text.log.why"
+    wait_until 30 grep -q event=begun "$WORK/out/text.log"
+    print text daemon --status -c "$WORK/d.conf"
+    grep -q '/p\\x1b]0;x\\x07\\nFORGED' "$WORK/out/text.1$printed"
+    print json daemon --status --json -c "$WORK/d.conf"
+    print text daemon --metrics -c "$WORK/d.conf"
+    print text daemon --check -c "$WORK/d.conf"
+    kill -TERM "$spawned"
+    wait "$spawned" || true
+    check
+}
+
+of_go() { # version
+    local form
+    mkdir "$WORK/go"
+    cp "$ROOT"/tests/programs/go/hostile/* "$WORK/go"
+    sed -i $'s/linkname send NAME/linkname send na\e[31mme.b\aad\u009b/; s/FILE.go:/\e[31mFORG\aED\u202e.go:/' "$WORK/go/main.go"
+    (cd "$WORK/go" && go_run "$1" build -o "$WORK"/$'g\e[31mo' .)
+    print text go check -v -- "$WORK"/$'g\e[31mo'
+    "$TRACECTL" query 'SELECT name FROM functions' | grep -F 'na\x1b[31mme.b'
+    for form in text 'json --json'; do
+        # shellcheck disable=SC2086 # words
+        set -- $form
+        print "$@" go explore --runs 2 -- "$WORK"/$'g\e[31mo'
+        for view in tree timeline coverage locks; do
+            print "$@" go "$view" latest
+        done
+        print "$@" go model "$WORK"/$'g\e[31mo'
+        print "$@" go layout "$WORK"/$'g\e[31mo'
+    done
+    print html report -o - latest
+    check
+}
+
 of_what_runs() {
     spawn "$PROGRAMS/hostile_names" 30 >"$WORK/ready"
     local pid=$spawned
@@ -127,10 +198,16 @@ printed=0
 "$TRACECTL" -q import --format chrome -n NORMAL "$WORK/normal.json"
 "$TRACECTL" -q import --format chrome -n FAULTY "$WORK/faulty.json"
 record BYTES -- "$PROGRAMS/hostile_names" >"$WORK/ready"
+record TIMED --time full -- "$PROGRAMS/hostile_names" >"$WORK/ready"
 for command in $("$TRACECTL" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     run_case "$command prints names that break nothing" all_forms_of "$command"
 done
 run_case "on a terminal nothing but colours" on_a_terminal
 run_case "what record says of names" while_recording
 run_case "names of what runs" of_what_runs
+run_case "pictures in files" pictures
+run_case "names of files and folders, in messages and the daemon's log" from_a_folder
+if [[ -x /usr/lib/go-1.22/bin/go ]]; then
+    run_case "names in Go programs" of_go 1.22
+fi
 finish
