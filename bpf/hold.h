@@ -3,6 +3,7 @@
 #ifndef TRACECTL_BPF_HOLD_H
 #define TRACECTL_BPF_HOLD_H
 
+#include "bpf/kernel_compat.h"
 #include "bpf/processes.h"
 
 /* Stopped after an exec, or while new libraries are probed, until the collector lets go: since when
@@ -27,9 +28,10 @@ const volatile __u32 collector_user;
  */
 static __always_inline bool is_job(struct task_struct *task)
 {
-    struct pid **own = task->signal->pids, **parents = task->real_parent->signal->pids;
+    const struct task_struct *self = task_to_read(task);
+    struct pid **own = self->signal->pids, **parents = self->real_parent->signal->pids;
 
-    return (task->ptrace && (__u32)task->parent->tgid != holder) ||
+    return (self->ptrace && (__u32)self->parent->tgid != holder) ||
            (own[PIDTYPE_PGID] != parents[PIDTYPE_PGID] && own[PIDTYPE_SID] == parents[PIDTYPE_SID]);
 }
 
@@ -40,9 +42,9 @@ static __always_inline bool hold_in_any_phase(struct task_struct *task)
     __u64 since = bpf_ktime_get_ns();
     __u32 tgid = (__u32)task->tgid;
 
-    if (!may_hold && (__u32)task->real_parent->tgid != collector)
+    if (!may_hold && (__u32)task_to_read(task)->real_parent->tgid != collector)
         return false;
-    if (!can_continue_all && task->cred->uid.val != collector_user)
+    if (!can_continue_all && task_to_read(task)->cred->uid.val != collector_user)
         return false;
     if (is_job(task) || bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
         return false;
@@ -63,7 +65,7 @@ static __always_inline bool hold_other(struct task_struct *task)
     __u32 tgid = (__u32)task->tgid;
 
     if (phase != PHASE_RECORDING || !bpf_ksym_exists(bpf_send_signal_task) ||
-        (!can_continue_all && task->cred->uid.val != collector_user) ||
+        (!can_continue_all && task_to_read(task)->cred->uid.val != collector_user) ||
         bpf_map_update_elem(&held, &tgid, &since, BPF_ANY))
         return false;
     if (!bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0))
@@ -76,7 +78,7 @@ static __always_inline bool hold_other(struct task_struct *task)
  * a job. */
 static __always_inline bool hold_newborn(struct task_struct *child)
 {
-    return may_hold && !child->signal->tty && hold_other(child);
+    return may_hold && !task_to_read(child)->signal->tty && hold_other(child);
 }
 
 /* The same so that it can be given probes. */

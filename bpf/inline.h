@@ -14,6 +14,7 @@
 #define TRACECTL_BPF_INLINE_H
 
 #include "bpf/arch.h"
+#include "bpf/kernel_compat.h"
 #include "bpf/losses.h"
 #include "bpf/processes.h"
 #include "bpf/ring.h"
@@ -91,7 +92,8 @@ const volatile bool reports_slots = true; /* on_release() is called in time */
 
 static __always_inline bool has_block_of(const struct task_struct *child, const struct task_struct *parent)
 {
-    return child->mm == parent->mm && thread_block_of(child) == thread_block_of(parent);
+    return task_to_read(child)->mm == task_to_read(parent)->mm &&
+           thread_block_of(child) == thread_block_of(parent);
 }
 
 static __always_inline bool shares_slots(const struct task_struct *parent, const struct task_struct *child)

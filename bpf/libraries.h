@@ -91,7 +91,7 @@ static __always_inline __u8 begin_wait(struct task_struct *task, const struct pr
 
     if (phase != PHASE_RECORDING || !(state->flags & (PROCESS_WATCHED | PROCESS_STARTING)))
         return 0;
-    if (task->signal->nr_threads == 1 && hold(task))
+    if (task_to_read(task)->signal->nr_threads == 1 && hold(task))
         return WIRE_HELD;
     return bpf_map_update_elem(&waiting, &tid, &waits, BPF_ANY) ? 0 : WIRE_WAITING;
 }

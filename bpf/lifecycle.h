@@ -81,8 +81,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     record->tgid = (__u32)child->tgid;
     record->parent_tid = (__u32)parent->pid;
     record->parent_tgid = (__u32)parent->tgid;
-    record->shares = (child->mm == parent->mm ? FORK_SHARES_MEMORY : 0) | (shares ? FORK_SHARES_BLOCK : 0) |
-                     (followed ? 0 : FORK_IS_LEFT);
+    record->shares = (task_to_read(child)->mm == task_to_read(parent)->mm ? FORK_SHARES_MEMORY : 0) |
+                     (shares ? FORK_SHARES_BLOCK : 0) | (followed ? 0 : FORK_IS_LEFT);
     record->thread_block = thread_block_of(child);
     record->own_tid = record->unused = 0;
     bpf_ringbuf_submit(record, stopped ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
@@ -135,7 +135,7 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_task_exit, struct task_struct *task)
 {
     __u32 tgid = (__u32)task->tgid, tid = (__u32)task->pid;
-    bool last = task->signal->live.counter == 0;
+    bool last = task_to_read(task)->signal->live.counter == 0;
     struct wire_exit *record;
     __u8 left;
 
@@ -165,10 +165,10 @@ int BPF_PROG(on_task_exit, struct task_struct *task)
         return 0;
     record->header.flags = left | (last ? WIRE_LAST_THREAD : 0);
     record->tgid = tgid;
-    if (last && task->signal->flags & SIGNAL_GROUP_EXIT)
-        record->exit_code = (__u32)task->signal->group_exit_code;
+    if (last && task_to_read(task)->signal->flags & SIGNAL_GROUP_EXIT)
+        record->exit_code = (__u32)task_to_read(task)->signal->group_exit_code;
     else if (last)
-        record->exit_code = (__u32)task->group_leader->exit_code;
+        record->exit_code = (__u32)task_to_read(task)->group_leader->exit_code;
     else
         record->exit_code = (__u32)task->exit_code;
     __builtin_memcpy(record->comm, task->comm, sizeof(record->comm));

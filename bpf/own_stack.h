@@ -14,6 +14,7 @@
 #define TRACECTL_BPF_OWN_STACK_H
 
 #include "bpf/arch.h"
+#include "bpf/kernel_compat.h"
 #include "bpf/limits.h"
 
 static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
@@ -60,7 +61,7 @@ static __always_inline bool on_own_stack(struct task_struct *task, __u64 sp)
     if (on_signal_stack(task, sp)) /* which may be a variable on the thread's stack */
         return false;
     if (task->pid == task->tgid)
-        return task->mm->start_stack - sp < MAIN_STACK_ROOM;
+        return task_to_read(task)->mm->start_stack - sp < MAIN_STACK_ROOM;
     if (thread_block_of(task) - sp < THREAD_STACK_TOP)
         return true;
     known = bpf_map_lookup_elem(&stacks, &tid);

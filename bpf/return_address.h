@@ -9,6 +9,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/kernel_compat.h"
+
 #define RETURN_PROBES_SEEN 8 /* that are looked at: further in only those come first that longjmp() left */
 #define PROBE_PAGE 4096
 
@@ -16,7 +18,7 @@
  * there first. */
 static __always_inline bool in_probe_page(const struct task_struct *task, __u64 address)
 {
-    const struct xol_area *area = task->mm->uprobes_state.xol_area;
+    const struct xol_area *area = task_to_read(task)->mm->uprobes_state.xol_area;
 
     return area && address - area->vaddr < PROBE_PAGE;
 }

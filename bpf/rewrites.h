@@ -74,7 +74,7 @@ static __always_inline __u8 wait_for_removal(struct task_struct *task)
 {
     __u32 tid = (__u32)task->pid, waits = WAIT_GOES_ON;
 
-    if ((task->signal->nr_threads == 1 || phase != PHASE_RECORDING) && hold_in_any_phase(task))
+    if ((task_to_read(task)->signal->nr_threads == 1 || phase != PHASE_RECORDING) && hold_in_any_phase(task))
         return WIRE_HELD;
     return bpf_map_update_elem(&waiting, &tid, &waits, BPF_ANY) ? 0 : WIRE_WAITING;
 }

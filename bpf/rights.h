@@ -74,7 +74,7 @@ int BPF_PROG(on_capability, const struct cred *cred, struct user_namespace *targ
         capability != CAP_SYS_ADMIN)
         return 0;
     task = bpf_get_current_task_btf();
-    if (capability != CAP_SYS_ADMIN || target->level > task->cred->user_ns->level)
+    if (capability != CAP_SYS_ADMIN || target->level > task_to_read(task)->cred->user_ns->level)
         change_rights(task);
     return 0;
 }
@@ -86,7 +86,8 @@ static __always_inline void check_rights_of_child(const struct task_struct *pare
     __u32 tgid = (__u32)child->tgid;
     struct process_state *state = process_of(child);
 
-    if (child->cred->user_ns != parent->cred->user_ns && child->mm != parent->mm && shares_area(state, tgid))
+    if (task_to_read(child)->cred->user_ns != task_to_read(parent)->cred->user_ns &&
+        task_to_read(child)->mm != task_to_read(parent)->mm && shares_area(state, tgid))
         report_rights(child, state, !stopped && hold_newborn(child));
 }
 

@@ -22,7 +22,7 @@ struct search {
     const struct image_function *functions;
     size_t count;
     const struct displace_entries *entries;
-    struct flow_map *map;
+    struct flow_map *map, *own_map; /* the second one is NULL if the first one is borrowed */
     struct disasm *disasm;
     struct displace_exits *exits;
     const struct displace_site *entry; /* of the function that is looked at */
@@ -377,17 +377,21 @@ static int prepare(struct search *search, struct error *err)
     bool all_taken;
     int r = disasm_new(&search->disasm, err);
 
-    if (r == 0)
-        r = flow_image_map(search->image, search->functions, search->count, &search->map, &all_taken, err);
-    if (r == 0)
-        branch_targets_mark(search->map);
-    return r;
+    if (r == 0 && !search->map)
+        r = flow_image_map(search->image, search->functions, search->count, &search->own_map, &all_taken,
+                           err);
+    if (r)
+        return r;
+    if (!search->map)
+        search->map = search->own_map;
+    branch_targets_mark(search->map);
+    return 0;
 }
 
 static void release(struct search *search)
 {
     disasm_free(search->disasm);
-    flow_map_free(search->map);
+    flow_map_free(search->own_map);
 }
 
 int displace_exits_new(struct elf_image *image, const struct image_function *functions, size_t count,
@@ -396,8 +400,12 @@ int displace_exits_new(struct elf_image *image, const struct image_function *fun
 {
     CLEANUP(cleanup_exits) struct displace_exits *exits = calloc(1, sizeof(*exits));
     CLEANUP(release)
-    struct search search = {
-        .image = image, .functions = functions, .count = count, .entries = entries, .exits = exits};
+    struct search search = {.image = image,
+                            .functions = functions,
+                            .count = count,
+                            .map = entries->map,
+                            .entries = entries,
+                            .exits = exits};
     int r;
 
     if (!exits)

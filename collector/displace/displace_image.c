@@ -14,7 +14,7 @@ struct survey {
     struct elf_image *image;
     const struct image_function *functions;
     size_t count;
-    struct flow_map *map;
+    struct flow_map *map, *own_map; /* the second one is NULL if the first one is borrowed */
     struct disasm *disasm;
 };
 
@@ -49,23 +49,28 @@ static int prepare(struct survey *survey, struct error *err)
     bool all_taken; /* matters for whose calls are all known, not for what the file refers to */
     int r = disasm_new(&survey->disasm, err);
 
-    if (r == 0)
-        r = flow_image_map(survey->image, survey->functions, survey->count, &survey->map, &all_taken, err);
-    if (r == 0)
-        branch_targets_mark(survey->map);
-    return r;
+    if (r == 0 && !survey->map)
+        r = flow_image_map(survey->image, survey->functions, survey->count, &survey->own_map, &all_taken,
+                           err);
+    if (r)
+        return r;
+    if (!survey->map)
+        survey->map = survey->own_map;
+    branch_targets_mark(survey->map);
+    return 0;
 }
 
 static void release(struct survey *survey)
 {
     disasm_free(survey->disasm);
-    flow_map_free(survey->map);
+    flow_map_free(survey->own_map);
 }
 
 int displace_image(struct elf_image *image, const struct image_function *functions, size_t count,
-                   struct displace_site **ret_sites, struct error *err)
+                   struct flow_map *map, struct displace_site **ret_sites, struct error *err)
 {
-    CLEANUP(release) struct survey survey = {.image = image, .functions = functions, .count = count};
+    CLEANUP(release)
+    struct survey survey = {.image = image, .functions = functions, .count = count, .map = map};
     AUTO_FREE struct displace_site *sites = calloc(count + 1, sizeof(*sites));
     int r;
 

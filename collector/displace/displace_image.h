@@ -11,6 +11,7 @@
 #include "image/functions/functions.h"
 
 struct error;
+struct flow_map;
 
 struct displace_site {
     enum displace_refusal refusal;
@@ -21,8 +22,9 @@ struct displace_site {
 };
 
 /* One answer for each of `functions` (image_functions() of `image`), in their order; the caller frees them.
- * Reads all code of the image. -ENOMEM, -ENOTSUP: no disassembler. */
+ * `map`: that of the image and these functions (flow_image.h), borrowed; FLOW_STRAY is set in it. NULL: one is made for
+ * the time of the call, which takes as long as the rest. -ENOMEM, -ENOTSUP: no disassembler. */
 int displace_image(struct elf_image *image, const struct image_function *functions, size_t count,
-                   struct displace_site **ret_sites, struct error *err);
+                   struct flow_map *map, struct displace_site **ret_sites, struct error *err);
 
 #endif

@@ -246,6 +246,7 @@ int image_plan_make(struct image_table *table, struct traced_image *image, struc
         return refuse_empty_plan(image, err);
     image->returns = image_returns(table, image);
     r = plan_inline(table, image, err);
+    plan_forget_map(image->plan);
     return r ? r : enter_plan(table, image, err);
 }
 

@@ -289,7 +289,7 @@ static int choose_exits(struct elf_image *image, const struct image_function *fu
                         const struct plan *plan, struct inline_image *inlined, struct error *err)
 {
     AUTO_FREE bool *recorded = calloc(inlined->count + 1, sizeof(*recorded));
-    const struct displace_entries entries = {inlined->sites, inlined->chosen, recorded};
+    const struct displace_entries entries = {inlined->sites, inlined->chosen, recorded, plan->map};
     int r;
 
     if (!plan->exact)
@@ -347,7 +347,7 @@ int inline_image_new(struct elf_image *image, const struct image_function *funct
     inlined->chosen = calloc(count + 1, sizeof(*inlined->chosen));
     if (!inlined->chosen)
         return error_no_memory(err);
-    r = displace_image(image, functions, count, &inlined->sites, err);
+    r = displace_image(image, functions, count, plan->map, &inlined->sites, err);
     if (r)
         return r;
     choose(inlined, functions, plan);

@@ -446,6 +446,7 @@ int plan_make(struct elf_image *image, const struct image_function *functions, s
     plan->changes = flow_map_has_mark(planner.map, FLOW_CHANGES);
     if (fill_plan(&planner) < 0)
         return error_no_memory(err);
+    plan->map = take_pointer(planner.map);
     *ret_plan = take_pointer(plan);
     return 0;
 }
@@ -454,9 +455,16 @@ void plan_free(struct plan *plan)
 {
     if (!plan)
         return;
+    plan_forget_map(plan);
     free(plan->probes);
     free(plan->refusals);
     free(plan);
+}
+
+void plan_forget_map(struct plan *plan)
+{
+    flow_map_free(plan->map);
+    plan->map = NULL;
 }
 
 const char *plan_no_return_text(enum plan_no_return reason)

@@ -23,6 +23,7 @@
 #include "image/functions/functions.h"
 
 struct error;
+struct flow_map;
 
 /* Why a probed function has no return probe. */
 enum plan_no_return {
@@ -120,6 +121,9 @@ struct plan {
     size_t moved; /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];
     size_t by_no_return[PLAN_NO_RETURNS]; /* functions */
+    struct flow_map
+        *map; /* what was worked out of the image's code, for those who go on with it; borrows the image
+                             and the functions. NULL: let go of (plan_forget_map) */
 };
 
 /* Plans the probes of `functions` (image_functions() of `image`). `options` may be NULL: everything. A plan
@@ -132,6 +136,9 @@ int plan_make(struct elf_image *image, const struct image_function *functions, s
 enum site_refusal plan_symbol_refusal(const struct image_function *function);
 
 void plan_free(struct plan *plan);
+
+/* Frees `plan->map`: several bytes for each of the code. */
+void plan_forget_map(struct plan *plan);
 
 DEFINE_CLEANUP(cleanup_plan, struct plan *, plan_free)
 #define AUTO_PLAN CLEANUP(cleanup_plan)

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "collector/uprobe/bpf_mappings.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "collector/process/map_lines.h"
+#include "base/cleanup.h"
 
+/* Our own maps are read without base/aside.h: the process that it would start for that had page tables for all of the
+ * memory that it is not to have. */
 void bpf_mappings_keep(void)
 {
-    AUTO_MAP_LINES struct map_lines lines = {0};
-    struct map_line line;
+    AUTO_FCLOSE FILE *maps = fopen("/proc/self/maps", "re");
+    AUTO_FREE char *line = NULL;
+    size_t room = 0;
 
-    if (map_lines_open(getpid(), &lines))
-        return; /* forks stay as dear as they are */
-    while (map_lines_next(&lines, &line))
-        if (!strcmp(line.name, "anon_inode:bpf-map"))
-            madvise((void *)(uintptr_t)line.start, line.end - line.start, MADV_DONTFORK);
+    while (maps && getline(&line, &room, maps) > 0) {
+        uint64_t start, end;
+
+        if (strstr(line, "anon_inode:bpf-map") && sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
+            madvise((void *)(uintptr_t)start, end - start, MADV_DONTFORK);
+    }
 }

@@ -20,6 +20,8 @@ void branch_targets_mark(struct flow_map *map)
     size_t count;
     const struct flow_region *regions = flow_map_regions(map, &count);
 
+    if (flow_map_has_mark(map, FLOW_STRAY))
+        return;
     for (size_t i = 0; i < count; i++)
         mark_region(map, &regions[i]);
 }

@@ -21,7 +21,8 @@
 
 #include "image/flow/flow_map.h"
 
-/* Sets FLOW_STRAY all over a map that has been walked through. O(bytes of code), about a nanosecond each. */
+/* Sets FLOW_STRAY all over a map that has been walked through. O(bytes of code), about a nanosecond each; a map that has
+ * such marks stays as it is. */
 void branch_targets_mark(struct flow_map *map);
 
 /* Whether one of the bytes from `first` to `last`, both included, may be led to. Needs the marks of

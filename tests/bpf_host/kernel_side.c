@@ -912,3 +912,9 @@ uint64_t kernel_processes_lost(void)
 {
     return totals.processes;
 }
+
+void *bpf_rdonly_cast(const void *pointer, __u32 type)
+{
+    (void)type;
+    return (void *)pointer;
+}

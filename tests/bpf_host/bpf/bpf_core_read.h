@@ -11,6 +11,7 @@
 #define BPF_CORE_READ(...) HOST_READ_CHOOSE(__VA_ARGS__, HOST_READ_3, HOST_READ_2, HOST_READ_1)(__VA_ARGS__)
 #define BPF_CORE_READ_INTO(to, from, a) (*(to) = (from)->a)
 #define bpf_core_field_exists(type, field) 1
+#define bpf_core_type_id_kernel(type) 0
 #define bpf_core_enum_value(type, value) ((unsigned long)(value))
 
 static inline long bpf_probe_read_kernel(void *to, unsigned size, const void *from)

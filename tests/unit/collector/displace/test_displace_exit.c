@@ -104,11 +104,11 @@ static void look(void)
 
     cr_assert_eq(elf_image_open("/proc/self/exe", &self.image, NULL), 0);
     cr_assert_eq(image_functions(self.image, &self.functions, &self.count, NULL), 0);
-    cr_assert_eq(displace_image(self.image, self.functions, self.count, &self.sites, NULL), 0);
+    cr_assert_eq(displace_image(self.image, self.functions, self.count, NULL, &self.sites, NULL), 0);
     self.chosen = calloc(self.count, sizeof(*self.chosen));
     for (size_t i = 0; i < self.count; i++)
         self.chosen[i] = self.sites[i].refusal == DISPLACE_OK;
-    entries = (struct displace_entries){self.sites, self.chosen, self.chosen};
+    entries = (struct displace_entries){self.sites, self.chosen, self.chosen, NULL};
     cr_assert_eq(displace_exits_new(self.image, self.functions, self.count, &entries, &self.exits, NULL), 0);
     self.bias = (uint64_t)exit_helper - self.functions[index_of("helper")].address;
 }
@@ -162,7 +162,7 @@ Test(displace_exit, moves_no_more_than_the_jump_needs)
 
 Test(displace_exit, a_function_without_an_entry_has_no_exits)
 {
-    struct displace_entries entries = {self.sites, self.chosen, self.chosen};
+    struct displace_entries entries = {self.sites, self.chosen, self.chosen, NULL};
     size_t count;
 
     displace_exits_free(self.exits);

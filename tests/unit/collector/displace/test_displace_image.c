@@ -336,7 +336,8 @@ static void check_image(const char *path)
 
     cr_assert_eq(elf_image_open(path, &opinion.image, NULL), 0);
     cr_assert_eq(image_functions(opinion.image, &opinion.functions, &opinion.count, NULL), 0);
-    cr_assert_eq(displace_image(opinion.image, opinion.functions, opinion.count, &opinion.sites, NULL), 0);
+    cr_assert_eq(displace_image(opinion.image, opinion.functions, opinion.count, NULL, &opinion.sites, NULL),
+                 0);
     cr_assert_eq(cs_open(CS_ARCH_X86, CS_MODE_64, &opinion.handle), CS_ERR_OK);
     cs_option(opinion.handle, CS_OPT_DETAIL, CS_OPT_ON);
     opinion.original = cs_malloc(opinion.handle);
