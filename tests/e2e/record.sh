@@ -92,7 +92,7 @@ signal_is_kept() {
 tags_are_kept() {
     record tagged --tag colour=blue --tag size=3 -- "$PROGRAMS/million" 10
     same "colour=blue size=3" "$(q "SELECT key || '=' || value AS tag FROM tags WHERE run_id = $(run_id tagged)
-        AND key <> 'ring bytes' AND key NOT LIKE 'backend:%' ORDER BY key" | paste -sd ' ')"
+        AND key NOT IN ('ring bytes', 'waited ns') AND key NOT LIKE 'backend:%' ORDER BY key" | paste -sd ' ')"
 }
 
 functions_are_chosen() {
