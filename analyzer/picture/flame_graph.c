@@ -158,7 +158,7 @@ static void put_head(const struct drawing *drawing, double height)
         WIDTH, height, WIDTH, height);
     markup_escape(out, drawing->title);
     fputs(
-        "</title>\n<style>rect.page{fill:#fff}text{fill:#111}g.frame{cursor:pointer}g.frame:hover "
+        "</title>\n<style>rect.page{fill:#fff}text{fill:#111}svg{color-scheme:light dark}g.frame{cursor:pointer}g.frame:hover "
         "rect{stroke:#000}"
         "g.frame text{pointer-events:none}g.found rect{fill:#c0f!important}.button{cursor:pointer;"
         "text-decoration:underline}@media(prefers-color-scheme:dark){rect.page{fill:#1b1b1b}"

@@ -7,6 +7,30 @@
   var status = document.getElementById("status");
   var width = svg.viewBox.baseVal.width - 20;
   var zoomed = null;
+  // Where pages about functions are; null in a file of its own.
+  var functions = document.currentScript && document.currentScript.getAttribute("data-functions");
+  var link = functions ? makeLink() : null;
+
+  function element(name, attributes, parent) {
+    var made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    Object.keys(attributes).forEach(function (key) { made.setAttribute(key, attributes[key]); });
+    return parent.appendChild(made);
+  }
+
+  function makeLink() {
+    var anchor = element("a", { target: "_top", "class": "link" }, svg);
+    element("text", { "class": "page button", x: width + 10, y: 42, "text-anchor": "end" }, anchor);
+    return anchor;
+  }
+
+  function showLink(frame) {
+    if (!link) return;
+    link.style.display = frame ? "" : "none";
+    if (frame) {
+      link.setAttribute("href", functions + "?q=" + encodeURIComponent(frame.data.name));
+      link.firstChild.textContent = "callers and callees of " + label(frame.data, 400);
+    }
+  }
 
   frames.forEach(function (frame) {
     var rect = frame.querySelector("rect");
@@ -46,6 +70,7 @@
 
   function zoom(frame) {
     zoomed = frame;
+    showLink(frame);
     if (frame) show(frame.data.x, frame.data.width, frame.data.y);
     else show(0, width, Infinity);
   }

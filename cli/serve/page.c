@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/serve/page.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/picture/markup.h"
 #include "analyzer/report/html.h"
@@ -68,6 +70,25 @@ void page_time_cell(FILE *out, int64_t ns)
         fputs("<td class=\"right\">?</td>", out);
     else
         fprintf(out, "<td class=\"right\">%.3f ms</td>", (double)ns / 1e6);
+}
+
+/* As the value of a parameter in an address. */
+static void put_encoded(FILE *out, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        if ((*at < 0x80 && isalnum(*at)) || strchr("-_.~", *at))
+            fputc(*at, out);
+        else
+            fprintf(out, "%%%02X", *at);
+}
+
+void page_function_link(FILE *out, const char *run, const char *name)
+{
+    fprintf(out, "<a href=\"/runs/%s/function?q=", run);
+    put_encoded(out, name);
+    fputs("\">", out);
+    page_text(out, name);
+    fputs("</a>", out);
 }
 
 void page_frame(FILE *out, const char *title, const char *address)

@@ -22,6 +22,9 @@ void page_count_cell(FILE *out, uint64_t count);
 /* A time of `ns`, or "?" when it is negative: not known. */
 void page_time_cell(FILE *out, int64_t ns);
 
+/* The name, as a link to the function's page of the run. */
+void page_function_link(FILE *out, const char *run, const char *name);
+
 /* A picture that is a document of its own, with its scripts, loaded when it comes into sight. */
 void page_frame(FILE *out, const char *title, const char *address);
 

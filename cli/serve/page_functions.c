@@ -68,10 +68,11 @@ static void put_missed(FILE *out, const json_t *function)
         fputs(" <span class=\"note\">(undercounted)</span>", out);
 }
 
-static void put_name_cell(FILE *out, const json_t *function)
+/* `run`: of the page that the name leads to. */
+static void put_name_cell(FILE *out, const json_t *function, const char *run)
 {
     fputs("<th scope=\"row\">", out);
-    page_text(out, page_member(function, "name"));
+    page_function_link(out, run, page_member(function, "name"));
     put_missed(out, function);
     fputs("</th>", out);
 }
@@ -146,10 +147,12 @@ static void put_heads(const struct print *print, bool timed)
     fputs("<th>Image</th></tr></thead>\n<tbody>\n", print->out);
 }
 
-static void put_function(FILE *out, const json_t *function, bool timed)
+static void put_function(const struct print *print, const json_t *function, bool timed)
 {
+    FILE *out = print->out;
+
     fputs("<tr>", out);
-    put_name_cell(out, function);
+    put_name_cell(out, function, print->runs[0]);
     page_count_cell(out, (uint64_t)page_number(function, "calls", 0));
     for (int i = SORT_TOTAL; timed && i <= SORT_P99; i++)
         page_time_cell(out, page_number(function, keys[i], -1));
@@ -179,7 +182,7 @@ int page_functions_put(const struct print *print, const json_t *top, struct erro
                   : "Calls; the times of functions are not known (record --time full).");
     put_heads(print, timed);
     for (i = 0; i < shown; i++)
-        put_function(print->out, sorted[i], timed);
+        put_function(print, sorted[i], timed);
     fputs("</tbody></table></div>\n", print->out);
     put_omitted(print->out, count, shown);
     return 0;
@@ -261,12 +264,13 @@ static bool is_undercounted(const json_t *function)
     return json_is_true(json_object_get(function, "muted"));
 }
 
-static void put_change(FILE *out, const struct change *change, bool timed)
+static void put_change(const struct print *print, const struct change *change, bool timed)
 {
+    FILE *out = print->out;
     int64_t before = calls_of(change->before), after = calls_of(change->after);
 
     fputs("<tr>", out);
-    put_name_cell(out, either(change));
+    put_name_cell(out, either(change), print->runs[change->after ? 1 : 0]);
     page_count_cell(out, (uint64_t)before);
     page_count_cell(out, (uint64_t)after);
     if (is_undercounted(change->before) || is_undercounted(change->after))
@@ -313,7 +317,7 @@ int page_functions_compare(const struct print *print, const json_t *before, cons
         "class=\"right\">Calls, new</th><th class=\"right\">Change</th>%s<th>Image</th></tr></thead>\n<tbody>\n",
         timed ? "<th class=\"right\">Self, old</th><th class=\"right\">Self, new</th>" : "");
     for (size_t i = 0; i < shown; i++)
-        put_change(print->out, &changes[i], timed);
+        put_change(print, &changes[i], timed);
     fputs("</tbody></table></div>\n", print->out);
     put_omitted(print->out, count, shown);
     return 0;

@@ -8,9 +8,30 @@
 #include "cli/common/output.h"
 #include "cli/serve/page.h"
 #include "cli/serve/print.h"
+#include "cli/sql/sql_names.h"
 #include "cli/sql/sql_output.h"
 
 enum { ROWS_MAX = 1000, SQL_SECONDS = 20 };
+
+/* The words that the script completes. Without them the page works, too. */
+static void put_words(const struct print *print)
+{
+    struct sql_names *names = NULL;
+    const char *const *words;
+    size_t count;
+
+    if (sql_names_new(tracestore_db(print->store), &names, NULL))
+        return;
+    count = sql_names_match(names, "", 0, &words);
+    fputs("<datalist id=\"words\">", print->out);
+    for (size_t i = 0; i < count; i++) {
+        fputs("<option value=\"", print->out);
+        page_text(print->out, words[i]);
+        fputs("\">", print->out);
+    }
+    fputs("</datalist>\n", print->out);
+    sql_names_free(names);
+}
 
 static void put_form(const struct print *print)
 {
@@ -19,16 +40,18 @@ static void put_form(const struct print *print)
 
     fputs(
         "<form action=\"/sql\"><label for=\"q\">A statement (SELECT; tables are described in docs/sql.md)</label>\n"
-        "<textarea id=\"q\" name=\"q\" rows=\"6\" spellcheck=\"false\" autofocus>\n",
+        "<textarea id=\"q\" name=\"q\" rows=\"6\" spellcheck=\"false\" autofocus "
+        "aria-describedby=\"keys\">\n",
         out);
     page_text(out, text ? text
                         : "SELECT name, sum(calls) AS calls FROM call_counts GROUP BY name ORDER BY calls "
                           "DESC LIMIT 20");
     fprintf(
         out,
-        "</textarea>\n<p><button>Run (Ctrl-Enter)</button> <button formaction=\"/sql.csv\">All rows as "
+        "</textarea>\n<ul id=\"completions\" role=\"listbox\" aria-label=\"Completions\" hidden></ul>\n<p><button>Run (Ctrl-Enter)</button> <button formaction=\"/sql.csv\">All rows as "
         "CSV</button></p></form>\n<p class=\"note\">At most %d rows are shown, and a statement is stopped after "
-        "%d seconds.</p>\n",
+        "%d seconds. <span id=\"keys\">Names of tables and columns are completed: arrow keys and Enter choose, Escape "
+        "closes the list.</span></p>\n",
         ROWS_MAX, SQL_SECONDS);
 }
 
@@ -117,6 +140,7 @@ int print_sql(const struct print *print, struct error *err)
 
     page_begin(print->out, "SQL");
     put_form(print);
+    put_words(print);
     if (print->route->text)
         r = put_answer(print, &guard, err);
     if (r < 0) {

@@ -69,8 +69,11 @@ static int print_report(const struct print *print, struct error *err)
 static int print_top(const struct print *print, struct error *err)
 {
     char limit[16];
-    const char *const arguments[] = {"--limit", limit, print->runs[0], NULL};
+    enum route_sort sort = print->route->sort;
+    const char *const arguments[] = {"--limit", limit, "--sort", route_sort_name(sort), print->runs[0], NULL};
 
+    if (sort == SORT_NAME || sort == SORT_P50)
+        return error_say(err, -EINVAL, "sort is calls, total, self or p99.");
     snprintf(limit, sizeof(limit), "%u", print->route->limit ? print->route->limit : 20);
     return print_document(print, &cmd_top, true, arguments, err);
 }
@@ -87,13 +90,18 @@ static int print_csv(const struct print *print, struct error *err)
 
 /* Pages may not have scripts in them, so that the graph's is referred to. Names are escaped: the script's
  * element is the only one. */
-static void put_graph(FILE *out, const char *graph)
+static void put_graph(const struct print *print, const char *graph)
 {
     const char *script = strstr(graph, "<script>");
+    FILE *out = print->out;
 
     fwrite(graph, 1, script ? (size_t)(script - graph) : strlen(graph), out);
-    if (script)
+    if (script && print->route->run_count > 1)
         fputs("<script href=\"/assets/flame_graph.js\"/>\n</svg>\n", out);
+    else if (script)
+        fprintf(out,
+                "<script href=\"/assets/flame_graph.js\" data-functions=\"/runs/%s/function\"/>\n</svg>\n",
+                print->runs[0]);
 }
 
 static int draw(const struct print *print, FILE *out, struct error *err)
@@ -127,7 +135,7 @@ static int print_flame(const struct print *print, struct error *err)
     if (fclose(stream) && r >= 0)
         r = error_no_memory(err);
     if (r >= 0)
-        put_graph(print->out, graph);
+        put_graph(print, graph);
     return r;
 }
 
@@ -146,6 +154,8 @@ static int print_route(const struct print *print, struct error *err)
         return print_live(print, err);
     case ROUTE_RUN:
         return print_run(print, err);
+    case ROUTE_RUN_FUNCTION:
+        return print_function(print, err);
     case ROUTE_COMPARE:
         return print_compare(print, err);
     case ROUTE_SQL:

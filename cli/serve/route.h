@@ -14,6 +14,7 @@ enum route_kind {
     ROUTE_RUNS,
     ROUTE_RUN,
     ROUTE_RUN_FLAME,
+    ROUTE_RUN_FUNCTION,
     ROUTE_RUN_LOOPS,
     ROUTE_RUN_GO,
     ROUTE_RUN_REPORT,

@@ -38,14 +38,16 @@ pages() {
     grep -q '>million<' "$WORK/body"
     grep -q 'It ended with status 0' "$WORK/body"
     answers 200 '/runs/1?sort=name&q=MAI'
-    grep -q '<th scope="row">main</th>' "$WORK/body"
-    lacks '<th scope="row">tick</th>' "$WORK/body"
+    grep -q '<th scope="row"><a href="/runs/1/function?q=main">main</a></th>' "$WORK/body"
+    lacks '>row</a></th>' "$WORK/body"
     answers 303 '/compare?run=1&run=2'
     grep -qi '^Location: /compare/1/2$' "$WORK/head"
     answers 200 /compare/1/2
     grep -q 'diffNLR' "$WORK/body"
     answers 200 /compare/1/2/flame.svg
     grep -q '<script href="/assets/flame_graph.js"/>' "$WORK/body"
+    answers 200 '/runs/1/function?q=row'
+    grep -q '<a href="/runs/1/function?q=main">main</a>' "$WORK/body"
     answers 200 /runs/1/loops
     answers 200 /runs/1/report
     answers 200 /live
@@ -58,6 +60,8 @@ same_as_command_line() {
     grep -qi '^Tracectl-Schema: 1$' "$WORK/head"
     answers 200 '/api/v1/runs/2/top?limit=3'
     "$TRACECTL" --json top --limit 3 2 | cmp - "$WORK/body"
+    answers 200 '/api/v1/runs/2/top?limit=3&sort=self'
+    "$TRACECTL" --json top --limit 3 --sort self 2 | cmp - "$WORK/body"
     answers 200 /api/v1/compare/1/2
     { "$TRACECTL" --json diff 1 2 || true; } | cmp - "$WORK/body"
     answers 200 /api/v1/openapi.json
@@ -91,7 +95,8 @@ wrong_requests() {
         answers 404 "$target"
     done
     for target in '/runs/1?sort=x' '/runs/1?x=1' '/?q=%' '/?q=%zz' '/?q=a%00b' '/?page=-1' '/compare?run=1' '/compare' \
-        '/compare?run=1&run=2&run=3' '/api/v1/runs/1/top?limit=0' '/api/v1/runs/1/top?limit=100001'; do
+        '/compare?run=1&run=2&run=3' '/api/v1/runs/1/top?limit=0' '/api/v1/runs/1/top?limit=100001' \
+        '/api/v1/runs/1/top?sort=p50' /runs/1/function '/runs/1/function?q=none'; do
         answers 400 "$target"
     done
     answers 405 / POST
@@ -120,10 +125,16 @@ hosts() {
     answers 403 '/sql?q=SELECT+1' GET 'Sec-Fetch-Site: cross-site' 'Sec-Fetch-Mode: no-cors'
 }
 
+# One of them, as an address has it.
+hostile_function() {
+    q "SELECT name FROM call_counts WHERE run_id = 3 AND name LIKE '%<b a=%' LIMIT 1" |
+        python3 -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.stdin.buffer.read().rstrip(b"\n"), safe=""))'
+}
+
 # The names are those of the program hostile_names; the page shows them, and has no element or script of theirs.
 hostile() {
     local target
-    for target in /runs/3 /compare/1/3 /runs/3/loops '/sql?q=SELECT+name+FROM+functions' /runs/3/flame.svg /live /; do
+    for target in /runs/3 "/runs/3/function?q=$(hostile_function)" /compare/1/3 /runs/3/loops '/sql?q=SELECT+name+FROM+functions' /runs/3/flame.svg /live /; do
         answers 200 "$target"
         lacks -aE "<b a=|$(printf '\033')" "$WORK/body"
         "$E2E/serve_ask" utf8 "$WORK/body"
@@ -203,7 +214,7 @@ has_ended() {
 }
 
 in_a_browser() {
-    timeout -k 5 150 "$E2E/serve_browser" "$URL" "$WORK/profile" / /runs/1 /runs/3 /compare/1/2 /live '/sql?q=SELECT+1+AS+one' \
+    timeout -k 5 150 "$E2E/serve_browser" "$URL" "$WORK/profile" / /runs/1 '/runs/1/function?q=row' /runs/3 /compare/1/2 /live '/sql?q=SELECT+1+AS+one' \
         /runs/1/loops /runs/1/flame.svg /compare/1/2/flame.svg /runs/1/report /nothing
 }
 
